@@ -1,0 +1,18 @@
+// The GPU's side in a library that was built for the host device alone: it says so.
+#include "cuda/gpu.h"
+
+namespace wr::cuda {
+
+namespace {
+constexpr std::int32_t no_cuda = static_cast<std::int32_t>(Status::no_cuda);
+}
+
+std::int32_t reduce(const ReduceProblem &, void *) { return no_cuda; }
+std::int32_t softmax(const SoftmaxProblem &, void *) { return no_cuda; }
+std::size_t reduce_workspace_bytes(const ReduceProblem &) { return 0; }
+std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return 0; }
+std::int32_t status() { return no_cuda; }
+const char *error_name(std::int32_t) { return nullptr; }
+const char *error_string(std::int32_t) { return nullptr; }
+
+} // namespace wr::cuda

@@ -1,0 +1,27 @@
+// The GPU's side of the library, as capi/ sees it. Needs no CUDA header.
+//
+// Every function is called with checked problems, is thread-safe, keeps the caller's current device and last CUDA error,
+// never synchronises, and reports Status values or cuda_error_base + the runtime's error. `stream` is a cudaStream_t.
+#pragma once
+
+#include "numerics/problem.h"
+#include "numerics/status.h"
+
+namespace wr::cuda {
+
+// Puts the job on the stream. A workspace that is given holds at least ..._workspace_bytes and is 16-byte aligned.
+std::int32_t reduce(const ReduceProblem &problem, void *stream);
+std::int32_t softmax(const SoftmaxProblem &problem, void *stream);
+
+// Bytes of workspace that suffice on every GPU; a function of the problem alone, pointers not looked at.
+std::size_t reduce_workspace_bytes(const ReduceProblem &problem);
+std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem);
+
+// Whether this thread's current device can run the library's kernels, or what is missing.
+std::int32_t status();
+
+// The CUDA runtime's own name and sentence for one of its errors; nullptr in a build without CUDA.
+const char *error_name(std::int32_t cuda_error);
+const char *error_string(std::int32_t cuda_error);
+
+} // namespace wr::cuda

@@ -1,0 +1,40 @@
+// The words that let one definition serve the CPU and the GPU, and the few operations that each spells differently.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define WR_HD __host__ __device__ __forceinline__
+#else
+#define WR_HD inline
+#endif
+
+namespace wr {
+
+template <class To, class From>
+WR_HD constexpr To bit_cast(From from) {
+    static_assert(sizeof(To) == sizeof(From));
+    return __builtin_bit_cast(To, from);
+}
+
+// One rounding. Every fused operation of the contract is written with these; nothing else may be contracted.
+WR_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+WR_HD double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+template <class T>
+WR_HD constexpr T smaller(T a, T b) {
+    return b < a ? b : a;
+}
+
+template <class T>
+WR_HD constexpr T larger(T a, T b) {
+    return a < b ? b : a;
+}
+
+template <class T>
+WR_HD constexpr T divide_up(T a, T b) {
+    return a / b + (a % b != 0);
+}
+
+} // namespace wr

@@ -1,0 +1,44 @@
+# How the project's own code is compiled. Targets take part by linking wr_compile_options.
+
+include_guard(GLOBAL)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CUDA_STANDARD 20)
+# CMake 3.25 does not know how nvcc spells it.
+if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+foreach(language C CXX CUDA)
+    set(CMAKE_${language}_STANDARD_REQUIRED ON)
+    set(CMAKE_${language}_EXTENSIONS OFF)
+    set(CMAKE_${language}_VISIBILITY_PRESET hidden)
+endforeach()
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CUDA_SEPARABLE_COMPILATION OFF)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+
+add_library(wr_compile_options INTERFACE)
+target_compile_options(
+    wr_compile_options
+    INTERFACE
+        $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>
+        # nvcc's own output does not pass -Wpedantic, -Wshadow and -Wconversion.
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+        # The bits of a result are part of the contract: the compiler fuses nothing on its own.
+        $<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>
+        $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-ffp-contract=off>
+        # Neither changes a value: nobody reads errno or the exception flags, and loops with comparisons become vectors.
+        $<$<COMPILE_LANGUAGE:C,CXX>:-fno-math-errno;-fno-trapping-math>
+        # numerics/ takes constants from <limits>, whose functions are constexpr and thus good for the device too.
+        $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
+        # What nobody calls is left out of the library.
+        $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections;-fdata-sections>
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffunction-sections,-fdata-sections>
+)

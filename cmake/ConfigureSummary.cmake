@@ -1,0 +1,18 @@
+# The last words of every configure: which of the two libraries this build folder makes.
+
+list(JOIN CMAKE_CUDA_ARCHITECTURES ", " wr_architectures)
+if(WARP_REDUCE_CUDA)
+    set(wr_toolkit "${WARP_REDUCE_NVCC_VERSION}, installed: ${CMAKE_CUDA_COMPILER}")
+    if(WARP_REDUCE_CUDA_ORIGIN STREQUAL "wheels")
+        set(wr_toolkit "${WARP_REDUCE_NVCC_VERSION}, from NVIDIA's pinned wheels in the build folder")
+    endif()
+    message(STATUS "warp_reduce ${PROJECT_VERSION}: host device AND CUDA kernels")
+    message(STATUS "  architectures  ${wr_architectures}")
+    message(STATUS "  CUDA toolkit   ${wr_toolkit}")
+else()
+    message(STATUS "warp_reduce ${PROJECT_VERSION}: host device ALONE, no CUDA kernels (WARP_REDUCE_CUDA=OFF)")
+endif()
+message(STATUS "  C++ compiler   ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
+if(PROJECT_IS_TOP_LEVEL)
+    message(STATUS "  library        ${PROJECT_BINARY_DIR}/lib/libwarp_reduce.so")
+endif()

@@ -93,6 +93,23 @@ WR_HD std::int64_t frame_exponent(Float maximum) {
                                 : large_exponential(static_cast<double>(maximum)).exponent;
 }
 
+// frame_gap where a maximum is large or not finite.
+template <class Float>
+WR_HD_RARE std::int32_t rare_frame_gap(Float block_maximum, Float row_maximum) {
+    const bool comparable = (is_large(row_maximum) || is_ordinary(row_maximum)) &&
+                            (is_large(block_maximum) || is_ordinary(block_maximum));
+    if (!comparable) {
+        return beyond_any_sum;
+    }
+    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
+    const std::int64_t block = frame_exponent(block_maximum), row = frame_exponent(row_maximum);
+    if (block == smallest || row == largest || row > block - beyond_any_sum) { // a difference could overflow
+        return beyond_any_sum;
+    }
+    return static_cast<std::int32_t>(block - row);
+}
+
 // N of a block less N of its row: at most 0, and beyond_any_sum where the block cannot be seen in the row's total.
 template <class Float>
 WR_HD std::int32_t frame_gap(Float block_maximum, Float row_maximum) {
@@ -102,19 +119,7 @@ WR_HD std::int32_t frame_gap(Float block_maximum, Float row_maximum) {
     if (is_ordinary(block_maximum) && is_ordinary(row_maximum)) {
         return larger(nearest_exponent(block_maximum) - nearest_exponent(row_maximum), beyond_any_sum);
     }
-    if (!is_large(row_maximum) && !is_ordinary(row_maximum)) {
-        return beyond_any_sum;
-    }
-    if (!is_large(block_maximum) && !is_ordinary(block_maximum)) {
-        return beyond_any_sum;
-    }
-    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-    constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
-    const std::int64_t block = frame_exponent(block_maximum), row = frame_exponent(row_maximum);
-    if (block == smallest || row == largest || row - block > -static_cast<std::int64_t>(beyond_any_sum)) {
-        return beyond_any_sum;
-    }
-    return static_cast<std::int32_t>(block - row);
+    return rare_frame_gap(block_maximum, row_maximum);
 }
 
 WR_HD float scale_by_power(float sum, std::int32_t k) { return sum * power_of_two_f32(k); }
@@ -167,20 +172,22 @@ struct BlockFactor {
     Float high, low;
 };
 
+// numerator / row_sum: the factor of a block whose numerator is 2^gap, times large_factor where the block is large.
 template <class Sum>
-WR_HD BlockFactor<float> block_factor(float block_maximum, float row_maximum, Sum row_sum) {
-    const double own = is_large(block_maximum) ? static_cast<double>(large_factor<Sum>(block_maximum)) : 1.0;
-    const double factor =
-        own * power_of_two_f64(frame_gap(block_maximum, row_maximum)) / static_cast<double>(row_sum);
+WR_HD BlockFactor<float> factor_in_pieces(double numerator, Sum row_sum, float) {
+    const double factor = numerator / static_cast<double>(row_sum);
     const float high = static_cast<float>(factor);
     return {high, static_cast<float>(factor - static_cast<double>(high))};
 }
-
-WR_HD BlockFactor<double> block_factor(double block_maximum, double row_maximum, double row_sum) {
-    const double own = is_large(block_maximum) ? large_factor<double>(block_maximum) : 1.0;
-    const double numerator = own * power_of_two_f64(frame_gap(block_maximum, row_maximum));
+WR_HD BlockFactor<double> factor_in_pieces(double numerator, double row_sum, double) {
     const double high = numerator / row_sum;
     return {high, fused(-high, row_sum, numerator) / row_sum};
+}
+
+template <class Float, class Sum>
+WR_HD BlockFactor<Float> block_factor(Float block_maximum, Float row_maximum, Sum row_sum) {
+    const double own = is_large(block_maximum) ? static_cast<double>(large_factor<Sum>(block_maximum)) : 1.0;
+    return factor_in_pieces(own * power_of_two_f64(frame_gap(block_maximum, row_maximum)), row_sum, Float());
 }
 
 // Outputs as wide as the arithmetic (f32, f64) take both pieces of the factor, narrower ones the first.

@@ -1,0 +1,103 @@
+// What vector_kernels.cpp offers, once for every instruction set that it is compiled for.
+//
+// A kernel works on strips: up to strip_width outputs (softmax: rows) that are neighbours along `inner`. Strips are
+// numbered outer-major. A job's axis may also be cut into pieces that start at multiples of a power of two: their
+// partial results, in order, are combined by `merge`.
+#pragma once
+
+#include "numerics/finish.h"
+#include "numerics/problem.h"
+
+namespace wr::host {
+
+// How a strip's elements lie in memory.
+enum class Access {
+    rows,     // each output's axis is contiguous
+    columns,  // inner is contiguous and long enough for vectors across it
+    gathered, // anything else
+};
+
+struct Strips {
+    std::size_t width;     // outputs in all but the last of each outer index
+    std::size_t per_outer; // strips of one outer index
+};
+
+// Memory for the levels of the trees of a strip of columns, (levels + 3) rows of accumulators: as much as stays in the
+// second-level cache and fits any thread's stack. No strip has more than widest_strip bytes of accumulators.
+inline constexpr std::size_t column_levels_bytes = 64 * 1024;
+inline constexpr std::size_t widest_strip = 4096;
+
+struct ReduceJob {
+    const void *input;
+    void *output;
+    Shape shape;
+    Access access;
+    Strips strips;
+    std::uint64_t flip; // all ones for a minimum
+    Finish finish;
+};
+
+struct ReduceKernel {
+    std::size_t accumulator_size;
+    // Reduces and stores the outputs of strips first .. last - 1.
+    void (*reduce)(const ReduceJob &job, std::size_t first, std::size_t last);
+    // Reduces `count` elements of the axis, from `first` on, into one accumulator for each output of the strip.
+    void (*piece)(const ReduceJob &job, std::size_t strip, std::size_t first, std::size_t count, void *accumulators);
+    // Combines the accumulators of all pieces of a strip, [pieces][strips.width], and stores the outputs.
+    void (*merge)(const ReduceJob &job, std::size_t strip, std::size_t pieces, const void *accumulators);
+};
+
+struct SoftmaxJob {
+    const void *input;
+    void *output;
+    void *logsumexp; // or nullptr
+    Shape shape;
+    std::ptrdiff_t output_outer_stride, output_axis_stride, output_inner_stride;
+    Access access; // rows, or gathered for all else
+    Strips strips;
+    ElementType output_type;
+    bool log, empty_row_zero;
+    double scale;
+};
+
+struct SoftmaxKernel {
+    std::size_t state_size;
+    std::size_t lanes; // rows that are computed side by side where access is gathered
+    // The whole of strips first .. last - 1.
+    void (*softmax)(const SoftmaxJob &job, std::size_t first, std::size_t last);
+    // The states of a piece of the axis, one for each row of the strip.
+    void (*piece)(const SoftmaxJob &job, std::size_t strip, std::size_t first, std::size_t count, void *states);
+    // Combines the states of all pieces, [pieces][strips.width], into the first piece's, and stores logsumexp.
+    void (*merge)(const SoftmaxJob &job, std::size_t strip, std::size_t pieces, void *states);
+    // Stores the outputs of a piece of the axis, given the states of the whole rows.
+    void (*write)(const SoftmaxJob &job, std::size_t strip, std::size_t first, std::size_t count, const void *states);
+};
+
+// Each finds nullptr where the combination is not offered. `accumulate` matters for sums and means of floats.
+struct Kernels {
+    const ReduceKernel *(*reduce)(Operator op, ElementType dtype, ElementType accumulate);
+    const SoftmaxKernel *(*softmax)(ElementType dtype);
+};
+
+namespace baseline {
+extern const Kernels kernels;
+}
+namespace avx2 {
+extern const Kernels kernels;
+}
+namespace avx512 {
+extern const Kernels kernels;
+}
+
+// The variants that this processor can run, from the least to the best.
+inline constexpr std::size_t most_variants = 3;
+struct Variants {
+    std::size_t count;
+    const Kernels *kernels[most_variants];
+};
+Variants usable_variants();
+
+// The last of them, looked up once.
+const Kernels &best_kernels();
+
+} // namespace wr::host

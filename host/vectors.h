@@ -1,0 +1,298 @@
+// Vectors of this translation unit's instruction set, in the compiler's own vector extension, and the two things that a
+// tree of sums needs of them: loads that map elements to accumulators, and adding neighbours.
+//
+// Everything that vector_kernels.cpp includes of host/ lives in a namespace named after the instruction set, inside an
+// unnamed one, and everything in numerics/ is always inlined: the linker never finds two copies to merge, so code for
+// one instruction set cannot be called on a processor that lacks it.
+#pragma once
+
+#include "numerics/operators.h"
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace wr::host::WR_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::size_t vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t vector_bytes = 32;
+#else
+constexpr std::size_t vector_bytes = 16;
+#endif
+
+template <class T, std::size_t Lanes>
+struct VectorOf {
+    typedef T Type __attribute__((vector_size(Lanes * sizeof(T))));
+};
+template <class T, std::size_t Lanes>
+using Vector = typename VectorOf<T, Lanes>::Type;
+
+// Accumulators of one register.
+template <class T>
+constexpr std::size_t lanes_of = vector_bytes / sizeof(T);
+template <class T>
+using Register = Vector<T, lanes_of<T>>;
+
+constexpr int log2_of(std::size_t power) { return power == 1 ? 0 : 1 + log2_of(power / 2); }
+
+template <class V>
+WR_HD V load_vector(const void *from) {
+    V v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+template <class V>
+WR_HD void store_vector(void *to, V v) {
+    std::memcpy(to, &v, sizeof v);
+}
+
+// `ahead` bytes from `from`, which may be past the end of everything: a hint touches nothing.
+WR_HD void prefetch(const void *from, std::ptrdiff_t ahead) {
+    __builtin_prefetch(
+        reinterpret_cast<const void *>(reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead)));
+}
+
+// Op::combine lane by lane. An operator whose combine is one instruction says so, the others are left to the compiler.
+template <class Op>
+struct CombineVectors {
+    using V = Register<typename Op::Accumulator>;
+
+    WR_HD static V apply(V a, V b) {
+        for (std::size_t i = 0; i < lanes_of<typename Op::Accumulator>; ++i) {
+            a[i] = Op::combine(a[i], b[i]);
+        }
+        return a;
+    }
+};
+template <class Float>
+struct CombineVectors<FloatSum<Float>> {
+    WR_HD static Register<Float> apply(Register<Float> a, Register<Float> b) { return a + b; }
+};
+template <class Key>
+struct CombineVectors<Extreme<Key>> {
+    WR_HD static Register<Key> apply(Register<Key> a, Register<Key> b) { return a < b ? b : a; }
+};
+template <class Op>
+struct CombineVectors<Partial<Op>> : CombineVectors<Op> {};
+
+// Which elements of two vectors a and b, numbered through, are the left (odd 0) and right (odd 1) neighbours that level
+// `level` of the tree adds. The first levels stay inside 16 bytes and the last ones move 16 bytes whole, because such
+// shuffles are one instruction everywhere; after log2(lanes) levels, `lanes` vectors have become the vector of their
+// sums, in order.
+template <class T, int level>
+constexpr int neighbour(int i, int odd) {
+    constexpr int lanes = static_cast<int>(lanes_of<T>);
+    constexpr int quad = 16 / static_cast<int>(sizeof(T));
+    constexpr bool inside_quad = (2 << level) <= quad;
+    constexpr int run =
+        inside_quad ? quad : lanes; // a run of the result takes from a in its first half, b in the other
+    constexpr int unit = inside_quad ? 1 : quad;
+    const int start = i / run * run;
+    const int place = (i - start) / unit, half = run / unit / 2;
+    const int source = place < half ? 0 : lanes;
+    return source + start + (2 * (place % half) + odd) * unit + i % unit;
+}
+
+template <class T, int level, int odd, std::size_t... i>
+WR_HD Register<T> pick_neighbours(Register<T> a, Register<T> b, std::index_sequence<i...>) {
+    return __builtin_shufflevector(a, b, neighbour<T, level>(static_cast<int>(i), odd)...);
+}
+
+template <class Op, int level>
+WR_HD auto add_neighbours(Register<typename Op::Accumulator> a, Register<typename Op::Accumulator> b) {
+    using T = typename Op::Accumulator;
+    constexpr auto all = std::make_index_sequence<lanes_of<T>>{};
+    return CombineVectors<Op>::apply(pick_neighbours<T, level, 0>(a, b, all), pick_neighbours<T, level, 1>(a, b, all));
+}
+
+// The tree of one vector's lanes.
+template <class Op, int level = 0>
+WR_HD auto combine_lanes(Register<typename Op::Accumulator> v) {
+    if constexpr (level == log2_of(lanes_of<typename Op::Accumulator>)) {
+        return v[0];
+    } else {
+        return combine_lanes<Op, level + 1>(add_neighbours<Op, level>(v, v));
+    }
+}
+
+// What a vector of accumulators is read from: as many elements, bit for bit.
+template <class Op, class T>
+using Raw = Vector<T, lanes_of<typename Op::Accumulator>>;
+
+// Op::map of a vector of elements, for the pairs of operator and type where a compiler does not find it in the scalar
+// code. `T` is the type of the elements as numbers: std::uint16_t stands for the bits of F16 and BF16.
+template <class Op, class T>
+struct MapVectors {
+    static constexpr bool known = false;
+};
+
+// The type as which a vector holds elements.
+template <class T>
+struct NumberOf {
+    using Type = T;
+};
+template <>
+struct NumberOf<F16> {
+    using Type = std::uint16_t;
+};
+template <>
+struct NumberOf<BF16> {
+    using Type = std::uint16_t;
+};
+
+template <std::size_t lanes>
+WR_HD Vector<float, lanes> widen_vector(BF16, Vector<std::uint16_t, lanes> bits) {
+    return bit_cast<Vector<float, lanes>>(__builtin_convertvector(bits, Vector<std::uint32_t, lanes>) << 16);
+}
+
+template <std::size_t lanes>
+WR_HD Vector<float, lanes> widen_vector(F16, Vector<std::uint16_t, lanes> bits) {
+#if defined(__AVX512F__)
+    if constexpr (lanes == 16) {
+        // The masked form, because GCC 12 warns of the plain one's own source.
+        return bit_cast<Vector<float, lanes>>(_mm512_maskz_cvtph_ps(0xFFFF, bit_cast<__m256i>(bits)));
+    }
+#endif
+#if defined(__F16C__)
+    if constexpr (lanes == 8) {
+        return bit_cast<Vector<float, lanes>>(_mm256_cvtph_ps(bit_cast<__m128i>(bits)));
+    }
+#endif
+    // As widen() does it.
+    using Bits = Vector<std::uint32_t, lanes>;
+    const Bits wide = __builtin_convertvector(bits, Bits);
+    const Bits magnitude = wide & 0x7FFFu;
+    const Vector<float, lanes> scaled = bit_cast<Vector<float, lanes>>(magnitude << 13) * 0x1p112f;
+    const Bits special = (magnitude >= 0x7C00u) & 0x7F800000u;
+    return bit_cast<Vector<float, lanes>>(bit_cast<Bits>(scaled) | special | ((wide & 0x8000u) << 16));
+}
+
+template <class T, class V>
+WR_HD auto widen_raw(V raw) {
+    constexpr std::size_t lanes = sizeof(V) / sizeof(T);
+    if constexpr (sizeof(T) == 2) {
+        return widen_vector<lanes>(T{}, raw);
+    } else {
+        return raw;
+    }
+}
+
+template <class Float, class T>
+struct MapVectors<FloatSum<Float>, T> {
+    static constexpr bool known = true;
+
+    WR_HD static Register<Float> apply(Raw<FloatSum<Float>, typename NumberOf<T>::Type> raw, std::uint64_t) {
+        return __builtin_convertvector(widen_raw<T>(raw), Register<Float>);
+    }
+};
+
+// Keys of floats. The order of integers as they are is found by the compiler.
+template <class Key, class T>
+    requires(!std::is_integral_v<T>)
+struct MapVectors<Extreme<Key>, T> {
+    static constexpr bool known = true;
+
+    WR_HD static Register<Key> apply(Raw<Extreme<Key>, typename NumberOf<T>::Type> raw, std::uint64_t flip) {
+        constexpr Key all_but_sign = std::numeric_limits<Key>::max();
+        const auto x = widen_raw<T>(raw);
+        const auto bits = bit_cast<Register<Key>>(x);
+        const Register<Key> key = bits ^ ((bits >> (8 * sizeof(Key) - 1)) & all_but_sign) ^ static_cast<Key>(flip);
+        return x != x ? Register<Key>{} + Extreme<Key>::nan_key : key;
+    }
+};
+
+template <class Op>
+struct MapVectors<Partial<Op>, typename Op::Accumulator> {
+    static constexpr bool known = true;
+
+    WR_HD static Register<typename Op::Accumulator> apply(Register<typename Op::Accumulator> x, std::uint64_t) {
+        return x;
+    }
+};
+
+// Accumulators of consecutive elements.
+template <class Op, class T>
+WR_HD auto load_mapped(const T *from, std::uint64_t flip) {
+    using Accumulator = typename Op::Accumulator;
+    if constexpr (MapVectors<Op, T>::known) {
+        return MapVectors<Op, T>::apply(load_vector<Raw<Op, typename NumberOf<T>::Type>>(from), flip);
+    } else {
+        Register<Accumulator> v;
+        for (std::size_t i = 0; i < lanes_of<Accumulator>; ++i) {
+            v[i] = Op::map(from[i], flip);
+        }
+        return v;
+    }
+}
+
+// The first `count` elements of a vector; the others are zeros, and their memory is not touched.
+template <class V, class T>
+WR_HD V load_part(const T *from, std::size_t count) {
+#if defined(__AVX512VL__) && defined(__AVX512BW__)
+    const unsigned mask = (1u << count) - 1;
+    if constexpr (sizeof(V) == 64 && sizeof(T) == 4) {
+        return bit_cast<V>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(mask), from));
+    } else if constexpr (sizeof(V) == 64 && sizeof(T) == 8) {
+        return bit_cast<V>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>(mask), from));
+    } else if constexpr (sizeof(V) == 32 && sizeof(T) == 2) {
+        return bit_cast<V>(_mm256_maskz_loadu_epi16(static_cast<__mmask16>(mask), from));
+    } else if constexpr (sizeof(V) == 32 && sizeof(T) == 4) {
+        return bit_cast<V>(_mm256_maskz_loadu_epi32(static_cast<__mmask8>(mask), from));
+    } else if constexpr (sizeof(V) == 16 && sizeof(T) == 2) {
+        return bit_cast<V>(_mm_maskz_loadu_epi16(static_cast<__mmask8>(mask), from));
+    }
+#elif defined(__AVX2__)
+    const auto lane_numbers = [&]<class Int, std::size_t... i>(Int, std::index_sequence<i...>) {
+        return Vector<Int, sizeof...(i)>{static_cast<Int>(i)...} < static_cast<Int>(count);
+    };
+    if constexpr (sizeof(V) == 32 && sizeof(T) == 4) {
+        const auto mask = bit_cast<__m256i>(lane_numbers(std::int32_t{}, std::make_index_sequence<8>{}));
+        return bit_cast<V>(_mm256_maskload_epi32(reinterpret_cast<const int *>(from), mask));
+    } else if constexpr (sizeof(V) == 32 && sizeof(T) == 8) {
+        const auto mask = bit_cast<__m256i>(lane_numbers(std::int64_t{}, std::make_index_sequence<4>{}));
+        return bit_cast<V>(_mm256_maskload_epi64(reinterpret_cast<const long long *>(from), mask));
+    }
+#endif
+    V v{};
+    std::memcpy(&v, from, count * sizeof(T));
+    return v;
+}
+
+template <class T, std::size_t... i>
+WR_HD auto lanes_below(std::size_t count, std::index_sequence<i...>) {
+    using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    return Register<Int>{static_cast<Int>(i)...} < static_cast<Int>(count);
+}
+
+// As load_mapped where only the first `count` elements exist; the identity stands for the others.
+template <class Op, class T>
+WR_HD auto load_mapped_part(const T *from, std::size_t count, std::uint64_t flip) {
+    using Accumulator = typename Op::Accumulator;
+    constexpr std::size_t lanes = lanes_of<Accumulator>;
+    if constexpr (MapVectors<Op, T>::known) {
+        const auto raw = load_part<Raw<Op, typename NumberOf<T>::Type>>(from, count);
+        Register<Accumulator> identity;
+        for (std::size_t i = 0; i < lanes; ++i) {
+            identity[i] = Op::identity();
+        }
+        return lanes_below<Accumulator>(count, std::make_index_sequence<lanes>{}) ? MapVectors<Op, T>::apply(raw, flip)
+                                                                                  : identity;
+    } else {
+        Register<Accumulator> v;
+        for (std::size_t i = 0; i < lanes; ++i) {
+            v[i] = i < count ? Op::map(from[i], flip) : Op::identity();
+        }
+        return v;
+    }
+}
+
+} // namespace
+} // namespace wr::host::WR_ISA

@@ -14,10 +14,10 @@ struct Runtime {
     cudaError_t (*get_last_error)();
     cudaError_t (*device_get_attribute)(int *value, cudaDeviceAttr attribute, int device);
     cudaError_t (*stream_get_device)(cudaStream_t stream, int *device);
+    cudaError_t (*stream_is_capturing)(cudaStream_t stream, cudaStreamCaptureStatus *status);
     cudaError_t (*malloc_async)(void **memory, size_t bytes, cudaStream_t stream);
     cudaError_t (*free_async)(void *memory, cudaStream_t stream);
     cudaError_t (*func_get_attributes)(cudaFuncAttributes *attributes, const void *kernel);
-    cudaError_t (*func_set_attribute)(const void *kernel, cudaFuncAttribute attribute, int value);
     cudaError_t (*launch_kernel)(const cudaLaunchConfig_t *config, const void *kernel, void **arguments);
     const char *(*get_error_name)(cudaError_t error);
     const char *(*get_error_string)(cudaError_t error);

@@ -1,0 +1,232 @@
+// Puts a reduction on a stream: one stage after the other, until one finishes into the output.
+#include "cuda/gpu.h"
+#include "cuda/launch.h"
+#include "cuda/reduce_plan.h"
+#include "cuda/tuning.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr int block_threads = 256;
+constexpr int warp_lanes = 32;
+constexpr std::size_t partial_alignment = 16;
+
+// What a workspace query answers for: the more multiprocessors, the more pieces, and without clusters more stages.
+constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
+
+struct Stage {
+    const ReduceKernels *kernels;
+    ReducePlan plan;
+    const void *input;
+    std::uint64_t flip;
+    Finish finish;
+    bool first;
+};
+
+// The bytes from the lowest to behind the highest element; a row's vectors are read within them only.
+void set_hull(RowArguments &a, const Shape &s, int element_bytes) {
+    const char *low = static_cast<const char *>(a.input), *high = low;
+    const auto widen_by = [&](std::size_t size, std::ptrdiff_t stride) {
+        const std::ptrdiff_t reach =
+            size == 0 ? 0 : static_cast<std::ptrdiff_t>(size - 1) * stride * static_cast<std::ptrdiff_t>(element_bytes);
+        (reach < 0 ? low : high) += reach;
+    };
+    widen_by(s.outer, s.outer_stride);
+    widen_by(s.axis, s.axis_stride);
+    widen_by(s.inner, s.inner_stride);
+    a.hull_begin = low;
+    a.hull_end = s.axis == 0 ? low : high + element_bytes;
+}
+
+// Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts as
+// that direction's limit makes necessary; `first` is the field of the arguments that says where a part begins.
+cudaError_t launch_in_parts(Launch how, std::size_t Launch::*direction, std::size_t items_a_block, std::size_t items,
+                            std::size_t &first, void *arguments, cudaStream_t stream) {
+    const std::size_t limit = direction == &Launch::blocks ? most_blocks : most_block_rows;
+    const std::size_t items_a_launch = limit * items_a_block;
+    cudaError_t error = cudaSuccess;
+    for (first = 0; error == cudaSuccess && first < items; first += items_a_launch) {
+        how.*direction = divide_up(std::min(items - first, items_a_launch), items_a_block);
+        error = launch(how, arguments, stream);
+    }
+    return error;
+}
+
+const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
+    if (plan.regime == RowRegime::packed) {
+        return plan.aligned ? kernels.aligned_packed_rows : kernels.shifted_packed_rows;
+    }
+    if (!plan.vectors) {
+        return kernels.scattered_rows;
+    }
+    return plan.aligned ? kernels.aligned_rows : kernels.shifted_rows;
+}
+
+cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    const Shape &s = stage.plan.shape;
+    const RowPlan &plan = stage.plan.rows;
+    const Destination destination = stage.plan.partials == 0 ? Destination::output
+                                    : plan.shared            ? Destination::shared
+                                                             : Destination::partials;
+    const bool follows = gpu.dependent_launch && (!stage.first || plan.shared);
+    RowArguments a{stage.input, output, nullptr, nullptr, 0, s.outer * s.inner, s.axis,
+                   s.inner,     s.outer_stride, s.axis_stride, s.inner_stride,
+                   0, plan.pieces, std::countr_zero(static_cast<unsigned>(plan.warps)),
+                   plan.tiles,  destination,  follows,  stage.flip,     stage.finish};
+    set_hull(a, s, stage.kernels->element_bytes);
+    Launch how{nullptr, 1, block_threads};
+    how.dependent = follows;
+    if (plan.regime == RowRegime::cluster) {
+        how.kernel = stage.kernels->cluster_rows;
+        how.blocks = a.rows * plan.pieces;
+        how.threads = plan.warps * warp_lanes;
+        how.cluster_blocks = static_cast<int>(plan.pieces);
+        return launch(how, &a, stream);
+    }
+    how.kernel = row_kernel(*stage.kernels, plan);
+    if (plan.pieces == 1) {
+        return launch_in_parts(how, &Launch::blocks, plan.rows_a_block, a.rows, a.first_row, &a, stream);
+    }
+    cudaError_t error = cudaSuccess;
+    for (; error == cudaSuccess && a.first_piece < plan.pieces; a.first_piece += most_blocks) {
+        how.blocks = std::min(plan.pieces - a.first_piece, most_blocks);
+        error = launch_in_parts(how, &Launch::block_rows, plan.rows_a_block, a.rows, a.first_row, &a, stream);
+    }
+    return error;
+}
+
+cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    const Shape &s = stage.plan.shape;
+    const ColumnPlan &plan = stage.plan.columns;
+    const bool follows = gpu.dependent_launch && !stage.first;
+    ColumnArguments a{stage.input,
+                      output,
+                      0,
+                      plan.blocks <= most_blocks,
+                      s.outer,
+                      s.axis,
+                      s.inner,
+                      s.outer_stride,
+                      s.axis_stride,
+                      plan.groups,
+                      plan.column_tiles,
+                      plan.threads_across,
+                      plan.threads_down,
+                      stage.plan.partials == 0 ? Destination::output : Destination::partials,
+                      follows,
+                      stage.flip,
+                      stage.finish};
+    Launch how{plan.kernel, 1, block_threads};
+    how.dependent = follows;
+    return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_job, &a, stream);
+}
+
+cudaError_t launch_fill(const Stage &stage, void *output, cudaStream_t stream) {
+    FillArguments a{output, stage.plan.partials, stage.kernels->identity, stage.kernels->partial_bytes};
+    const std::size_t blocks = std::min<std::size_t>(divide_up(a.count, std::size_t{block_threads}), 1024);
+    return launch({fill_kernel(), blocks, block_threads}, &a, stream);
+}
+
+cudaError_t launch_stage(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    if (stage.plan.by_columns) {
+        return launch_columns(stage, output, stream, gpu);
+    }
+    if (stage.plan.rows.shared) {
+        const cudaError_t error = launch_fill(stage, output, stream);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    return launch_rows(stage, output, stream, gpu);
+}
+
+// Each stage's partial results start on a boundary of their own.
+std::size_t bytes_for(std::size_t partials, int partial_bytes) {
+    return divide_up(partials * static_cast<std::size_t>(partial_bytes), partial_alignment) * partial_alignment;
+}
+
+std::size_t workspace_bytes(const ReduceProblem &problem, const ReduceKernels &kernels, std::uintptr_t address,
+                            GpuFacts gpu) {
+    std::size_t total = 0;
+    Shape shape = problem.shape;
+    const ReduceKernels *stage = &kernels;
+    for (;;) {
+        const ReducePlan plan = plan_reduction(shape, address, *stage, gpu);
+        if (plan.partials == 0) {
+            return total;
+        }
+        total += bytes_for(plan.partials, stage->partial_bytes);
+        shape = partials_shape(plan);
+        stage = &partial_kernels(stage->partial);
+        address = 0;
+    }
+}
+
+Finish finish_of(const ReduceProblem &problem) {
+    const std::uint64_t flip = problem.op == Operator::min ? ~std::uint64_t{0} : 0;
+    return {problem.op, problem.dtype, problem.output_dtype, problem.shape.axis, flip};
+}
+
+cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &workspace, cudaStream_t stream,
+                       GpuFacts gpu) {
+    while (stage.plan.partials != 0) {
+        void *partials = workspace.take(bytes_for(stage.plan.partials, stage.kernels->partial_bytes));
+        const cudaError_t error = launch_stage(stage, partials, stream, gpu);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        const Shape shape = partials_shape(stage.plan);
+        stage.kernels = &partial_kernels(stage.kernels->partial);
+        stage.plan = plan_reduction(shape, 0, *stage.kernels, gpu);
+        stage.input = partials;
+        stage.flip = 0;
+        stage.first = false;
+    }
+    return launch_stage(stage, problem.output, stream, gpu);
+}
+
+} // namespace
+
+std::size_t reduce_workspace_bytes(const ReduceProblem &problem) {
+    const ReduceKernels *kernels = find_reduce_kernels(problem.op, problem.dtype, problem.accumulate_dtype);
+    if (kernels == nullptr || problem.shape.outer == 0 || problem.shape.inner == 0) {
+        return 0;
+    }
+    // Only columns are cut up by the input's alignment; it is not known here.
+    const std::size_t aligned = workspace_bytes(problem, *kernels, 0, most_demanding_gpu);
+    if (problem.shape.inner == 1 && problem.shape.outer == 1) {
+        return aligned;
+    }
+    return std::max(aligned, workspace_bytes(problem, *kernels, 1, most_demanding_gpu));
+}
+
+std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const ReduceKernels *kernels = find_reduce_kernels(problem.op, problem.dtype, problem.accumulate_dtype);
+    if (kernels == nullptr) {
+        return static_cast<std::int32_t>(Status::unsupported);
+    }
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    const GpuFacts gpu = device.gpu();
+    const auto address = reinterpret_cast<std::uintptr_t>(problem.input);
+    const std::size_t needed =
+        problem.workspace == nullptr ? workspace_bytes(problem, *kernels, address, gpu) : problem.workspace_bytes;
+    Workspace workspace(problem.workspace, needed, stream);
+    if (workspace.error() != cudaSuccess) {
+        return report(workspace.error());
+    }
+    const Stage first{kernels, plan_reduction(problem.shape, address, *kernels, gpu), problem.input,
+                      finish_of(problem).flip, finish_of(problem), true};
+    const cudaError_t launched = run_stages(problem, first, workspace, stream, gpu);
+    const cudaError_t freed = workspace.finish();
+    return report(launched != cudaSuccess ? launched : freed);
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,162 @@
+#include "cuda/reduce_plan.h"
+
+#include "cuda/tuning.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t block_warps = 8;
+constexpr std::size_t block_threads = 256;
+constexpr std::size_t vector_bytes = 16;
+constexpr int most_tiles = 32; // a warp keeps one tile's result a lane
+
+std::size_t clamped_multiprocessors(GpuFacts gpu) {
+    return static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
+}
+
+int tiles_for(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
+    const std::size_t wanted = clamped_multiprocessors(gpu) * tuning::blocks_a_multiprocessor;
+    std::size_t tiles = tuning::tiles_a_warp;
+    while (tiles > 1 && rows * divide_up(row_tiles, block_warps * tiles) < wanted) {
+        tiles /= 2;
+    }
+    // Enough rows to fill the GPU: a block may as well take a whole one.
+    const std::size_t whole = std::bit_ceil(divide_up(row_tiles, block_warps));
+    return static_cast<int>(rows >= wanted && whole <= most_tiles ? std::max(whole, std::size_t{1}) : tiles);
+}
+
+// A cluster's blocks have 8 warps; 16 where 8 would leave each warp several tiles in a row.
+std::size_t cluster_warps(std::size_t row_tiles, GpuFacts gpu) {
+    return row_tiles > block_warps * static_cast<std::size_t>(gpu.cluster_blocks) ? 2 * block_warps : block_warps;
+}
+
+std::size_t cluster_size(std::size_t row_tiles, GpuFacts gpu) {
+    const std::size_t blocks = std::bit_ceil(divide_up(row_tiles, cluster_warps(row_tiles, gpu)));
+    return std::min(blocks, static_cast<std::size_t>(gpu.cluster_blocks));
+}
+
+bool fits_cluster(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
+    return gpu.cluster_blocks > 0 && row_tiles > block_warps && row_tiles <= tuning::cluster_tiles &&
+           rows * cluster_size(row_tiles, gpu) <= clamped_multiprocessors(gpu);
+}
+
+bool rows_are_aligned(const Shape &s, std::uintptr_t address, int element_bytes) {
+    const auto steps = static_cast<std::ptrdiff_t>(vector_bytes) / element_bytes;
+    return address % vector_bytes == 0 && (s.outer <= 1 || s.outer_stride % steps == 0) &&
+           (s.inner <= 1 || s.inner_stride % steps == 0);
+}
+
+RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
+    const std::size_t rows = s.outer * s.inner;
+    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1, 0};
+    plan.aligned = rows_are_aligned(s, address, kernels.element_bytes);
+    const std::size_t elements =
+        plan.vectors ? static_cast<std::size_t>(bytes_a_tile / kernels.element_bytes) : scattered_tile;
+    const std::size_t row_tiles = divide_up(s.axis, elements);
+    const bool touching = s.inner == 1 && s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
+    if (plan.vectors && touching && std::has_single_bit(s.axis) && s.axis < elements && rows > 1) {
+        plan.regime = RowRegime::packed;
+        plan.aligned = address % vector_bytes == 0;
+        plan.rows_a_block = elements / s.axis * block_warps;
+        plan.blocks = divide_up(rows, plan.rows_a_block);
+        return plan;
+    }
+    if (plan.vectors && fits_cluster(rows, row_tiles, gpu)) {
+        plan.regime = RowRegime::cluster;
+        plan.pieces = cluster_size(row_tiles, gpu);
+        plan.warps = static_cast<int>(cluster_warps(row_tiles, gpu));
+        plan.tiles = static_cast<int>(
+            std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(plan.warps) * plan.pieces)));
+        plan.blocks = rows * plan.pieces;
+        return plan;
+    }
+    plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(row_tiles, std::size_t{1}))));
+    if (row_tiles > block_warps) {
+        plan.tiles = tiles_for(rows, row_tiles, gpu);
+        plan.pieces = divide_up(row_tiles, block_warps * static_cast<std::size_t>(plan.tiles));
+    }
+    plan.shared = kernels.order_free && row_tiles >= tuning::shared_row_tiles;
+    plan.rows_a_block = block_warps / static_cast<std::size_t>(plan.warps);
+    plan.blocks = divide_up(rows, plan.rows_a_block) * plan.pieces;
+    return plan;
+}
+
+bool columns_are_vectors(const Shape &s, std::uintptr_t address, std::size_t element_bytes) {
+    const std::size_t elements = vector_bytes / element_bytes;
+    const auto steps = static_cast<std::ptrdiff_t>(elements);
+    return address % vector_bytes == 0 && s.inner % elements == 0 && (s.axis <= 1 || s.axis_stride % steps == 0) &&
+           (s.outer <= 1 || s.outer_stride % steps == 0);
+}
+
+ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    const bool vectors = columns_are_vectors(s, address, element_bytes);
+    const std::size_t elements = vectors ? vector_bytes / element_bytes : 1;
+    const std::size_t across = divide_up(s.inner, elements);
+    const auto layout = [&](const void *kernel, std::size_t run) {
+        ColumnPlan plan{kernel, 1, 1, 1, 1, 1, 0};
+        const std::size_t runs = std::bit_ceil(divide_up(std::max(s.axis, std::size_t{1}), run));
+        // At least a line of 128 bytes side by side, and a whole row of 512 where the columns are many.
+        const std::size_t narrowest = across <= 64 ? 8 : 32;
+        const std::size_t widest = std::max(block_threads / std::min(runs, block_threads), narrowest);
+        const std::size_t threads_across = std::min(std::bit_ceil(across), widest);
+        const std::size_t threads_down = std::min(runs, block_threads / threads_across);
+        plan.threads_across = static_cast<int>(threads_across);
+        plan.threads_down = static_cast<int>(threads_down);
+        plan.groups = std::max<std::size_t>(divide_up(s.axis, run * threads_down), 1);
+        plan.column_tiles = divide_up(across, threads_across);
+        plan.outer_a_block = block_threads / threads_across / threads_down;
+        plan.blocks = divide_up(s.outer, plan.outer_a_block) * plan.groups * plan.column_tiles;
+        return plan;
+    };
+    if (!vectors) {
+        return layout(kernels.scalar_columns, scalar_run);
+    }
+    const ColumnPlan long_runs = layout(kernels.columns, long_run);
+    const std::size_t wanted = clamped_multiprocessors(gpu) * tuning::column_blocks_a_multiprocessor;
+    return long_runs.blocks >= wanted ? long_runs : layout(kernels.short_columns, short_run);
+}
+
+// Strides along a size of 1 mean nothing; a matrix of adjacent columns without an inner axis is read as one with.
+Shape normalised(Shape s) {
+    if (s.inner == 1 && s.axis_stride != 1 && s.axis > 1 && s.outer > 1 && s.outer_stride == 1) {
+        return {1, s.axis, s.outer, 0, s.axis_stride, 1};
+    }
+    if (s.axis <= 1) {
+        s.axis_stride = 1;
+    }
+    return s;
+}
+
+} // namespace
+
+ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
+    ReducePlan plan{normalised(shape), false, {}, {}, 0};
+    const Shape &s = plan.shape;
+    plan.by_columns = s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1);
+    if (plan.by_columns) {
+        plan.columns = plan_columns(s, address, kernels, gpu);
+        plan.partials = plan.columns.groups > 1 ? s.outer * plan.columns.groups * s.inner : 0;
+    } else {
+        plan.rows = plan_rows(s, address, kernels, gpu);
+        const bool leaves = plan.rows.regime == RowRegime::rows && plan.rows.pieces > 1;
+        plan.partials = leaves ? s.outer * s.inner * (plan.rows.shared ? 1 : plan.rows.pieces) : 0;
+    }
+    return plan;
+}
+
+Shape partials_shape(const ReducePlan &plan) {
+    const Shape &s = plan.shape;
+    if (plan.by_columns) {
+        const std::size_t groups = plan.columns.groups, inner = s.inner;
+        return {s.outer, groups, inner, static_cast<std::ptrdiff_t>(groups * inner), static_cast<std::ptrdiff_t>(inner), 1};
+    }
+    const std::size_t pieces = plan.rows.shared ? 1 : plan.rows.pieces;
+    return {s.outer * s.inner, pieces, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
+}
+
+} // namespace wr::cuda

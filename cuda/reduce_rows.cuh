@@ -1,0 +1,86 @@
+// Rows: a warp, a block, or many blocks share a row, by the tiles that Access reads.
+#pragma once
+
+#include "cuda/atomic_update.cuh"
+#include "cuda/block_reduce.cuh"
+#include "cuda/finish_result.cuh"
+#include "cuda/reduce_arguments.h"
+
+namespace wr::cuda {
+
+inline constexpr int row_block_warps = 8;
+inline constexpr int row_block_threads = row_block_warps * warp_lanes;
+
+// How far a row's first element lies from the input's. Behind a call where it takes a division.
+inline __device__ __noinline__ std::ptrdiff_t row_offset_by_division(const RowArguments &a, std::size_t row) {
+    const std::size_t o = row / a.inner, i = row % a.inner;
+    return static_cast<std::ptrdiff_t>(o) * a.outer_stride + static_cast<std::ptrdiff_t>(i) * a.inner_stride;
+}
+
+template <class T>
+__device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row) {
+    const std::ptrdiff_t offset =
+        a.inner == 1 ? static_cast<std::ptrdiff_t>(row) * a.outer_stride : row_offset_by_division(a, row);
+    return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
+}
+
+// What a kernel does first to overlap with its neighbours in a call. Asked for only where there are neighbours: both
+// instructions cost a long job with many blocks up to 6 % (H200).
+__device__ __forceinline__ void take_place_in_call(Destination destination, bool follows) {
+    if (destination != Destination::output) {
+        allow_dependent_launch();
+    }
+    // Shared rows are waited for where they are updated: the input was there before.
+    if (follows && destination != Destination::shared) {
+        wait_for_previous_kernel();
+    }
+}
+
+// Hands on the result of one piece of a row; called by every thread of the piece's warps, the value is in lane 0 of the
+// first.
+template <class Op>
+__device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accumulator value, std::size_t row,
+                                        std::size_t piece) {
+    if (lane_index() != 0) {
+        return;
+    }
+    if (a.destination == Destination::output) {
+        finish_result(value, a.finish, a.output, row);
+    } else {
+        static_cast<typename Op::Accumulator *>(a.output)[row * a.pieces + piece] = Op::settle(value);
+    }
+}
+
+// The grid is of groups of 8 / warps rows from first_row on; where several blocks share a row, of pieces x rows.
+template <class T, class Op, class Access>
+__global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
+    reduce_rows(const __grid_constant__ RowArguments a) {
+    take_place_in_call(a.destination, a.follows);
+    const std::size_t piece = a.pieces == 1 ? 0 : a.first_piece + blockIdx.x;
+    const unsigned group = a.pieces == 1 ? blockIdx.x : blockIdx.y;
+    const int warps = 1 << a.warps_log2;
+    const std::size_t row =
+        a.first_row +
+        ((static_cast<std::size_t>(group) * row_block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
+    const std::size_t warp =
+        (piece << a.warps_log2) + static_cast<std::size_t>(warp_index() & (warps - 1));
+    auto value = Op::identity();
+    if (row < a.rows) {
+        value = warp_reduce<Access, T, Op>(row_at<T>(a, row), Hull{a.hull_begin, a.hull_end},
+                                           warp * static_cast<std::size_t>(a.tiles), a.tiles, a.flip);
+    }
+    if constexpr (Op::order_free) {
+        if (a.destination == Destination::shared) {
+            update_shared_row<Op, row_block_warps>(value, static_cast<typename Op::Accumulator *>(a.output) + row);
+            return;
+        }
+    }
+    if (warps > 1) {
+        value = partialBlockReduce<Op, row_block_warps>(value, warps);
+    }
+    if (row < a.rows && (warp_index() & (warps - 1)) == 0) {
+        deliver<Op>(a, value, row, piece);
+    }
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,30 @@
+// What the softmax kernels are launched with. Plain data: host and GPU share it.
+#pragma once
+
+#include "numerics/element_types.h"
+
+namespace wr::cuda {
+
+// The state of some consecutive blocks of a row; f32 values are kept as f64, which is exact.
+struct StoredState {
+    double maximum, sum;
+};
+
+struct SoftmaxArguments {
+    const void *input;
+    void *output;
+    void *logsumexp; // nullptr: not wanted
+    StoredState *states; // [rows][pieces], what each piece of a row comes to
+    StoredState *totals; // [rows], what each whole row comes to
+    std::size_t outer, axis, inner;
+    std::ptrdiff_t outer_stride, axis_stride, inner_stride;
+    std::size_t pieces;  // of a row, each with a state
+    std::int32_t blocks_a_warp; // base blocks that a warp takes, a power of two
+    double scale;
+    ElementType output_type;
+    bool scaled;
+    bool log;
+    bool empty_row_zero;
+};
+
+} // namespace wr::cuda

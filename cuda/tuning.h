@@ -1,0 +1,34 @@
+// Where one regime ends and the next begins: every number that was chosen by measuring. docs/performance.md has the runs.
+#pragma once
+
+#include <cstddef>
+
+namespace wr::cuda::tuning {
+
+// Multiprocessors beyond this are not asked for more blocks, so that a workspace query can answer for every GPU.
+inline constexpr int most_multiprocessors = 512;
+
+// Blocks of a cluster: what every GPU with clusters promises. 16, which some offer, were slower on an H200: a sum of 2^18
+// f32 took 4.5 us with them, most of it in asking for them.
+inline constexpr int cluster_blocks = 8;
+
+// Tiles (4 KiB) that a warp takes of a long row. More give fewer partial results, fewer keep small arrays parallel.
+inline constexpr int tiles_a_warp = 8;
+
+// Blocks a multiprocessor should get before warps take more than one tile each.
+inline constexpr int blocks_a_multiprocessor = 8;
+
+// Rows up to this many tiles are finished by one cluster in one launch: 1 MiB.
+inline constexpr std::size_t cluster_tiles = 256;
+
+// Rows from this many tiles on update one accumulator, where the operator is exact in any order, instead of leaving a
+// partial result a block: 1 GiB.
+inline constexpr std::size_t shared_row_tiles = 262144;
+
+// Columns: blocks a multiprocessor should get before threads take long runs of rows.
+inline constexpr int column_blocks_a_multiprocessor = 4;
+
+// Softmax of long rows: blocks a multiprocessor should get before warps take more than one base block each.
+inline constexpr int softmax_blocks_a_multiprocessor = 8;
+
+} // namespace wr::cuda::tuning

@@ -31,6 +31,10 @@
  *   the whole array 1, n, 1; each row of a matrix rows, columns, 1; each column 1, rows, columns.
  *   Sizes count elements, are 64-bit, and may be zero. A pointer to no elements may be NULL; any other
  *   NULL is WR_ERROR_NULL_POINTER. Pointers need the alignment of their element, nothing more.
+ *   An array that would run over an end of the address space is WR_ERROR_SIZE_OVERFLOW.
+ *
+ * Overlap. What counts are the bytes from an array's lowest element to its highest, so an output in the gaps of a
+ *   strided input is refused too.
  *
  * Numbers. Floats follow IEEE 754 with subnormals and signed zeros. A NaN result is always the canonical
  *   quiet NaN of its type (f64 0x7FF8000000000000, f32 0x7FC00000, f16 0x7E00, bf16 0x7FC0). The exact
@@ -66,11 +70,11 @@ typedef enum wr_status {
     WR_ERROR_INVALID_OP = 2,
     /* an element type is none of wr_dtype */
     WR_ERROR_INVALID_DTYPE = 3,
-    /* an option (nan_mode, empty_row, a flag, the scale) has a value that it cannot have */
+    /* an option (empty_row, a flag, the scale) has a value that it cannot have */
     WR_ERROR_INVALID_OPTION = 4,
     /* each argument is valid, but this combination of operator, types and options is not offered */
     WR_ERROR_UNSUPPORTED = 5,
-    /* sizes or strides describe more than 2^63 - 1 bytes */
+    /* sizes or strides describe more than 2^63 - 1 bytes, or an array that runs over an end of the address space */
     WR_ERROR_SIZE_OVERFLOW = 6,
     /* a pointer does not have its element's alignment, or a workspace not that of 16 bytes */
     WR_ERROR_MISALIGNED = 7,
@@ -210,7 +214,8 @@ WR_API wr_status wr_cuda_status(void);
  * Means. The sum divided by `axis`, one correctly rounded division.
  * Extremes. IEEE 754-2019 minimum and maximum: -0 is below +0, and a NaN wins.
  * NaN and infinities. A NaN anywhere, or +infinity with -infinity in a sum, gives the canonical NaN.
- * Empty axis. Sum 0, mean NaN, min the type's largest value (+infinity), max its smallest (-infinity).
+ * Empty axis. Sum 0, mean NaN, min the largest value of the input's type (+infinity), max its smallest (-infinity),
+ *   also where wr_reduce_ex gives integers in a wider type.
  * Empty output (outer or inner 0). Nothing is done.
  * Overlap. Where axis is 1, output may be the input itself; any other overlap is refused.
  * Workspace. On a GPU, memory that the job needs is taken from and given back to the stream's memory pool.
@@ -240,7 +245,7 @@ typedef struct wr_reduce_args {
     /* The type that sums are kept in; zero: f32 for f16, bf16 and f32, f64 for f64. WR_F64 is allowed for every
      * float, WR_F32 for f16, bf16 and f32. Integers, fields and extremes: leave zero. */
     wr_dtype accumulate_dtype;
-    /* reserved for a later version: WR_NAN_PROPAGATE, anything else is WR_ERROR_UNSUPPORTED */
+    /* reserved for a later version: WR_NAN_PROPAGATE, any value but 0 is WR_ERROR_UNSUPPORTED */
     wr_nan_mode nan_mode;
     /* reserved for a later version: 0, anything else is WR_ERROR_UNSUPPORTED */
     int32_t add_to_output;
@@ -296,7 +301,7 @@ WR_API wr_status wr_softmax(wr_dtype dtype, const void *input, void *output, siz
 /*
  * Like wr_softmax, but output = x - log(sum of exp(x)), the logarithm of softmax.
  * Error: within 4 units in the last place of the larger of |output| and 1 for f32 and f64 below a magnitude of 2^20
- *   (docs/numerics.md has the full bound). One element gives exactly 0.
+ *   (docs/numerics.md has the full bound). One element gives exactly 0: -0 where it is -0, otherwise +0.
  * -infinity gives -infinity; NaN, +infinity and a row of -infinity alone give NaN as in wr_softmax.
  */
 WR_API wr_status wr_log_softmax(wr_dtype dtype, const void *input, void *output, size_t outer, size_t axis,
@@ -316,14 +321,15 @@ typedef struct wr_softmax_args {
     /* what a row of -infinity alone gives */
     wr_empty_row empty_row;
     /* Multiplies each logit before the exponential, in f32 (f64 for f64), rounded once: the inverse of a
-     * temperature. Zero: 1. Must be finite. */
+     * temperature. Zero: 1. Must be finite, and for inputs other than f64 must not become infinite or 0 in f32;
+     * otherwise WR_ERROR_INVALID_OPTION. */
     double scale;
     const void *input;
     /* the shape of the input, contiguous */
     void *output;
     /* [outer][inner], f32 (f64 for f64 inputs): log(sum of exp(scale * x)) of each row; NULL: not wanted.
-     * -infinity for a row of -infinity alone or with axis 0, NaN for a row with a NaN, +infinity for a row with
-     * +infinity. */
+     * -infinity for a row of -infinity alone or with axis 0, NaN for a row with a NaN (even beside +infinity),
+     * +infinity for another row with +infinity. */
     void *logsumexp;
     /* reserved for a later version: NULL, anything else is WR_ERROR_UNSUPPORTED */
     const uint8_t *mask;

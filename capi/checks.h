@@ -1,0 +1,48 @@
+// Checks of sizes, strides and pointers, in arithmetic that cannot wrap.
+#pragma once
+
+#include "numerics/problem.h"
+#include "numerics/status.h"
+
+#include <initializer_list>
+
+namespace wr::capi {
+
+// The bytes of an array, counted from its pointer: [low, high). Strides may put some of them below it.
+struct Extent {
+    std::int64_t low, high;
+};
+
+// An array's place in memory: [begin, end), both zero where there is none.
+struct MemoryRange {
+    std::uintptr_t begin, end;
+};
+
+struct Layout {
+    Shape shape;
+    Extent extent;   // of the input
+    bool contiguous; // all strides were given, or left out, as a contiguous array has them
+};
+
+// size_overflow where more than 2^63 - 1 bytes are described; what is written to is then left alone.
+//
+// The extent of a contiguous array of so many elements in each direction; a factor of zero is an array of no bytes.
+Status extent_of(std::initializer_list<std::size_t> sizes, std::size_t element_bytes, Extent &extent);
+
+// Gives each stride that is zero its contiguous value. A stride along which no step is made, because the size is one,
+// takes it too, whatever it was.
+Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout);
+
+// Where an array of this extent lies. An array of no bytes lies nowhere and needs no pointer; any other needs one that
+// is not NULL and is aligned, and must not run over either end of the address space.
+Status locate(const void *pointer, Extent extent, std::size_t alignment, MemoryRange &range);
+
+// The caller's workspace, of which `needed` bytes will be used; nullptr is none.
+Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t needed, MemoryRange &range);
+
+bool any_two_overlap(std::initializer_list<MemoryRange> ranges);
+
+// A workspace's size as the library states it: a multiple of its alignment.
+std::size_t whole_workspace(std::size_t bytes);
+
+} // namespace wr::capi

@@ -1,0 +1,31 @@
+# A C compiler and pkg-config alone build a program against the installed library.
+cmake_minimum_required(VERSION 3.25)
+find_program(pkg_config NAMES pkg-config pkgconf NO_CACHE)
+if(NOT pkg_config)
+    message("SKIPPED: pkg-config is not installed")
+    return()
+endif()
+set(ENV{PKG_CONFIG_PATH} "${STAGE}/${LIBRARY_FOLDER}/pkgconfig")
+
+function(ask question answer_variable)
+    execute_process(
+        COMMAND "${pkg_config}" ${question} warp_reduce
+        OUTPUT_VARIABLE answer
+        OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY
+    )
+    set(${answer_variable} "${answer}" PARENT_SCOPE)
+endfunction()
+
+ask(--modversion version)
+if(NOT version STREQUAL VERSION)
+    message(FATAL_ERROR "pkg-config says version ${version}, the project is ${VERSION}")
+endif()
+ask(--cflags compile_flags)
+ask(--libs link_flags)
+separate_arguments(compile_flags UNIX_COMMAND "${compile_flags}")
+separate_arguments(link_flags UNIX_COMMAND "${link_flags}")
+execute_process(
+    COMMAND "${C_COMPILER}" ${compile_flags} "${SOURCE}" -o "${BINARY}" ${link_flags} COMMAND_ERROR_IS_FATAL ANY
+)
+set(ENV{LD_LIBRARY_PATH} "${STAGE}/${LIBRARY_FOLDER}")
+execute_process(COMMAND "${BINARY}" "${VERSION}" COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,366 @@
+#!/usr/bin/env bash
+# Proves the library on a machine with a GPU, in one call and without a network: builds, runs every test, points
+# compute-sanitizer at every kernel, measures. `prove_on_gpu.sh --help` says the rest.
+set -u
+
+readonly NOT_RUN=77 # the exit status of a program that could not do its work here
+readonly SANITIZER_FOUND=86
+readonly STEPS=(build host gpu sanitize large bench peers)
+readonly TOOLS=(memcheck racecheck initcheck synccheck)
+# The tools run at the same time, so each talks to its program over ports of its own.
+readonly -A PORTS=(["memcheck"]=49200 ["racecheck"]=49300 ["initcheck"]=49400 ["synccheck"]=49500)
+
+usage() {
+    cat <<'END'
+usage: prove_on_gpu.sh [--only STEP,STEP...] [--quick] [BUILD_FOLDER]
+
+Needs an NVIDIA GPU, CUDA 12.8 or newer with compute-sanitizer, CMake, ninja, Python 3 with NumPy and rich.
+
+  BUILD_FOLDER   where to build; without it build/gpu
+  --only STEPS   these steps alone, on what is built already (unless build is one of them)
+  --quick        less of sanitize; large and peers only where --only names them
+
+  build      the library, the tests, the tool and the benchmark, for this machine's GPU
+  host       every test that needs no GPU, and the tool's
+  gpu        every test of the GPU against the host device, bit by bit
+  sanitize   the four tools of compute-sanitizer over every kernel; each must find its planted bug and nothing else
+  large      more than 2^31 elements: 32 GB of memory and 18 GB of the GPU's
+  bench      the library beside CUB; a demand that is missed is shown and fails nothing
+  peers      PyTorch at the same jobs, where it is installed
+
+environment
+  LOGS       a folder for the whole output of each step; without it BUILD_FOLDER/logs
+  BUDGET     seconds that the whole may take, 540; a step that would overrun is stopped and has failed
+
+exit status: 0 all passed, 1 something failed, 2 something that it needs is missing or an argument is wrong
+END
+}
+
+refuse() {
+    printf 'prove_on_gpu: %s\n' "$1" >&2
+    exit 2
+}
+
+# ---- arguments
+
+only=""
+quick=0
+build_folder=""
+while (($# > 0)); do
+    case "$1" in
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    --only)
+        [[ -n "${2:-}" ]] || refuse "--only needs a list of steps: ${STEPS[*]}"
+        only="$2"
+        shift
+        ;;
+    --only=*) only="${1#--only=}" ;;
+    --quick) quick=1 ;;
+    -*) refuse "unknown option $1; --help lists them" ;;
+    *)
+        [[ -z "$build_folder" ]] || refuse "one build folder, not two: $build_folder and $1"
+        build_folder="$1"
+        ;;
+    esac
+    shift
+done
+
+is_step() {
+    local step
+    for step in "${STEPS[@]}"; do
+        [[ "$1" == "$step" ]] && return 0
+    done
+    return 1
+}
+
+IFS=, read -r -a only_steps <<<"$only"
+for step in "${only_steps[@]}"; do
+    is_step "$step" || refuse "no step is called '$step'; the steps are: ${STEPS[*]}"
+done
+
+wanted() {
+    if [[ -n "$only" ]]; then
+        [[ ",$only," == *",$1,"* ]]
+    else
+        ((!quick)) || [[ "$1" != large && "$1" != peers ]]
+    fi
+}
+
+# ---- what it needs
+
+source_folder="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+build_folder="${build_folder:-$source_folder/build/gpu}"
+command -v nvcc >/dev/null || PATH="$PATH:/usr/local/cuda/bin"
+
+check_needs() {
+    local missing=() program
+    { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; } || missing+=("an NVIDIA GPU")
+    for program in nvcc compute-sanitizer cmake ninja python3; do
+        command -v "$program" >/dev/null || missing+=("$program")
+    done
+    local list
+    list="$(printf ', %s' "${missing[@]}")"
+    ((${#missing[@]} == 0)) || refuse "not found, and needed: ${list#, }"
+    wanted build || [[ -f "$build_folder/CMakeCache.txt" ]] || refuse "nothing is built in $build_folder: run the step build"
+}
+check_needs
+
+mkdir -p "$build_folder" "${LOGS:=$build_folder/logs}" || exit 2
+build_folder="$(cd "$build_folder" && pwd)"
+LOGS="$(cd "$LOGS" && pwd)"
+tests_folder="$build_folder/tests"
+planted_folder="$tests_folder/planted"
+results="$(mktemp -d)" || exit 2
+trap 'rm -rf "$results"' EXIT
+
+# ---- running things and keeping what came of them
+
+readonly DEADLINE=$((SECONDS + ${BUDGET:-540}))
+
+# within SECONDS COMMAND...: runs it for so long at most, and never past the deadline of the whole.
+within() {
+    local limit="$1" left=$((DEADLINE - SECONDS))
+    shift
+    ((limit < left)) || limit="$left"
+    if ((limit < 1)); then
+        echo "not started: the budget is spent"
+        return 124
+    fi
+    timeout --kill-after=5 "$limit" "$@"
+}
+
+# record KEY VERDICT NOTE: a line of the table, timed since $began.
+record() { printf '%s\t%s\t%s\n' "$2" "$((SECONDS - began))" "$3" >"$results/$1"; }
+
+verdict_of() {
+    case "$1" in
+    0) echo passed ;;
+    124 | 137) echo "TIMED OUT" ;;
+    "$NOT_RUN") echo "not run" ;;
+    *) echo FAILED ;;
+    esac
+}
+
+# What harness programs say last: "NAME: 12 checks passed, 0 failed".
+tally_of() { grep -a -o '[0-9]* checks passed, [0-9]* failed' "$1" | tail -n 1; }
+
+# ---- steps
+
+step_build() {
+    local log="$LOGS/build.log" status note="" began=$SECONDS
+    # pip asks for an index only where it is told to: without a network it would wait for one.
+    {
+        PIP_NO_INDEX="${PIP_NO_INDEX-1}" within 100 cmake -S "$source_folder" -B "$build_folder" -G Ninja \
+            -D CMAKE_BUILD_TYPE=Release -D WARP_REDUCE_CUDA=ON -D WARP_REDUCE_BUILD_TESTS=ON \
+            -D WARP_REDUCE_BUILD_TOOLS=ON -D WARP_REDUCE_BUILD_BENCH=ON &&
+            PIP_NO_INDEX="${PIP_NO_INDEX-1}" within 240 cmake --build "$build_folder"
+    } >"$log" 2>&1
+    status=$?
+    if ((status == 0)); then
+        note="$(stat -L -c '%s' "$build_folder/lib/libwarp_reduce.so") bytes of libwarp_reduce.so"
+    else
+        note="$(grep -a -m 1 -E 'FAILED:|error|CMake Error' "$log" | cut -c 1-80)"
+    fi
+    record build "$(verdict_of $status)" "$note"
+    return $status
+}
+
+# The names under "The following tests did not run:" and "FAILED:" of CTest's output, "NAME (reason)" each.
+tests_under() {
+    awk -v title="$1" 'index($0, title) { on = 1; next } on && /^[ \t]+[0-9]+ - / { print $3; next } on && NF { on = 0 }' "$2"
+}
+
+# Tests that want cargo, pkg-config or a second compiler may be missing where there is none; no others.
+may_be_missing() { grep -v -E '^(rust_|install\.pkg_config$|header_compiles_alone\.)'; }
+
+# run_tests KEY SECONDS CTEST_ARGUMENTS...
+run_tests() {
+    local key="$1" limit="$2" log="$LOGS/$1.log" status note missing began=$SECONDS
+    shift 2
+    within "$limit" ctest --test-dir "$build_folder" --output-on-failure --no-tests=error "$@" >"$log" 2>&1
+    status=$?
+    note="$(grep -a -o -E '[0-9]+ tests failed out of [0-9]+' "$log" | tail -n 1)"
+    tests_under "The following tests FAILED:" "$log" >"$results/failed.$key"
+    tests_under "The following tests did not run:" "$log" >"$results/not_run.$key"
+    missing="$(may_be_missing <"$results/not_run.$key" | tr '\n' ' ')"
+    if ((status == 0)) && [[ -n "$missing" ]]; then
+        status=1
+        note="must run here and did not: $missing"
+    fi
+    record "$key" "$(verdict_of $status)" "$note"
+}
+
+step_host() { run_tests host 240 --label-exclude '^gpu$' --parallel 8; }
+
+# large_sizes is a step of its own.
+step_gpu() { run_tests gpu 200 --label-regex '^gpu$' --exclude-regex '^large_sizes' --parallel 4; }
+
+step_large() {
+    local log="$LOGS/large.log" status began=$SECONDS
+    WARP_REDUCE_TESTS_LARGE=1 within 300 "$tests_folder/large_sizes" gpu >"$log" 2>&1
+    status=$?
+    ((status != NOT_RUN)) || status=1
+    record large "$(verdict_of $status)" "$(tally_of "$log")"
+}
+
+# sanitize TOOL COMMAND...: the harness checks what calls return, the tool what kernels do.
+sanitize() {
+    local tool="$1" options=(--port "${PORTS[$1]}")
+    shift
+    [[ "$tool" != memcheck ]] || options+=(--report-api-errors no)
+    printf '\n== %s: %s\n' "$tool" "$*"
+    within 150 compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode $SANITIZER_FOUND "$@"
+}
+
+# The programs that walk every kernel under a tool. Large arrays say nothing about shared memory or barriers that small
+# ones don't.
+walks_for() {
+    echo "$planted_folder/every_kernel gpu"
+    if ((quick)); then
+        echo "$tests_folder/random_problems gpu 40"
+        return
+    fi
+    echo "$tests_folder/random_problems gpu 200"
+    [[ "$1" != memcheck && "$1" != initcheck ]] || echo "$planted_folder/every_kernel gpu large"
+}
+
+complaint_of() {
+    case "$1" in
+    memcheck) echo 'Invalid __global__ read' ;;
+    racecheck) echo 'Race reported between' ;;
+    initcheck) echo 'Uninitialized __global__ memory read' ;;
+    synccheck) echo 'Barrier error detected' ;;
+    esac
+}
+
+find_planted_bug() {
+    local tool="$1" log="$results/planted.$1.log" status began=$SECONDS
+    sanitize "$tool" "$planted_folder/planted_bugs" "$tool" >"$log" 2>&1
+    status=$?
+    if ((status != 0)) && grep -a -q -i "$(complaint_of "$tool")" "$log" && grep -a -q "planted_for_$tool" "$log"; then
+        record "planted.$tool" found "$(complaint_of "$tool")"
+    else
+        record "planted.$tool" "NOT FOUND" "$(grep -a -m 1 -E 'ERROR SUMMARY|RACECHECK SUMMARY|Error' "$log" | cut -c 1-80)"
+    fi
+}
+
+# Each walk must pass its own checks, and the tool must have looked and found nothing.
+walk_kernels() {
+    local tool="$1" log="$results/walk.$1.log" status=0 walks=() walk words began=$SECONDS
+    mapfile -t walks < <(walks_for "$tool")
+    for walk in "${walks[@]}"; do
+        read -r -a words <<<"$walk"
+        sanitize "$tool" "${words[@]}" >"$log.one" 2>&1 || status=$?
+        grep -a -q -E 'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)' "$log.one" ||
+            status=$((status == 0 ? 1 : status))
+        cat "$log.one" >>"$log"
+    done
+    local found
+    found="$(grep -a -h -E '^========= .*SUMMARY' "$log" | grep -a -v -E ': 0 (errors|hazards)' | head -n 1 | cut -c 11-80)"
+    record "walk.$tool" "$(verdict_of $status)" "${found:-${#walks[@]} programs, nothing found}"
+}
+
+step_sanitize() {
+    local tool pids=()
+    for tool in "${TOOLS[@]}"; do
+        {
+            find_planted_bug "$tool"
+            walk_kernels "$tool"
+        } &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    cat "$results"/planted.*.log "$results"/walk.*check.log >"$LOGS/sanitize.log" 2>/dev/null
+}
+
+step_bench() {
+    local log="$LOGS/bench.log" status began=$SECONDS
+    within 150 "$build_folder/bin/gpu_bench" >"$log" 2>&1
+    status=$?
+    record bench "$(verdict_of $status)" "$(grep -a -E 'demands missed|^bench:' "$log" | tail -n 1)"
+}
+
+step_peers() {
+    local log="$LOGS/peers.log" status began=$SECONDS
+    within 90 python3 "$source_folder/bench/peers.py" >"$log" 2>&1
+    status=$?
+    record peers "$(verdict_of $status)" "$(tail -n 1 "$log" | cut -c 1-80)"
+}
+
+# ---- the table
+
+failures=0
+
+# row STEP KEY NAME: a step that was wanted and left no result has failed.
+row() {
+    local step="$1" key="$2" name="$3" verdict="NOT DONE" seconds=0 note=""
+    wanted "$step" || return 0
+    [[ ! -f "$results/$key" ]] || IFS=$'\t' read -r verdict seconds note <"$results/$key"
+    case "$verdict" in
+    passed | found | "not run") ;;
+    *) failures=$((failures + 1)) ;;
+    esac
+    printf '%-28s %-9s %4d s  %s\n' "$name" "$verdict" "$seconds" "$note"
+}
+
+# some TITLE FILE MOST: at most so many lines of a file, under a title.
+some() {
+    local lines
+    [[ -s "$2" ]] || return 0
+    lines="$(wc -l <"$2")"
+    printf '%s\n' "$1"
+    head -n "$3" "$2" | cut -c 1-118 | sed 's/^/  /'
+    ((lines <= $3)) || printf '  ... and %d more in the logs\n' "$((lines - $3))"
+}
+
+print_table() {
+    local tool
+    printf '\n%s\n' "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1), $(nvcc --version | grep -o 'release [0-9.]*')"
+    row build build "build"
+    row host host "host device and tools"
+    row gpu gpu "GPU against host, by memcmp"
+    for tool in "${TOOLS[@]}"; do
+        row sanitize "planted.$tool" "$tool, planted bug"
+        row sanitize "walk.$tool" "$tool, every kernel"
+    done
+    row large large "more than 2^31 elements"
+    row bench bench "bench beside CUB"
+    row peers peers "PyTorch"
+    cat "$results"/failed.* 2>/dev/null | paste -s -d ' ' | fold -s -w 114 | grep . >"$results/failed"
+    some "failed tests:" "$results/failed" 4
+    cat "$results"/not_run.* 2>/dev/null | paste -s -d ' ' | fold -s -w 114 | grep . >"$results/not_run"
+    some "tests not run (rust_* want cargo, install.pkg_config pkg-config):" "$results/not_run" 3
+    grep -a -h MISSED "$LOGS/bench.log" 2>/dev/null | tr -s ' ' >"$results/missed"
+    ! wanted bench || some "demands missed:" "$results/missed" 8
+    if ((failures == 0)); then
+        printf 'passed in %d s; logs in %s\n' "$SECONDS" "$LOGS"
+    else
+        printf '%d FAILED, in %d s; logs in %s\n' "$failures" "$SECONDS" "$LOGS"
+    fi
+}
+
+# ---- all of it: large arrays keep one core busy while the others test; the benchmarks have the machine to themselves.
+
+run_steps() {
+    local step
+    for step in "${STEPS[@]}"; do
+        ! wanted "$step" || rm -f "$LOGS/$step.log"
+    done
+    if wanted build && ! step_build; then
+        return
+    fi
+    ! wanted large || step_large &
+    local large=$!
+    ! wanted host || step_host
+    ! wanted gpu || step_gpu
+    ! wanted sanitize || step_sanitize
+    wait "$large"
+    ! wanted bench || step_bench
+    ! wanted peers || step_peers
+}
+run_steps
+print_table
+((failures == 0))

@@ -1,0 +1,126 @@
+/* The same values give the same bits wherever the input and the output begin. */
+#include "harness.h"
+#include "jobs.h"
+#include "random_numbers.h"
+#include "reference.h"
+
+#include <string.h>
+
+/* Elements are moved by up to this many bytes past a 256-byte boundary: each offset a 16-byte load can meet. */
+enum { OFFSETS_BYTES = 16 };
+
+static const size_t lengths[] = {1, 2, 7, 15, 16, 17, 31, 33, 100, 127, 129, 255, 513, 1023, 1025, 2049, 5003, 70001};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static void check_reduce_from(wr_op op, wr_dtype dtype, size_t outer, size_t axis, size_t inner, size_t offset) {
+    size_t count = outer * axis * inner;
+    image input = image_new(count * reference_size(dtype), offset);
+    wr_reduce_args args = reduce_args(op, dtype, outer, axis, inner);
+    fill_random(dtype, DATA_WIDE, axis, input.payload, count);
+    args.input = input.payload;
+    check_reduce(&args, &input, 0, "input moved");
+    check_reduce(&args, &input, offset, "input and output moved");
+    check_reduce(&args, &input, OFFSETS_BYTES - reference_size(dtype), "input moved, output moved by another way");
+    image_free(&input);
+}
+
+static void check_reductions(wr_dtype dtype) {
+    size_t offset, i;
+    for (offset = 0; offset < OFFSETS_BYTES; offset += reference_size(dtype)) {
+        for (i = 0; i < LENGTHS; ++i) {
+            check_reduce_from(WR_SUM, dtype, 1, lengths[i], 1, offset);
+            if (lengths[i] < 3000) {
+                check_reduce_from(WR_SUM, dtype, 3, lengths[i], 1, offset);
+                check_reduce_from(WR_SUM, dtype, 2, 5, lengths[i], offset);
+                check_reduce_from(WR_SUM, dtype, 1, lengths[i], 17, offset);
+            }
+            if (dtype != WR_KOALABEAR) {
+                check_reduce_from(WR_MAX, dtype, 2, lengths[i], 1, offset);
+                check_reduce_from(WR_MIN, dtype, 1, 3, lengths[i], offset);
+            }
+        }
+    }
+}
+
+/* Softmax of the same rows with input and output at these offsets; result: output, then logsumexp, as bytes. */
+static void softmax_from(const wr_softmax_args *shape, const image *values, size_t input_offset, size_t output_offset,
+                         image *output, image *sums) {
+    size_t sums_bytes = shape->outer * shape->inner * (shape->dtype == WR_F64 ? 8 : 4);
+    image input = image_new(values->payload_bytes, input_offset);
+    wr_softmax_args args = *shape;
+    memcpy(input.payload, values->payload, values->payload_bytes);
+    *output = image_new(values->payload_bytes, output_offset);
+    *sums = image_new(sums_bytes, output_offset / 8 * 8);
+    args.input = input.payload;
+    args.output = output->payload;
+    args.logsumexp = sums->payload;
+    softmax_everywhere(&args, &input, output, sums, "softmax moved");
+    image_free(&input);
+}
+
+static void softmax_in_place_from(const wr_softmax_args *shape, const image *values, size_t offset, image *output) {
+    wr_softmax_args args = *shape;
+    *output = image_new(values->payload_bytes, offset);
+    memcpy(output->payload, values->payload, values->payload_bytes);
+    args.input = output->payload;
+    args.output = output->payload;
+    softmax_everywhere(&args, output, output, NULL, "softmax moved, in place");
+}
+
+static void check_softmax_shape(const wr_softmax_args *shape) {
+    size_t size = reference_size(shape->dtype);
+    size_t count = shape->outer * shape->axis * shape->inner;
+    image values = image_new(count * size, 0);
+    image expected, expected_sums;
+    size_t offset;
+    fill_random(shape->dtype, DATA_UNIFORM, count, values.payload, count);
+    softmax_from(shape, &values, 0, 0, &expected, &expected_sums);
+    for (offset = 0; offset < OFFSETS_BYTES; offset += size) {
+        image moved, moved_sums, in_place;
+        softmax_from(shape, &values, offset, OFFSETS_BYTES - size - offset, &moved, &moved_sums);
+        softmax_in_place_from(shape, &values, offset, &in_place);
+        CHECK(memcmp(expected.payload, moved.payload, count * size) == 0, "%s softmax [%zu][%zu][%zu] moved by %zu",
+              dtype_name(shape->dtype), shape->outer, shape->axis, shape->inner, offset);
+        CHECK(memcmp(expected_sums.payload, moved_sums.payload, expected_sums.payload_bytes) == 0,
+              "%s logsumexp [%zu][%zu][%zu] moved by %zu", dtype_name(shape->dtype), shape->outer, shape->axis,
+              shape->inner, offset);
+        CHECK(memcmp(expected.payload, in_place.payload, count * size) == 0,
+              "%s softmax [%zu][%zu][%zu] in place, moved by %zu", dtype_name(shape->dtype), shape->outer, shape->axis,
+              shape->inner, offset);
+        image_free(&moved);
+        image_free(&moved_sums);
+        image_free(&in_place);
+    }
+    image_free(&values);
+    image_free(&expected);
+    image_free(&expected_sums);
+}
+
+static void check_softmax(wr_dtype dtype) {
+    size_t i;
+    int log;
+    for (i = 0; i < LENGTHS; ++i) {
+        for (log = 0; log < 2; ++log) {
+            wr_softmax_args rows = softmax_args(dtype, lengths[i] < 3000 ? 3 : 1, lengths[i], 1);
+            wr_softmax_args columns = softmax_args(dtype, 2, 5, lengths[i] < 3000 ? lengths[i] : 3000);
+            rows.log = log;
+            columns.log = log;
+            check_softmax_shape(&rows);
+            check_softmax_shape(&columns);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_I32, WR_I64, WR_KOALABEAR};
+    size_t i;
+    places_open(argc, argv);
+    for (i = 0; i < sizeof types / sizeof *types; ++i) {
+        check_reductions(types[i]);
+        if (reference_is_float(types[i])) {
+            check_softmax(types[i]);
+        }
+    }
+    places_close();
+    return check_report("same_bits_any_alignment");
+}

@@ -1,0 +1,6 @@
+// The counting checks of the C harness, for C++.
+#pragma once
+
+extern "C" {
+#include "../harness.h"
+}

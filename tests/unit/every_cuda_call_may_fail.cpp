@@ -1,0 +1,187 @@
+// Each call that a job makes to the CUDA runtime fails in turn, with errors of every kind. The job says why, launches
+// nothing more, gives back all memory, and leaves the caller's device and last error as they were.
+#include "check.h"
+#include "enum_numbers.h"
+#include "fake_runtime.h"
+#include "gpu_jobs.h"
+
+#include <functional>
+
+namespace {
+
+struct Failure {
+    cudaError_t error;
+    std::int32_t status; // what the job says of it
+};
+
+constexpr Failure failures[] = {
+    {cudaErrorMemoryAllocation, WR_ERROR_OUT_OF_MEMORY},       {cudaErrorNoDevice, WR_ERROR_NO_DEVICE},
+    {cudaErrorInsufficientDriver, WR_ERROR_NO_DRIVER},         {cudaErrorNoKernelImageForDevice, WR_ERROR_NO_KERNEL},
+    {cudaErrorIllegalAddress, 1000 + cudaErrorIllegalAddress},
+};
+
+// Where a job runs.
+struct Setting {
+    const char *name;
+    fake::Gpu gpu;
+    int callers_device, stream_device;
+    CUstream_st *stream;
+};
+
+struct Case {
+    std::string name;
+    Setting setting;
+    std::function<wr_status(CUstream_st *)> run;
+};
+
+void prepare(const Setting &s) { fake::reset(s.gpu, s.callers_device, s.stream_device); }
+
+void check_left_as_it_was(const Case &c, const char *when) {
+    const fake::Runtime &r = fake::runtime();
+    CHECK(r.live.empty(), "%s, %s: memory was not given back", c.name.c_str(), when);
+    CHECK(r.last_error == cudaSuccess, "%s, %s: a last error is left behind", c.name.c_str(), when);
+    CHECK(r.misuse.empty(), "%s, %s: %s", c.name.c_str(), when, r.misuse.c_str());
+    CHECK(r.current_device == c.setting.callers_device || r.failed_on_way_back,
+          "%s, %s: the caller's device is not current", c.name.c_str(), when);
+}
+
+// One call of the job fails; false where the job makes fewer calls.
+bool check_failing_call(const Case &c, int call, const Failure &failure) {
+    prepare(c.setting);
+    fake::Runtime &r = fake::runtime();
+    r.call_to_fail = call;
+    r.failure = failure.error;
+    const wr_status status = c.run(c.setting.stream);
+    if (r.failed_call.empty()) {
+        return false;
+    }
+    const char *failed = r.failed_call.c_str();
+    // The job is on the stream by then, and there is no second way to make a device current.
+    const std::int32_t expected = r.failed_on_way_back ? WR_SUCCESS : failure.status;
+    CHECK(status == expected, "%s, call %d (%s) fails: %d instead of %d", c.name.c_str(), call, failed,
+          static_cast<int>(status), expected);
+    CHECK(r.launches_after_failure == 0, "%s, call %d (%s) fails: a kernel was launched", c.name.c_str(), call, failed);
+    CHECK(r.allocations_after_failure == 0, "%s, call %d (%s) fails: memory was allocated", c.name.c_str(), call,
+          failed);
+    check_left_as_it_was(c, failed);
+    return true;
+}
+
+int check_every_failing_call(const Case &c) {
+    int calls = 0;
+    for (const Failure &failure : failures) {
+        int call = 1;
+        while (check_failing_call(c, call, failure)) {
+            ++call;
+        }
+        CHECK(calls == 0 || calls == call - 1, "%s: %d calls, then %d", c.name.c_str(), calls, call - 1);
+        calls = call - 1;
+    }
+    return calls;
+}
+
+void check_job(const Case &c) {
+    prepare(c.setting);
+    const wr_status status = c.run(c.setting.stream);
+    const int calls = fake::runtime().calls;
+    CHECK(status == WR_SUCCESS, "%s: %s", c.name.c_str(), wr_status_name(status));
+    CHECK(fake::runtime().launches > 0, "%s: nothing was launched", c.name.c_str());
+    check_left_as_it_was(c, "no failure");
+    const int failed = check_every_failing_call(c);
+    CHECK(failed == calls && calls > 0, "%s: %d calls, of which %d were made to fail", c.name.c_str(), calls, failed);
+}
+
+void check_jobs_in(const Setting &setting) {
+    for (const jobs::Job &job : jobs::of_every_regime()) {
+        const std::string name = job.name() + " on " + setting.name;
+        check_job({name, setting, [&](CUstream_st *stream) { return job.run(stream); }});
+        check_job({name + ", caller's workspace", setting,
+                   [&](CUstream_st *stream) { return job.run_with_workspace(stream); }});
+    }
+}
+
+void check_callers_workspace_is_enough(const Setting &setting) {
+    int wanted = 0;
+    for (const jobs::Job &job : jobs::of_every_regime()) {
+        prepare(setting);
+        CHECK(job.run_with_workspace(setting.stream) == WR_SUCCESS, "%s", job.name().c_str());
+        CHECK(fake::runtime().allocations == 0, "%s: memory was allocated beside the workspace", job.name().c_str());
+        wanted += job.workspace_bytes() > 0;
+    }
+    CHECK(wanted >= 4, "%d jobs want a workspace: too few to show anything", wanted);
+}
+
+// What the device says of itself must arrive where kernels are chosen; a job that forgets it runs, but slowly.
+void check_what_the_gpu_has_is_used(const Setting &setting) {
+    int clusters = 0, dependent = 0;
+    for (const jobs::Job &job : jobs::of_every_regime()) {
+        prepare(setting);
+        CHECK(job.run(setting.stream) == WR_SUCCESS, "%s", job.name().c_str());
+        clusters += fake::runtime().cluster_launches;
+        dependent += fake::runtime().dependent_launches;
+    }
+    const bool has_them = setting.gpu.compute_major >= 9;
+    CHECK((clusters > 0) == has_them, "%d launches of clusters on %s", clusters, setting.name);
+    CHECK((dependent > 0) == has_them, "%d dependent launches on %s", dependent, setting.name);
+}
+
+void check_status_of_the_gpu(const Setting &setting) {
+    const Case c{"wr_cuda_status", setting, [](CUstream_st *) { return wr_cuda_status(); }};
+    prepare(setting);
+    CHECK(wr_cuda_status() == WR_SUCCESS, "a GPU that can do everything");
+    CHECK(fake::runtime().launches == 0, "asking launches nothing");
+    check_left_as_it_was(c, "no failure");
+    CHECK(check_every_failing_call(c) > 0, "the status of the GPU asks nobody");
+}
+
+void check_errors_have_their_status() {
+    const Failure others[] = {{cudaErrorStubLibrary, WR_ERROR_NO_DRIVER},
+                              {cudaErrorCallRequiresNewerDriver, WR_ERROR_NO_DRIVER},
+                              {cudaErrorInvalidDeviceFunction, WR_ERROR_NO_KERNEL},
+                              {cudaErrorUnsupportedPtxVersion, WR_ERROR_NO_KERNEL},
+                              {cudaErrorInvalidValue, 1001},
+                              {cudaErrorUnknown, 1999}};
+    CHECK(wr::cuda::report(cudaSuccess) == WR_SUCCESS, "no error");
+    for (const auto &[error, status] : others) {
+        fake::runtime().last_error = error;
+        CHECK(wr::cuda::report(error) == status, "error %d", error);
+        CHECK(fake::runtime().last_error == cudaSuccess, "error %d is left behind", error);
+    }
+    const std::string name = wr_status_name(enum_of<wr_status>(1700));
+    CHECK(name == "cudaErrorIllegalAddress", "status 1700 is called %s", name.c_str());
+}
+
+// What is refused, or has nothing to do, does not even ask which device is current.
+void check_refused_calls_do_not_reach_cuda(const Setting &setting) {
+    prepare(setting);
+    CHECK(wr_reduce(WR_SUM, WR_F32, nullptr, nullptr, 1, 4, 1, setting.stream) == WR_ERROR_NULL_POINTER, "NULL");
+    CHECK(wr_softmax(WR_I32, nullptr, nullptr, 1, 4, 1, setting.stream) == WR_ERROR_UNSUPPORTED, "integers");
+    CHECK(wr_reduce(WR_SUM, WR_F32, nullptr, nullptr, 0, 4, 1, setting.stream) == WR_SUCCESS, "no outputs");
+    CHECK(wr_softmax(WR_F32, nullptr, nullptr, 4, 0, 1, setting.stream) == WR_SUCCESS, "no outputs");
+    const float numbers[4] = {1, 2, 3, 4};
+    float sum = 0;
+    CHECK(wr_reduce(WR_SUM, WR_F32, numbers, &sum, 1, 4, 1, wr_host_stream()) == WR_SUCCESS && sum == 10, "host");
+    CHECK(jobs::of_every_regime().back().workspace_bytes() != SIZE_MAX, "a query");
+    CHECK(fake::runtime().calls == 0, "%d calls of the CUDA runtime", fake::runtime().calls);
+}
+
+} // namespace
+
+int main() {
+    fake::install();
+    const Setting settings[] = {
+        {"the current device", {}, 0, 0, jobs::some_stream()},
+        {"another device", {}, 2, 5, jobs::some_stream()},
+        {"the default stream", {}, 3, 0, nullptr},
+        {"an older GPU", {108, 8}, 0, 0, jobs::some_stream()},
+    };
+    for (const Setting &setting : settings) {
+        check_jobs_in(setting);
+        check_callers_workspace_is_enough(setting);
+        check_what_the_gpu_has_is_used(setting);
+        check_status_of_the_gpu(setting);
+        check_refused_calls_do_not_reach_cuda(setting);
+    }
+    check_errors_have_their_status();
+    return check_report("every_cuda_call_may_fail");
+}

@@ -1,0 +1,187 @@
+#include "fake_runtime.h"
+
+#include <bit>
+
+namespace fake {
+
+namespace {
+
+constexpr std::uintptr_t first_allocation = std::uintptr_t{1} << 44; // where no memory is mapped
+constexpr std::uintptr_t between_allocations = std::uintptr_t{1} << 20;
+
+bool has_failed() { return !runtime().failed_call.empty(); }
+
+// Counts a call and makes it the failing one if it is its turn.
+cudaError_t arrive(const char *name) {
+    Runtime &r = runtime();
+    if (++r.calls != r.call_to_fail) {
+        return cudaSuccess;
+    }
+    r.failed_call = name;
+    r.last_error = r.failure;
+    return r.failure;
+}
+
+int device_of(cudaStream_t stream) {
+    return std::bit_cast<std::uintptr_t>(stream) <= 2 ? runtime().callers_device : runtime().stream_device;
+}
+
+void expect_current_device(cudaStream_t stream, const char *what) {
+    if (runtime().current_device != device_of(stream)) {
+        runtime().misuse = std::string(what) + " while another device than the stream's is current";
+    }
+}
+
+cudaError_t get_device(int *device) {
+    const cudaError_t error = arrive("get_device");
+    if (error == cudaSuccess) {
+        *device = runtime().current_device;
+    }
+    return error;
+}
+
+cudaError_t set_device(int device) {
+    Runtime &r = runtime();
+    const cudaError_t error = arrive("set_device");
+    if (error == cudaSuccess) {
+        r.current_device = device;
+    } else {
+        r.failed_on_way_back = device == r.callers_device && r.current_device != r.callers_device;
+    }
+    return error;
+}
+
+cudaError_t get_last_error() {
+    const cudaError_t error = runtime().last_error;
+    runtime().last_error = cudaSuccess;
+    return error;
+}
+
+cudaError_t device_get_attribute(int *value, cudaDeviceAttr attribute, int) {
+    const cudaError_t error = arrive("device_get_attribute");
+    if (error != cudaSuccess) {
+        return error;
+    }
+    switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+        *value = runtime().gpu.multiprocessors;
+        break;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = runtime().gpu.compute_major;
+        break;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = 0;
+        break;
+    case cudaDevAttrMemoryPoolsSupported:
+        *value = 1;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = 227 * 1024;
+        break;
+    default:
+        runtime().misuse = "attribute " + std::to_string(attribute) + " is not known to the fake runtime";
+    }
+    return cudaSuccess;
+}
+
+cudaError_t stream_get_device(cudaStream_t stream, int *device) {
+    const cudaError_t error = arrive("stream_get_device");
+    if (error == cudaSuccess) {
+        *device = device_of(stream);
+    }
+    return error;
+}
+
+cudaError_t stream_is_capturing(cudaStream_t, cudaStreamCaptureStatus *status) {
+    const cudaError_t error = arrive("stream_is_capturing");
+    if (error == cudaSuccess) {
+        *status = cudaStreamCaptureStatusNone;
+    }
+    return error;
+}
+
+cudaError_t malloc_async(void **memory, std::size_t bytes, cudaStream_t stream) {
+    Runtime &r = runtime();
+    r.allocations_after_failure += has_failed();
+    const cudaError_t error = arrive("malloc_async");
+    if (error != cudaSuccess) {
+        return error;
+    }
+    const auto number = static_cast<std::uintptr_t>(r.allocations++);
+    *memory = std::bit_cast<void *>(first_allocation + number * between_allocations);
+    r.allocated_bytes += bytes;
+    r.live.emplace(*memory, stream);
+    return cudaSuccess;
+}
+
+// Memory counts as given back even where this call is the one that fails: nobody could do more.
+cudaError_t free_async(void *memory, cudaStream_t stream) {
+    Runtime &r = runtime();
+    const auto found = r.live.find(memory);
+    if (found == r.live.end()) {
+        r.misuse = "memory was given back that was not allocated";
+    } else if (found->second != stream) {
+        r.misuse = "memory was given back on another stream";
+    }
+    r.live.erase(memory);
+    return arrive("free_async");
+}
+
+cudaError_t func_get_attributes(cudaFuncAttributes *attributes, const void *) {
+    const cudaError_t error = arrive("func_get_attributes");
+    if (error == cudaSuccess) {
+        *attributes = {};
+        attributes->maxThreadsPerBlock = 1024;
+    }
+    return error;
+}
+
+// Clusters and dependent launches came with compute capability 9.0.
+void note_attributes(const cudaLaunchConfig_t &config) {
+    Runtime &r = runtime();
+    for (unsigned i = 0; i < config.numAttrs; ++i) {
+        r.cluster_launches += config.attrs[i].id == cudaLaunchAttributeClusterDimension;
+        r.dependent_launches += config.attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization;
+    }
+    if (config.numAttrs != 0 && r.gpu.compute_major < 9) {
+        r.misuse = "a launch with what this GPU does not have";
+    }
+}
+
+cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+    Runtime &r = runtime();
+    ++r.launches;
+    r.launches_after_failure += has_failed();
+    expect_current_device(config->stream, "a launch");
+    note_attributes(*config);
+    const dim3 grid = config->gridDim, block = config->blockDim;
+    if (kernel == nullptr || arguments == nullptr || grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y > 65535 ||
+        grid.z > 65535 || block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024) {
+        r.misuse = "a launch that no GPU accepts";
+    }
+    return arrive("launch_kernel");
+}
+
+// The runtime's own words need no GPU.
+const wr::cuda::Runtime table{
+    get_device,   set_device, get_last_error,      device_get_attribute, stream_get_device, stream_is_capturing,
+    malloc_async, free_async, func_get_attributes, launch_kernel,        cudaGetErrorName,  cudaGetErrorString,
+};
+
+} // namespace
+
+Runtime &runtime() {
+    static Runtime the_runtime;
+    return the_runtime;
+}
+
+void install() { wr::cuda::runtime() = table; }
+
+void reset(const Gpu &gpu, int callers_device, int stream_device) {
+    runtime() = {};
+    runtime().gpu = gpu;
+    runtime().callers_device = runtime().current_device = callers_device;
+    runtime().stream_device = stream_device;
+}
+
+} // namespace fake

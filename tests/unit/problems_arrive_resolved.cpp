@@ -1,0 +1,339 @@
+// What the entry points hand to a place: every default resolved, on the stream that was given, and nothing at all where
+// the call is refused or there is nothing to do.
+#include "check.h"
+#include "enum_numbers.h"
+#include "recording_places.h"
+#include "warp_reduce.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+using namespace recording;
+using wr::ElementType;
+using wr::Operator;
+
+namespace {
+
+alignas(16) float input_memory[4096];
+alignas(16) double output_memory[4096];
+alignas(16) double logsumexp_memory[4096];
+alignas(16) unsigned char workspace_memory[4096];
+
+wr_reduce_args reduce_args(wr_op op, wr_dtype dtype) {
+    wr_reduce_args args{};
+    args.struct_size = sizeof args;
+    args.op = op;
+    args.dtype = dtype;
+    args.input = input_memory;
+    args.output = output_memory;
+    args.outer = 2;
+    args.axis = 3;
+    args.inner = 4;
+    return args;
+}
+
+wr_softmax_args softmax_args(wr_dtype dtype) {
+    wr_softmax_args args{};
+    args.struct_size = sizeof args;
+    args.dtype = dtype;
+    args.input = input_memory;
+    args.output = output_memory;
+    args.outer = 2;
+    args.axis = 3;
+    args.inner = 4;
+    return args;
+}
+
+bool same_shape(const wr::Shape &a, const wr::Shape &b) {
+    return a.outer == b.outer && a.axis == b.axis && a.inner == b.inner && a.outer_stride == b.outer_stride &&
+           a.axis_stride == b.axis_stride && a.inner_stride == b.inner_stride;
+}
+
+const wr::ReduceProblem &reduced(const wr_reduce_args &args) {
+    reset();
+    const wr_status status = wr_reduce_ex(&args, wr_host_stream());
+    CHECK(status == WR_SUCCESS && record().calls == 1, "a valid reduction: %s", wr_status_name(status));
+    return record().reduce;
+}
+
+const wr::SoftmaxProblem &softmaxed(const wr_softmax_args &args) {
+    reset();
+    const wr_status status = wr_softmax_ex(&args, wr_host_stream());
+    CHECK(status == WR_SUCCESS && record().calls == 1, "a valid softmax: %s", wr_status_name(status));
+    return record().softmax;
+}
+
+void check_short_reduce_is_all_defaults() {
+    reset();
+    CHECK(wr_reduce(WR_MEAN, WR_F16, input_memory, output_memory, 2, 3, 4, wr_host_stream()) == WR_SUCCESS, "a mean");
+    const wr::ReduceProblem p = record().reduce;
+    CHECK(p.op == Operator::mean, "operator");
+    CHECK(p.dtype == ElementType::f16 && p.output_dtype == ElementType::f16, "types");
+    CHECK(p.accumulate_dtype == ElementType::f32, "f16 is kept in f32");
+    CHECK(p.input == input_memory && p.output == output_memory && p.workspace == nullptr, "pointers");
+    CHECK(same_shape(p.shape, {2, 3, 4, 12, 4, 1}), "shape");
+}
+
+void check_types_are_resolved() {
+    CHECK(reduced(reduce_args(WR_SUM, WR_F32)).accumulate_dtype == ElementType::f32, "f32 is kept in f32");
+    CHECK(reduced(reduce_args(WR_SUM, WR_BF16)).accumulate_dtype == ElementType::f32, "bf16 is kept in f32");
+    CHECK(reduced(reduce_args(WR_SUM, WR_F64)).accumulate_dtype == ElementType::f64, "f64 is kept in f64");
+    CHECK(reduced(reduce_args(WR_SUM, WR_I32)).accumulate_dtype == ElementType::none, "integers leave no choice");
+    CHECK(reduced(reduce_args(WR_MAX, WR_F32)).accumulate_dtype == ElementType::none, "extremes leave no choice");
+    wr_reduce_args args = reduce_args(WR_SUM, WR_F16);
+    args.accumulate_dtype = WR_F64;
+    args.output_dtype = WR_F8_E4M3;
+    const wr::ReduceProblem &p = reduced(args);
+    CHECK(p.accumulate_dtype == ElementType::f64 && p.output_dtype == ElementType::f8_e4m3,
+          "types that were asked for");
+}
+
+void check_strides_are_resolved() {
+    wr_reduce_args args = reduce_args(WR_SUM, WR_F32);
+    args.axis_stride = 100;
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 100, 1}), "the strides that are zero are contiguous");
+    args = reduce_args(WR_SUM, WR_F32);
+    args.input = input_memory + 2048;
+    args.outer_stride = -12;
+    args.axis_stride = -4;
+    args.inner_stride = -1;
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, -12, -4, -1}), "negative strides stay");
+    args = reduce_args(WR_SUM, WR_F32);
+    args.outer = 1;
+    args.outer_stride = std::numeric_limits<std::ptrdiff_t>::min();
+    CHECK(same_shape(reduced(args).shape, {1, 3, 4, 12, 4, 1}), "a stride along which no step is made means nothing");
+    args = reduce_args(WR_SUM, WR_F32);
+    args.axis = 0;
+    args.input = nullptr;
+    CHECK(same_shape(reduced(args).shape, {2, 0, 4, 0, 4, 1}), "an empty axis");
+}
+
+void check_softmax_options_are_resolved() {
+    wr::SoftmaxProblem p = softmaxed(softmax_args(WR_F32));
+    CHECK(!p.log && !p.empty_row_zero && p.scale == 1.0 && p.logsumexp == nullptr, "the defaults");
+    CHECK(p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32, "types");
+    wr_softmax_args args = softmax_args(WR_BF16);
+    args.log = 1;
+    args.empty_row = WR_EMPTY_ROW_ZERO;
+    args.scale = -0.125;
+    args.output_dtype = WR_F64;
+    args.logsumexp = logsumexp_memory;
+    p = softmaxed(args);
+    CHECK(p.log && p.empty_row_zero && p.scale == -0.125 && p.logsumexp == logsumexp_memory, "options as given");
+    CHECK(p.dtype == ElementType::bf16 && p.output_dtype == ElementType::f64, "types as given");
+    args = softmax_args(WR_F32);
+    args.scale = -0.0;
+    CHECK(softmaxed(args).scale == 1.0, "minus zero is zero");
+    reset();
+    CHECK(wr_log_softmax(WR_F64, input_memory, output_memory, 2, 3, 4, wr_host_stream()) == WR_SUCCESS, "log-softmax");
+    CHECK(record().softmax.log, "the short call for the logarithm");
+    CHECK(wr_softmax(WR_F64, input_memory, output_memory, 2, 3, 4, wr_host_stream()) == WR_SUCCESS, "softmax");
+    CHECK(!record().softmax.log, "the short call");
+}
+
+// FLT_MAX and half the spacing above it: the first double that becomes infinite in f32.
+void check_scale_is_finite_where_it_is_used() {
+    const double largest = std::numeric_limits<float>::max(), first_infinite = largest + std::ldexp(1.0, 103);
+    wr_softmax_args args = softmax_args(WR_F16);
+    args.scale = std::nextafter(first_infinite, 0.0);
+    CHECK(softmaxed(args).scale == args.scale, "rounds to the largest f32");
+    reset();
+    args.scale = first_infinite;
+    CHECK(wr_softmax_ex(&args, wr_host_stream()) == WR_ERROR_INVALID_OPTION, "rounds to infinity in f32");
+    args.scale = -first_infinite;
+    CHECK(wr_softmax_ex(&args, wr_host_stream()) == WR_ERROR_INVALID_OPTION, "rounds to minus infinity in f32");
+    CHECK(record().calls == 0, "a refused call reached a place");
+    args.dtype = WR_F64;
+    args.scale = 1e308;
+    CHECK(softmaxed(args).scale == 1e308, "f64 takes every finite scale");
+}
+
+// Half the smallest f32 is a tie, which goes to the even 0.
+void check_scale_is_not_zero_where_it_is_used() {
+    const double largest_zero = std::ldexp(1.0, -150);
+    wr_softmax_args args = softmax_args(WR_BF16);
+    args.scale = std::nextafter(largest_zero, 1.0);
+    CHECK(softmaxed(args).scale == args.scale, "rounds to the smallest f32");
+    reset();
+    for (const double scale : {largest_zero, -largest_zero, 1e-300, std::numeric_limits<double>::quiet_NaN()}) {
+        args.scale = scale;
+        CHECK(wr_softmax_ex(&args, wr_host_stream()) == WR_ERROR_INVALID_OPTION, "%g is 0 or NaN in f32", scale);
+    }
+    CHECK(record().calls == 0, "a refused call reached a place");
+    args.dtype = WR_F64;
+    args.scale = 1e-300;
+    CHECK(softmaxed(args).scale == 1e-300, "f64 takes every finite scale");
+}
+
+void check_stream_chooses_the_place() {
+    unsigned char some_stream = 0;
+    CUstream_st *const streams[] = {nullptr, reinterpret_cast<CUstream_st *>(&some_stream)};
+    for (CUstream_st *stream : streams) {
+        const wr_reduce_args reduce = reduce_args(WR_SUM, WR_F32);
+        const wr_softmax_args softmax = softmax_args(WR_F32);
+        reset();
+        CHECK(wr_reduce_ex(&reduce, stream) == WR_SUCCESS && record().called == Place::cuda, "a CUDA stream");
+        CHECK(record().stream == stream && record().calls == 1, "the stream is handed on");
+        reset();
+        CHECK(wr_softmax_ex(&softmax, stream) == WR_SUCCESS && record().called == Place::cuda, "a CUDA stream");
+        CHECK(record().stream == stream && record().calls == 1, "the stream is handed on");
+    }
+    reduced(reduce_args(WR_SUM, WR_F32));
+    CHECK(record().called == Place::host, "the host stream");
+    softmaxed(softmax_args(WR_F32));
+    CHECK(record().called == Place::host, "the host stream");
+}
+
+// Even where there is no GPU: the arguments are checked, and then nothing is missing for doing nothing.
+void check_nothing_to_do_goes_nowhere() {
+    for (int empty = 0; empty < 3; ++empty) {
+        wr_softmax_args softmax = softmax_args(WR_F32);
+        softmax.input = softmax.output = nullptr;
+        (empty == 0 ? softmax.outer : empty == 1 ? softmax.axis : softmax.inner) = 0;
+        reset();
+        CHECK(wr_softmax_ex(&softmax, nullptr) == WR_SUCCESS && record().calls == 0, "softmax of no elements");
+        softmax.log = 2;
+        CHECK(wr_softmax_ex(&softmax, nullptr) == WR_ERROR_INVALID_OPTION, "options are checked nevertheless");
+        wr_reduce_args reduce = reduce_args(WR_SUM, WR_F32);
+        reduce.input = reduce.output = nullptr;
+        (empty == 2 ? reduce.inner : reduce.outer) = 0;
+        CHECK(wr_reduce_ex(&reduce, nullptr) == WR_SUCCESS && record().calls == 0, "a reduction without outputs");
+        reduce.add_to_output = 1;
+        CHECK(wr_reduce_ex(&reduce, nullptr) == WR_ERROR_UNSUPPORTED, "options are checked nevertheless");
+    }
+}
+
+void check_empty_rows_have_results() {
+    wr_softmax_args args = softmax_args(WR_F32);
+    args.axis = 0;
+    args.input = nullptr;
+    args.output = nullptr;
+    args.logsumexp = logsumexp_memory;
+    CHECK(softmaxed(args).logsumexp == logsumexp_memory, "rows of no elements have a logsumexp");
+    CHECK(record().calls == 1, "it is not written by the entry point");
+}
+
+void check_workspace_is_whole_and_handed_on() {
+    std::size_t bytes = 0;
+    wr_reduce_args reduce = reduce_args(WR_SUM, WR_F32);
+    wr_softmax_args softmax = softmax_args(WR_F32);
+    reset();
+    script().workspace_bytes = 33;
+    CHECK(wr_reduce_workspace_size(&reduce, &bytes) == WR_SUCCESS && bytes == 48, "%zu bytes for 33", bytes);
+    CHECK(wr_softmax_workspace_size(&softmax, &bytes) == WR_SUCCESS && bytes == 48, "%zu bytes for 33", bytes);
+    reduce.workspace = softmax.workspace = workspace_memory;
+    reduce.workspace_bytes = softmax.workspace_bytes = 47;
+    CHECK(wr_reduce_ex(&reduce, wr_host_stream()) == WR_ERROR_WORKSPACE_TOO_SMALL, "on the host device too");
+    CHECK(wr_softmax_ex(&softmax, nullptr) == WR_ERROR_WORKSPACE_TOO_SMALL, "on a GPU");
+    CHECK(record().calls == 0, "a refused call reached a place");
+    reduce.workspace_bytes = softmax.workspace_bytes = 48;
+    CHECK(wr_reduce_ex(&reduce, nullptr) == WR_SUCCESS, "just enough");
+    CHECK(record().reduce.workspace == workspace_memory && record().reduce.workspace_bytes == 48,
+          "the caller's workspace");
+    CHECK(wr_softmax_ex(&softmax, nullptr) == WR_SUCCESS, "just enough");
+    CHECK(record().softmax.workspace == workspace_memory, "the caller's workspace");
+    reduce.workspace = nullptr;
+    CHECK(wr_reduce_ex(&reduce, nullptr) == WR_SUCCESS && record().reduce.workspace_bytes == 0, "NULL is none");
+}
+
+void check_queries_without_outputs_ask_nobody() {
+    std::size_t bytes = 7;
+    wr_reduce_args reduce = reduce_args(WR_SUM, WR_F32);
+    wr_softmax_args softmax = softmax_args(WR_F32);
+    reset();
+    script().workspace_bytes = 33;
+    reduce.outer = softmax.outer = 0;
+    CHECK(wr_reduce_workspace_size(&reduce, &bytes) == WR_SUCCESS && bytes == 0, "no outputs, %zu bytes", bytes);
+    bytes = 7;
+    CHECK(wr_softmax_workspace_size(&softmax, &bytes) == WR_SUCCESS && bytes == 0, "no outputs, %zu bytes", bytes);
+}
+
+void check_the_whole_workspace_counts_as_written() {
+    wr_reduce_args args = reduce_args(WR_SUM, WR_F32);
+    reset();
+    args.workspace = input_memory;
+    args.workspace_bytes = 16;
+    CHECK(wr_reduce_ex(&args, nullptr) == WR_ERROR_OVERLAP, "the workspace is the input");
+    args.workspace = output_memory;
+    CHECK(wr_reduce_ex(&args, nullptr) == WR_ERROR_OVERLAP, "the workspace is the output");
+    args.workspace = input_memory + 16;
+    args.input = input_memory + 1024;
+    args.workspace_bytes = 1008 * sizeof(float);
+    CHECK(wr_reduce_ex(&args, nullptr) == WR_SUCCESS, "the workspace ends where the input begins");
+    args.workspace_bytes += 1;
+    CHECK(wr_reduce_ex(&args, nullptr) == WR_ERROR_OVERLAP, "the workspace ends behind the input's beginning");
+    args.workspace_bytes = std::numeric_limits<std::size_t>::max();
+    CHECK(wr_reduce_ex(&args, nullptr) == WR_ERROR_SIZE_OVERFLOW, "a workspace larger than memory");
+}
+
+void check_arrays_end_within_the_address_space() {
+    wr_reduce_args args = reduce_args(WR_SUM, WR_F32);
+    reset();
+    args.outer_stride = -(std::ptrdiff_t{1} << 59);
+    CHECK(wr_reduce_ex(&args, nullptr) == WR_ERROR_SIZE_OVERFLOW, "2^61 bytes below a pointer");
+    std::size_t bytes = 0;
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "the query does not look at the pointer");
+    CHECK(record().calls == 0, "a refused call reached a place");
+}
+
+void check_no_exception_and_every_status_comes_back() {
+    const struct {
+        Behaviour behaviour;
+        wr_status status;
+    } cases[] = {{Behaviour::out_of_memory, WR_ERROR_OUT_OF_MEMORY},
+                 {Behaviour::throw_bad_alloc, WR_ERROR_OUT_OF_MEMORY},
+                 {Behaviour::throw_something_else, WR_ERROR_INTERNAL},
+                 {Behaviour::report_illegal_address, enum_of<wr_status>(1700)}};
+    const wr_reduce_args reduce = reduce_args(WR_SUM, WR_F32);
+    const wr_softmax_args softmax = softmax_args(WR_F32);
+    for (const auto &[behaviour, expected] : cases) {
+        for (CUstream_st *stream : {static_cast<CUstream_st *>(nullptr), wr_host_stream()}) {
+            reset();
+            script().behaviour = behaviour;
+            CHECK(wr_reduce_ex(&reduce, stream) == expected, "%s", wr_status_name(expected));
+            CHECK(wr_softmax_ex(&softmax, stream) == expected, "%s", wr_status_name(expected));
+            CHECK(wr_reduce(WR_SUM, WR_F32, input_memory, output_memory, 1, 9, 1, stream) == expected, "short");
+            CHECK(wr_softmax(WR_F32, input_memory, output_memory, 1, 9, 1, stream) == expected, "short");
+            CHECK(record().calls == 4, "each call reached a place");
+        }
+    }
+}
+
+bool equal(const char *a, const char *b) {
+    while (*a != '\0' && *a == *b) {
+        ++a;
+        ++b;
+    }
+    return *a == *b;
+}
+
+void check_cuda_errors_have_the_names_of_cuda() {
+    const auto illegal_address = enum_of<wr_status>(1700), not_known = enum_of<wr_status>(1701);
+    CHECK(equal(wr_status_name(illegal_address), "cudaErrorIllegalAddress"), "%s", wr_status_name(illegal_address));
+    CHECK(equal(wr_status_string(illegal_address), "an illegal address"), "%s", wr_status_string(illegal_address));
+    CHECK(equal(wr_status_name(not_known), "unknown CUDA error"), "%s", wr_status_name(not_known));
+    CHECK(equal(wr_status_name(enum_of<wr_status>(1000)), "unknown status"), "1000 is no error of CUDA");
+    CHECK(wr_cuda_status() == WR_ERROR_NO_DEVICE, "the GPU's own word on whether it can run");
+}
+
+} // namespace
+
+int main() {
+    check_short_reduce_is_all_defaults();
+    check_types_are_resolved();
+    check_strides_are_resolved();
+    check_softmax_options_are_resolved();
+    check_scale_is_finite_where_it_is_used();
+    check_scale_is_not_zero_where_it_is_used();
+    check_stream_chooses_the_place();
+    check_nothing_to_do_goes_nowhere();
+    check_empty_rows_have_results();
+    check_workspace_is_whole_and_handed_on();
+    check_queries_without_outputs_ask_nobody();
+    check_the_whole_workspace_counts_as_written();
+    check_arrays_end_within_the_address_space();
+    check_no_exception_and_every_status_comes_back();
+    check_cuda_errors_have_the_names_of_cuda();
+    return check_report("problems_arrive_resolved");
+}

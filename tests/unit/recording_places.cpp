@@ -1,0 +1,82 @@
+#include "recording_places.h"
+
+#include "cuda/gpu.h"
+#include "host/host.h"
+
+#include <new>
+
+namespace recording {
+
+Record &record() {
+    static Record the_record;
+    return the_record;
+}
+
+Script &script() {
+    static Script the_script;
+    return the_script;
+}
+
+void reset() {
+    record() = {};
+    script() = {};
+}
+
+namespace {
+
+std::int32_t behave(Place place, void *stream) {
+    record().called = place;
+    record().stream = stream;
+    ++record().calls;
+    switch (script().behaviour) {
+    case Behaviour::succeed:
+        break;
+    case Behaviour::out_of_memory:
+        return static_cast<std::int32_t>(wr::Status::out_of_memory);
+    case Behaviour::throw_bad_alloc:
+        throw std::bad_alloc();
+    case Behaviour::throw_something_else:
+        throw place;
+    case Behaviour::report_illegal_address:
+        return wr::cuda_error_base + 700;
+    }
+    return static_cast<std::int32_t>(wr::Status::success);
+}
+
+} // namespace
+
+} // namespace recording
+
+namespace wr::host {
+
+Status reduce(const ReduceProblem &problem) {
+    recording::record().reduce = problem;
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status softmax(const SoftmaxProblem &problem) {
+    recording::record().softmax = problem;
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+} // namespace wr::host
+
+namespace wr::cuda {
+
+std::int32_t reduce(const ReduceProblem &problem, void *stream) {
+    recording::record().reduce = problem;
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t softmax(const SoftmaxProblem &problem, void *stream) {
+    recording::record().softmax = problem;
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::size_t reduce_workspace_bytes(const ReduceProblem &) { return recording::script().workspace_bytes; }
+std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
+std::int32_t status() { return static_cast<std::int32_t>(Status::no_device); }
+const char *error_name(std::int32_t cuda_error) { return cuda_error == 700 ? "cudaErrorIllegalAddress" : nullptr; }
+const char *error_string(std::int32_t cuda_error) { return cuda_error == 700 ? "an illegal address" : nullptr; }
+
+} // namespace wr::cuda

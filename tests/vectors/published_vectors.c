@@ -1,0 +1,385 @@
+/*
+ * Every line of the published vectors, whose path is the second argument: reductions and softmax must give the file's
+ * bits in every place, approximate lines must lie within their tolerance, with the same bits in every place.
+ * README.md beside this file describes the lines.
+ */
+#include "harness.h"
+#include "jobs.h"
+#include "reference.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_SIZE = 16 };
+
+/* What a head says. */
+typedef struct test_case {
+    size_t line;
+    wr_op op; /* zero: softmax in one of its forms */
+    wr_dtype dtype, output_dtype, accumulate_dtype;
+    int log, wants_logsumexp, is_approximate;
+    wr_empty_row empty_row;
+    double scale, tolerance;
+    size_t outer, axis, inner, step;
+} test_case;
+
+/* A line in its three parts. */
+typedef struct parts {
+    const char *head, *input, *output;
+} parts;
+
+static double double_of_word(uint64_t word) {
+    double value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+/* ---- heads */
+
+/* Zero for "-" and for what is no type. */
+static wr_dtype dtype_named(const char *name) {
+    int number;
+    for (number = WR_F32; number <= WR_KOALABEAR; ++number) {
+        if (strcmp(name, dtype_name((wr_dtype)number)) == 0) {
+            return (wr_dtype)number;
+        }
+    }
+    return (wr_dtype)0;
+}
+
+/* Zero for what is no operator. */
+static wr_op op_named(const char *name) {
+    static const struct {
+        const char *name;
+        wr_op op;
+    } ops[] = {{"sum", WR_SUM}, {"mean", WR_MEAN}, {"min", WR_MIN}, {"max", WR_MAX}};
+    size_t i;
+    for (i = 0; i < sizeof ops / sizeof *ops; ++i) {
+        if (strcmp(name, ops[i].name) == 0) {
+            return ops[i].op;
+        }
+    }
+    return (wr_op)0;
+}
+
+static int parse_reduce(const char *head, test_case *to) {
+    char op[NAME_SIZE], dtype[NAME_SIZE], accumulate[NAME_SIZE], output[NAME_SIZE];
+    if (sscanf(head, "reduce %15s %15s %15s %15s %zu %zu %zu", op, dtype, accumulate, output, &to->outer, &to->axis,
+               &to->inner) != 7) {
+        return 0;
+    }
+    to->op = op_named(op);
+    to->dtype = dtype_named(dtype);
+    to->accumulate_dtype = dtype_named(accumulate);
+    to->output_dtype = dtype_named(output);
+    to->step = 1;
+    return to->op != 0 && (to->accumulate_dtype != 0 || strcmp(accumulate, "-") == 0);
+}
+
+static int parse_softmax(const char *head, test_case *to) {
+    char dtype[NAME_SIZE], output[NAME_SIZE], empty_row[NAME_SIZE];
+    uint64_t scale;
+    if (sscanf(head, "softmax %15s %15s %15s %" SCNx64 " %zu %zu %zu %zu", dtype, output, empty_row, &scale, &to->outer,
+               &to->axis, &to->inner, &to->step) != 8) {
+        return 0;
+    }
+    to->dtype = dtype_named(dtype);
+    to->output_dtype = dtype_named(output);
+    to->empty_row = strcmp(empty_row, "zero") == 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
+    to->scale = double_of_word(scale);
+    return to->empty_row == WR_EMPTY_ROW_ZERO || strcmp(empty_row, "nan") == 0;
+}
+
+static int parse_approximate(const char *head, test_case *to) {
+    char function[NAME_SIZE], dtype[NAME_SIZE], output[NAME_SIZE];
+    uint64_t scale;
+    if (sscanf(head, "approx %15s %15s %15s %" SCNx64 " %zu %zu %zu %zu %lf", function, dtype, output, &scale,
+               &to->outer, &to->axis, &to->inner, &to->step, &to->tolerance) != 9) {
+        return 0;
+    }
+    to->is_approximate = 1;
+    to->dtype = dtype_named(dtype);
+    to->output_dtype = dtype_named(output);
+    to->scale = double_of_word(scale);
+    to->log = strcmp(function, "log_softmax") == 0;
+    to->wants_logsumexp = strcmp(function, "logsumexp") == 0;
+    return to->log || to->wants_logsumexp || strcmp(function, "softmax") == 0;
+}
+
+/* 0 where the head is none that README.md describes. */
+static int parse_head(const char *head, size_t line, test_case *to) {
+    memset(to, 0, sizeof *to);
+    to->line = line;
+    if (!parse_reduce(head, to) && !parse_softmax(head, to) && !parse_approximate(head, to)) {
+        return 0;
+    }
+    return to->dtype != 0 && to->output_dtype != 0 && to->step != 0;
+}
+
+/* ---- inputs */
+
+static uint32_t hash32(uint32_t x) {
+    x ^= x >> 16;
+    x *= UINT32_C(0x7feb352d);
+    x ^= x >> 15;
+    x *= UINT32_C(0x846ca68b);
+    return x ^ x >> 16;
+}
+
+static uint64_t draw(uint32_t seed, size_t i) {
+    uint32_t first = seed + 2 * (uint32_t)i;
+    return (uint64_t)hash32(first) << 32 | hash32(first + 1);
+}
+
+/* A generator and its parameters, the absent ones zero. */
+typedef struct generator {
+    char name[NAME_SIZE];
+    uint32_t seed;
+    int exponent;
+    double drop, start;
+} generator;
+
+static double line_value(const generator *with, wr_dtype dtype, uint64_t r) {
+    int bits = dtype == WR_F16 ? 11 : dtype == WR_BF16 ? 8 : dtype == WR_F32 ? 24 : 53;
+    int64_t integer = (int64_t)(r >> (64 - bits)) - ((int64_t)1 << (bits - 1));
+    return ldexp((double)integer, with->exponent);
+}
+
+static double block_value(const generator *with, size_t i, uint64_t r) {
+    size_t block = i / 1024;
+    return ldexp((double)(r >> 59), with->exponent) - (double)block * with->drop + with->start;
+}
+
+static uint64_t wide_bits(wr_dtype dtype, uint64_t r) {
+    switch ((int)dtype) {
+    case WR_F32:
+        return r >> 63 << 31 | (107 + (r >> 32 & 31)) << 23 | (r & 0x7fffff);
+    case WR_F64:
+        return r >> 63 << 63 | (1003 + (r >> 52 & 63)) << 52 | (r & UINT64_C(0xfffffffffffff));
+    case WR_F16:
+        return r >> 63 << 15 | (5 + (r >> 32 & 15)) << 10 | (r & 0x3ff);
+    default:
+        return r >> 63 << 15 | (107 + (r >> 32 & 31)) << 7 | (r & 0x7f);
+    }
+}
+
+static uint64_t integer_bits(wr_dtype dtype, uint64_t r) {
+    return dtype == WR_I64 ? r : dtype == WR_I32 ? r >> 32 : (r >> 32) % REFERENCE_KOALABEAR_P;
+}
+
+static int generate(const char *text, wr_dtype dtype, image *input, size_t count) {
+    generator with;
+    size_t i;
+    memset(&with, 0, sizeof with);
+    if (sscanf(text, " @%15s %" SCNu32 " %d %lf %lf", with.name, &with.seed, &with.exponent, &with.drop, &with.start) <
+        2) {
+        return 0;
+    }
+    for (i = 0; i < count; ++i) {
+        uint64_t r = draw(with.seed, i);
+        if (strcmp(with.name, "line") == 0) {
+            reference_put(dtype, input->payload, i, line_value(&with, dtype, r));
+        } else if (strcmp(with.name, "blocks") == 0) {
+            reference_put(dtype, input->payload, i, block_value(&with, i, r));
+        } else if (strcmp(with.name, "wide") == 0) {
+            reference_put_bits(dtype, input->payload, i, wide_bits(dtype, r));
+        } else if (strcmp(with.name, "integers") == 0) {
+            reference_put_bits(dtype, input->payload, i, integer_bits(dtype, r));
+        } else {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int is_blank(const char *text) { return text[strspn(text, " \n")] == '\0'; }
+
+/* The next of `word` or `word*times`; 0 at the end of the part. */
+static int next_item(const char **text, uint64_t *word, size_t *times) {
+    char *end;
+    *word = strtoull(*text, &end, 16);
+    if (end == *text) {
+        return 0;
+    }
+    *times = 1;
+    if (*end == '*') {
+        *times = strtoull(end + 1, &end, 10);
+    }
+    *text = end;
+    return 1;
+}
+
+static int read_words(const char *text, wr_dtype dtype, image *input, size_t count) {
+    uint64_t word;
+    size_t times, filled = 0;
+    while (next_item(&text, &word, &times)) {
+        for (; times > 0 && filled < count; --times) {
+            reference_put_bits(dtype, input->payload, filled++, word);
+        }
+        if (times > 0) {
+            return 0;
+        }
+    }
+    return filled == count && is_blank(text);
+}
+
+static int fill_input(const char *text, wr_dtype dtype, image *input, size_t count) {
+    return strchr(text, '@') != NULL ? generate(text, dtype, input, count) : read_words(text, dtype, input, count);
+}
+
+/* ---- outputs */
+
+/* The spacing of a type's numbers at a magnitude, at least the smallest subnormal. */
+static double spacing(wr_dtype dtype, double magnitude) {
+    int precision = dtype == WR_F64 ? 53 : dtype == WR_F32 ? 24 : dtype == WR_F16 ? 11 : 8;
+    int lowest = dtype == WR_F64 ? -1074 : dtype == WR_F32 ? -149 : dtype == WR_F16 ? -24 : -133;
+    int exponent;
+    frexp(magnitude, &exponent);
+    return ldexp(1.0, exponent - precision > lowest ? exponent - precision : lowest);
+}
+
+static int close_enough(const test_case *of, double got, double exact) {
+    int is_softmax = !of->log && !of->wants_logsumexp;
+    double magnitude = is_softmax ? fabs(exact) : fmax(fabs(exact), 1.0);
+    double floor_of_softmax = of->output_dtype == WR_F64 ? 0x1p-960 : 0x1p-120;
+    if (isinf(exact)) {
+        return got == exact;
+    }
+    if (is_softmax && exact < floor_of_softmax) {
+        return fabs(got - exact) <= 2.0 * floor_of_softmax;
+    }
+    return fabs(got - exact) <= of->tolerance * spacing(of->output_dtype, magnitude);
+}
+
+static void check_element(const test_case *of, const image *output, size_t index, uint64_t expected,
+                          const char *where) {
+    uint64_t bits = reference_bits(of->output_dtype, output->payload, index);
+    if (of->is_approximate) {
+        double got = reference_get(of->output_dtype, output->payload, index), exact = double_of_word(expected);
+        CHECK(close_enough(of, got, exact), "line %zu on %s: element %zu is %a, exactly it is %a", of->line, where,
+              index, got, exact);
+    } else {
+        CHECK(bits == expected, "line %zu on %s: element %zu has the bits %#" PRIx64 ", expected %#" PRIx64, of->line,
+              where, index, bits, expected);
+    }
+}
+
+/* Elements 0, step, 2 step, ... against the words of the line's last part. */
+static void check_output(const test_case *of, const image *output, size_t count, const char *text, const char *where) {
+    uint64_t word;
+    size_t times, index = 0;
+    while (next_item(&text, &word, &times) && index < count) {
+        check_element(of, output, index, word, where);
+        index += of->step;
+    }
+    CHECK(index >= count && is_blank(text), "line %zu: not as many outputs as elements", of->line);
+}
+
+/* ---- jobs */
+
+static void check_reduction(const test_case *of, const image *input, const char *expected) {
+    wr_reduce_args args = reduce_args(of->op, of->dtype, of->outer, of->axis, of->inner);
+    size_t outputs = of->outer * of->inner, i;
+    args.output_dtype = of->output_dtype;
+    args.accumulate_dtype = of->accumulate_dtype;
+    args.input = input->payload;
+    for (i = 0; i < place_count(); ++i) {
+        const place *where = place_at(i);
+        image output = image_new(outputs * reference_size(of->output_dtype), 0);
+        wr_status status;
+        args.output = output.payload;
+        status = reduce_at(where, &args, input, &output);
+        CHECK(status == WR_SUCCESS, "line %zu on %s: %s", of->line, where->name, wr_status_name(status));
+        check_output(of, &output, outputs, expected, where->name);
+        image_free(&output);
+    }
+}
+
+static wr_dtype logsumexp_dtype(wr_dtype dtype) { return dtype == WR_F64 ? WR_F64 : WR_F32; }
+
+static void check_softmax(const test_case *of, const image *input, const char *expected) {
+    wr_softmax_args args = softmax_args(of->dtype, of->outer, of->axis, of->inner);
+    wr_dtype output_dtype = of->wants_logsumexp ? of->dtype : of->output_dtype;
+    size_t rows = of->outer * of->inner, elements = rows * of->axis;
+    image output = image_new(elements * reference_size(output_dtype), 0);
+    image logsumexp = image_new(rows * reference_size(logsumexp_dtype(of->dtype)), 0);
+    char label[32];
+    snprintf(label, sizeof label, "line %zu", of->line);
+    args.output_dtype = output_dtype;
+    args.log = of->log;
+    args.empty_row = of->empty_row;
+    args.scale = of->scale;
+    args.input = input->payload;
+    args.output = output.payload;
+    args.logsumexp = of->wants_logsumexp ? logsumexp.payload : NULL;
+    softmax_everywhere(&args, input, &output, of->wants_logsumexp ? &logsumexp : NULL, label);
+    check_output(of, of->wants_logsumexp ? &logsumexp : &output, of->wants_logsumexp ? rows : elements, expected,
+                 "every place");
+    image_free(&output);
+    image_free(&logsumexp);
+}
+
+static void check_case(const test_case *of, const parts *line) {
+    size_t count = of->outer * of->axis * of->inner;
+    image input = image_new(count * reference_size(of->dtype), 0);
+    int filled = fill_input(line->input, of->dtype, &input, count);
+    CHECK(filled, "line %zu: not an input of %zu elements", of->line, count);
+    if (filled && of->op != 0) {
+        check_reduction(of, &input, line->output);
+    } else if (filled) {
+        check_softmax(of, &input, line->output);
+    }
+    image_free(&input);
+}
+
+/* Cuts the line at its two colons. */
+static int split(char *line, parts *into) {
+    char *first = strchr(line, ':');
+    char *second = first == NULL ? NULL : strchr(first + 1, ':');
+    if (second == NULL) {
+        return 0;
+    }
+    *first = '\0';
+    *second = '\0';
+    into->head = line;
+    into->input = first + 1;
+    into->output = second + 1;
+    return 1;
+}
+
+static void check_line(char *text, size_t number) {
+    parts line;
+    test_case of;
+    if (text[0] == '#') {
+        return;
+    }
+    if (split(text, &line) && parse_head(line.head, number, &of)) {
+        check_case(&of, &line);
+    } else {
+        CHECK(0, "line %zu is none that README.md describes", number);
+    }
+}
+
+int main(int argc, char **argv) {
+    FILE *file;
+    char *text = NULL;
+    size_t room = 0, number = 0;
+    if (argc < 3) {
+        give_up("usage: published_vectors host|gpu vectors.txt");
+    }
+    file = fopen(argv[2], "r");
+    if (file == NULL) {
+        give_up("the file of vectors cannot be opened");
+    }
+    places_open(argc, argv);
+    while (getline(&text, &room, file) != -1) {
+        check_line(text, ++number);
+    }
+    free(text);
+    fclose(file);
+    places_close();
+    return check_report("published_vectors");
+}

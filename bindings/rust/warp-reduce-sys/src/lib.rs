@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+#[rustfmt::skip]
+#[allow(non_camel_case_types)]
+mod bindings;
+
+pub use bindings::*;

@@ -1,0 +1,144 @@
+"""Every failure is one line on stderr that says what to do: exit status 1, or 2 for the command line."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from support import ToolTest
+
+
+class RefusedFiles(ToolTest):
+    def refused(self, name: str) -> str:
+        first = self.fails(1, "reduce", "sum", name)
+        second = self.fails(1, "softmax", name, "out.npy")
+        self.assertEqual(first, second)
+        self.assertFalse((self.folder / "out.npy").exists())
+        self.assertIn(f"wr: {name}: ", first)
+        return first
+
+    def test_missing_file(self) -> None:
+        self.assertIn("no such file", self.refused("nowhere.npy"))
+
+    def test_folder(self) -> None:
+        (self.folder / "folder.npy").mkdir()
+        self.assertIn("directory", self.refused("folder.npy"))
+
+    def test_pipe(self) -> None:
+        self.assertIn("no regular file", self.refused("/dev/null"))
+
+    def test_no_npy_file(self) -> None:
+        for content in (b"", b"\x93NUM", b"1.0, 2.0\n", bytes(100)):
+            (self.folder / "text.npy").write_bytes(content)
+            self.assertIn("not a .npy file; numpy.save", self.refused("text.npy"))
+
+    def test_damaged_header(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        whole = (self.folder / "a.npy").read_bytes()
+        damaged = (whole[:9], whole[:40], whole.replace(b"(4,)", b"(-4)"), whole.replace(b"'descr'", b"'other'"))
+        for content in (*damaged, whole.replace(b"(4,), ", b"(-4,),"), whole.replace(b"<f4", b"<q9")):
+            (self.folder / "damaged.npy").write_bytes(content)
+            self.assertIn("header is damaged", self.refused("damaged.npy"))
+
+    def test_unknown_format_version(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        whole = bytearray((self.folder / "a.npy").read_bytes())
+        whole[6] = 9
+        (self.folder / "a.npy").write_bytes(whole)
+        self.assertRegex(self.refused("a.npy"), "format 9.0|header is damaged")
+
+    def test_truncated_file(self) -> None:
+        self.save("a.npy", np.zeros((10, 10)))
+        whole = (self.folder / "a.npy").read_bytes()
+        for cut in (1, 8, 799, 800):
+            (self.folder / "cut.npy").write_bytes(whole[:-cut])
+            message = self.refused("cut.npy")
+            self.assertIn(f"truncated: shape [10, 10] of float64 needs 800 bytes, {800 - cut} are there", message)
+
+    def test_trailing_bytes(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        with open(self.folder / "a.npy", "ab") as file:
+            file.write(b"abc")
+        self.assertIn("3 bytes after the array's end", self.refused("a.npy"))
+
+    def test_fortran_order(self) -> None:
+        self.save("a.npy", np.asfortranarray(np.zeros((3, 4))))
+        self.assertIn("Fortran order; save it with numpy.ascontiguousarray", self.refused("a.npy"))
+
+    def test_big_endian(self) -> None:
+        self.save("a.npy", np.zeros(4, ">f4"))
+        self.assertIn("big-endian (>f4); save it with a.astype('<f4')", self.refused("a.npy"))
+
+    def test_element_types_without_a_meaning_here(self) -> None:
+        for dtype in ("bool", "complex64", "complex128", "U3", "S3", "M8[s]", "V2", "V3", "f4,i4", "longdouble"):
+            self.save("a.npy", np.zeros(4, dtype))
+            self.assertIn("its elements are ", self.refused("a.npy"))
+
+    def test_pickled_objects_are_not_run(self) -> None:
+        np.save(self.folder / "a.npy", np.array([print, 1], object), allow_pickle=True)
+        self.assertIn("its elements are object", self.refused("a.npy"))
+
+
+class RefusedJobs(ToolTest):
+    def test_dtype_that_the_words_cannot_be(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        self.assertIn("cannot hold koalabear", self.fails(1, "reduce", "sum", "a.npy", "--dtype", "koalabear"))
+
+    def test_combination_that_the_library_does_not_offer(self) -> None:
+        self.save("a.npy", np.zeros(4, np.uint32))
+        for options in ((), ("--dtype", "babybear"), ("--output-dtype", "f32")):
+            self.assertIn("WR_ERROR_UNSUPPORTED", self.fails(1, "reduce", "sum", "a.npy", *options))
+        self.save("a.npy", np.zeros(4, np.int32))
+        self.assertIn("--output-dtype f64", self.fails(1, "reduce", "mean", "a.npy"))
+        self.assertIn("WR_ERROR_UNSUPPORTED", self.fails(1, "softmax", "a.npy", "out.npy"))
+        self.assertEqual(os.listdir(self.folder), ["a.npy"])
+
+    def test_axis_that_does_not_exist(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        for axis in (2, -3):
+            self.assertIn("[2, 3]", self.fails(1, "reduce", "sum", "a.npy", "--axis", axis))
+            self.assertIn("[2, 3]", self.fails(1, "softmax", "a.npy", "out.npy", "--axis", axis))
+
+    def test_output_that_cannot_be_written(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        for place in ("no/folder/out.npy", ".", "/dev/null"):
+            self.fails(1, "softmax", "a.npy", place)
+            self.fails(1, "reduce", "sum", "a.npy", "-o", place)
+
+    def test_a_failure_leaves_the_old_output(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.int32))
+        (self.folder / "out.npy").write_bytes(b"old")
+        self.fails(1, "softmax", "a.npy", "out.npy")
+        self.assertEqual((self.folder / "out.npy").read_bytes(), b"old")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.npy", "out.npy"])
+
+    def test_device_that_is_not_there(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        message = self.fails(1, "reduce", "sum", "a.npy", "--device", "cuda:4000")
+        self.assertRegex(message, "no CUDA driver on this machine|no device cuda:4000|CUDA driver answered")
+
+
+class Usage(ToolTest):
+    def test_command_lines_that_make_no_sense(self) -> None:
+        lines = (
+            (),
+            ("frobnicate",),
+            ("reduce",),
+            ("reduce", "sum"),
+            ("reduce", "product", "a.npy"),
+            ("reduce", "sum", "a.npy", "--axis", "first"),
+            ("reduce", "sum", "a.npy", "--dtype", "f33"),
+            ("reduce", "sum", "a.npy", "--device", "gpu"),
+            ("reduce", "sum", "a.npy", "--device", "cuda:-1"),
+            ("reduce", "sum", "a.npy", "--what"),
+            ("softmax", "a.npy"),
+            ("softmax", "a.npy", "b.npy", "--scale", "warm"),
+            ("softmax", "a.npy", "b.npy", "--scale", "0"),
+            ("softmax", "a.npy", "b.npy", "--scale", "inf"),
+            ("bench", "everything"),
+            ("bench", "--largest", "99"),
+            ("info", "more"),
+        )
+        for line in lines:
+            with self.subTest(line=line):
+                self.assertIn("--help'", self.fails(2, *line))

@@ -1,0 +1,54 @@
+"""How wr reads its command line: one-line errors, and help that ends with examples."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+from .errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message}; see '{self.prog} --help'", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def checked(parse: Any) -> Any:
+    """An argparse type from a function that raises UsageError."""
+
+    def converted(text: str) -> Any:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return converted
+
+
+def add_device_option(parser: argparse.ArgumentParser, default: str | None = "host") -> None:
+    from .devices import parse_device
+
+    text = "where to compute: host (all cores) or cuda:N; the bits are the same"
+    suffix = f" (default: {default})" if default else ""
+    parser.add_argument("--device", type=checked(parse_device), default=default, metavar="D", help=text + suffix)
+
+
+def add_element_options(parser: argparse.ArgumentParser) -> None:
+    from .elements import element_named
+
+    element = checked(element_named)
+    parser.add_argument(
+        "--dtype",
+        type=element,
+        metavar="T",
+        help="what the file's words are where .npy has no name for it: bf16 (uint16 or V2), koalabear (uint32)",
+    )
+    parser.add_argument(
+        "--output-dtype", type=element, metavar="T", help="element type of the result (default: the input's)"
+    )

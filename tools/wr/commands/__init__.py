@@ -1,0 +1,1 @@
+"""The subcommands: each module has add_parser(subparsers) and run(arguments)."""

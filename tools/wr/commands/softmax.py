@@ -1,0 +1,97 @@
+"""wr softmax: softmax or its logarithm along one axis, from one .npy file into another."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from contextlib import ExitStack
+from typing import Any
+
+from ..arguments import add_device_option, add_element_options, checked
+from ..errors import UsageError
+
+EPILOG = """element types: f32 f64 f16 bf16; in a .npy file bf16 is uint16 (or V2) with --dtype bf16.
+
+examples:
+  wr softmax logits.npy probabilities.npy
+  wr softmax logits.npy log_probabilities.npy --log
+  wr softmax logits.npy cool.npy --scale 0.5 --axis 0     temperature 2, down the columns
+  wr softmax logits.npy p.npy --lse lse.npy --device cuda:0"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "softmax",
+        help="softmax of a .npy file, into another",
+        description="Writes exp(x) / sum of exp(x) along an axis of a .npy file to another of the same shape.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("file", metavar="INPUT", help="the .npy file, in C order")
+    parser.add_argument("output", metavar="OUTPUT", help="the .npy file to write; may be the input")
+    parser.add_argument(
+        "--axis", type=int, default=-1, metavar="K", help="the axis that sums to 1 (default: -1, the last)"
+    )
+    parser.add_argument("--log", action="store_true", help="the logarithm of softmax")
+    parser.add_argument(
+        "--scale", type=checked(_scale), default=0.0, metavar="S", help="multiplies each logit first: 1 / temperature"
+    )
+    parser.add_argument("--lse", metavar="FILE", help="also write log(sum of exp(x)) of each row to this .npy file")
+    parser.add_argument(
+        "--empty-row", choices=("nan", "zero"), default="nan", help="what a row of -infinity alone gives (default: nan)"
+    )
+    add_element_options(parser)
+    add_device_option(parser)
+    parser.set_defaults(run=run)
+
+
+def _scale(text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is no number") from None
+    # Zero is how the library's interface says "1", so it cannot be asked for.
+    if not math.isfinite(scale) or scale == 0:
+        raise UsageError(f"the scale {text} must be finite and not zero")
+    return scale
+
+
+def run(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from ..devices import open_device
+    from ..library import load_library
+    from ..npy_files import open_npy, writing_npy
+    from ..screen import console, duration, facts, progress
+    from ..shapes import split_at_axis, without_axis
+    from ..softmax import Softmax, run_softmax
+
+    library = load_library()
+    source = open_npy(options.file, options.dtype)
+    outer, axis, inner = split_at_axis(source.shape, options.axis)
+    job = Softmax(
+        element=source.element,
+        output=options.output_dtype or source.element,
+        log=options.log,
+        scale=options.scale,
+        zero_empty_rows=options.empty_row == "zero",
+    )
+    device = open_device(library, options.device)
+    logsumexp = np.empty((outer, inner), job.logsumexp_element().storage)
+    with ExitStack() as stack:
+        words = source.words.reshape(outer, axis, inner)
+        written = stack.enter_context(writing_npy(options.output, source.shape, job.output)).reshape(words.shape)
+        advance = stack.enter_context(progress(f"softmax of {options.file}", words.nbytes))
+        seconds = run_softmax(library, device, job, words, written, logsumexp, advance)
+        if options.lse:
+            shape = without_axis(source.shape, options.axis)
+            sums = stack.enter_context(writing_npy(options.lse, shape, job.logsumexp_element()))
+            sums[:] = logsumexp.reshape(-1)
+    name = "log-softmax" if options.log else "softmax"
+    rows = [
+        ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),
+        ("computed", f"{name} along axis {options.axis}, on {options.device} in {duration(seconds)}"),
+        ("written", f"{options.output}, {job.output.name} {list(source.shape)}"),
+    ]
+    if options.lse:
+        rows.append(("logsumexp", f"{options.lse}, {job.logsumexp_element().name} {list(shape)}"))
+    console().print(facts(rows))

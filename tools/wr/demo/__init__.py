@@ -1,0 +1,1 @@
+"""What `wr demo` computes and shows."""

@@ -53,10 +53,18 @@ __global__ void fill(void *data, std::size_t count, Fill kind, float low, float 
     for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count; i += step) {
         const float value = low + (high - low) * static_cast<float>(hashed(i) >> 8) * 0x1p-24f;
         switch (kind) {
-        case Fill::f32: static_cast<float *>(data)[i] = value; break;
-        case Fill::f16: static_cast<__half *>(data)[i] = __float2half_rn(value); break;
-        case Fill::bf16: static_cast<__nv_bfloat16 *>(data)[i] = __float2bfloat16_rn(value); break;
-        case Fill::field: static_cast<unsigned *>(data)[i] = hashed(i) % 0x7F000001u; break;
+        case Fill::f32:
+            static_cast<float *>(data)[i] = value;
+            break;
+        case Fill::f16:
+            static_cast<__half *>(data)[i] = __float2half_rn(value);
+            break;
+        case Fill::bf16:
+            static_cast<__nv_bfloat16 *>(data)[i] = __float2bfloat16_rn(value);
+            break;
+        case Fill::field:
+            static_cast<unsigned *>(data)[i] = hashed(i) % 0x7F000001u;
+            break;
         }
     }
 }
@@ -110,7 +118,10 @@ double run(const Line &line) {
     const bool met = demanded == 0 || rate >= demanded;
     missed += met ? 0 : 1;
     std::printf("%-34s %10.2f us %6.2f TB/s %5.1f %%   peer %6.2f   must %5.2f  %s\n", line.name.c_str(), us[0], rate,
-                100 * rate / line.ceiling_tb, peer_rate, demanded, demanded == 0 ? "" : met ? "met" : "MISSED");
+                100 * rate / line.ceiling_tb, peer_rate, demanded,
+                demanded == 0 ? ""
+                : met         ? "met"
+                              : "MISSED");
     std::fflush(stdout);
     return rate;
 }
@@ -118,14 +129,14 @@ double run(const Line &line) {
 void measure_ceilings() {
     fill_input(gib, Fill::f32);
     const std::size_t vectors = 4 * gib / 16;
-    const auto us = bench::in_stream(stream,
-                                     {[&] {
-                                          read_all<<<static_cast<unsigned>(vectors / (256 * 8)), 256, 0, stream>>>(
-                                              reinterpret_cast<const uint4 *>(input), vectors,
-                                              static_cast<unsigned *>(workspace));
-                                      },
-                                      [&] { cudaMemcpyAsync(output, input, 2 * gib, cudaMemcpyDeviceToDevice, stream); }},
-                                     4, samples);
+    const auto us =
+        bench::in_stream(stream,
+                         {[&] {
+                              read_all<<<static_cast<unsigned>(vectors / (256 * 8)), 256, 0, stream>>>(
+                                  reinterpret_cast<const uint4 *>(input), vectors, static_cast<unsigned *>(workspace));
+                          },
+                          [&] { cudaMemcpyAsync(output, input, 2 * gib, cudaMemcpyDeviceToDevice, stream); }},
+                         4, samples);
     read_ceiling = 4.0 * gib / us[0] * 1e-6;
     copy_ceiling = 4.0 * gib / us[1] * 1e-6;
     std::printf("ceilings: read %.2f TB/s, copy %.2f TB/s (read and written)\n", read_ceiling, copy_ceiling);
@@ -182,27 +193,32 @@ void whole_arrays() {
     std::printf("\nsum of the whole array, f32, beside CUB\n");
     double aligned = 0;
     for (const std::size_t n : {std::size_t{1} << 30, std::size_t{1} << 28, std::size_t{100000000}}) {
-        const double rate = run({"sum f32 " + std::to_string(n), 4.0 * n, our_reduce(WR_F32, input, 1, n, 1, WR_F32, true),
-                                 cub_sum<float>(n), 0, read_ceiling, 0.99});
+        const double rate =
+            run({"sum f32 " + std::to_string(n), 4.0 * n, our_reduce(WR_F32, input, 1, n, 1, WR_F32, true),
+                 cub_sum<float>(n), 0, read_ceiling, 0.99});
         aligned = n == gib ? rate : aligned;
     }
     run({"sum f32 2^30, off by one element", 4.0 * gib, our_reduce(WR_F32, input + 4, 1, gib, 1, WR_F32, true), nullptr,
          0.97 * aligned, read_ceiling});
-    run({"mean f32 2^30", 4.0 * gib, our_reduce(WR_F32, input, 1, gib, 1, WR_F32, true, WR_MEAN), nullptr, 0, read_ceiling});
-    run({"max f32 2^30", 4.0 * gib, our_reduce(WR_F32, input, 1, gib, 1, WR_F32, true, WR_MAX), nullptr, 0, read_ceiling});
-    run({"min f64 2^29", 4.0 * gib, our_reduce(WR_F64, input, 1, gib / 2, 1, WR_F64, true, WR_MIN), nullptr, 0, read_ceiling});
+    run({"mean f32 2^30", 4.0 * gib, our_reduce(WR_F32, input, 1, gib, 1, WR_F32, true, WR_MEAN), nullptr, 0,
+         read_ceiling});
+    run({"max f32 2^30", 4.0 * gib, our_reduce(WR_F32, input, 1, gib, 1, WR_F32, true, WR_MAX), nullptr, 0,
+         read_ceiling});
+    run({"min f64 2^29", 4.0 * gib, our_reduce(WR_F64, input, 1, gib / 2, 1, WR_F64, true, WR_MIN), nullptr, 0,
+         read_ceiling});
     run({"sum f64 2^29", 4.0 * gib, our_reduce(WR_F64, input, 1, gib / 2, 1, WR_F64, true), nullptr, 0, read_ceiling});
     run({"sum i32 2^30", 4.0 * gib, our_reduce(WR_I32, input, 1, gib, 1, WR_I32, true), nullptr, 0, read_ceiling});
     fill_input(2 * gib, Fill::bf16);
     run({"sum bf16 2^31 into f32", 4.0 * gib, our_reduce(WR_BF16, input, 1, 2 * gib, 1, WR_F32, true),
          cub_sum<__nv_bfloat16>(2 * gib), 4.5, read_ceiling});
-    run({"max bf16 2^31", 4.0 * gib, our_reduce(WR_BF16, input, 1, 2 * gib, 1, WR_BF16, true, WR_MAX), nullptr, 0, read_ceiling});
+    run({"max bf16 2^31", 4.0 * gib, our_reduce(WR_BF16, input, 1, 2 * gib, 1, WR_BF16, true, WR_MAX), nullptr, 0,
+         read_ceiling});
     fill_input(2 * gib, Fill::f16);
     run({"sum f16 2^31 into f32", 4.0 * gib, our_reduce(WR_F16, input, 1, 2 * gib, 1, WR_F32, true),
          cub_sum<__half>(2 * gib), 4.5, read_ceiling});
     fill_input(gib, Fill::field);
-    run({"sum KoalaBear 2^29", 2.0 * gib, our_reduce(WR_KOALABEAR, input, 1, gib / 2, 1, WR_KOALABEAR, true), nullptr, 4.4,
-         read_ceiling});
+    run({"sum KoalaBear 2^29", 2.0 * gib, our_reduce(WR_KOALABEAR, input, 1, gib / 2, 1, WR_KOALABEAR, true), nullptr,
+         4.4, read_ceiling});
 }
 
 void small_arrays() {
@@ -220,8 +236,8 @@ void small_arrays() {
         const double graph = bench::in_graph(stream, own, 100, samples);
         const bool met = us[0] <= size.limit && graph <= us[0] && us[1] <= us[0] + 0.6;
         missed += met ? 0 : 1;
-        std::printf("sum f32 2^%-2d   own %6.2f us   NULL %6.2f   graph %6.2f   CUB %6.2f   must %4.1f  %s\n", size.log2,
-                    us[0], us[1], graph, us[2], size.limit, met ? "met" : "MISSED");
+        std::printf("sum f32 2^%-2d   own %6.2f us   NULL %6.2f   graph %6.2f   CUB %6.2f   must %4.1f  %s\n",
+                    size.log2, us[0], us[1], graph, us[2], size.limit, met ? "met" : "MISSED");
     }
 }
 
@@ -229,7 +245,8 @@ void rows_and_columns() {
     std::printf("\nrows, f32\n");
     const struct {
         std::size_t rows, width;
-    } rows[] = {{gib / 64, 32}, {gib / 256, 128}, {gib / 2048, 1024}, {65536, 8192}, {16, gib / 64}, {gib / 2000, 1000}, {gib / 66, 33}};
+    } rows[] = {{gib / 64, 32}, {gib / 256, 128},   {gib / 2048, 1024}, {65536, 8192},
+                {16, gib / 64}, {gib / 2000, 1000}, {gib / 66, 33}};
     for (const auto &shape : rows) {
         const double bytes = 4.0 * static_cast<double>(shape.rows * (shape.width + 1));
         const bool demanded = shape.width != 1000 && shape.width != 33;
@@ -262,7 +279,8 @@ void softmaxes(wr_dtype dtype, Fill kind, const char *name, std::size_t demanded
         const std::size_t rows = total / n;
         run({std::string("softmax ") + name + " " + std::to_string(rows) + " x " + std::to_string(n),
              2.0 * static_cast<double>(rows * n * element),
-             [=] { check(wr_softmax(dtype, input, output, rows, n, 1, stream), "softmax"); }, nullptr, 0, copy_ceiling});
+             [=] { check(wr_softmax(dtype, input, output, rows, n, 1, stream), "softmax"); }, nullptr, 0,
+             copy_ceiling});
     }
     run({std::string("log-softmax ") + name + " x 4096", 4.0 * gib,
          [=] { check(wr_log_softmax(dtype, input, output, total / 4096, 4096, 1, stream), "log-softmax"); }, nullptr, 0,

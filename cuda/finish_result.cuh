@@ -12,7 +12,8 @@ __device__ __noinline__ void finish_any(Accumulator value, const Finish &finish,
 }
 
 template <class Accumulator>
-__device__ __forceinline__ void finish_result(Accumulator value, const Finish &finish, void *output, std::size_t index) {
+__device__ __forceinline__ void finish_result(Accumulator value, const Finish &finish, void *output,
+                                              std::size_t index) {
     finish_any(value, finish, output, index);
 }
 

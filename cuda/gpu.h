@@ -1,7 +1,8 @@
 // The GPU's side of the library, as capi/ sees it. Needs no CUDA header.
 //
-// Every function is called with checked problems, is thread-safe, keeps the caller's current device and last CUDA error,
-// never synchronises, and reports Status values or cuda_error_base + the runtime's error. `stream` is a cudaStream_t.
+// Every function is called with checked problems, is thread-safe, keeps the caller's current device and last CUDA
+// error, never synchronises, and reports Status values or cuda_error_base + the runtime's error. `stream` is a
+// cudaStream_t.
 #pragma once
 
 #include "numerics/problem.h"

@@ -11,8 +11,8 @@ constexpr std::size_t workspace_alignment = 16;
 // CUDA's special handles name no stream object and belong to the current device.
 bool is_special_handle(cudaStream_t stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
 
-// A stream that is being captured cannot be asked for its device (the question would end the capture): it is taken to be
-// of the current one, and a launch says so if it is not.
+// A stream that is being captured cannot be asked for its device (the question would end the capture): it is taken to
+// be of the current one, and a launch says so if it is not.
 cudaError_t device_of(cudaStream_t stream, int *device) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t error = runtime().stream_is_capturing(stream, &capture);
@@ -24,8 +24,7 @@ cudaError_t device_of(cudaStream_t stream, int *device) {
 
 cudaError_t facts_of(int device, GpuFacts *gpu) {
     int major = 0;
-    cudaError_t error =
-        runtime().device_get_attribute(&gpu->multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    cudaError_t error = runtime().device_get_attribute(&gpu->multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (error == cudaSuccess) {
         error = runtime().device_get_attribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     }

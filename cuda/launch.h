@@ -2,8 +2,8 @@
 // Everything goes through the runtime's table.
 #pragma once
 
-#include "cuda/runtime.h"
 #include "cuda/reduce_plan.h"
+#include "cuda/runtime.h"
 
 #include <cstdint>
 
@@ -58,7 +58,7 @@ inline constexpr std::size_t most_block_rows = 65535;
 // How a kernel is put on the stream.
 struct Launch {
     const void *kernel;
-    std::size_t blocks;         // at most most_blocks
+    std::size_t blocks; // at most most_blocks
     int threads;
     int thread_rows = 1;        // blocks of threads x thread_rows
     std::size_t block_rows = 1; // a grid of blocks x block_rows, at most most_block_rows

@@ -42,8 +42,8 @@ void set_hull(RowArguments &a, const Shape &s, int element_bytes) {
     a.hull_end = s.axis == 0 ? low : high + element_bytes;
 }
 
-// Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts as
-// that direction's limit makes necessary; `first` is the field of the arguments that says where a part begins.
+// Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts
+// as that direction's limit makes necessary; `first` is the field of the arguments that says where a part begins.
 cudaError_t launch_in_parts(Launch how, std::size_t Launch::*direction, std::size_t items_a_block, std::size_t items,
                             std::size_t &first, void *arguments, cudaStream_t stream) {
     const std::size_t limit = direction == &Launch::blocks ? most_blocks : most_block_rows;
@@ -73,10 +73,25 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                                     : plan.shared            ? Destination::shared
                                                              : Destination::partials;
     const bool follows = gpu.dependent_launch && (!stage.first || plan.shared);
-    RowArguments a{stage.input, output, nullptr, nullptr, 0, s.outer * s.inner, s.axis,
-                   s.inner,     s.outer_stride, s.axis_stride, s.inner_stride,
-                   0, plan.pieces, std::countr_zero(static_cast<unsigned>(plan.warps)),
-                   plan.tiles,  destination,  follows,  stage.flip,     stage.finish};
+    RowArguments a{stage.input,
+                   output,
+                   nullptr,
+                   nullptr,
+                   0,
+                   s.outer * s.inner,
+                   s.axis,
+                   s.inner,
+                   s.outer_stride,
+                   s.axis_stride,
+                   s.inner_stride,
+                   0,
+                   plan.pieces,
+                   std::countr_zero(static_cast<unsigned>(plan.warps)),
+                   plan.tiles,
+                   destination,
+                   follows,
+                   stage.flip,
+                   stage.finish};
     set_hull(a, s, stage.kernels->element_bytes);
     Launch how{nullptr, 1, block_threads};
     how.dependent = follows;
@@ -222,8 +237,12 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }
-    const Stage first{kernels, plan_reduction(problem.shape, address, *kernels, gpu), problem.input,
-                      finish_of(problem).flip, finish_of(problem), true};
+    const Stage first{kernels,
+                      plan_reduction(problem.shape, address, *kernels, gpu),
+                      problem.input,
+                      finish_of(problem).flip,
+                      finish_of(problem),
+                      true};
     const cudaError_t launched = run_stages(problem, first, workspace, stream, gpu);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);

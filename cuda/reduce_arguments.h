@@ -20,8 +20,8 @@ struct RowArguments {
     std::size_t first_row; // of this launch
     std::size_t rows, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
-    std::size_t first_piece;  // of this launch
-    std::size_t pieces;       // blocks that share a row
+    std::size_t first_piece; // of this launch
+    std::size_t pieces;      // blocks that share a row
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
     Destination destination;
@@ -38,8 +38,8 @@ struct ColumnArguments {
     bool few_jobs;         // job numbers fit 32 bits
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride;
-    std::size_t groups;         // of the axis, each a block's share
-    std::size_t column_tiles;   // blocks side by side
+    std::size_t groups;          // of the axis, each a block's share
+    std::size_t column_tiles;    // blocks side by side
     std::int32_t threads_across; // threads of a block side by side, a power of two
     std::int32_t threads_down;   // threads of a block below each other, a power of two
     Destination destination;

@@ -137,11 +137,12 @@ inline __device__ __noinline__ ColumnJob column_job_by_64_bits(const ColumnArgum
 
 // Blocks that a multiprocessor should hold: what a thread keeps of its tree decides.
 template <class T, class Op, int Bytes>
-inline constexpr int column_blocks_resident =
-    sizeof(ColumnSums<T, Op, Bytes>) <= 16 ? 3 : sizeof(ColumnSums<T, Op, Bytes>) <= 32 ? 2 : 1;
+inline constexpr int column_blocks_resident = sizeof(ColumnSums<T, Op, Bytes>) <= 16   ? 3
+                                              : sizeof(ColumnSums<T, Op, Bytes>) <= 32 ? 2
+                                                                                       : 1;
 
-// A block is threads_across column vectors, threads_down runs of Rows rows, and as many outer indices as are left of its
-// 256 threads. inner is a multiple of a vector's elements, and every vector is aligned.
+// A block is threads_across column vectors, threads_down runs of Rows rows, and as many outer indices as are left of
+// its 256 threads. inner is a multiple of a vector's elements, and every vector is aligned.
 template <class T, class Op, int Bytes, int Rows>
 __global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<T, Op, Bytes>))
     reduce_columns(const __grid_constant__ ColumnArguments a) {

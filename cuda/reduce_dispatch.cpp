@@ -39,9 +39,12 @@ constexpr Entry entries[] = {
 
 Operator stands_for(Operator op) {
     switch (op) {
-    case Operator::mean: return Operator::sum;
-    case Operator::min: return Operator::max;
-    default: return op;
+    case Operator::mean:
+        return Operator::sum;
+    case Operator::min:
+        return Operator::max;
+    default:
+        return op;
     }
 }
 
@@ -59,11 +62,16 @@ const ReduceKernels *find_reduce_kernels(Operator op, ElementType dtype, Element
 
 const ReduceKernels &partial_kernels(PartialType type) {
     switch (type) {
-    case PartialType::f32: return reduce_kernels<float, F32Sum>();
-    case PartialType::f64: return reduce_kernels<double, F64Sum>();
-    case PartialType::integer: return reduce_kernels<std::int64_t, IntegerSum>();
-    case PartialType::key32: return reduce_kernels<std::int32_t, Extreme32>();
-    case PartialType::key64: break;
+    case PartialType::f32:
+        return reduce_kernels<float, F32Sum>();
+    case PartialType::f64:
+        return reduce_kernels<double, F64Sum>();
+    case PartialType::integer:
+        return reduce_kernels<std::int64_t, IntegerSum>();
+    case PartialType::key32:
+        return reduce_kernels<std::int32_t, Extreme32>();
+    case PartialType::key64:
+        break;
     }
     return reduce_kernels<std::int64_t, Extreme64>();
 }

@@ -16,9 +16,9 @@ struct ReduceKernels {
     const void *aligned_packed_rows; // RowArguments: short rows, powers of two
     const void *shifted_packed_rows; // RowArguments: likewise, of any alignment
     const void *cluster_rows;        // RowArguments: one launch for few rows
-    const void *columns;        // ColumnArguments: vectors, runs of long_run rows
-    const void *short_columns;  // ColumnArguments: vectors, runs of short_run rows
-    const void *scalar_columns; // ColumnArguments: single columns, runs of scalar_run rows
+    const void *columns;             // ColumnArguments: vectors, runs of long_run rows
+    const void *short_columns;       // ColumnArguments: vectors, runs of short_run rows
+    const void *scalar_columns;      // ColumnArguments: single columns, runs of scalar_run rows
     int element_bytes;
     int partial_bytes;
     PartialType partial;

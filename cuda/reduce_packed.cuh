@@ -9,9 +9,8 @@ namespace wr::cuda {
 // Delivers the results that the lanes hold after Steps steps of exchange: row number (32 v + lane) >> Steps of the tile
 // for each register that is left.
 template <class Op, int Steps>
-__device__ __forceinline__ void deliver_exchanged(const RowArguments &a,
-                                                  typename Op::Accumulator (&values)[tree_registers],
-                                                  std::size_t first_row) {
+__device__ __forceinline__ void
+deliver_exchanged(const RowArguments &a, typename Op::Accumulator (&values)[tree_registers], std::size_t first_row) {
     exchange_halves<Op, Steps>(values);
     const int lane = lane_index();
     const int first_register = exchanged_register<Steps, tree_registers>(lane);
@@ -53,7 +52,8 @@ __device__ __forceinline__ void deliver_narrow(const RowArguments &a, const uint
         for (int e = 0; e < elements; ++e) {
             values[e] = Op::map(raw[e], a.flip);
         }
-        const std::size_t first = first_row + static_cast<std::size_t>((v * warp_lanes + lane_index()) * (elements / width));
+        const std::size_t first =
+            first_row + static_cast<std::size_t>((v * warp_lanes + lane_index()) * (elements / width));
 #pragma unroll
         for (int stride = 1; stride < elements; stride *= 2) {
             if (stride < width) {
@@ -86,10 +86,18 @@ __device__ __forceinline__ void reduce_packed_tile(const RowArguments &a, const 
         values[v] = vector_tree<T, Op>(vectors[v], a.flip);
     }
     switch (a.axis / elements) {
-    case 1: deliver_exchanged<Op, 0>(a, values, first_row); break;
-    case 2: deliver_exchanged<Op, 1>(a, values, first_row); break;
-    case 4: deliver_exchanged<Op, 2>(a, values, first_row); break;
-    default: deliver_wide<Op>(a, values, first_row, 31 - __clz(static_cast<int>(a.axis / elements))); break;
+    case 1:
+        deliver_exchanged<Op, 0>(a, values, first_row);
+        break;
+    case 2:
+        deliver_exchanged<Op, 1>(a, values, first_row);
+        break;
+    case 4:
+        deliver_exchanged<Op, 2>(a, values, first_row);
+        break;
+    default:
+        deliver_wide<Op>(a, values, first_row, 31 - __clz(static_cast<int>(a.axis / elements)));
+        break;
     }
 }
 
@@ -106,11 +114,11 @@ __device__ __noinline__ void reduce_rows_singly(const RowArguments &a, std::size
 // a.axis is a power of two below a tile's elements, the rows touch each other, each warp takes one tile. Aligned: the
 // first row starts on a 16-byte boundary.
 template <class T, class Op, bool Aligned>
-__global__ void __launch_bounds__(row_block_threads, 3)
-    reduce_packed_rows(const __grid_constant__ RowArguments a) {
+__global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const __grid_constant__ RowArguments a) {
     take_place_in_call(a.destination, a.follows);
     const unsigned rows_a_tile = tile_elements<T> / static_cast<unsigned>(a.axis);
-    const std::size_t tile = blockIdx.x * static_cast<std::size_t>(row_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t tile =
+        blockIdx.x * static_cast<std::size_t>(row_block_warps) + static_cast<std::size_t>(warp_index());
     const std::size_t first_row = a.first_row + tile * rows_a_tile;
     if (first_row >= a.rows) {
         return;

@@ -9,7 +9,7 @@ namespace wr::cuda {
 
 struct GpuFacts {
     int multiprocessors;
-    int cluster_blocks;   // the largest cluster that is sure to fit; 0 without clusters
+    int cluster_blocks;    // the largest cluster that is sure to fit; 0 without clusters
     bool dependent_launch; // compute capability 9.0 and later
 };
 
@@ -41,8 +41,8 @@ struct ColumnPlan {
 struct ReducePlan {
     Shape shape;
     bool by_columns;
-    RowPlan rows;       // where !by_columns
-    ColumnPlan columns; // where by_columns
+    RowPlan rows;         // where !by_columns
+    ColumnPlan columns;   // where by_columns
     std::size_t partials; // accumulators that the first stage leaves for the next; 0 where it finishes
 };
 

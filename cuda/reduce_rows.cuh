@@ -62,8 +62,7 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     const std::size_t row =
         a.first_row +
         ((static_cast<std::size_t>(group) * row_block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
-    const std::size_t warp =
-        (piece << a.warps_log2) + static_cast<std::size_t>(warp_index() & (warps - 1));
+    const std::size_t warp = (piece << a.warps_log2) + static_cast<std::size_t>(warp_index() & (warps - 1));
     auto value = Op::identity();
     if (row < a.rows) {
         value = warp_reduce<Access, T, Op>(row_at<T>(a, row), Hull{a.hull_begin, a.hull_end},

@@ -36,10 +36,9 @@ std::optional<Status> own_status(cudaError_t error) {
 
 Runtime &runtime() {
     static Runtime table{
-        cudaGetDevice,       cudaSetDevice,         cudaGetLastError,  cudaDeviceGetAttribute,
-        cudaStreamGetDevice, cudaStreamIsCapturing, cudaMallocAsync,   cudaFreeAsync,
-        cudaFuncGetAttributes, cudaLaunchKernelExC, cudaGetErrorName,
-        cudaGetErrorString,
+        cudaGetDevice,         cudaSetDevice,         cudaGetLastError, cudaDeviceGetAttribute,
+        cudaStreamGetDevice,   cudaStreamIsCapturing, cudaMallocAsync,  cudaFreeAsync,
+        cudaFuncGetAttributes, cudaLaunchKernelExC,   cudaGetErrorName, cudaGetErrorString,
     };
     return table;
 }

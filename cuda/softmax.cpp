@@ -1,9 +1,9 @@
 // Puts a softmax on a stream.
+#include "numerics/softmax.h"
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
 #include "cuda/softmax_kernels.h"
 #include "cuda/tuning.h"
-#include "numerics/softmax.h"
 
 #include <algorithm>
 #include <bit>
@@ -140,7 +140,9 @@ cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKern
         error = launch({kernels.totals, blocks_for(a.outer, long_row_warps), threads, 1, 1, dependent}, &a, stream);
     }
     if (error == cudaSuccess) {
-        error = launch({rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, dependent}, &a, stream);
+        error = launch(
+            {rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, dependent}, &a,
+            stream);
     }
     return error;
 }
@@ -151,8 +153,9 @@ cudaError_t launch_columns(const SoftmaxKernels &kernels, SoftmaxArguments a, bo
     const std::size_t blocks = blocks_for(rows * a.pieces, column_threads);
     cudaError_t error = launch({kernels.column_states, blocks, threads}, &a, stream);
     if (error == cudaSuccess) {
-        error = launch({kernels.totals, blocks_for(rows, long_row_warps), static_cast<int>(long_row_threads), 1, 1, dependent},
-                       &a, stream);
+        error = launch(
+            {kernels.totals, blocks_for(rows, long_row_warps), static_cast<int>(long_row_threads), 1, 1, dependent}, &a,
+            stream);
     }
     if (error == cudaSuccess) {
         error = launch({kernels.column_apply, blocks, threads, 1, 1, dependent}, &a, stream);
@@ -195,11 +198,15 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const SoftmaxRowKernels &row_kernels = vectors ? kernels->vectors : kernels->singles;
     cudaError_t launched = cudaSuccess;
     switch (plan.regime) {
-    case Regime::registers: launched = launch_registers(*kernels, row_kernels, a, plan.blocks, stream); break;
+    case Regime::registers:
+        launched = launch_registers(*kernels, row_kernels, a, plan.blocks, stream);
+        break;
     case Regime::long_rows:
         launched = launch_long_rows(*kernels, row_kernels, a, plan.blocks, dependent, stream);
         break;
-    case Regime::columns: launched = launch_columns(*kernels, a, dependent, stream); break;
+    case Regime::columns:
+        launched = launch_columns(*kernels, a, dependent, stream);
+        break;
     }
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);
@@ -207,11 +214,16 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
 
 const SoftmaxKernels *find_softmax_kernels(ElementType dtype) {
     switch (dtype) {
-    case ElementType::f32: return &softmax_kernels<float>();
-    case ElementType::f64: return &softmax_kernels<double>();
-    case ElementType::f16: return &softmax_kernels<F16>();
-    case ElementType::bf16: return &softmax_kernels<BF16>();
-    default: return nullptr;
+    case ElementType::f32:
+        return &softmax_kernels<float>();
+    case ElementType::f64:
+        return &softmax_kernels<double>();
+    case ElementType::f16:
+        return &softmax_kernels<F16>();
+    case ElementType::bf16:
+        return &softmax_kernels<BF16>();
+    default:
+        return nullptr;
     }
 }
 

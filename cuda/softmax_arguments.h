@@ -13,12 +13,12 @@ struct StoredState {
 struct SoftmaxArguments {
     const void *input;
     void *output;
-    void *logsumexp; // nullptr: not wanted
+    void *logsumexp;     // nullptr: not wanted
     StoredState *states; // [rows][pieces], what each piece of a row comes to
     StoredState *totals; // [rows], what each whole row comes to
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
-    std::size_t pieces;  // of a row, each with a state
+    std::size_t pieces;         // of a row, each with a state
     std::int32_t blocks_a_warp; // base blocks that a warp takes, a power of two
     double scale;
     ElementType output_type;

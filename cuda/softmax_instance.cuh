@@ -53,12 +53,10 @@ SoftmaxRowKernels softmax_row_kernels() {
 
 template <class T>
 const SoftmaxKernels &softmax_kernels() {
-    static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(),
-                                        softmax_row_kernels<T, SinglePlaces<T>>(),
-                                        softmax_address(softmax_totals<T>),
-                                        softmax_address(softmax_column_states<T>),
-                                        softmax_address(softmax_column_apply<T>),
-                                        static_cast<int>(sizeof(T))};
+    static const SoftmaxKernels kernels{
+        softmax_row_kernels<T, VectorPlaces<T>>(), softmax_row_kernels<T, SinglePlaces<T>>(),
+        softmax_address(softmax_totals<T>),        softmax_address(softmax_column_states<T>),
+        softmax_address(softmax_column_apply<T>),  static_cast<int>(sizeof(T))};
     return kernels;
 }
 

@@ -72,7 +72,8 @@ __global__ void __launch_bounds__(long_row_threads) softmax_apply(const __grid_c
     const std::size_t row_blocks = divide_up(a.axis, softmax_block);
     const std::size_t warps = static_cast<std::size_t>(gridDim.x) * long_row_warps;
     bool waited = false;
-    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_index());
+    for (std::size_t job =
+             blockIdx.x * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_index());
          job < a.outer * row_blocks; job += warps) {
         const std::size_t row = job / row_blocks;
         const std::size_t block = job % row_blocks;
@@ -105,7 +106,8 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
     }
     const std::size_t rows = a.outer * a.inner;
     const std::size_t warps = static_cast<std::size_t>(gridDim.x) * long_row_warps;
-    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_index());
+    for (std::size_t row =
+             blockIdx.x * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_index());
          row < rows; row += warps) {
         const StoredState *states = a.states + row * a.pieces;
         Float maximum = -std::numeric_limits<Float>::infinity();
@@ -117,8 +119,8 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
         const std::size_t first = static_cast<std::size_t>(lane_index()) * run;
         for (std::size_t piece = first; piece < smaller(first + run, a.pieces); ++piece) {
             const StoredState state = states[piece];
-            counter.push(scale_by_power(static_cast<Sum>(state.sum),
-                                        frame_gap(static_cast<Float>(state.maximum), maximum)));
+            counter.push(
+                scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
         }
         const Sum sum = tree_over_lanes<FloatSum<Sum>>(counter.result(), warp_lanes);
         if (lane_index() == 0) {

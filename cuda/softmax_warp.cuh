@@ -311,8 +311,8 @@ __device__ __noinline__ RowState<Float, Sum> merge_any_lanes(RowState<Float, Sum
     return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes)};
 }
 
-// Likewise for `span` (a power of two) states, which repeat over the lanes, as the block with maximum `own` sees the row.
-// In a plain row, its maximum is formed only where it is wanted: outputs of softmax do not depend on it.
+// Likewise for `span` (a power of two) states, which repeat over the lanes, as the block with maximum `own` sees the
+// row. In a plain row, its maximum is formed only where it is wanted: outputs of softmax do not depend on it.
 template <class Float, class Sum>
 __device__ __forceinline__ RowView<Float, Sum> merge_lanes(RowState<Float, Sum> mine, int span, Float own,
                                                            bool wants_maximum) {
@@ -367,7 +367,8 @@ __device__ __forceinline__ Half narrow_one(float y, Half h) {
 
 // One 16-byte store, which the compiler would otherwise take apart again.
 __device__ __forceinline__ void store_vector(void *at, uint4 v) {
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
 }
 
 template <class Float>

@@ -90,7 +90,9 @@ __device__ __forceinline__ void shift_tile_by(uint4 (&vectors)[tree_registers], 
             shift_tile<1, sub_word>(vectors, behind, bits);
         }
         break;
-    case 2: shift_tile<2, sub_word>(vectors, behind, bits); break;
+    case 2:
+        shift_tile<2, sub_word>(vectors, behind, bits);
+        break;
     default:
         if constexpr (sizeof(T) < 8) {
             shift_tile<3, sub_word>(vectors, behind, bits);
@@ -159,8 +161,7 @@ combine_registers(const typename Op::Accumulator (&values)[tree_registers]) {
 
 // A tile's result: the tree over it in every lane; for operators that are exact in any order, each lane's own share.
 template <class Op>
-__device__ __forceinline__ typename Op::Accumulator
-tile_result(typename Op::Accumulator (&values)[tree_registers]) {
+__device__ __forceinline__ typename Op::Accumulator tile_result(typename Op::Accumulator (&values)[tree_registers]) {
     if constexpr (Op::order_free) {
         return combine_registers<Op>(values);
     } else {

@@ -1,4 +1,5 @@
-// Where one regime ends and the next begins: every number that was chosen by measuring. docs/performance.md has the runs.
+// Where one regime ends and the next begins: every number that was chosen by measuring. docs/performance.md has the
+// runs.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@ namespace wr::cuda::tuning {
 // Multiprocessors beyond this are not asked for more blocks, so that a workspace query can answer for every GPU.
 inline constexpr int most_multiprocessors = 512;
 
-// Blocks of a cluster: what every GPU with clusters promises. 16, which some offer, were slower on an H200: a sum of 2^18
-// f32 took 4.5 us with them, most of it in asking for them.
+// Blocks of a cluster: what every GPU with clusters promises. The 16 that some offer have to be asked for at each
+// launch.
 inline constexpr int cluster_blocks = 8;
 
 // Tiles (4 KiB) that a warp takes of a long row. More give fewer partial results, fewer keep small arrays parallel.

@@ -20,8 +20,9 @@ __device__ __forceinline__ typename Op::Accumulator exchange_pair(typename Op::A
 
 // The first steps of the tree, for values[v] of lane l standing at position 32 v + l. In each step neighbouring lanes
 // swap halves of their registers and add what they then both hold, so that no lane adds what another adds too: for 8
-// registers 7 shuffles instead of 24 for the three lowest levels. Afterwards lane l holds in values[0 .. V >> Steps) the
-// sums for the registers that start at exchanged_register(l), over 2^Steps lanes. Steps before First are done already.
+// registers 7 shuffles instead of 24 for the three lowest levels. Afterwards lane l holds in values[0 .. V >> Steps)
+// the sums for the registers that start at exchanged_register(l), over 2^Steps lanes. Steps before First are done
+// already.
 template <class Op, int Steps, int First = 0, int Registers>
 __device__ __forceinline__ void exchange_halves(typename Op::Accumulator (&values)[Registers]) {
 #pragma unroll

@@ -51,27 +51,43 @@ struct ElementTraits {
 
 WR_HD constexpr ElementTraits traits_of(ElementType type) {
     switch (type) {
-    case ElementType::f32: return {4, 4, true, false, true};
-    case ElementType::f64: return {8, 8, true, false, true};
+    case ElementType::f32:
+        return {4, 4, true, false, true};
+    case ElementType::f64:
+        return {8, 8, true, false, true};
     case ElementType::f16:
-    case ElementType::bf16: return {2, 2, true, false, true};
+    case ElementType::bf16:
+        return {2, 2, true, false, true};
     case ElementType::f8_e4m3:
-    case ElementType::f8_e5m2: return {1, 1, true, false, true};
-    case ElementType::i8: return {1, 1, false, true, true};
-    case ElementType::i16: return {2, 2, false, true, true};
-    case ElementType::i32: return {4, 4, false, true, true};
-    case ElementType::i64: return {8, 8, false, true, true};
-    case ElementType::u8: return {1, 1, false, true, false};
-    case ElementType::u16: return {2, 2, false, true, false};
-    case ElementType::u32: return {4, 4, false, true, false};
-    case ElementType::u64: return {8, 8, false, true, false};
+    case ElementType::f8_e5m2:
+        return {1, 1, true, false, true};
+    case ElementType::i8:
+        return {1, 1, false, true, true};
+    case ElementType::i16:
+        return {2, 2, false, true, true};
+    case ElementType::i32:
+        return {4, 4, false, true, true};
+    case ElementType::i64:
+        return {8, 8, false, true, true};
+    case ElementType::u8:
+        return {1, 1, false, true, false};
+    case ElementType::u16:
+        return {2, 2, false, true, false};
+    case ElementType::u32:
+        return {4, 4, false, true, false};
+    case ElementType::u64:
+        return {8, 8, false, true, false};
     case ElementType::koalabear:
     case ElementType::babybear:
-    case ElementType::mersenne31: return {4, 4, false, false, false};
-    case ElementType::goldilocks: return {8, 8, false, false, false};
+    case ElementType::mersenne31:
+        return {4, 4, false, false, false};
+    case ElementType::goldilocks:
+        return {8, 8, false, false, false};
     case ElementType::koalabear_x4:
-    case ElementType::babybear_x4: return {16, 4, false, false, false};
-    case ElementType::none: break;
+    case ElementType::babybear_x4:
+        return {16, 4, false, false, false};
+    case ElementType::none:
+        break;
     }
     return {0, 0, false, false, false};
 }

@@ -18,17 +18,17 @@ template <>
 struct ExponentialConstants<float> {
     using Bits = std::uint32_t;
     static constexpr int mantissa_bits = 23;
-    static constexpr float magic = 12582912.0f;              // 1.5 * 2^23: adding it rounds to an integer
-    static constexpr float log2e_high = 0x1.715476p+0f;      // log2 e rounded to f32
-    static constexpr float log2e_low = 0x1.4ae0cp-26f;       // the rest of it
-    static constexpr float reach = 86.0f;                    // exp(-reach) and all above it is normal in a frame
+    static constexpr float magic = 12582912.0f;         // 1.5 * 2^23: adding it rounds to an integer
+    static constexpr float log2e_high = 0x1.715476p+0f; // log2 e rounded to f32
+    static constexpr float log2e_low = 0x1.4ae0cp-26f;  // the rest of it
+    static constexpr float reach = 86.0f;               // exp(-reach) and all above it is normal in a frame
 };
 
 template <>
 struct ExponentialConstants<double> {
     using Bits = std::uint64_t;
     static constexpr int mantissa_bits = 52;
-    static constexpr double magic = 6755399441055744.0;      // 1.5 * 2^52
+    static constexpr double magic = 6755399441055744.0; // 1.5 * 2^52
     static constexpr double log2e_high = 0x1.71547652b82fep+0;
     static constexpr double log2e_low = 0x1.777d0ffda0d24p-56;
     static constexpr double reach = 708.0;
@@ -107,8 +107,7 @@ WR_HD_RARE LargeExponential large_exponential(double m) {
     const double high = m * first, high_rest = fused(m, first, -high);
     const double middle = m * second, middle_rest = fused(m, second, -middle);
     const double a = __builtin_rint(high), b = __builtin_rint(high_rest), c = __builtin_rint(middle);
-    double fraction =
-        ((high - a) + (high_rest - b)) + ((middle - c) + (middle_rest + m * third));
+    double fraction = ((high - a) + (high_rest - b)) + ((middle - c) + (middle_rest + m * third));
     const double d = __builtin_rint(fraction);
     fraction = fraction - d;
     return {static_cast<std::int64_t>(a) + static_cast<std::int64_t>(b) + static_cast<std::int64_t>(c + d),

@@ -34,10 +34,18 @@ WR_HD void finish_accumulator(double sum, const Finish &finish, void *output, st
 // Writes the low bits of value as an integer element.
 WR_HD void store_integer(std::uint64_t value, ElementType type, void *output, std::size_t index) {
     switch (traits_of(type).size) {
-    case 1: static_cast<std::uint8_t *>(output)[index] = static_cast<std::uint8_t>(value); break;
-    case 2: static_cast<std::uint16_t *>(output)[index] = static_cast<std::uint16_t>(value); break;
-    case 4: static_cast<std::uint32_t *>(output)[index] = static_cast<std::uint32_t>(value); break;
-    default: static_cast<std::uint64_t *>(output)[index] = value; break;
+    case 1:
+        static_cast<std::uint8_t *>(output)[index] = static_cast<std::uint8_t>(value);
+        break;
+    case 2:
+        static_cast<std::uint16_t *>(output)[index] = static_cast<std::uint16_t>(value);
+        break;
+    case 4:
+        static_cast<std::uint32_t *>(output)[index] = static_cast<std::uint32_t>(value);
+        break;
+    default:
+        static_cast<std::uint64_t *>(output)[index] = value;
+        break;
     }
 }
 

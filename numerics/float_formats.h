@@ -91,7 +91,9 @@ WR_HD void store_float(double value, ElementType type, void *output, std::size_t
         static_cast<std::uint64_t *>(output)[index] =
             is_nan(value) ? canonical_nan_f64 : bit_cast<std::uint64_t>(value);
         break;
-    case ElementType::f32: static_cast<std::uint32_t *>(output)[index] = narrow(value, format_f32); break;
+    case ElementType::f32:
+        static_cast<std::uint32_t *>(output)[index] = narrow(value, format_f32);
+        break;
     case ElementType::f16:
         static_cast<std::uint16_t *>(output)[index] = static_cast<std::uint16_t>(narrow(value, format_f16));
         break;

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 // WR_HD_RARE is for paths that hardly any data takes: on the GPU they stay behind a call, so that the common path keeps
-// its registers. On the host every function is inlined wherever it is used: the vector kernels are compiled once for each
-// instruction set, and a shared copy of a function could hold instructions that another processor lacks.
+// its registers. On the host every function is inlined wherever it is used: the vector kernels are compiled once for
+// each instruction set, and a shared copy of a function could hold instructions that another processor lacks.
 #if defined(__CUDACC__)
 #define WR_HD __host__ __device__ __forceinline__
 #define WR_HD_RARE __host__ __device__ __noinline__ inline

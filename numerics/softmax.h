@@ -89,15 +89,14 @@ inline constexpr std::int32_t beyond_any_sum = -4096;
 
 template <class Float>
 WR_HD std::int64_t frame_exponent(Float maximum) {
-    return is_ordinary(maximum) ? nearest_exponent(maximum)
-                                : large_exponential(static_cast<double>(maximum)).exponent;
+    return is_ordinary(maximum) ? nearest_exponent(maximum) : large_exponential(static_cast<double>(maximum)).exponent;
 }
 
 // frame_gap where a maximum is large or not finite.
 template <class Float>
 WR_HD_RARE std::int32_t rare_frame_gap(Float block_maximum, Float row_maximum) {
-    const bool comparable = (is_large(row_maximum) || is_ordinary(row_maximum)) &&
-                            (is_large(block_maximum) || is_ordinary(block_maximum));
+    const bool comparable =
+        (is_large(row_maximum) || is_ordinary(row_maximum)) && (is_large(block_maximum) || is_ordinary(block_maximum));
     if (!comparable) {
         return beyond_any_sum;
     }

@@ -1,7 +1,7 @@
 // The natural pairwise tree: T(x[0..n)) = T(x[0..h)) + T(x[h..n)), h the largest power of two below n.
 //
-// Every aligned run of 2^k elements is a subtree, so results of equal runs, taken in order, combine by a binary counter:
-// the classic way to sum pairwise in one pass with log2 n values of memory.
+// Every aligned run of 2^k elements is a subtree, so results of equal runs, taken in order, combine by a binary
+// counter: the classic way to sum pairwise in one pass with log2 n values of memory.
 #pragma once
 
 #include "numerics/host_device.h"

@@ -174,7 +174,7 @@ tests_under() {
 }
 
 # Tests that want cargo, pkg-config or a second compiler may be missing where there is none; no others.
-may_be_missing() { grep -v -E '^(rust_|install\.pkg_config$|header_compiles_alone\.)'; }
+may_be_missing() { grep -v -E '^(rust_|install\.pkg_config$|vectors\.are_what_the_program_makes$|header_compiles_alone\.)'; }
 
 # run_tests KEY SECONDS CTEST_ARGUMENTS...
 run_tests() {
@@ -332,7 +332,7 @@ print_table() {
     cat "$results"/failed.* 2>/dev/null | paste -s -d ' ' | fold -s -w 114 | grep . >"$results/failed"
     some "failed tests:" "$results/failed" 4
     cat "$results"/not_run.* 2>/dev/null | paste -s -d ' ' | fold -s -w 114 | grep . >"$results/not_run"
-    some "tests not run (rust_* want cargo, install.pkg_config pkg-config):" "$results/not_run" 3
+    some "tests not run (rust_* want cargo, install.pkg_config pkg-config, vectors.* mpmath):" "$results/not_run" 3
     grep -a -h MISSED "$LOGS/bench.log" 2>/dev/null | tr -s ' ' >"$results/missed"
     ! wanted bench || some "demands missed:" "$results/missed" 8
     if ((failures == 0)); then

@@ -14,8 +14,10 @@ namespace {
 constexpr int threads = 256;
 constexpr int elements = threads;
 
-// Reads the element behind the last.
-__global__ void planted_for_memcheck(const int *input, int *output) { output[threadIdx.x] = input[threadIdx.x + 1]; }
+// Reads a GiB behind its input, where no other allocation lies.
+__global__ void planted_for_memcheck(const int *input, int *output) {
+    output[threadIdx.x] = input[threadIdx.x + (1u << 28)];
+}
 
 // Reads what another warp writes, with no barrier between.
 __global__ void planted_for_racecheck(const int *input, int *output) {

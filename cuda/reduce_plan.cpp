@@ -54,7 +54,7 @@ bool rows_are_aligned(const Shape &s, std::uintptr_t address, int element_bytes)
 
 RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const std::size_t rows = s.outer * s.inner;
-    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1, 0};
+    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1};
     plan.aligned = rows_are_aligned(s, address, kernels.element_bytes);
     const std::size_t elements =
         plan.vectors ? static_cast<std::size_t>(bytes_a_tile / kernels.element_bytes) : scattered_tile;
@@ -64,7 +64,6 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
         plan.regime = RowRegime::packed;
         plan.aligned = address % vector_bytes == 0;
         plan.rows_a_block = elements / s.axis * block_warps;
-        plan.blocks = divide_up(rows, plan.rows_a_block);
         return plan;
     }
     if (plan.vectors && fits_cluster(rows, row_tiles, gpu)) {
@@ -73,7 +72,6 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
         plan.warps = static_cast<int>(cluster_warps(row_tiles, gpu));
         plan.tiles =
             static_cast<int>(std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(plan.warps) * plan.pieces)));
-        plan.blocks = rows * plan.pieces;
         return plan;
     }
     plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(row_tiles, std::size_t{1}))));
@@ -83,7 +81,6 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
     }
     plan.shared = kernels.order_free && row_tiles >= tuning::shared_row_tiles;
     plan.rows_a_block = block_warps / static_cast<std::size_t>(plan.warps);
-    plan.blocks = divide_up(rows, plan.rows_a_block) * plan.pieces;
     return plan;
 }
 

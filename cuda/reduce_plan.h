@@ -24,7 +24,6 @@ struct RowPlan {
     int tiles;
     bool shared; // pieces of a row update one accumulator
     std::size_t rows_a_block;
-    std::size_t blocks;
 };
 
 struct ColumnPlan {

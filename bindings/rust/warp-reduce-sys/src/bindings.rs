@@ -419,7 +419,7 @@ extern "C" {
  Strides: two elements of the input may share an address. With strides, output may be the input itself only
  where axis is 1 and all strides have their contiguous values.
 
- Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_WORKSPACE_TOO_SMALL`.*/
+ Further errors: `WR_ERROR_STRUCT_SIZE`, `_WORKSPACE_TOO_SMALL`.*/
     pub fn wr_reduce_ex(
         args: *const wr_reduce_args,
         stream: *mut CUstream_st,

@@ -99,8 +99,8 @@ ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKern
     const auto layout = [&](const void *kernel, std::size_t run) {
         ColumnPlan plan{kernel, 1, 1, 1, 1, 1, 0};
         const std::size_t runs = std::bit_ceil(divide_up(std::max(s.axis, std::size_t{1}), run));
-        // At least a line of 128 bytes side by side, and a whole row of 512 where the columns are many.
-        const std::size_t narrowest = across <= 64 ? 8 : 32;
+        const std::size_t narrowest =
+            across <= tuning::few_column_vectors ? tuning::vectors_across_few : tuning::vectors_across_many;
         const std::size_t widest = std::max(block_threads / std::min(runs, block_threads), narrowest);
         const std::size_t threads_across = std::min(std::bit_ceil(across), widest);
         const std::size_t threads_down = std::min(runs, block_threads / threads_across);

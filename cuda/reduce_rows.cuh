@@ -24,8 +24,7 @@ __device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row)
     return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
 }
 
-// What a kernel does first to overlap with its neighbours in a call. Asked for only where there are neighbours: both
-// instructions cost a long job with many blocks up to 6 % (H200).
+// What a kernel does first to overlap with its neighbours in a call, where it has any.
 __device__ __forceinline__ void take_place_in_call(Destination destination, bool follows) {
     if (destination != Destination::output) {
         allow_dependent_launch();

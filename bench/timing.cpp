@@ -62,6 +62,7 @@ std::vector<double> in_stream(cudaStream_t stream, const std::vector<Job> &jobs,
         }
     }
     std::vector<double> medians;
+    medians.reserve(times.size());
     for (auto &list : times) {
         medians.push_back(median(list));
     }

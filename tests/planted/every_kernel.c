@@ -115,6 +115,8 @@ static void tight_free(tight *used) { expect_cuda(cudaFree(used->base)); }
 static void tight_write(const tight *to, const void *from) {
     if (to->bytes > 0) {
         expect_cuda(cudaMemcpy(to->at, from, to->bytes, cudaMemcpyHostToDevice));
+        /* A small copy from pageable memory may return before it has arrived, and the job's stream waits for no other. */
+        expect_cuda(cudaDeviceSynchronize());
     }
 }
 

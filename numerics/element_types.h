@@ -30,15 +30,45 @@ enum class ElementType : std::int32_t {
     babybear_x4 = 20,
 };
 
-// Storage of the types that C++ has no name for. The word of a field element is canonical: below its prime.
+// Storage of the types that C++ has no name for. The words of field elements are canonical: below their prime.
 struct F16 {
     std::uint16_t bits;
 };
 struct BF16 {
     std::uint16_t bits;
 };
+struct E4M3 {
+    std::uint8_t bits;
+};
+struct E5M2 {
+    std::uint8_t bits;
+};
 struct KoalaBear {
     std::uint32_t word;
+};
+struct BabyBear {
+    std::uint32_t word;
+};
+struct Mersenne31 {
+    std::uint32_t word;
+};
+struct Goldilocks {
+    std::uint64_t word;
+};
+struct KoalaBearX4 {
+    KoalaBear words[4];
+};
+struct BabyBearX4 {
+    BabyBear words[4];
+};
+
+// Storage of one of two formats; which of them is known at run time (decode in numerics/mapping.h). One kernel serves
+// both, where it need not be as short as it can be.
+struct AnyFloat16 {
+    std::uint16_t bits;
+};
+struct AnyFloat8 {
+    std::uint8_t bits;
 };
 
 struct ElementTraits {
@@ -47,6 +77,8 @@ struct ElementTraits {
     bool is_float;
     bool is_integer;
     bool is_signed;
+
+    WR_HD constexpr bool is_field() const { return size != 0 && !is_float && !is_integer; }
 };
 
 WR_HD constexpr ElementTraits traits_of(ElementType type) {

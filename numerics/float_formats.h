@@ -33,6 +33,18 @@ WR_HD float widen(F16 x) {
 #endif
 }
 
+// The upper half of an f16.
+WR_HD float widen(E5M2 x) { return widen(F16{static_cast<std::uint16_t>(x.bits << 8)}); }
+
+// The exponent's bias differs from that of f32 by 120; multiplying also makes subnormals normal, and is exact.
+WR_HD float widen(E4M3 x) {
+    const auto magnitude = static_cast<std::uint32_t>(x.bits & 0x7Fu);
+    const auto sign = static_cast<std::uint32_t>(x.bits & 0x80u) << 24;
+    const float scaled = bit_cast<float>(magnitude << 20) * 0x1p120f;
+    return bit_cast<float>((magnitude == canonical_nan_e4m3 ? canonical_nan_f32 : bit_cast<std::uint32_t>(scaled)) |
+                           sign);
+}
+
 // A binary float format narrower than f64. `largest` is the bit pattern of its largest finite value, `overflow` what
 // lies beyond: infinity, or NaN where the format has none.
 struct FloatFormat {

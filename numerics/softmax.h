@@ -243,12 +243,32 @@ WR_HD Float special_output(RowKind kind, bool log, bool empty_row_zero) {
     return std::numeric_limits<Float>::quiet_NaN();
 }
 
-// logsumexp of any row, as the output that softmax offers beside its own: f32, or f64 for f64.
+// logsumexp of any row.
+template <class Float, class Sum>
+WR_HD Float logsumexp_of(Float maximum, Sum sum) {
+    const bool ordinary = row_kind(maximum) == RowKind::ordinary;
+    return static_cast<Float>(ordinary ? row_logsumexp(maximum, sum).high : static_cast<double>(maximum));
+}
+
+// As the output that softmax offers beside its own: f32, or f64 for f64.
 template <class Float, class Sum>
 WR_HD void store_logsumexp(Float maximum, Sum sum, void *output, std::size_t index) {
-    const bool ordinary = row_kind(maximum) == RowKind::ordinary;
-    const double value = ordinary ? row_logsumexp(maximum, sum).high : static_cast<double>(maximum);
-    store_float(static_cast<Float>(value), sizeof(Float) == 4 ? ElementType::f32 : ElementType::f64, output, index);
+    store_float(logsumexp_of(maximum, sum), sizeof(Float) == 4 ? ElementType::f32 : ElementType::f64, output, index);
+}
+
+// What an element that takes no part gives. A row of which nothing is left is special in all places.
+template <class Float>
+WR_HD Float left_out_output(RowKind kind, bool log, bool empty_row_zero) {
+    if (kind == RowKind::empty) {
+        return special_output<Float>(kind, log, empty_row_zero);
+    }
+    return log ? -std::numeric_limits<Float>::infinity() : Float(0);
+}
+
+// The row's maximum as an output. Which of two zeros a maximum is depends on the order of comparing: it is +0.
+template <class Float>
+WR_HD void store_maximum(Float maximum, void *output, std::size_t index) {
+    store_float(maximum + Float(0), sizeof(Float) == 4 ? ElementType::f32 : ElementType::f64, output, index);
 }
 
 } // namespace wr

@@ -23,6 +23,7 @@ enum class Status : std::int32_t {
     no_kernel = 14,
     no_cuda = 15,
     internal = 16,
+    invalid_offsets = 17,
 };
 
 // Errors of the CUDA runtime that have no name of their own above arrive as this plus their number.

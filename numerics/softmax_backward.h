@@ -1,0 +1,70 @@
+// The gradient of softmax as a function of a row alone.
+//
+// With the weights p (softmax's outputs: given, or made from what is given) and the output's gradient dy, softmax gives
+// p (dy - T(p dy)) and log-softmax dy - p T(dy), T being the natural tree over the row. docs/numerics.md has the
+// definition to the last bit.
+#pragma once
+
+#include "numerics/softmax.h"
+
+namespace wr {
+
+// exp(d + rest), where |rest| is below a rounding of d; 0 and infinity where the exponential would leave the normal
+// range.
+template <class Float>
+WR_HD Float weight_of_difference(Float d, Float rest) {
+    using C = ExponentialConstants<Float>;
+    if (d > -C::reach && d < C::reach) {
+        const Float e = scaled_exponential(d, C::magic);
+        return fused(e, rest, e);
+    }
+    return d > Float(0) ? std::numeric_limits<Float>::infinity() : is_nan(d) ? d : Float(0);
+}
+
+// What a saved element becomes: softmax's output itself, the exponential of log-softmax's, that of a logit less its
+// row's logsumexp.
+enum class SavedAs : std::int32_t { weights, logarithms, logits };
+
+template <class Float>
+struct SavedRow {
+    SavedAs saved_as;
+    Float scale;     // of logits
+    Float logsumexp; // of logits
+    Float special;   // the weight of every element where there is no finite logsumexp
+};
+
+template <class Float>
+WR_HD SavedRow<Float> saved_row(SavedAs saved_as, Float scale, Float logsumexp, bool empty_row_zero) {
+    const bool empty = logsumexp == -std::numeric_limits<Float>::infinity();
+    return {saved_as, scale, logsumexp, empty && empty_row_zero ? Float(0) : std::numeric_limits<Float>::quiet_NaN()};
+}
+
+template <class Float>
+WR_HD Float weight_of(const SavedRow<Float> &row, Float saved) {
+    if (row.saved_as == SavedAs::weights) {
+        return saved;
+    }
+    if (row.saved_as == SavedAs::logarithms) {
+        return weight_of_difference(saved, Float(0));
+    }
+    if (row.logsumexp - row.logsumexp != Float(0)) {
+        return row.special;
+    }
+    const Float x = saved * row.scale;
+    const Float d = x - row.logsumexp;
+    const Float back = d - x;
+    return weight_of_difference(d, (x - (d - back)) - (row.logsumexp + back));
+}
+
+// What an element brings to the row's tree; one that takes no part brings -0.
+template <class Float>
+WR_HD Float gradient_term(bool log, Float weight, Float gradient) {
+    return log ? gradient : weight * gradient;
+}
+
+template <class Float>
+WR_HD Float softmax_gradient(bool log, Float weight, Float gradient, Float total) {
+    return log ? fused(-weight, total, gradient) : weight * (gradient - total);
+}
+
+} // namespace wr

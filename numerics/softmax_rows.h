@@ -1,0 +1,51 @@
+// Which elements of a softmax's rows take part: what masks, lengths, the causal limit and ragged rows come to.
+#pragma once
+
+#include "numerics/problem.h"
+#include "numerics/stored_elements.h"
+
+#include <limits>
+
+namespace wr {
+
+// The elements `first` .. `first + count - 1` of the output (and of a contiguous input).
+struct RowSpan {
+    std::size_t first, count;
+};
+
+// Row `row` of ragged rows. Offsets that only a GPU has looked at may be any numbers at all: nothing outside the first
+// and last offset, or the input's elements where their number is known, is ever touched.
+WR_HD RowSpan ragged_row(const Selection &selection, std::size_t rows, std::size_t elements, std::size_t row) {
+    const auto offset = [&](std::size_t i) {
+        return static_cast<std::int64_t>(load_integer(selection.offsets_type, selection.offsets, i));
+    };
+    std::int64_t low = larger<std::int64_t>(offset(0), 0), high = larger(offset(rows), low);
+    if (elements != 0) {
+        high = smaller(high, static_cast<std::int64_t>(elements));
+        low = smaller(low, high);
+    }
+    const std::int64_t begin = smaller(larger(offset(row), low), high);
+    const std::int64_t end = smaller(larger(offset(row + 1), begin), high);
+    return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)};
+}
+
+WR_HD std::size_t no_more_than(std::size_t count, std::int64_t limit) {
+    return limit < 0 ? 0 : smaller(count, static_cast<std::size_t>(limit));
+}
+
+// How many leading elements of a row of `count` take part, but for those that the mask leaves out. `row` counts
+// [outer][inner], `outer` is its outer index.
+WR_HD std::size_t leading_elements(const Selection &selection, std::size_t row, std::size_t outer, std::size_t count) {
+    if (selection.lengths != nullptr) {
+        count = no_more_than(count, selection.lengths[row]);
+    }
+    if (selection.causal) {
+        const auto index = static_cast<std::int64_t>(outer % selection.causal_rows);
+        constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+        const bool beyond = selection.causal_first > largest - index;
+        count = no_more_than(count, beyond ? largest : selection.causal_first + index);
+    }
+    return count;
+}
+
+} // namespace wr

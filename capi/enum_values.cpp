@@ -2,6 +2,7 @@
 #include "numerics/element_types.h"
 #include "numerics/operators.h"
 #include "numerics/status.h"
+#include "numerics/tiles.h"
 #include "warp_reduce.h"
 
 namespace wr {
@@ -25,6 +26,7 @@ WR_SAME(WR_ERROR_NO_DEVICE, Status::no_device);
 WR_SAME(WR_ERROR_NO_KERNEL, Status::no_kernel);
 WR_SAME(WR_ERROR_NO_CUDA, Status::no_cuda);
 WR_SAME(WR_ERROR_INTERNAL, Status::internal);
+WR_SAME(WR_ERROR_INVALID_OFFSETS, Status::invalid_offsets);
 
 WR_SAME(WR_F32, ElementType::f32);
 WR_SAME(WR_F64, ElementType::f64);
@@ -65,6 +67,18 @@ WR_SAME(WR_BIT_AND, Operator::bit_and);
 WR_SAME(WR_BIT_OR, Operator::bit_or);
 WR_SAME(WR_BIT_XOR, Operator::bit_xor);
 WR_SAME(WR_LOGSUMEXP, Operator::logsumexp);
+
+WR_SAME(WR_SHUFFLE_UP, Shuffle::up);
+WR_SAME(WR_SHUFFLE_DOWN, Shuffle::down);
+WR_SAME(WR_SHUFFLE_XOR, Shuffle::exclusive_or);
+WR_SAME(WR_SHUFFLE_INDEX, Shuffle::index);
+
+WR_SAME(WR_VOTE_ANY, Vote::any);
+WR_SAME(WR_VOTE_ALL, Vote::all);
+WR_SAME(WR_VOTE_BALLOT, Vote::ballot);
+
+WR_SAME(WR_MATCH_ANY, Match::any);
+WR_SAME(WR_MATCH_ALL, Match::all);
 
 #undef WR_SAME
 

@@ -3,26 +3,29 @@
 // Operators and types come as the numbers that callers gave: any at all.
 #pragma once
 
-#include "numerics/element_types.h"
-#include "numerics/operators.h"
+#include "numerics/problem.h"
 #include "numerics/status.h"
 
 namespace wr::capi {
 
-struct ReduceTypes {
-    Operator op;
-    ElementType dtype, output_dtype;
-    ElementType accumulate_dtype; // none where the operator leaves no choice
+// What a caller asks of a reduction; zero is the default.
+struct ReductionAsked {
+    std::int32_t op, dtype, output_dtype, accumulate_dtype, weights_dtype, nan_mode, add_to_output;
+    bool weighted;
 };
 
 struct SoftmaxTypes {
     ElementType dtype, output_dtype;
 };
 
-// Zero for output_dtype and accumulate_dtype is the default. invalid_op, invalid_dtype, unsupported or success; `types`
-// is written on success alone.
-Status resolve_reduce_types(std::int32_t op, std::int32_t dtype, std::int32_t output_dtype,
-                            std::int32_t accumulate_dtype, ReduceTypes &types);
+struct SoftmaxBackwardTypes {
+    ElementType dtype, output_gradient_dtype, input_gradient_dtype;
+};
+
+// invalid_op, invalid_dtype, invalid_option, unsupported or success; what is found is written on success alone.
+Status resolve_reduction(const ReductionAsked &asked, Reduction &found);
 Status resolve_softmax_types(std::int32_t dtype, std::int32_t output_dtype, SoftmaxTypes &types);
+Status resolve_softmax_backward_types(std::int32_t dtype, std::int32_t output_gradient_dtype,
+                                      std::int32_t input_gradient_dtype, SoftmaxBackwardTypes &types);
 
 } // namespace wr::capi

@@ -19,8 +19,8 @@ constexpr Text texts[] = {
     {"WR_ERROR_INVALID_OPTION",
      "An option has a value that it cannot have: see the comment at its field in warp_reduce.h."},
     {"WR_ERROR_UNSUPPORTED",
-     "This version does not offer this combination of operator, element types and options: see wr_reduce_args and "
-     "wr_softmax_args in warp_reduce.h for what there is."},
+     "This combination of operator, element types and options is not offered: docs/operations.md and the comments in "
+     "warp_reduce.h say what there is."},
     {"WR_ERROR_SIZE_OVERFLOW",
      "The sizes and strides describe more than 2^63 - 1 bytes, or memory beyond an end of the address space."},
     {"WR_ERROR_MISALIGNED",
@@ -41,8 +41,10 @@ constexpr Text texts[] = {
     {"WR_ERROR_NO_CUDA",
      "The library was built for the host device alone: use wr_host_stream(), or a library built with CUDA."},
     {"WR_ERROR_INTERNAL", "A fault of the library itself; please report it."},
+    {"WR_ERROR_INVALID_OFFSETS",
+     "An offset of a segment is negative, below the one before it, or beyond the input's elements."},
 };
-static_assert(std::size(texts) == WR_ERROR_INTERNAL + 1);
+static_assert(std::size(texts) == WR_ERROR_INVALID_OFFSETS + 1);
 
 constexpr Text unknown{"unknown status", "This number is no status of this library."};
 constexpr Text unknown_to_cuda{"unknown CUDA error",

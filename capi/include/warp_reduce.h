@@ -96,6 +96,8 @@ typedef enum wr_status {
     WR_ERROR_NO_CUDA = 15,
     /* a fault of the library itself; please report it */
     WR_ERROR_INTERNAL = 16,
+    /* an offset of a segment is negative, below the one before it, or beyond the input's elements */
+    WR_ERROR_INVALID_OFFSETS = 17,
     WR_STATUS_FORCE_INT32 = 0x7FFFFFFF
 } wr_status;
 
@@ -129,28 +131,29 @@ typedef enum wr_dtype {
     WR_DTYPE_FORCE_INT32 = 0x7FFFFFFF
 } wr_dtype;
 
-/*
- * What a reduction computes. Zero is none. Every name is reserved and keeps its value; this version computes
- * WR_SUM, WR_MEAN, WR_MIN and WR_MAX (see wr_reduce for their types) and answers WR_ERROR_UNSUPPORTED to others.
- */
+/* What a reduction computes; wr_reduce says which element types each takes. Zero is none. */
 typedef enum wr_op {
     WR_SUM = 1,
     WR_PRODUCT = 2,
     WR_MIN = 3,
     WR_MAX = 4,
+    /* the index along the axis of the first smallest, the first largest element */
     WR_ARGMIN = 5,
     WR_ARGMAX = 6,
     WR_MEAN = 7,
     WR_SUM_OF_SQUARES = 8,
+    /* the sum of magnitudes, the root of the sum of squares, the largest magnitude */
     WR_NORM_L1 = 9,
     WR_NORM_L2 = 10,
     WR_NORM_MAX = 11,
+    /* 1 or 0: whether any, whether every element differs from zero */
     WR_ANY = 12,
     WR_ALL = 13,
     WR_COUNT_NONZERO = 14,
     WR_BIT_AND = 15,
     WR_BIT_OR = 16,
     WR_BIT_XOR = 17,
+    /* log(sum of exp(x)) */
     WR_LOGSUMEXP = 18,
     WR_OP_FORCE_INT32 = 0x7FFFFFFF
 } wr_op;
@@ -201,23 +204,41 @@ WR_API wr_status wr_cuda_status(void);
 /*
  * Reduces `axis` of input[outer][axis][inner] into output[outer][inner]; both contiguous.
  *
- *   operator          element types                          output
- *   WR_SUM            f32 f64 f16 bf16 i32 i64 KoalaBear     the input's type
- *   WR_MEAN           f32 f64 f16 bf16                       the input's type
- *   WR_MIN, WR_MAX    f32 f64 f16 bf16 i32 i64               the input's type
+ *   operator                          element types               output
+ *   WR_SUM, WR_PRODUCT,
+ *   WR_SUM_OF_SQUARES                 all                         the input's type
+ *   WR_MIN, WR_MAX, WR_NORM_MAX,
+ *   WR_NORM_L1                        floats and integers         the input's type
+ *   WR_MEAN, WR_NORM_L2               floats (integers with a     the input's type
+ *                                     float output: _ex)
+ *   WR_LOGSUMEXP                      floats                      the input's type
+ *   WR_ARGMIN, WR_ARGMAX              floats and integers         int64_t
+ *   WR_COUNT_NONZERO                  all                         int64_t
+ *   WR_ANY, WR_ALL                    all                         uint8_t, 0 or 1
+ *   WR_BIT_AND, WR_BIT_OR, WR_BIT_XOR integers                    the input's type
  *
- * Sums. Floats are added pairwise in natural order: T(x[0..n)) = T(x[0..h)) + T(x[h..n)), h the largest power
- *   of two below n. f16, bf16 and f32 are added in f32 and rounded once to the output, f64 in f64; the error is
- *   at most ceil(log2 n) roundings. Integers wrap modulo 2^32 or 2^64. KoalaBear words are canonical words in,
- *   canonical word out; the sum is the same in Montgomery and plain form. A word that is not below p makes its
- *   output unspecified.
- * Means. The sum divided by `axis`, one correctly rounded division.
- * Extremes. IEEE 754-2019 minimum and maximum: -0 is below +0, and a NaN wins.
- * NaN and infinities. A NaN anywhere, or +infinity with -infinity in a sum, gives the canonical NaN.
- * Empty axis. Sum 0, mean NaN, min the largest value of the input's type (+infinity), max its smallest (-infinity),
- *   also where wr_reduce_ex gives integers in a wider type.
+ * Floats (f32, f64, f16, bf16, both f8). Sums are added pairwise in natural order: T(x[0..n)) = T(x[0..h)) +
+ *   T(x[h..n)), h the largest power of two below n; products likewise, and sums of squares and norms over the squares
+ *   or magnitudes. All but f64 are kept in f32 and rounded once to the output, f64 in f64; the error of a sum is at
+ *   most ceil(log2 n) roundings. A mean is the sum divided by `axis`, WR_NORM_L2 the root of the sum of squares, both
+ *   correctly rounded.
+ * Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output.
+ * Fields. Canonical words in, canonical words out: a word that is not below p makes its output unspecified. A product
+ *   of KoalaBear and BabyBear elements is that of Montgomery forms. The extensions are F_p[x]/(x^4 - 3) for KoalaBear
+ *   and F_p[x]/(x^4 - 11) for BabyBear; WR_ANY, WR_ALL and WR_COUNT_NONZERO take four zero words for zero.
+ * Extremes. IEEE 754-2019 minimum and maximum: -0 is below +0, and a NaN wins, the first of them for WR_ARGMIN and
+ *   WR_ARGMAX. Of equal elements these give the first.
+ * NaN and infinities. A NaN anywhere, or +infinity with -infinity in a sum, gives the canonical NaN. A NaN is not
+ *   zero: WR_ANY, WR_ALL and WR_COUNT_NONZERO count it.
+ * WR_LOGSUMEXP. log(sum of exp(x)) with the bits of wr_softmax_ex's logsumexp, rounded once more where the output is
+ *   narrower; no nan_mode but the default. +infinity gives +infinity where there is no NaN.
+ * Empty axis. Sums, norms and WR_COUNT_NONZERO 0, product 1, mean NaN, WR_LOGSUMEXP -infinity, min the largest value of
+ *   the input's type (+infinity; 448 for E4M3, which has none), max its smallest, also where wr_reduce_ex gives
+ * integers in a wider type; WR_ARGMIN and WR_ARGMAX -1, WR_ANY 0, WR_ALL 1, WR_BIT_AND all ones, WR_BIT_OR and
+ *   WR_BIT_XOR 0.
  * Empty output (outer or inner 0). Nothing is done.
- * Overlap. Where axis is 1, output may be the input itself; any other overlap is refused.
+ * Overlap. Where axis is 1 and the output's elements have the input's size, output may be the input itself; any other
+ *   overlap is refused.
  * Workspace. On a GPU, memory that the job needs is taken from and given back to the stream's memory pool.
  *
  * Errors: WR_ERROR_INVALID_OP, _INVALID_DTYPE, _UNSUPPORTED, _NULL_POINTER, _SIZE_OVERFLOW, _MISALIGNED,
@@ -236,26 +257,42 @@ typedef struct wr_reduce_args {
     wr_op op;
     /* the input's elements */
     wr_dtype dtype;
-    /* The output's elements; zero: the input's type. Any float type for a float input. For integers: WR_SUM
-     * takes any integer type (the sum wraps in that type), f32 or f64 (the 64-bit sum, rounded once); WR_MEAN
-     * needs f32, f64, f16 or bf16 (the sum wraps in 64 bits, is divided in f64, rounded once); WR_MIN and WR_MAX
-     * take i64 for i32. KoalaBear stays KoalaBear. Floats round to nearest even; what overflows becomes infinity
-     * (in E4M3, which has none, NaN). */
+    /* The output's elements; zero: as wr_reduce gives them. Floats to nearest even; what overflows becomes infinity
+     * (in E4M3, which has none, NaN).
+     *   floats: any float type.
+     *   integers: WR_SUM, WR_PRODUCT, WR_SUM_OF_SQUARES, WR_NORM_L1 any integer type (the result wraps in it), f32 or
+     *     f64 (the result of 64 bits, rounded once); WR_MEAN and WR_NORM_L2 any float type (the sum wraps in 64 bits,
+     *     is divided or its root taken in f64, rounded once), and it must be given; WR_MIN and WR_MAX any integer
+     *     type that holds every value of the input's; WR_NORM_MAX any integer type (wrapping).
+     *   WR_ARGMIN, WR_ARGMAX: WR_I64, or WR_I32 where axis is below 2^31.
+     *   WR_ANY, WR_ALL: any integer type. WR_COUNT_NONZERO: any integer type (wrapping), f32 or f64.
+     *   fields and WR_BIT_*: the input's own; a sum of base elements with weights of the extension is of the
+     *     extension. */
     wr_dtype output_dtype;
-    /* The type that sums are kept in; zero: f32 for f16, bf16 and f32, f64 for f64. WR_F64 is allowed for every
-     * float, WR_F32 for f16, bf16 and f32. Integers, fields and extremes: leave zero. */
+    /* The type that sums, means, products, L1 and L2 norms of floats are kept in; zero: f64 for f64, f32 for all
+     * others. WR_F64 is allowed for every float, WR_F32 for all but f64. Anything else: leave zero. */
     wr_dtype accumulate_dtype;
-    /* reserved for a later version: WR_NAN_PROPAGATE, any value but 0 is WR_ERROR_UNSUPPORTED */
+    /* WR_NAN_IGNORE: a NaN counts as absent. Nothing left is an empty axis. Means nothing for integers and fields;
+     * not with weights (WR_ERROR_UNSUPPORTED). */
     wr_nan_mode nan_mode;
-    /* reserved for a later version: 0, anything else is WR_ERROR_UNSUPPORTED */
+    /* 1: the result is combined with what the output holds, by the operator and in the type it is kept in (extremes
+     * exactly), and rounded once: WR_SUM, WR_PRODUCT, WR_SUM_OF_SQUARES, WR_MIN, WR_MAX, WR_ANY, WR_ALL,
+     * WR_COUNT_NONZERO, WR_BIT_*; WR_ERROR_UNSUPPORTED for others. A NaN in the output stays. 0: the output is
+     * overwritten. */
     int32_t add_to_output;
-    /* reserved for a later version: zero, anything else is WR_ERROR_UNSUPPORTED */
+    /* The weights' elements; zero: dtype. WR_KOALABEAR and WR_KOALABEAR_X4 may be mixed either way, and so may
+     * BabyBear's; anything else must be dtype. */
     wr_dtype weights_dtype;
     const void *input;
-    /* reserved for a later version: NULL, anything else is WR_ERROR_UNSUPPORTED */
+    /* [axis], contiguous, not to be overlapped by the output: WR_SUM adds up input times weight, each product rounded
+     * once (of floats) before the tree. NULL: no weights, and weights_dtype must be zero. */
     const void *weights;
     /* [outer][inner], contiguous */
     void *output;
+    /* WR_ARGMIN, WR_ARGMAX: [outer][inner] of the input's type, contiguous: the elements at the indices, or what
+     * WR_MIN and WR_MAX give for an empty axis. NULL: not wanted; must be NULL for other operators
+     * (WR_ERROR_UNSUPPORTED). */
+    void *values;
     size_t outer, axis, inner;
     /* The input's strides in elements, from `input`, which is element [0][0][0]. May be negative. Zero: the
      * contiguous value (axis * inner, inner, 1). */
@@ -270,25 +307,107 @@ typedef struct wr_reduce_args {
  * Like wr_reduce, but with every knob. `args` is read before the call returns and may then be reused.
  * Strides: two elements of the input may share an address. With strides, output may be the input itself only
  *   where axis is 1 and all strides have their contiguous values.
- * Further errors: WR_ERROR_STRUCT_SIZE, _WORKSPACE_TOO_SMALL.
+ * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _WORKSPACE_TOO_SMALL.
  */
 WR_API wr_status wr_reduce_ex(const wr_reduce_args *args, struct CUstream_st *stream);
 
 /*
  * Writes to *bytes how much workspace wr_reduce_ex needs for `args`: enough on the host device and on every GPU;
- * 0 where it needs none. The pointers in args may be anything, and no GPU is needed to ask.
+ * 0 where it needs none. Of the pointers in args only whether `weights` and `values` are NULL is looked at, and no GPU
+ * is needed to ask.
  * Errors: as wr_reduce_ex, before any device is looked at; *bytes is then left alone.
  */
 WR_API wr_status wr_reduce_workspace_size(const wr_reduce_args *args, size_t *bytes);
 
 /*
+ * Reduces ragged rows: segment s is the elements input[offsets[s]] .. input[offsets[s + 1] - 1], its result is
+ * output[s] and has the bits that wr_reduce gives for it alone.
+ *
+ * offsets: segments + 1 of them, counted in elements from `input`, not decreasing, in memory like the input's; the
+ *   first need not be 0. Segments may be empty, and of any mixture of lengths. With 0 segments nothing is done and
+ *   every pointer may be NULL; otherwise offsets and output must not be, and input only where the host device finds
+ *   that there are no elements.
+ * Operators, types, NaN, infinities, empty segments: as wr_reduce. Indices count from the segment's first element.
+ * Offsets that are negative or decrease are refused on the host device. On a GPU they are not looked at before the
+ *   job runs: elements outside input[offsets[0]] .. input[offsets[segments] - 1] are never read, a segment that ends
+ *   before it starts is empty, one that starts or ends outside is cut off there, and nothing but output is written.
+ * Overlap: none is allowed. On a GPU the input's extent is not known and only the other arrays are compared.
+ * Errors: as wr_reduce, and WR_ERROR_INVALID_OFFSETS.
+ */
+WR_API wr_status wr_reduce_segments(wr_op op, wr_dtype dtype, const void *input, void *output, const int64_t *offsets,
+                                    size_t segments, struct CUstream_st *stream);
+
+/* Every knob of a segmented reduction; fields of the names of wr_reduce_args mean the same. */
+typedef struct wr_reduce_segments_args {
+    /* sizeof(wr_reduce_segments_args) as the caller was compiled */
+    size_t struct_size;
+    wr_op op;
+    wr_dtype dtype, output_dtype, accumulate_dtype;
+    wr_nan_mode nan_mode;
+    int32_t add_to_output;
+    /* the offsets' elements: WR_I64 or WR_I32; zero: WR_I64 */
+    wr_dtype offsets_dtype;
+    const void *input;
+    /* [segments], contiguous */
+    void *output, *values;
+    /* [segments + 1] */
+    const void *offsets;
+    size_t segments;
+    /* How many elements the input has: offsets beyond it are refused on the host device, and never followed on a GPU.
+     * Zero: as many as the last offset says. */
+    size_t input_count;
+    void *workspace;
+    size_t workspace_bytes;
+} wr_reduce_segments_args;
+
+/* Like wr_reduce_segments, but with every knob. Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION,
+ * _WORKSPACE_TOO_SMALL. */
+WR_API wr_status wr_reduce_segments_ex(const wr_reduce_segments_args *args, struct CUstream_st *stream);
+
+/* Like wr_reduce_workspace_size, for wr_reduce_segments_ex. */
+WR_API wr_status wr_reduce_segments_workspace_size(const wr_reduce_segments_args *args, size_t *bytes);
+
+/*
+ * The dot product of two vectors: *output = left[0] * right[0] + ... + left[count - 1] * right[count - 1], of floats,
+ * integers and field elements, with the bits of WR_SUM with weights: each product is rounded once (floats) and then
+ * the sum is that of wr_reduce. left and right may be the same memory. No elements: 0.
+ * Output: one element of the inputs' type. Overlap of the output with an input is refused.
+ * Errors: as wr_reduce, without WR_ERROR_INVALID_OP.
+ */
+WR_API wr_status wr_dot(wr_dtype dtype, const void *left, const void *right, void *output, size_t count,
+                        struct CUstream_st *stream);
+
+/* Every knob of a dot product; fields of the names of wr_reduce_args mean the same. */
+typedef struct wr_dot_args {
+    /* sizeof(wr_dot_args) as the caller was compiled */
+    size_t struct_size;
+    /* left's elements */
+    wr_dtype dtype;
+    /* right's elements; zero: dtype. As wr_reduce_args.weights_dtype. */
+    wr_dtype right_dtype;
+    wr_dtype output_dtype, accumulate_dtype;
+    int32_t add_to_output;
+    const void *left, *right;
+    void *output;
+    size_t count;
+    void *workspace;
+    size_t workspace_bytes;
+} wr_dot_args;
+
+/* Like wr_dot, but with every knob. Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _WORKSPACE_TOO_SMALL. */
+WR_API wr_status wr_dot_ex(const wr_dot_args *args, struct CUstream_st *stream);
+
+/* Like wr_reduce_workspace_size, for wr_dot_ex. */
+WR_API wr_status wr_dot_workspace_size(const wr_dot_args *args, size_t *bytes);
+
+/*
  * Softmax along `axis` of input[outer][axis][inner], into output of the same shape; both contiguous:
  * output = exp(x) / sum of exp(x) along the axis.
  *
- * Types: f32, f64, f16, bf16; the output has the input's type.
+ * Types: f32, f64, f16, bf16, and both f8; the output has the input's type.
  * Error: f32 outputs above 2^-120 are within 4 units in the last place of the exact value, f64 outputs above
- *   2^-960 within 12, whatever the spread and the magnitude of the inputs; f16 and bf16 are within 8 f32 units
- *   before they are rounded. One element gives exactly 1.
+ *   2^-960 within 12, whatever the spread and the magnitude of the inputs; f16, bf16 and f8 are within 8 f32
+ *   units before they are rounded. One element gives exactly 1.
  * NaN and infinities: a NaN or +infinity gives a row of NaN. -infinity gives 0. A row of -infinity alone gives
  *   a row of NaN (wr_softmax_ex has an option).
  * Empty: with any size 0 nothing is done.
@@ -309,17 +428,25 @@ WR_API wr_status wr_log_softmax(wr_dtype dtype, const void *input, void *output,
 
 /*
  * Every knob of softmax. Set all bytes to zero, then struct_size = sizeof(wr_softmax_args), then what is needed.
+ *
+ * mask, lengths and the causal limit leave elements out, and may be combined: an element takes part where all agree.
+ * The others share the weight with the bits that they would have beside logits of -infinity, or, where what is left out
+ * is the end of the row, in a row without it. One that is left out is not read, and its output is 0, in log-softmax
+ * -infinity, also where a NaN makes the rest of the row NaN.
  */
 typedef struct wr_softmax_args {
     /* sizeof(wr_softmax_args) as the caller was compiled */
     size_t struct_size;
     wr_dtype dtype;
-    /* The output's elements: any float type; zero: the input's. */
+    /* The output's elements: any float type (E4M3 has no infinity: where log-softmax is -infinity it is NaN); zero: the
+     * input's. */
     wr_dtype output_dtype;
     /* 0: softmax, 1: log-softmax */
     int32_t log;
-    /* what a row of -infinity alone gives */
+    /* what every place of a row gives in which no element takes part, or only such of -infinity */
     wr_empty_row empty_row;
+    /* 1: row [o] (of each inner index) sees its first o % causal_rows + causal_first elements alone; 0: all of them */
+    int32_t causal;
     /* Multiplies each logit before the exponential, in f32 (f64 for f64), rounded once: the inverse of a
      * temperature. Zero: 1. Must be finite, and for inputs other than f64 must not become infinite or 0 in f32;
      * otherwise WR_ERROR_INVALID_OPTION. */
@@ -328,13 +455,29 @@ typedef struct wr_softmax_args {
     /* the shape of the input, contiguous */
     void *output;
     /* [outer][inner], f32 (f64 for f64 inputs): log(sum of exp(scale * x)) of each row; NULL: not wanted.
-     * -infinity for a row of -infinity alone or with axis 0, NaN for a row with a NaN (even beside +infinity),
-     * +infinity for another row with +infinity. */
+     * -infinity for a row of -infinity alone, with nothing left or with axis 0, NaN for a row with a NaN (even beside
+     * +infinity), +infinity for another row with +infinity. */
     void *logsumexp;
-    /* reserved for a later version: NULL, anything else is WR_ERROR_UNSUPPORTED */
+    /* [outer][inner], f32 (f64 for f64 inputs): the largest scale * x of each row, -infinity where there is none, NaN
+     * for a row with a NaN; a zero is +0. NULL: not wanted. */
+    void *maximum;
+    /* the shape of the input, contiguous: an element whose byte is 0 takes no part. NULL: none is left out. */
     const uint8_t *mask;
-    /* reserved for a later version: NULL, anything else is WR_ERROR_UNSUPPORTED */
+    /* [outer][inner]: how many leading elements of each row take part; below 0 counts as 0, beyond the row as all of
+     * it. NULL: all. */
     const int64_t *lengths;
+    /* With causal: how many elements row 0 sees (1: each row its own position and those before it); may be negative. */
+    int64_t causal_first;
+    /* With causal: rows of one matrix of scores, where outer counts several; zero: axis, the matrices are square.
+     * Without it causal_first and causal_rows must be zero (WR_ERROR_INVALID_OPTION). */
+    size_t causal_rows;
+    /* Ragged rows. outer + 1 of them, not decreasing, in memory like the input's: row r is elements offsets[r] ..
+     * offsets[r + 1] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1, strides zero
+     * and causal 0 (WR_ERROR_UNSUPPORTED). Elements in no row are neither read nor written. Offsets that are negative,
+     * decrease or lead beyond axis are refused on the host device (WR_ERROR_INVALID_OFFSETS); a GPU cuts rows off at
+     * the first offset, the last one and axis, and takes a row that ends before it starts for empty.
+     * NULL: all rows have axis elements. */
+    const int64_t *offsets;
     size_t outer, axis, inner;
     /* as in wr_reduce_args; they describe the input only */
     ptrdiff_t outer_stride, axis_stride, inner_stride;
@@ -344,14 +487,182 @@ typedef struct wr_softmax_args {
 
 /*
  * Like wr_softmax or wr_log_softmax, but with every knob. `args` is read before the call returns.
- * Overlap: output may be the input itself where the strides are contiguous and the element sizes agree; logsumexp
- *   must not overlap anything.
- * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _WORKSPACE_TOO_SMALL.
+ * Overlap: output may be the input itself where the strides are contiguous and the element sizes agree; logsumexp and
+ *   maximum must not overlap anything.
+ * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS, _WORKSPACE_TOO_SMALL.
  */
 WR_API wr_status wr_softmax_ex(const wr_softmax_args *args, struct CUstream_st *stream);
 
-/* Like wr_reduce_workspace_size, for wr_softmax_ex. */
+/*
+ * Like wr_reduce_workspace_size, for wr_softmax_ex: of the pointers only whether they are NULL is looked at.
+ */
 WR_API wr_status wr_softmax_workspace_size(const wr_softmax_args *args, size_t *bytes);
+
+/*
+ * The gradient of softmax: from its output y and the gradient dy of a loss with respect to it, the gradient with
+ * respect to its input, y * (dy - sum of y * dy), the sum being that of wr_dot for the row. All arrays are
+ * [outer][axis][inner], contiguous, and of one type: f32, f64, f16, bf16, f8.
+ * Error: within 2^-20 (f64: 2^-48) of |y| * (|dy| + sum of |y * dy|), before the one rounding to the type.
+ * NaN and infinities follow the formula: a NaN in y or dy makes the row NaN, and so does an infinite dy where y is 0.
+ * Empty: with any size 0 nothing is done.
+ * Overlap: input_gradient may be output_gradient or output itself; any other overlap with it is refused.
+ * Errors: as wr_reduce, without WR_ERROR_INVALID_OP.
+ */
+WR_API wr_status wr_softmax_backward(wr_dtype dtype, const void *output, const void *output_gradient,
+                                     void *input_gradient, size_t outer, size_t axis, size_t inner,
+                                     struct CUstream_st *stream);
+
+/*
+ * Likewise of log-softmax, whose output y is a logarithm: dy - exp(y) * sum of dy, the sum being WR_SUM of the row.
+ * Error: within 2^-20 (f64: 2^-48) of |dy| + exp(y) * sum of |dy|, before the one rounding; an exp(y) below 2^-124
+ *   (f64: 2^-1021) counts as 0.
+ */
+WR_API wr_status wr_log_softmax_backward(wr_dtype dtype, const void *output, const void *output_gradient,
+                                         void *input_gradient, size_t outer, size_t axis, size_t inner,
+                                         struct CUstream_st *stream);
+
+/*
+ * Every knob of the gradient. Set all bytes to zero, then struct_size = sizeof(wr_softmax_backward_args), then what is
+ * needed. Fields of the names of wr_softmax_args mean the same, and are given as they were to wr_softmax_ex: an element
+ * that took no part has the gradient +0, and nothing of it is read.
+ */
+typedef struct wr_softmax_backward_args {
+    /* sizeof(wr_softmax_backward_args) as the caller was compiled */
+    size_t struct_size;
+    /* the elements of output, or of input */
+    wr_dtype dtype;
+    /* Zero: dtype. WR_F64 goes with a dtype of WR_F64 alone, and nothing else with that (WR_ERROR_UNSUPPORTED). */
+    wr_dtype output_gradient_dtype;
+    /* any float type; zero: dtype */
+    wr_dtype input_gradient_dtype;
+    int32_t log;
+    /* With input: the outputs of a row of which nothing was left were NaN, or were 0 (of log-softmax -infinity). */
+    wr_empty_row empty_row;
+    int32_t causal;
+    /* 1: the result is added to what input_gradient holds, in f32 (f64 for f64), and rounded once; 0: it is
+     * overwritten. Otherwise WR_ERROR_INVALID_OPTION. */
+    int32_t add_to_input_gradient;
+    /* the forward's: each gradient is multiplied by it, in f32 (f64 for f64), before it is added or stored */
+    double scale;
+    /* What the forward call gave, with any output_dtype; or NULL, and then input and logsumexp are the logits that it
+     * was given and the logsumexp that it gave. Both, or logsumexp with output, is WR_ERROR_UNSUPPORTED. */
+    const void *output;
+    const void *input;
+    const void *logsumexp;
+    const void *output_gradient;
+    /* [outer][axis][inner], contiguous */
+    void *input_gradient;
+    const uint8_t *mask;
+    const int64_t *lengths;
+    int64_t causal_first;
+    size_t causal_rows;
+    const int64_t *offsets;
+    size_t outer, axis, inner;
+    /* of output, or of input; as in wr_reduce_args */
+    ptrdiff_t outer_stride, axis_stride, inner_stride;
+    /* of output_gradient */
+    ptrdiff_t gradient_outer_stride, gradient_axis_stride, gradient_inner_stride;
+    void *workspace;
+    size_t workspace_bytes;
+} wr_softmax_backward_args;
+
+/*
+ * Like wr_softmax_backward or wr_log_softmax_backward, but with every knob. `args` is read before the call returns.
+ * With logits, y is exp(scale * x - logsumexp) of the values given, within 4 roundings; below 2^-124 (f64: 2^-1021) it
+ *   counts as 0. Where logsumexp is not finite all y of the row are NaN; 0 where it is -infinity and empty_row says so.
+ * Overlap: input_gradient may be output, input or output_gradient itself, where that is contiguous and has elements of
+ *   its size; it must not overlap anything else.
+ * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS, _WORKSPACE_TOO_SMALL.
+ */
+WR_API wr_status wr_softmax_backward_ex(const wr_softmax_backward_args *args, struct CUstream_st *stream);
+
+/* Like wr_softmax_workspace_size, for wr_softmax_backward_ex. */
+WR_API wr_status wr_softmax_backward_workspace_size(const wr_softmax_backward_args *args, size_t *bytes);
+
+/*
+ * TILES: what CUDA's warp functions do, as calls on arrays.
+ *
+ * `count` lanes stand in consecutive tiles of `width` lanes: 2, 4, 8, 16 or 32. Lane l of tile t is element
+ *   t * width + l of the input and of the output. Where count is no multiple of width the last tile is short: its
+ *   lanes beyond count are absent, nothing is read from or written to them, and the others act as if no more had ever
+ *   been there.
+ * members, where a call has it: bit i stands for lane i of every tile; 0 is no lane. An absent lane is no member.
+ * Masks in the output count in the same way: bit i is lane i of the tile, whatever warp the tile lies in.
+ * count 0: nothing is done, and the pointers may be NULL.
+ * Overlap: output may be the input itself where their elements have the same size; any other overlap is refused.
+ * Streams, threads and bits: as for every call; on a GPU a call is one kernel that takes no memory of its own.
+ * Errors of all four: WR_ERROR_INVALID_OPTION for another width, for a mode, vote or match that is none of its enum,
+ *   for members beyond the width and an XOR with an operand beyond it; WR_ERROR_INVALID_OP and _INVALID_DTYPE where the
+ *   call has them; WR_ERROR_UNSUPPORTED, _NULL_POINTER, _SIZE_OVERFLOW, _MISALIGNED, _OVERLAP, _OUT_OF_MEMORY,
+ *   _NO_CUDA, _NO_DRIVER, _NO_DEVICE, _NO_KERNEL, 1000 + e.
+ */
+
+/* Which lane of its tile a lane takes its value from. Zero is none. */
+typedef enum wr_shuffle {
+    /* the lane `operand` lanes below: __shfl_up_sync */
+    WR_SHUFFLE_UP = 1,
+    /* the lane `operand` lanes above: __shfl_down_sync */
+    WR_SHUFFLE_DOWN = 2,
+    /* the lane whose number is this lane's XOR operand, which must be below the width: __shfl_xor_sync */
+    WR_SHUFFLE_XOR = 3,
+    /* lane `operand` modulo the width, for all: __shfl_sync */
+    WR_SHUFFLE_INDEX = 4,
+    WR_SHUFFLE_FORCE_INT32 = 0x7FFFFFFF
+} wr_shuffle;
+
+/* What a vote says about the member lanes' predicates. Zero is none. */
+typedef enum wr_vote {
+    /* 1 where a member's predicate is not 0, else 0: __any_sync */
+    WR_VOTE_ANY = 1,
+    /* 1 where no member's predicate is 0, else 0: __all_sync */
+    WR_VOTE_ALL = 2,
+    /* the mask of the members whose predicate is not 0: __ballot_sync */
+    WR_VOTE_BALLOT = 3,
+    WR_VOTE_FORCE_INT32 = 0x7FFFFFFF
+} wr_vote;
+
+/* Which member lanes hold the same value. Zero is none. */
+typedef enum wr_match {
+    /* the mask of the members with this lane's value: __match_any_sync */
+    WR_MATCH_ANY = 1,
+    /* the mask of all members where all have one value, else 0: __match_all_sync */
+    WR_MATCH_ALL = 2,
+    WR_MATCH_FORCE_INT32 = 0x7FFFFFFF
+} wr_match;
+
+/*
+ * Reduces each tile, and gives every lane of it the tile's result: output[count].
+ * Operators (but for WR_LOGSUMEXP), element types, output types, order of addition, NaN: those of wr_reduce, whose
+ *   result for the lanes of the tile alone this is, bit by bit; a short last tile is reduced over the lanes that are
+ *   present, and a mean divides by their number. WR_ARGMIN and WR_ARGMAX give the lane within its tile.
+ */
+WR_API wr_status wr_tile_reduce(wr_op op, wr_dtype dtype, const void *input, void *output, size_t count, uint32_t width,
+                                struct CUstream_st *stream);
+
+/*
+ * Gives every lane the value of another lane of its tile: output[count], of the input's type.
+ * Every element type, moved as bits: NaNs and words that are not canonical arrive as they were.
+ * A source lane that lies outside the tile, or is absent in a short last tile, leaves the lane its own value; so
+ *   UP and DOWN take any operand.
+ */
+WR_API wr_status wr_tile_shuffle(wr_shuffle mode, wr_dtype dtype, const void *input, void *output, size_t count,
+                                 uint32_t width, uint32_t operand, struct CUstream_st *stream);
+
+/*
+ * Gives every member lane what the members' predicates (true where not 0) say together: output[count]; 0 to lanes that
+ * are no members.
+ */
+WR_API wr_status wr_tile_vote(wr_vote vote, const int32_t *predicates, uint32_t *output, size_t count, uint32_t width,
+                              uint32_t members, struct CUstream_st *stream);
+
+/*
+ * Gives every member lane the mask of members whose value equals its own, or of all members where all are equal:
+ * output[count]; 0 to lanes that are no members.
+ * Every element type, compared bit by bit: -0 is not +0, a NaN equals a NaN of the same bits, an x4 element is equal
+ *   where all four words are.
+ */
+WR_API wr_status wr_tile_match(wr_match match, wr_dtype dtype, const void *input, uint32_t *output, size_t count,
+                               uint32_t width, uint32_t members, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,66 @@
+#include "capi/selection.h"
+
+namespace wr::capi {
+
+namespace {
+
+Status locate_array(const void *pointer, std::initializer_list<std::size_t> sizes, std::size_t bytes,
+                    MemoryRange &range) {
+    range = {0, 0};
+    Extent extent{};
+    if (pointer == nullptr) {
+        return Status::success;
+    }
+    const Status status = extent_of(sizes, bytes, extent);
+    return status == Status::success ? locate(pointer, extent, bytes, range) : status;
+}
+
+} // namespace
+
+Status resolve_selection(const SelectionAsked &asked, const Shape &given, bool strided, Selection &found) {
+    const bool is_causal = asked.causal == 1;
+    if ((asked.causal != 0 && !is_causal) || (!is_causal && (asked.causal_first != 0 || asked.causal_rows != 0))) {
+        return Status::invalid_option;
+    }
+    if (asked.offsets != nullptr && (given.inner != 1 || strided || is_causal)) {
+        return Status::unsupported;
+    }
+    found = {};
+    found.mask = asked.mask;
+    found.lengths = asked.lengths;
+    found.causal = is_causal;
+    found.causal_first = asked.causal_first;
+    found.causal_rows = larger<std::size_t>(asked.causal_rows == 0 ? given.axis : asked.causal_rows, 1);
+    found.ragged = asked.offsets != nullptr && given.axis != 0; // without elements all rows are equal
+    found.offsets = found.ragged ? asked.offsets : nullptr;
+    found.offsets_type = ElementType::i64;
+    return Status::success;
+}
+
+Status locate_selection(const Selection &selection, const Shape &given, std::size_t elements, SelectionRanges &ranges) {
+    if (const Status status = locate_array(selection.mask, {elements}, sizeof(std::uint8_t), ranges.mask);
+        status != Status::success) {
+        return status;
+    }
+    if (const Status status =
+            locate_array(selection.lengths, {given.outer, given.inner}, sizeof(std::int64_t), ranges.lengths);
+        status != Status::success) {
+        return status;
+    }
+    const std::size_t offsets = given.outer + (given.outer + 1 == 0 ? 0 : 1);
+    return locate_array(selection.offsets, {offsets}, sizeof(std::int64_t), ranges.offsets);
+}
+
+Status check_offsets(const Selection &selection, std::size_t rows, std::size_t elements) {
+    const auto *offsets = static_cast<const std::int64_t *>(selection.offsets);
+    std::int64_t before = 0;
+    for (std::size_t i = 0; selection.ragged && i <= rows; ++i) {
+        if (offsets[i] < before) {
+            return Status::invalid_offsets;
+        }
+        before = offsets[i];
+    }
+    return static_cast<std::size_t>(before) > elements ? Status::invalid_offsets : Status::success;
+}
+
+} // namespace wr::capi

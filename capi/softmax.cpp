@@ -2,38 +2,22 @@
 #include "capi/calls.h"
 #include "capi/checks.h"
 #include "capi/offered.h"
+#include "capi/selection.h"
+#include "capi/softmax_options.h"
 #include "cuda/gpu.h"
 #include "host/host.h"
-
-#include <cmath>
 
 namespace wr::capi {
 
 namespace {
 
-// From here on a double is nearer to infinity than to the largest f32: 2^128 - 2^103.
-constexpr double rounds_to_infinite_f32 = 0x1.ffffffp127;
-// Up to here a double becomes 0: it is no nearer to the smallest f32, 2^-149.
-constexpr double rounds_to_zero_f32 = 0x1p-150;
-
 // A problem without its pointers, and what the checks of the pointers need to know.
 struct Softmax {
     SoftmaxProblem problem;
     Extent input, output;
-    Extent logsumexp; // if it is wanted
+    Extent row_values; // of logsumexp and of maximum, where they are wanted
     bool in_place_allowed;
 };
-
-// The type that logits are scaled and states are kept in, and of the logsumexp output.
-ElementType state_type(ElementType dtype) { return dtype == ElementType::f64 ? ElementType::f64 : ElementType::f32; }
-
-bool is_scale(double scale, ElementType type) {
-    if (scale == 0.0 || type == ElementType::f64) {
-        return std::isfinite(scale);
-    }
-    const double magnitude = std::fabs(scale);
-    return magnitude > rounds_to_zero_f32 && magnitude < rounds_to_infinite_f32;
-}
 
 Status resolve_options(const wr_softmax_args &args, SoftmaxProblem &problem) {
     const auto empty_row = number_of(args.empty_row);
@@ -43,11 +27,32 @@ Status resolve_options(const wr_softmax_args &args, SoftmaxProblem &problem) {
     }
     problem.log = args.log == 1;
     problem.empty_row_zero = empty_row == WR_EMPTY_ROW_ZERO;
-    problem.scale = args.scale == 0.0 ? 1.0 : args.scale;
+    problem.scale = scale_or_one(args.scale);
     return Status::success;
 }
 
-// All that can be said without looking at a pointer.
+// The sizes of all arrays but the selection's. Rows that are ragged share the elements of one row.
+Status measure(const wr_softmax_args &args, const Shape &given, Softmax &softmax) {
+    SoftmaxProblem &problem = softmax.problem;
+    const std::size_t input_bytes = traits_of(problem.dtype).size, output_bytes = traits_of(problem.output_dtype).size;
+    const bool ragged = problem.selection.ragged;
+    Shape array = given;
+    array.outer = ragged ? smaller<std::size_t>(given.outer, 1) : given.outer;
+    Layout layout{};
+    if (layout_of(array, input_bytes, layout) != Status::success ||
+        extent_of({array.outer, array.axis, array.inner}, output_bytes, softmax.output) != Status::success ||
+        extent_of({args.outer, args.inner}, traits_of(problem.logsumexp_dtype).size, softmax.row_values) !=
+            Status::success) {
+        return Status::size_overflow;
+    }
+    problem.shape = layout.shape;
+    problem.shape.outer = given.outer;
+    softmax.input = layout.extent;
+    softmax.in_place_allowed = layout.contiguous && input_bytes == output_bytes;
+    return Status::success;
+}
+
+// All that can be said without looking at where a pointer leads.
 Status describe(const wr_softmax_args &args, Softmax &softmax) {
     if (!is_known_struct(args)) {
         return Status::struct_size;
@@ -63,59 +68,72 @@ Status describe(const wr_softmax_args &args, Softmax &softmax) {
     if (const Status status = resolve_options(args, problem); status != Status::success) {
         return status;
     }
-    const std::size_t input_bytes = traits_of(types.dtype).size, output_bytes = traits_of(types.output_dtype).size;
     const Shape given{args.outer, args.axis, args.inner, args.outer_stride, args.axis_stride, args.inner_stride};
-    Layout layout{};
-    if (layout_of(given, input_bytes, layout) != Status::success ||
-        extent_of({args.outer, args.axis, args.inner}, output_bytes, softmax.output) != Status::success ||
-        extent_of({args.outer, args.inner}, traits_of(state_type(types.dtype)).size, softmax.logsumexp) !=
-            Status::success) {
-        return Status::size_overflow;
+    const bool strided = args.outer_stride != 0 || args.axis_stride != 0 || args.inner_stride != 0;
+    if (const Status status = resolve_selection(selection_asked(args), given, strided, problem.selection);
+        status != Status::success) {
+        return status;
     }
-    problem.shape = layout.shape;
-    softmax.input = layout.extent;
-    softmax.in_place_allowed = layout.contiguous && input_bytes == output_bytes;
-    return Status::success;
+    problem.logsumexp_dtype = state_type(types.dtype);
+    return measure(args, given, softmax);
 }
 
-// A row of no elements has no outputs, but it has a logsumexp.
+// A row of no elements has no outputs, but it has a logsumexp and a maximum.
 bool has_outputs(const wr_softmax_args &args, const Softmax &softmax) {
-    return softmax.output.high != 0 || (args.logsumexp != nullptr && softmax.logsumexp.high != 0);
+    const bool row_values_wanted = args.logsumexp != nullptr || args.maximum != nullptr;
+    return softmax.output.high != 0 || (row_values_wanted && softmax.row_values.high != 0);
 }
 
-std::size_t workspace_needed(const Softmax &softmax) {
-    return softmax.output.high == 0 ? 0 : whole_workspace(cuda::softmax_workspace_bytes(softmax.problem));
+// Whether the kernels for plain softmax do all that is asked for.
+bool is_plain(const wr_softmax_args &args, const SoftmaxProblem &problem) {
+    const Selection &selection = problem.selection;
+    return args.maximum == nullptr && selection.mask == nullptr && selection.lengths == nullptr && !selection.causal &&
+           !selection.ragged && traits_of(problem.dtype).size != 1;
+}
+
+std::size_t workspace_needed(const wr_softmax_args &args, const Softmax &softmax) {
+    if (softmax.output.high == 0) {
+        return 0;
+    }
+    return whole_workspace(is_plain(args, softmax.problem) ? cuda::softmax_workspace_bytes(softmax.problem)
+                                                           : cuda::softmax_general_workspace_bytes(softmax.problem));
+}
+
+// Of logsumexp or maximum.
+Status locate_row_values(const void *pointer, const Softmax &softmax, MemoryRange &range) {
+    const Extent wanted = pointer == nullptr ? Extent{} : softmax.row_values;
+    return locate(pointer, wanted, traits_of(softmax.problem.logsumexp_dtype).alignment, range);
 }
 
 // Checks the pointers and puts them into the problem. There are outputs.
 Status attach_memory(const wr_softmax_args &args, Softmax &softmax) {
     SoftmaxProblem &problem = softmax.problem;
-    MemoryRange input{}, output{}, logsumexp{}, workspace{};
-    if (const Status status = locate(args.input, softmax.input, traits_of(problem.dtype).alignment, input);
-        status != Status::success) {
-        return status;
-    }
-    if (const Status status = locate(args.output, softmax.output, traits_of(problem.output_dtype).alignment, output);
-        status != Status::success) {
-        return status;
-    }
-    const Extent wanted = args.logsumexp == nullptr ? Extent{} : softmax.logsumexp;
-    if (const Status status = locate(args.logsumexp, wanted, traits_of(state_type(problem.dtype)).alignment, logsumexp);
-        status != Status::success) {
-        return status;
-    }
-    if (const Status status =
-            locate_workspace(args.workspace, args.workspace_bytes, workspace_needed(softmax), workspace);
-        status != Status::success) {
-        return status;
+    MemoryRange input{}, output{}, logsumexp{}, maximum{}, workspace{};
+    SelectionRanges selection{};
+    const std::size_t elements = static_cast<std::size_t>(softmax.output.high) / traits_of(problem.output_dtype).size;
+    const Status found[] = {
+        locate(args.input, softmax.input, traits_of(problem.dtype).alignment, input),
+        locate(args.output, softmax.output, traits_of(problem.output_dtype).alignment, output),
+        locate_row_values(args.logsumexp, softmax, logsumexp),
+        locate_row_values(args.maximum, softmax, maximum),
+        locate_selection(problem.selection, problem.shape, elements, selection),
+        locate_workspace(args.workspace, args.workspace_bytes, workspace_needed(args, softmax), workspace)};
+    for (const Status status : found) {
+        if (status != Status::success) {
+            return status;
+        }
     }
     const bool in_place = softmax.in_place_allowed && args.input == args.output;
-    if (any_two_overlap({in_place ? MemoryRange{} : input, output, logsumexp, workspace})) {
-        return Status::overlap;
+    for (const MemoryRange &read :
+         {in_place ? MemoryRange{} : input, selection.mask, selection.lengths, selection.offsets}) {
+        if (any_two_overlap({read, output, logsumexp, maximum, workspace})) {
+            return Status::overlap;
+        }
     }
     problem.input = args.input;
     problem.output = args.output;
     problem.logsumexp = args.logsumexp;
+    problem.maximum = args.maximum;
     problem.workspace = args.workspace;
     problem.workspace_bytes = args.workspace == nullptr ? 0 : args.workspace_bytes;
     return Status::success;
@@ -126,24 +144,25 @@ std::int32_t run(const wr_softmax_args &args, CUstream_st *stream) {
     if (const Status status = describe(args, softmax); status != Status::success) {
         return number_of(status);
     }
-    if (args.mask != nullptr || args.lengths != nullptr) {
-        return number_of(Status::unsupported);
-    }
     if (!has_outputs(args, softmax)) {
         return number_of(Status::success);
     }
     if (const Status status = attach_memory(args, softmax); status != Status::success) {
         return number_of(status);
     }
-    return stream == wr_host_stream() ? number_of(host::softmax(softmax.problem))
-                                      : cuda::softmax(softmax.problem, stream);
+    const SoftmaxProblem &problem = softmax.problem;
+    if (stream == wr_host_stream()) {
+        const Status status = check_offsets(problem.selection, problem.shape.outer, problem.shape.axis);
+        return number_of(status == Status::success ? host::softmax(problem) : status);
+    }
+    return is_plain(args, problem) ? cuda::softmax(problem, stream) : cuda::softmax_general(problem, stream);
 }
 
 Status workspace_size(const wr_softmax_args &args, std::size_t &bytes) {
     Softmax softmax{};
     const Status status = describe(args, softmax);
     if (status == Status::success) {
-        bytes = workspace_needed(softmax);
+        bytes = workspace_needed(args, softmax);
     }
     return status;
 }

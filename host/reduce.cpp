@@ -78,7 +78,7 @@ Status run_pieces(const ReduceKernel &kernel, const ReduceJob &job, const Pieces
 } // namespace
 
 Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads) {
-    const ReduceKernel *kernel = kernels.reduce(problem.op, problem.dtype, problem.accumulate_dtype);
+    const ReduceKernel *kernel = kernels.reduce(problem.what);
     if (kernel == nullptr) {
         return Status::unsupported;
     }
@@ -88,14 +88,13 @@ Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::siz
     }
     make_inner_the_neighbours(shape);
     const Access access = access_of(shape);
-    const std::uint64_t flip = problem.op == Operator::min ? ~std::uint64_t{0} : 0;
     const ReduceJob job{problem.input,
                         problem.output,
                         shape,
                         access,
                         strips_of(shape, strip_width(access, shape, kernel->accumulator_size, threads)),
-                        flip,
-                        {problem.op, problem.dtype, problem.output_dtype, shape.axis, flip}};
+                        mapping_of(problem.what, problem.weights),
+                        finish_of(problem.what, shape.axis, problem.values)};
     const FloatEnvironment environment;
     const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads);
     return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
@@ -104,7 +103,7 @@ Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::siz
 Status reduce(const ReduceProblem &problem) {
     const Shape &shape = problem.shape;
     const std::size_t bytes =
-        shape.outer * shape.inner * std::max<std::size_t>(shape.axis, 1) * traits_of(problem.dtype).size;
+        shape.outer * shape.inner * std::max<std::size_t>(shape.axis, 1) * traits_of(problem.what.dtype).size;
     return run_reduce(problem, best_kernels(), threads_for(bytes));
 }
 

@@ -16,15 +16,23 @@ namespace {
 // Shorter rows are computed several at a time.
 constexpr std::size_t shortest_lone_row = 64;
 
+// Of ragged rows: up to the last offset.
+std::size_t elements_of(const SoftmaxProblem &problem) {
+    const Selection &selection = problem.selection;
+    return static_cast<std::size_t>(load_integer(selection.offsets_type, selection.offsets, problem.shape.outer));
+}
+
 SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel) {
     Shape shape = problem.shape;
     const bool rows = shape.inner == 1;
     const auto axis = static_cast<std::ptrdiff_t>(shape.axis), inner = static_cast<std::ptrdiff_t>(shape.inner);
     make_inner_the_neighbours(shape);
-    const bool lone = rows && shape.axis_stride == 1 && shape.axis >= shortest_lone_row;
+    const bool ragged = problem.selection.ragged;
+    const bool lone = ragged || (rows && shape.axis_stride == 1 && shape.axis >= shortest_lone_row);
     return {problem.input,
             problem.output,
             problem.logsumexp,
+            problem.maximum,
             shape,
             axis * inner,
             inner,
@@ -32,9 +40,12 @@ SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel) {
             lone ? Access::rows : Access::gathered,
             strips_of(shape, lone ? 1 : kernel.lanes),
             problem.output_dtype,
+            problem.logsumexp_dtype,
             problem.log,
             problem.empty_row_zero,
-            problem.scale};
+            problem.scale,
+            problem.selection,
+            problem.shape.inner};
 }
 
 Status run_strips(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_t threads) {
@@ -64,6 +75,9 @@ Status run_pieces(const SoftmaxKernel &kernel, const SoftmaxJob &job, const Piec
     for (std::size_t strip = 0; strip < strips; ++strip) {
         kernel.merge(job, strip, pieces.count, strip_states(strip));
     }
+    if (job.output == nullptr) {
+        return Status::success;
+    }
     parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
         const std::size_t strip = task / pieces.count;
         kernel.write(job, strip, first_of(task), length_of(task), strip_states(strip));
@@ -83,14 +97,18 @@ Status run_softmax(const SoftmaxProblem &problem, const Kernels &kernels, std::s
     }
     const SoftmaxJob job = job_of(problem, *kernel);
     const FloatEnvironment environment;
-    const Pieces pieces = pieces_for(job.shape.axis, job.shape.outer * job.strips.per_outer, threads);
+    const bool ragged = problem.selection.ragged;
+    const Pieces pieces = ragged ? Pieces{job.shape.axis, 1}
+                                 : pieces_for(job.shape.axis, job.shape.outer * job.strips.per_outer, threads);
     return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
 }
 
 Status softmax(const SoftmaxProblem &problem) {
     const Shape &shape = problem.shape;
-    const std::size_t bytes = shape.outer * shape.inner * shape.axis *
-                              (traits_of(problem.dtype).size + std::size_t{traits_of(problem.output_dtype).size});
+    const bool ragged = problem.selection.ragged;
+    const std::size_t elements = ragged ? elements_of(problem) : shape.outer * shape.inner * shape.axis;
+    const std::size_t bytes =
+        elements * (traits_of(problem.dtype).size + std::size_t{traits_of(problem.output_dtype).size});
     return run_softmax(problem, best_kernels(), threads_for(bytes));
 }
 

@@ -4,6 +4,7 @@
 #include "host/reduce_kernels.h"
 #include "host/store_runs.h"
 #include "numerics/softmax.h"
+#include "numerics/softmax_rows.h"
 
 namespace wr::host::WR_ISA {
 namespace {
@@ -13,6 +14,7 @@ template <class Float>
 struct RowFinish {
     RowKind kind;
     Float special;           // each output of a row that is not ordinary
+    Float left_out;          // the output of an element that takes no part
     LogPieces<Float> pieces; // of logsumexp; for log-softmax of ordinary rows
 };
 
@@ -26,7 +28,8 @@ struct SoftmaxTypes {
 
 template <class Float, class Sum>
 RowFinish<Float> row_finish(const SoftmaxJob &job, const RowState<Float, Sum> &row) {
-    RowFinish<Float> finish{row_kind(row.maximum), Float(0), {Float(0), Float(0)}};
+    RowFinish<Float> finish{row_kind(row.maximum), Float(0), Float(0), {Float(0), Float(0)}};
+    finish.left_out = left_out_output<Float>(finish.kind, job.log, job.empty_row_zero);
     if (finish.kind != RowKind::ordinary) {
         finish.special = special_output<Float>(finish.kind, job.log, job.empty_row_zero);
     } else if (job.log) {
@@ -48,10 +51,18 @@ void load_logits(const Element *x, std::size_t count, Float scale, Float *__rest
     using Widen = FloatSum<Float>;
     const std::size_t vectors_end = count - count % lanes_of<Float>;
     for (std::size_t i = 0; i < vectors_end; i += lanes_of<Float>) {
-        store_vector(logits + i, load_mapped<Widen>(x + i, 0) * scale);
+        store_vector(logits + i, load_mapped<Widen>(x + i, Mapping{}) * scale);
     }
     for (std::size_t i = vectors_end; i < count; ++i) {
-        logits[i] = Widen::map(x[i], 0) * scale;
+        logits[i] = Widen::map(x[i], Mapping{}) * scale;
+    }
+}
+
+// A logit that the mask leaves out weighs nothing.
+template <class Float>
+void leave_out(const std::uint8_t *__restrict mask, std::size_t count, Float *__restrict logits) {
+    for (std::size_t i = 0; i < count; ++i) {
+        logits[i] = mask[i] != 0 ? logits[i] : -std::numeric_limits<Float>::infinity();
     }
 }
 
@@ -128,10 +139,19 @@ struct RowSoftmax : SoftmaxTypes<Element> {
 
     struct Row {
         const Element *x;
-        std::size_t output; // index of its first output
-        std::size_t count;
+        std::size_t output;       // index of its first output
+        std::size_t count;        // elements that take part, but for those that the mask leaves out
+        std::size_t past;         // elements behind them, which are never read
+        const std::uint8_t *mask; // of its first element; nullptr: none is left out
         Float scale;
     };
+
+    static void load_block(const Row &row, std::size_t done, std::size_t count, Float *logits) {
+        load_logits(row.x + done, count, row.scale, logits);
+        if (row.mask != nullptr) {
+            leave_out(row.mask + done, count, logits);
+        }
+    }
 
     // The state of one block, and its exponentials. e and the row may be the same memory.
     static State block(const Row &row, std::size_t done, Float *e) {
@@ -139,14 +159,15 @@ struct RowSoftmax : SoftmaxTypes<Element> {
         const std::size_t count = block_length(row.count, done);
         const Float *logits = buffer;
         if constexpr (std::is_same_v<Element, Float>) {
-            logits = row.scale == Float(1) && row.x + done != e ? row.x + done : buffer;
+            const bool as_they_are = row.scale == Float(1) && row.mask == nullptr;
+            logits = as_they_are && row.x + done != e ? row.x + done : buffer;
         }
         if (logits == buffer) {
-            load_logits(row.x + done, count, row.scale, buffer);
+            load_block(row, done, count, buffer);
         }
         const Float maximum = maximum_of(logits, count);
         exponentials_of(frame_of(maximum), logits, count, e);
-        return {maximum, settle_block_sum(maximum, run_tree<FloatSum<Sum>>(e, count, 0))};
+        return {maximum, settle_block_sum(maximum, run_tree<FloatSum<Sum>>(e, count, Mapping{}))};
     }
 
     static State state(const Row &row) {
@@ -161,13 +182,24 @@ struct RowSoftmax : SoftmaxTypes<Element> {
         return counter.result();
     }
 
-    static void write_special(const SoftmaxJob &job, const Row &row, Float value) {
+    static void write_special(const SoftmaxJob &job, const Row &row, const RowFinish<Float> &finish) {
         alignas(64) Float values[softmax_block];
-        for (Float &each : values) {
-            each = value;
-        }
         for (std::size_t done = 0; done < row.count; done += softmax_block) {
-            store_run(values, block_length(row.count, done), job.output_type, job.output, row.output + done);
+            const std::size_t count = block_length(row.count, done);
+            for (std::size_t i = 0; i < count; ++i) {
+                values[i] = row.mask == nullptr || row.mask[done + i] != 0 ? finish.special : finish.left_out;
+            }
+            store_run(values, count, job.output_type, job.output, row.output + done);
+        }
+    }
+
+    static void write_past(const SoftmaxJob &job, const Row &row, Float left_out) {
+        alignas(64) Float values[softmax_block];
+        for (std::size_t i = 0; i < smaller(row.past, softmax_block); ++i) {
+            values[i] = left_out;
+        }
+        for (std::size_t done = 0; done < row.past; done += softmax_block) {
+            store_run(values, block_length(row.past, done), job.output_type, job.output, row.output + row.count + done);
         }
     }
 
@@ -175,7 +207,7 @@ struct RowSoftmax : SoftmaxTypes<Element> {
         alignas(64) Float values[softmax_block];
         for (std::size_t done = 0; done < row.count; done += softmax_block) {
             const std::size_t count = block_length(row.count, done);
-            load_logits(row.x + done, count, row.scale, values);
+            load_block(row, done, count, values);
             for (std::size_t i = 0; i < count; ++i) {
                 values[i] = log_softmax_output(values[i], pieces);
             }
@@ -200,8 +232,9 @@ struct RowSoftmax : SoftmaxTypes<Element> {
 
     static void write(const SoftmaxJob &job, const Row &row, const State &whole) {
         const RowFinish<Float> finish = row_finish(job, whole);
+        write_past(job, row, finish.left_out);
         if (finish.kind != RowKind::ordinary) {
-            write_special(job, row, finish.special);
+            write_special(job, row, finish);
         } else if (job.log) {
             write_log(job, row, finish.pieces);
         } else {
@@ -223,8 +256,9 @@ struct RowSoftmax : SoftmaxTypes<Element> {
         }
         const State whole = counter.result();
         const RowFinish<Float> finish = row_finish(job, whole);
+        write_past(job, row, finish.left_out);
         if (finish.kind != RowKind::ordinary) {
-            write_special(job, row, finish.special);
+            write_special(job, row, finish);
             return whole;
         }
         for (std::size_t done = 0; done < row.count; done += softmax_block) {
@@ -239,6 +273,9 @@ struct RowSoftmax : SoftmaxTypes<Element> {
     }
 
     static State softmax(const SoftmaxJob &job, const Row &row) {
+        if (job.output == nullptr) {
+            return state(row);
+        }
         const std::size_t blocks = divide_up(row.count, softmax_block);
         constexpr ElementType as_wide = sizeof(Float) == 4 ? ElementType::f32 : ElementType::f64;
         if (!job.log && job.output_type == as_wide && blocks <= blocks_in_output) {
@@ -270,7 +307,17 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         std::size_t output; // index of the first row's first output
         std::ptrdiff_t output_axis_stride, output_lane_stride;
         std::size_t width, count;
+        const std::uint8_t *mask;  // of all of the output; nullptr: none is left out
+        bool selective;            // some elements may take no part
+        std::size_t limits[lanes]; // how many leading elements of each row take part
         Float scale;
+
+        bool takes_part(std::size_t at, std::size_t lane) const {
+            const auto place = static_cast<std::ptrdiff_t>(output) +
+                               static_cast<std::ptrdiff_t>(at) * output_axis_stride +
+                               static_cast<std::ptrdiff_t>(lane) * output_lane_stride;
+            return at < limits[lane] && (mask == nullptr || mask[place] != 0);
+        }
     };
 
     struct Block {
@@ -292,6 +339,16 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
             // A lane with no row of its own computes something harmless.
             for (std::size_t k = rows.width; k < lanes; ++k) {
                 block.values[r][k] = Float(0);
+            }
+        }
+    }
+
+    static void leave_out(const Rows &rows, std::size_t done, std::size_t count, Block &block) {
+        for (std::size_t r = 0; rows.selective && r < count; ++r) {
+            for (std::size_t k = 0; k < rows.width; ++k) {
+                if (!rows.takes_part(done + r, k)) {
+                    block.values[r][k] = -std::numeric_limits<Float>::infinity();
+                }
             }
         }
     }
@@ -326,10 +383,11 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
     static void block_states(const Rows &rows, std::size_t done, Block &block, State *states) {
         const std::size_t count = block_length(rows.count, done);
         load(rows, done, count, block);
+        leave_out(rows, done, count, block);
         find_maxima(count, block);
         exponentiate(count, block);
         Sum sums[lanes];
-        reduce_columns<FloatSum<Sum>>(&block.values[0][0], lanes, lanes, count, 0, sums);
+        reduce_columns<FloatSum<Sum>>(&block.values[0][0], lanes, lanes, count, Mapping{}, sums);
         for (std::size_t k = 0; k < lanes; ++k) {
             states[k] = {block.maxima[k], settle_block_sum(block.maxima[k], sums[k])};
         }
@@ -425,7 +483,8 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         }
         for (std::size_t k = 0; k < rows.width; ++k) {
             for (std::size_t r = 0; finish[k].kind != RowKind::ordinary && r < count; ++r) {
-                block.values[r][k] = finish[k].special;
+                const bool takes_part = !rows.selective || rows.takes_part(done + r, k);
+                block.values[r][k] = takes_part ? finish[k].special : finish[k].left_out;
             }
         }
         store(job, rows, done, count, block);
@@ -439,6 +498,7 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         for (std::size_t done = 0; done < rows.count; done += softmax_block) {
             const std::size_t count = block_length(rows.count, done);
             load(rows, done, count, block);
+            leave_out(rows, done, count, block);
             if (!job.log) {
                 find_maxima(count, block);
                 exponentiate(count, block);
@@ -457,6 +517,9 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         State all[lanes];
         row_states(rows, block, all);
         std::memcpy(states, all, rows.width * sizeof(State));
+        if (job.output == nullptr) {
+            return;
+        }
         if (!job.log && rows.count <= softmax_block) {
             write_block(job, rows, 0, all, block);
         } else {
@@ -488,30 +551,68 @@ struct StripSoftmax : SoftmaxTypes<Element> {
                                         static_cast<std::ptrdiff_t>(strip.inner) * job.output_inner_stride);
     }
 
+    static std::size_t row_number(const SoftmaxJob &job, const Strip &strip, std::size_t k) {
+        return strip.outer * job.shape.inner + strip.inner + k;
+    }
+
+    // How many of a piece's elements lie before the row's end or limit.
+    static std::size_t elements_before(const SoftmaxJob &job, std::size_t row, std::size_t row_count, std::size_t first,
+                                       std::size_t count) {
+        const std::size_t outer = job.selection.causal ? row / job.rows_an_outer : 0;
+        const std::size_t limit = leading_elements(job.selection, row, outer, row_count);
+        return smaller(count, limit - smaller(limit, first));
+    }
+
+    static typename Row::Row row_at(const SoftmaxJob &job, const Element *x, std::size_t output, std::size_t taken,
+                                    std::size_t count) {
+        const std::uint8_t *mask = job.selection.mask == nullptr ? nullptr : job.selection.mask + output;
+        return {x, output, taken, count - taken, mask, static_cast<Float>(job.scale)};
+    }
+
     static typename Row::Row row_of(const SoftmaxJob &job, Strip strip, std::size_t k, std::size_t first,
                                     std::size_t count) {
+        const std::size_t row = row_number(job, strip, k);
         strip.inner += k;
-        return {static_cast<const Element *>(job.input) + input_offset(job, strip, first),
-                output_offset(job, strip, first), count, static_cast<Float>(job.scale)};
+        return row_at(job, static_cast<const Element *>(job.input) + input_offset(job, strip, first),
+                      output_offset(job, strip, first), elements_before(job, row, job.shape.axis, first, count), count);
+    }
+
+    static typename Row::Row ragged_row_of(const SoftmaxJob &job, std::size_t row) {
+        const RowSpan span = ragged_row(job.selection, job.shape.inner, job.shape.axis, row);
+        return row_at(job, static_cast<const Element *>(job.input) + span.first, span.first,
+                      elements_before(job, row, span.count, 0, span.count), span.count);
     }
 
     static typename Lanes::Rows rows_of(const SoftmaxJob &job, const Strip &strip, std::size_t first,
                                         std::size_t count) {
-        return {static_cast<const Element *>(job.input) + input_offset(job, strip, first),
-                job.shape.axis_stride,
-                job.shape.inner_stride,
-                output_offset(job, strip, first),
-                job.output_axis_stride,
-                job.output_inner_stride,
-                strip.width,
-                count,
-                static_cast<Float>(job.scale)};
+        const Selection &selection = job.selection;
+        typename Lanes::Rows rows{static_cast<const Element *>(job.input) + input_offset(job, strip, first),
+                                  job.shape.axis_stride,
+                                  job.shape.inner_stride,
+                                  output_offset(job, strip, first),
+                                  job.output_axis_stride,
+                                  job.output_inner_stride,
+                                  strip.width,
+                                  count,
+                                  selection.mask,
+                                  selection.mask != nullptr || selection.lengths != nullptr || selection.causal,
+                                  {},
+                                  static_cast<Float>(job.scale)};
+        for (std::size_t k = 0; rows.selective && k < strip.width; ++k) {
+            rows.limits[k] = elements_before(job, row_number(job, strip, k), job.shape.axis, first, count);
+        }
+        return rows;
     }
 
     static void store_sums(const SoftmaxJob &job, const Strip &strip, const State *states) {
-        for (std::size_t k = 0; job.logsumexp != nullptr && k < strip.width; ++k) {
-            store_logsumexp(states[k].maximum, states[k].sum, job.logsumexp,
-                            strip.outer * job.shape.inner + strip.inner + k);
+        for (std::size_t k = 0; k < strip.width; ++k) {
+            const std::size_t row = row_number(job, strip, k);
+            if (job.logsumexp != nullptr) {
+                store_float(logsumexp_of(states[k].maximum, states[k].sum), job.logsumexp_type, job.logsumexp, row);
+            }
+            if (job.maximum != nullptr) {
+                store_maximum(states[k].maximum, job.maximum, row);
+            }
         }
     }
 
@@ -519,7 +620,8 @@ struct StripSoftmax : SoftmaxTypes<Element> {
         State states[Lanes::lanes];
         if (job.access == Access::rows) {
             for (std::size_t k = 0; k < strip.width; ++k) {
-                states[k] = Row::softmax(job, row_of(job, strip, k, 0, job.shape.axis));
+                states[k] = Row::softmax(job, job.selection.ragged ? ragged_row_of(job, strip.inner + k)
+                                                                   : row_of(job, strip, k, 0, job.shape.axis));
             }
         } else {
             Lanes::softmax(job, rows_of(job, strip, 0, job.shape.axis), states);

@@ -39,14 +39,14 @@ constexpr std::size_t run_length(int depth) {
 
 // A vector of the sums of `lanes` equal parts of a run.
 template <class Op, class T, int depth>
-OpRegister<Op> run_sums(const T *x, std::uint64_t flip) {
+OpRegister<Op> run_sums(const T *x, const Mapping &m) {
     constexpr std::size_t part = run_length<Op>(depth - 1);
     if constexpr (depth == 1) {
-        return sums_of_vectors<Op>([=](std::size_t i) { return load_mapped<Op>(x + i * part, flip); });
+        return sums_of_vectors<Op>([=](std::size_t i) { return load_mapped<Op>(x + i * part, m); });
     } else {
         OpRegister<Op> parts[op_lanes<Op>];
         for (std::size_t i = 0; i < op_lanes<Op>; ++i) {
-            parts[i] = run_sums<Op, T, depth - 1>(x + i * part, flip);
+            parts[i] = run_sums<Op, T, depth - 1>(x + i * part, m);
         }
         return sums_of_vectors<Op>([&](std::size_t i) { return parts[i]; });
     }
@@ -54,14 +54,14 @@ OpRegister<Op> run_sums(const T *x, std::uint64_t flip) {
 
 // The tree of fewer elements than a run of depth 1 has.
 template <class Op, class T>
-typename Op::Accumulator short_tree(const T *x, std::size_t count, std::uint64_t flip) {
+typename Op::Accumulator short_tree(const T *x, std::size_t count, const Mapping &m) {
     constexpr std::size_t lanes = op_lanes<Op>;
     if (count <= lanes) {
-        return combine_lanes<Op>(load_mapped_part<Op>(x, count, flip));
+        return combine_lanes<Op>(load_mapped_part<Op>(x, count, m));
     }
     return combine_lanes<Op>(sums_of_vectors<Op>([=](std::size_t i) {
         const std::size_t before = smaller(i * lanes, count);
-        return load_mapped_part<Op>(x + before, smaller(count - before, lanes), flip);
+        return load_mapped_part<Op>(x + before, smaller(count - before, lanes), m);
     }));
 }
 
@@ -76,22 +76,22 @@ using RunCounter = TreeCounter<Op, most_levels>;
 
 // The tree of any run; count is not 0.
 template <class Op, class T, int depth = long_depth<Op>>
-typename Op::Accumulator run_tree(const T *x, std::size_t count, std::uint64_t flip) {
+typename Op::Accumulator run_tree(const T *x, std::size_t count, const Mapping &m) {
     if constexpr (depth == 0) {
-        return short_tree<Op>(x, count, flip);
+        return short_tree<Op>(x, count, m);
     } else {
         constexpr std::size_t length = run_length<Op>(depth);
         if (count < length) {
-            return run_tree<Op, T, depth - 1>(x, count, flip);
+            return run_tree<Op, T, depth - 1>(x, count, m);
         }
         // Below the longest runs there are at most `lanes` pieces, a shorter last one among them.
         TreeCounter<Op, depth == long_depth<Op> ? most_levels : log2_of(op_lanes<Op>) + 1> counter;
         std::size_t done = 0;
         for (; count - done >= length; done += length) {
-            counter.push(combine_lanes<Op>(run_sums<Op, T, depth>(x + done, flip)));
+            counter.push(combine_lanes<Op>(run_sums<Op, T, depth>(x + done, m)));
         }
         if (done < count) {
-            counter.push(run_tree<Op, T, depth - 1>(x + done, count - done, flip));
+            counter.push(run_tree<Op, T, depth - 1>(x + done, count - done, m));
         }
         return counter.result();
     }
@@ -119,7 +119,7 @@ constexpr std::size_t side_by_side_limit = 512;
 // The trees of `lanes` runs, the starts of which lie `distance` apart; count is 1 .. side_by_side_limit. The
 // runs that follow are asked for meanwhile, upwards through memory: the processor does not see so many streams coming.
 template <class Op, class T>
-OpRegister<Op> trees_side_by_side(const T *x, std::ptrdiff_t distance, std::size_t count, std::uint64_t flip) {
+OpRegister<Op> trees_side_by_side(const T *x, std::ptrdiff_t distance, std::size_t count, const Mapping &m) {
     constexpr std::size_t lanes = op_lanes<Op>;
     const auto start = [=](std::size_t i) { return x + static_cast<std::ptrdiff_t>(i) * distance; };
     const auto next_runs = static_cast<std::ptrdiff_t>(lanes) * distance * static_cast<std::ptrdiff_t>(sizeof(T));
@@ -128,12 +128,12 @@ OpRegister<Op> trees_side_by_side(const T *x, std::ptrdiff_t distance, std::size
     for (; count - done >= lanes; done += lanes) {
         counter.push(sums_of_vectors<Op>([&](std::size_t i) {
             prefetch(x, next_runs + static_cast<std::ptrdiff_t>((done + i) * lanes * sizeof(T)));
-            return load_mapped<Op>(start(i) + done, flip);
+            return load_mapped<Op>(start(i) + done, m);
         }));
     }
     if (done < count) {
-        counter.push(sums_of_vectors<Op>(
-            [&](std::size_t i) { return load_mapped_part<Op>(start(i) + done, count - done, flip); }));
+        counter.push(
+            sums_of_vectors<Op>([&](std::size_t i) { return load_mapped_part<Op>(start(i) + done, count - done, m); }));
     }
     return counter.result();
 }

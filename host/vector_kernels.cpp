@@ -1,82 +1,123 @@
-// The kernels of one instruction set, WR_ISA, and the tables that find them. A new operator or element type is a row.
+// The kernels of one instruction set, WR_ISA, and what finds them. Reductions that are asked for most have kernels of
+// their own, all others are mapped_kernels.cpp's.
 #ifndef WR_ISA
 #define WR_ISA baseline
 #endif
 
 #include "host/vector_kernels.h"
 
+#include "host/find_mapped.h"
 #include "host/reduce_kernels.h"
+#include "host/softmax_backward_kernels.h"
 #include "host/softmax_kernels.h"
+#include "numerics/operator_table.h"
 
 namespace wr::host::WR_ISA {
 
 namespace {
 
-struct ReduceRow {
-    Operator op;
-    ElementType dtype;
-    ElementType accumulate; // none where there is nothing to choose
-    const ReduceKernel *kernel;
+template <class Op, class T>
+constexpr bool is_direct = false;
+template <>
+constexpr bool is_direct<FloatSum<float>, float> = true;
+template <>
+constexpr bool is_direct<FloatSum<float>, F16> = true;
+template <>
+constexpr bool is_direct<FloatSum<float>, BF16> = true;
+template <>
+constexpr bool is_direct<FloatSum<double>, double> = true;
+template <>
+constexpr bool is_direct<FieldSum<KoalaBear>, KoalaBear> = true;
+template <>
+constexpr bool is_direct<Extreme<std::int32_t>, float> = true;
+template <>
+constexpr bool is_direct<Extreme<std::int32_t>, F16> = true;
+template <>
+constexpr bool is_direct<Extreme<std::int32_t>, BF16> = true;
+template <>
+constexpr bool is_direct<Extreme<std::int32_t>, std::uint32_t> = true;
+template <>
+constexpr bool is_direct<Extreme<std::int64_t>, double> = true;
+template <>
+constexpr bool is_direct<Extreme<std::int64_t>, std::uint64_t> = true;
+
+// The operators that take no notice of squares and magnitudes are plain already.
+template <class Op>
+struct PlainForm {
+    using Type = Plain<Op>;
+};
+template <class Float>
+struct PlainForm<FloatSum<Float>> {
+    using Type = FloatSum<Float>;
 };
 
-using O = Operator;
-using T = ElementType;
-
-constexpr ReduceRow reduce_table[] = {
-    {O::sum, T::f32, T::f32, &reduce_kernel<FloatSum<float>, float>},
-    {O::sum, T::f16, T::f32, &reduce_kernel<FloatSum<float>, F16>},
-    {O::sum, T::bf16, T::f32, &reduce_kernel<FloatSum<float>, BF16>},
-    {O::sum, T::f32, T::f64, &reduce_kernel<FloatSum<double>, float>},
-    {O::sum, T::f16, T::f64, &reduce_kernel<FloatSum<double>, F16>},
-    {O::sum, T::bf16, T::f64, &reduce_kernel<FloatSum<double>, BF16>},
-    {O::sum, T::f64, T::f64, &reduce_kernel<FloatSum<double>, double>},
-    {O::sum, T::i32, T::none, &reduce_kernel<IntegerSum, std::int32_t>},
-    {O::sum, T::i64, T::none, &reduce_kernel<IntegerSum, std::int64_t>},
-    {O::sum, T::koalabear, T::none, &reduce_kernel<KoalaBearSum, KoalaBear>},
-    {O::max, T::f32, T::none, &reduce_kernel<Extreme<std::int32_t>, float>},
-    {O::max, T::f16, T::none, &reduce_kernel<Extreme<std::int32_t>, F16>},
-    {O::max, T::bf16, T::none, &reduce_kernel<Extreme<std::int32_t>, BF16>},
-    {O::max, T::i32, T::none, &reduce_kernel<Extreme<std::int32_t>, std::int32_t>},
-    {O::max, T::f64, T::none, &reduce_kernel<Extreme<std::int64_t>, double>},
-    {O::max, T::i64, T::none, &reduce_kernel<Extreme<std::int64_t>, std::int64_t>},
-};
-
-// The operator whose kernel a job runs: a mean differs from a sum in how it is finished, a minimum from a maximum in
-// the flip. Fields have sums alone.
-Operator kernel_operator(Operator op, ElementType dtype) {
-    if (op == O::mean && dtype != T::koalabear) {
-        return O::sum;
+// A sum of integers whose type says whether they are signed.
+struct NumberSum : IntegerSum {
+    template <class Number>
+    WR_HD static std::uint64_t map(Number x, const Mapping &) {
+        return static_cast<std::uint64_t>(x);
     }
-    return op == O::min ? O::max : op;
+};
+template <>
+struct PlainForm<NumberSum> {
+    using Type = NumberSum;
+};
+
+template <class Op, class T>
+constexpr const ReduceKernel *direct_kernel = &kernel_of<DirectReduction<typename PlainForm<Op>::Type, T>>;
+
+const ReduceKernel *find_direct(const Reduction &what) {
+    const Mapping m = mapping_of(what, nullptr);
+    if (m.square || m.absolute) {
+        return nullptr;
+    }
+    return with_operator(what, [&]<class Op, class T>(OperatorOn<Op, T>) -> const ReduceKernel * {
+        if constexpr (is_direct<Op, T>) {
+            return direct_kernel<Op, T>;
+        } else if constexpr (std::is_same_v<OperatorOn<Op, T>, OperatorOn<IntegerSum, std::uint32_t>>) {
+            return what.dtype == ElementType::i32 ? direct_kernel<NumberSum, std::int32_t>
+                                                  : direct_kernel<NumberSum, T>;
+        } else if constexpr (std::is_same_v<OperatorOn<Op, T>, OperatorOn<IntegerSum, std::uint64_t>>) {
+            return direct_kernel<NumberSum, T>;
+        } else {
+            return nullptr;
+        }
+    });
 }
 
-const ReduceKernel *find_reduce(Operator op, ElementType dtype, ElementType accumulate) {
-    const Operator wanted = kernel_operator(op, dtype);
-    for (const ReduceRow &row : reduce_table) {
-        if (row.op == wanted && row.dtype == dtype && (row.accumulate == T::none || row.accumulate == accumulate)) {
-            return row.kernel;
-        }
-    }
-    return nullptr;
+const ReduceKernel *find_reduce(const Reduction &what) {
+    const ReduceKernel *direct = find_direct(what);
+    return direct != nullptr ? direct : find_mapped(what);
 }
 
 const SoftmaxKernel *find_softmax(ElementType dtype) {
     switch (dtype) {
-    case T::f32:
+    case ElementType::f32:
         return &softmax_kernel<float>;
-    case T::f64:
+    case ElementType::f64:
         return &softmax_kernel<double>;
-    case T::f16:
+    case ElementType::f16:
         return &softmax_kernel<F16>;
-    case T::bf16:
+    case ElementType::bf16:
         return &softmax_kernel<BF16>;
+    case ElementType::f8_e4m3:
+        return &softmax_kernel<E4M3>;
+    case ElementType::f8_e5m2:
+        return &softmax_kernel<E5M2>;
     default:
         return nullptr;
     }
 }
 
+const SoftmaxBackwardKernel *find_softmax_backward(ElementType dtype) {
+    if (!traits_of(dtype).is_float) {
+        return nullptr;
+    }
+    return dtype == ElementType::f64 ? &softmax_backward_kernel<double> : &softmax_backward_kernel<float>;
+}
+
 } // namespace
 
-constinit const Kernels kernels{find_reduce, find_softmax};
+constinit const Kernels kernels{find_reduce, find_softmax, find_softmax_backward};
 
 } // namespace wr::host::WR_ISA

@@ -1,4 +1,4 @@
-// What vector_kernels.cpp offers, once for every instruction set that it is compiled for.
+// What vector_kernels.cpp and mapped_kernels.cpp offer, once for every instruction set that they are compiled for.
 //
 // A kernel works on strips: up to strip_width outputs (softmax: rows) that are neighbours along `inner`. Strips are
 // numbered outer-major. A job's axis may also be cut into pieces that start at multiples of a power of two: their
@@ -33,8 +33,17 @@ struct ReduceJob {
     Shape shape;
     Access access;
     Strips strips;
-    std::uint64_t flip; // all ones for a minimum
+    Mapping mapping;
     Finish finish;
+};
+
+struct SegmentsJob {
+    const void *input;
+    void *output;
+    const void *offsets;
+    ElementType offsets_type;
+    Mapping mapping;
+    Finish finish; // but for the axis, which is each segment's own
 };
 
 struct ReduceKernel {
@@ -45,19 +54,24 @@ struct ReduceKernel {
     void (*piece)(const ReduceJob &job, std::size_t strip, std::size_t first, std::size_t count, void *accumulators);
     // Combines the accumulators of all pieces of a strip, [pieces][strips.width], and stores the outputs.
     void (*merge)(const ReduceJob &job, std::size_t strip, std::size_t pieces, const void *accumulators);
+    // Reduces and stores segments first .. last - 1.
+    void (*segments)(const SegmentsJob &job, std::size_t first, std::size_t last);
 };
 
 struct SoftmaxJob {
     const void *input;
-    void *output;
+    void *output;    // or nullptr
     void *logsumexp; // or nullptr
+    void *maximum;   // or nullptr
     Shape shape;
     std::ptrdiff_t output_outer_stride, output_axis_stride, output_inner_stride;
     Access access; // rows, or gathered for all else
     Strips strips;
-    ElementType output_type;
+    ElementType output_type, logsumexp_type;
     bool log, empty_row_zero;
     double scale;
+    Selection selection;
+    std::size_t rows_an_outer; // rows of one outer index, as the caller counts them
 };
 
 struct SoftmaxKernel {
@@ -73,10 +87,30 @@ struct SoftmaxKernel {
     void (*write)(const SoftmaxJob &job, std::size_t strip, std::size_t first, std::size_t count, const void *states);
 };
 
-// Each finds nullptr where the combination is not offered. `accumulate` matters for sums and means of floats.
+// Rows are numbered as [outer][inner].
+struct SoftmaxBackwardJob {
+    SoftmaxBackwardProblem problem;
+    std::ptrdiff_t result_outer_stride, result_axis_stride, result_inner_stride; // of the input's gradient
+};
+
+struct SoftmaxBackwardKernel {
+    std::size_t sum_size;
+    // The whole of rows first .. last - 1.
+    void (*rows)(const SoftmaxBackwardJob &job, std::size_t first, std::size_t last);
+    // The sum over a piece of the axis.
+    void (*piece)(const SoftmaxBackwardJob &job, std::size_t row, std::size_t first, std::size_t count, void *sum);
+    // Combines the sums of all pieces into the first piece's.
+    void (*merge)(std::size_t pieces, void *sums);
+    // Stores the gradients of a piece of the axis, given the sum of the whole row.
+    void (*write)(const SoftmaxBackwardJob &job, std::size_t row, std::size_t first, std::size_t count,
+                  const void *sum);
+};
+
+// Each finds nullptr where the combination is not offered.
 struct Kernels {
-    const ReduceKernel *(*reduce)(Operator op, ElementType dtype, ElementType accumulate);
+    const ReduceKernel *(*reduce)(const Reduction &what);
     const SoftmaxKernel *(*softmax)(ElementType dtype);
+    const SoftmaxBackwardKernel *(*softmax_backward)(ElementType dtype);
 };
 
 namespace baseline {

@@ -1,9 +1,9 @@
 // Vectors of this translation unit's instruction set, in the compiler's own vector extension, and the two things that a
 // tree of sums needs of them: loads that map elements to accumulators, and adding neighbours.
 //
-// Everything that vector_kernels.cpp includes of host/ lives in a namespace named after the instruction set, inside an
-// unnamed one, and everything in numerics/ is always inlined: the linker never finds two copies to merge, so code for
-// one instruction set cannot be called on a processor that lacks it.
+// Everything that vector_kernels.cpp and mapped_kernels.cpp include of host/ lives in a namespace named after the
+// instruction set, inside an unnamed one, and everything in numerics/ is always inlined: the linker never finds two
+// copies to merge, so code for one instruction set cannot be called on a processor that lacks it.
 #pragma once
 
 #include "numerics/operators.h"
@@ -76,12 +76,31 @@ template <class Float>
 struct CombineVectors<FloatSum<Float>> {
     WR_HD static Register<Float> apply(Register<Float> a, Register<Float> b) { return a + b; }
 };
+template <class Float>
+struct CombineVectors<FloatProduct<Float>> {
+    WR_HD static Register<Float> apply(Register<Float> a, Register<Float> b) { return a * b; }
+};
 template <class Key>
 struct CombineVectors<Extreme<Key>> {
     WR_HD static Register<Key> apply(Register<Key> a, Register<Key> b) { return a < b ? b : a; }
 };
 template <class Op>
 struct CombineVectors<Partial<Op>> : CombineVectors<Op> {};
+
+// Op where neither squares nor magnitudes are asked for, and the compiler may know it.
+template <class Op>
+struct Plain : Op {
+    WR_HD static Mapping plain(Mapping m) {
+        m.square = m.absolute = false;
+        return m;
+    }
+    template <class T>
+    WR_HD static typename Op::Accumulator map(T x, const Mapping &m) {
+        return Op::map(x, plain(m));
+    }
+};
+template <class Op>
+struct CombineVectors<Plain<Op>> : CombineVectors<Op> {};
 
 // Which elements of two vectors a and b, numbered through, are the left (odd 0) and right (odd 1) neighbours that level
 // `level` of the tree adds. The first levels stay inside 16 bytes and the last ones move 16 bytes whole, because such
@@ -147,6 +166,14 @@ template <>
 struct NumberOf<BF16> {
     using Type = std::uint16_t;
 };
+template <>
+struct NumberOf<E4M3> {
+    using Type = std::uint8_t;
+};
+template <>
+struct NumberOf<E5M2> {
+    using Type = std::uint8_t;
+};
 
 template <std::size_t lanes>
 WR_HD Vector<float, lanes> widen_vector(BF16, Vector<std::uint16_t, lanes> bits) {
@@ -175,10 +202,28 @@ WR_HD Vector<float, lanes> widen_vector(F16, Vector<std::uint16_t, lanes> bits) 
     return bit_cast<Vector<float, lanes>>(bit_cast<Bits>(scaled) | special | ((wide & 0x8000u) << 16));
 }
 
+template <std::size_t lanes>
+WR_HD Vector<float, lanes> widen_vector(E5M2, Vector<std::uint8_t, lanes> bits) {
+    using Halves = Vector<std::uint16_t, lanes>;
+    return widen_vector<lanes>(F16{}, static_cast<Halves>(__builtin_convertvector(bits, Halves) << 8));
+}
+
+// As an f16 with the same bits where it has them, which is 2^8 times too small: subnormal f16 are widened at full
+// speed.
+template <std::size_t lanes>
+WR_HD Vector<float, lanes> widen_vector(E4M3, Vector<std::uint8_t, lanes> bits) {
+    using Halves = Vector<std::uint16_t, lanes>;
+    const Halves x = __builtin_convertvector(bits, Halves);
+    const Halves half = static_cast<Halves>(((x & 0x7Fu) << 7) | ((x & 0x80u) << 8));
+    const Vector<float, lanes> number = widen_vector<lanes>(F16{}, half) * 0x1p8f;
+    const Vector<std::uint32_t, lanes> wide = __builtin_convertvector(x, Vector<std::uint32_t, lanes>);
+    return (wide & 0x7Fu) == 0x7Fu ? bit_cast<Vector<float, lanes>>(wide | canonical_nan_f32) : number;
+}
+
 template <class T, class V>
 WR_HD auto widen_raw(V raw) {
     constexpr std::size_t lanes = sizeof(V) / sizeof(T);
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (sizeof(T) < sizeof(float)) {
         return widen_vector<lanes>(T{}, raw);
     } else {
         return raw;
@@ -189,7 +234,7 @@ template <class Float, class T>
 struct MapVectors<FloatSum<Float>, T> {
     static constexpr bool known = true;
 
-    WR_HD static Register<Float> apply(Raw<FloatSum<Float>, typename NumberOf<T>::Type> raw, std::uint64_t) {
+    WR_HD static Register<Float> apply(Raw<FloatSum<Float>, typename NumberOf<T>::Type> raw, const Mapping &) {
         return __builtin_convertvector(widen_raw<T>(raw), Register<Float>);
     }
 };
@@ -200,12 +245,23 @@ template <class Key, class T>
 struct MapVectors<Extreme<Key>, T> {
     static constexpr bool known = true;
 
-    WR_HD static Register<Key> apply(Raw<Extreme<Key>, typename NumberOf<T>::Type> raw, std::uint64_t flip) {
+    WR_HD static Register<Key> apply(Raw<Extreme<Key>, typename NumberOf<T>::Type> raw, const Mapping &m) {
         constexpr Key all_but_sign = std::numeric_limits<Key>::max();
         const auto x = widen_raw<T>(raw);
-        const auto bits = bit_cast<Register<Key>>(x);
-        const Register<Key> key = bits ^ ((bits >> (8 * sizeof(Key) - 1)) & all_but_sign) ^ static_cast<Key>(flip);
-        return x != x ? Register<Key>{} + Extreme<Key>::nan_key : key;
+        const auto bits = bit_cast<Register<Key>>(x) & (m.absolute ? all_but_sign : Key{-1});
+        const Key for_nan = m.ignore_nan ? Extreme<Key>::identity() : Extreme<Key>::nan_key;
+        const Register<Key> key = bits ^ ((bits >> (8 * sizeof(Key) - 1)) & all_but_sign) ^ static_cast<Key>(m.flip);
+        return x != x ? Register<Key>{} + for_nan : key;
+    }
+};
+
+template <class Op, class T>
+    requires(MapVectors<Op, T>::known)
+struct MapVectors<Plain<Op>, T> {
+    static constexpr bool known = true;
+
+    WR_HD static auto apply(Raw<Op, typename NumberOf<T>::Type> raw, const Mapping &m) {
+        return MapVectors<Op, T>::apply(raw, Plain<Op>::plain(m));
     }
 };
 
@@ -213,21 +269,21 @@ template <class Op>
 struct MapVectors<Partial<Op>, typename Op::Accumulator> {
     static constexpr bool known = true;
 
-    WR_HD static Register<typename Op::Accumulator> apply(Register<typename Op::Accumulator> x, std::uint64_t) {
+    WR_HD static Register<typename Op::Accumulator> apply(Register<typename Op::Accumulator> x, const Mapping &) {
         return x;
     }
 };
 
 // Accumulators of consecutive elements.
 template <class Op, class T>
-WR_HD auto load_mapped(const T *from, std::uint64_t flip) {
+WR_HD auto load_mapped(const T *from, const Mapping &m) {
     using Accumulator = typename Op::Accumulator;
     if constexpr (MapVectors<Op, T>::known) {
-        return MapVectors<Op, T>::apply(load_vector<Raw<Op, typename NumberOf<T>::Type>>(from), flip);
+        return MapVectors<Op, T>::apply(load_vector<Raw<Op, typename NumberOf<T>::Type>>(from), m);
     } else {
         Register<Accumulator> v;
         for (std::size_t i = 0; i < lanes_of<Accumulator>; ++i) {
-            v[i] = Op::map(from[i], flip);
+            v[i] = Op::map(from[i], m);
         }
         return v;
     }
@@ -274,7 +330,7 @@ WR_HD auto lanes_below(std::size_t count, std::index_sequence<i...>) {
 
 // As load_mapped where only the first `count` elements exist; the identity stands for the others.
 template <class Op, class T>
-WR_HD auto load_mapped_part(const T *from, std::size_t count, std::uint64_t flip) {
+WR_HD auto load_mapped_part(const T *from, std::size_t count, const Mapping &m) {
     using Accumulator = typename Op::Accumulator;
     constexpr std::size_t lanes = lanes_of<Accumulator>;
     if constexpr (MapVectors<Op, T>::known) {
@@ -283,12 +339,12 @@ WR_HD auto load_mapped_part(const T *from, std::size_t count, std::uint64_t flip
         for (std::size_t i = 0; i < lanes; ++i) {
             identity[i] = Op::identity();
         }
-        return lanes_below<Accumulator>(count, std::make_index_sequence<lanes>{}) ? MapVectors<Op, T>::apply(raw, flip)
+        return lanes_below<Accumulator>(count, std::make_index_sequence<lanes>{}) ? MapVectors<Op, T>::apply(raw, m)
                                                                                   : identity;
     } else {
         Register<Accumulator> v;
         for (std::size_t i = 0; i < lanes; ++i) {
-            v[i] = i < count ? Op::map(from[i], flip) : Op::identity();
+            v[i] = i < count ? Op::map(from[i], m) : Op::identity();
         }
         return v;
     }

@@ -11,19 +11,26 @@
 
 namespace wr::cuda {
 
-// The group operator that stands for an operator's combine.
+// The group operator that stands for an operator's combine, where an atomic one does it.
 template <class Op>
-struct GroupOperator;
-template <>
-struct GroupOperator<IntegerSum> {
+struct GroupOperator {
+    using Type = void;
+};
+
+struct GroupSum {
     using Type = cooperative_groups::plus<unsigned long long>;
     using Word = unsigned long long;
 };
 template <>
-struct GroupOperator<KoalaBearSum> {
-    using Type = cooperative_groups::plus<unsigned long long>;
-    using Word = unsigned long long;
-};
+struct GroupOperator<IntegerSum> : GroupSum {};
+template <>
+struct GroupOperator<FieldSum<KoalaBear>> : GroupSum {};
+template <>
+struct GroupOperator<FieldSum<BabyBear>> : GroupSum {};
+template <>
+struct GroupOperator<FieldSum<Mersenne31>> : GroupSum {};
+template <>
+struct GroupOperator<Count> : GroupSum {};
 template <>
 struct GroupOperator<Extreme<std::int32_t>> {
     using Type = cooperative_groups::greater<int>;
@@ -34,6 +41,19 @@ struct GroupOperator<Extreme<std::int64_t>> {
     using Type = cooperative_groups::greater<long long>;
     using Word = long long;
 };
+template <>
+struct GroupOperator<BitOr> {
+    using Type = cooperative_groups::bit_or<unsigned long long>;
+    using Word = unsigned long long;
+};
+template <>
+struct GroupOperator<BitXor> {
+    using Type = cooperative_groups::bit_xor<unsigned long long>;
+    using Word = unsigned long long;
+};
+
+template <class Op>
+inline constexpr bool has_atomic_update = !std::is_void_v<typename GroupOperator<Op>::Type>;
 
 // Combines the block's warp results (in lane 0 of each warp) into *shared_row, which an earlier kernel of the call has
 // set to the identity. Settled first, so that the updates cannot overflow either.

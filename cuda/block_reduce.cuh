@@ -12,14 +12,14 @@ inline constexpr int most_tiles_a_warp = warp_lanes;
 // count as the identity.
 template <class Access, class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &row, Hull hull, std::size_t first_tile,
-                                                                int tiles, std::uint64_t flip) {
+                                                                int tiles, const Mapping &m) {
     constexpr std::size_t elements = Access::elements;
     const std::size_t row_tiles = (row.count + elements - 1) / elements;
     const std::size_t left = row_tiles - smaller(row_tiles, first_tile);
     typename Op::Accumulator mine = Op::identity();
     if (left > 0) {
         const int count = static_cast<int>(smaller(left, static_cast<std::size_t>(tiles)));
-        Access::for_each_tile(row, hull, first_tile, count, flip, [&](int t, typename Op::Accumulator result) {
+        Access::for_each_tile(row, hull, first_tile, count, m, [&](int t, typename Op::Accumulator result) {
             if constexpr (Op::order_free) {
                 mine = Op::combine(mine, result);
             } else {

@@ -3,6 +3,9 @@
 
 #include "numerics/host_device.h"
 
+#include <cstring>
+#include <type_traits>
+
 namespace wr::cuda {
 
 inline constexpr unsigned whole_warp = 0xFFFFFFFFu;
@@ -26,15 +29,23 @@ __device__ __forceinline__ void wait_for_previous_kernel() {
 #endif
 }
 
+// Of any accumulator: what the hardware does not move whole goes word by word.
 template <class T>
-__device__ __forceinline__ T from_lane_xor(T value, int mask) {
-    return __shfl_xor_sync(whole_warp, value, mask);
-}
-__device__ __forceinline__ std::uint64_t from_lane_xor(std::uint64_t value, int mask) {
-    return static_cast<std::uint64_t>(__shfl_xor_sync(whole_warp, static_cast<unsigned long long>(value), mask));
-}
-__device__ __forceinline__ std::int64_t from_lane_xor(std::int64_t value, int mask) {
-    return static_cast<std::int64_t>(__shfl_xor_sync(whole_warp, static_cast<long long>(value), mask));
+__device__ __forceinline__ T from_lane_xor(const T &value, int mask) {
+    static_assert(sizeof(T) % sizeof(unsigned) == 0);
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t>) {
+        return __shfl_xor_sync(whole_warp, value, mask);
+    } else {
+        unsigned words[sizeof(T) / sizeof(unsigned)];
+        memcpy(words, &value, sizeof(T));
+#pragma unroll
+        for (unsigned &word : words) {
+            word = __shfl_xor_sync(whole_warp, word, mask);
+        }
+        T moved;
+        memcpy(&moved, words, sizeof(T));
+        return moved;
+    }
 }
 
 } // namespace wr::cuda

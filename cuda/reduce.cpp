@@ -22,13 +22,14 @@ struct Stage {
     const ReduceKernels *kernels;
     ReducePlan plan;
     const void *input;
-    std::uint64_t flip;
+    Mapping mapping;
     Finish finish;
     bool first;
 };
 
-// The bytes from the lowest to behind the highest element; a row's vectors are read within them only.
-void set_hull(RowArguments &a, const Shape &s, int element_bytes) {
+// The bytes from the lowest to behind the highest element; vectors are read within them only.
+template <class Arguments>
+void set_hull(Arguments &a, const Shape &s, int element_bytes) {
     const char *low = static_cast<const char *>(a.input), *high = low;
     const auto widen_by = [&](std::size_t size, std::ptrdiff_t stride) {
         const std::ptrdiff_t reach =
@@ -58,7 +59,10 @@ cudaError_t launch_in_parts(Launch how, std::size_t Launch::*direction, std::siz
 
 const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
     if (plan.regime == RowRegime::packed) {
-        return plan.aligned ? kernels.aligned_packed_rows : kernels.shifted_packed_rows;
+        return kernels.aligned_packed_rows;
+    }
+    if (plan.regime == RowRegime::padded) {
+        return kernels.padded_rows;
     }
     if (!plan.vectors) {
         return kernels.scattered_rows;
@@ -88,9 +92,10 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    plan.pieces,
                    std::countr_zero(static_cast<unsigned>(plan.warps)),
                    plan.tiles,
+                   plan.slots,
                    destination,
                    follows,
-                   stage.flip,
+                   stage.mapping,
                    stage.finish};
     set_hull(a, s, stage.kernels->element_bytes);
     Launch how{nullptr, 1, block_threads};
@@ -133,11 +138,39 @@ cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream
                       plan.threads_down,
                       stage.plan.partials == 0 ? Destination::output : Destination::partials,
                       follows,
-                      stage.flip,
+                      stage.mapping,
                       stage.finish};
     Launch how{plan.kernel, 1, block_threads};
     how.dependent = follows;
     return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_job, &a, stream);
+}
+
+cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    const Shape &s = stage.plan.shape;
+    const StagedPlan &plan = stage.plan.staged;
+    const bool follows = gpu.dependent_launch && !stage.first;
+    StagedArguments a{stage.input,
+                      output,
+                      nullptr,
+                      nullptr,
+                      0,
+                      plan.items,
+                      s.axis,
+                      s.inner,
+                      plan.groups,
+                      plan.rows,
+                      plan.items_a_block,
+                      plan.lanes_log2,
+                      plan.gap_shift,
+                      stage.plan.partials == 0 ? Destination::output : Destination::partials,
+                      follows,
+                      stage.mapping,
+                      stage.finish};
+    set_hull(a, s, stage.kernels->element_bytes);
+    Launch how{stage.kernels->staged, 1, block_threads};
+    how.dependent = follows;
+    return launch_in_parts(how, &Launch::blocks, static_cast<std::size_t>(plan.items_a_block), a.items, a.first_item,
+                           &a, stream);
 }
 
 cudaError_t launch_fill(const Stage &stage, void *output, cudaStream_t stream) {
@@ -147,8 +180,11 @@ cudaError_t launch_fill(const Stage &stage, void *output, cudaStream_t stream) {
 }
 
 cudaError_t launch_stage(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
-    if (stage.plan.by_columns) {
+    if (stage.plan.regime == ReduceRegime::columns) {
         return launch_columns(stage, output, stream, gpu);
+    }
+    if (stage.plan.regime == ReduceRegime::staged) {
+        return launch_staged(stage, output, stream, gpu);
     }
     if (stage.plan.rows.shared) {
         const cudaError_t error = launch_fill(stage, output, stream);
@@ -176,14 +212,9 @@ std::size_t workspace_bytes(const ReduceProblem &problem, const ReduceKernels &k
         }
         total += bytes_for(plan.partials, stage->partial_bytes);
         shape = partials_shape(plan);
-        stage = &partial_kernels(stage->partial);
+        stage = &stage->partial();
         address = 0;
     }
-}
-
-Finish finish_of(const ReduceProblem &problem) {
-    const std::uint64_t flip = problem.op == Operator::min ? ~std::uint64_t{0} : 0;
-    return {problem.op, problem.dtype, problem.output_dtype, problem.shape.axis, flip};
 }
 
 cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &workspace, cudaStream_t stream,
@@ -195,10 +226,10 @@ cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &wor
             return error;
         }
         const Shape shape = partials_shape(stage.plan);
-        stage.kernels = &partial_kernels(stage.kernels->partial);
+        stage.kernels = &stage.kernels->partial();
         stage.plan = plan_reduction(shape, 0, *stage.kernels, gpu);
         stage.input = partials;
-        stage.flip = 0;
+        stage.mapping = {};
         stage.first = false;
     }
     return launch_stage(stage, problem.output, stream, gpu);
@@ -207,7 +238,7 @@ cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &wor
 } // namespace
 
 std::size_t reduce_workspace_bytes(const ReduceProblem &problem) {
-    const ReduceKernels *kernels = find_reduce_kernels(problem.op, problem.dtype, problem.accumulate_dtype);
+    const ReduceKernels *kernels = find_reduce_kernels(problem.what);
     if (kernels == nullptr || problem.shape.outer == 0 || problem.shape.inner == 0) {
         return 0;
     }
@@ -221,7 +252,7 @@ std::size_t reduce_workspace_bytes(const ReduceProblem &problem) {
 
 std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
     const auto stream = static_cast<cudaStream_t>(stream_handle);
-    const ReduceKernels *kernels = find_reduce_kernels(problem.op, problem.dtype, problem.accumulate_dtype);
+    const ReduceKernels *kernels = find_reduce_kernels(problem.what);
     if (kernels == nullptr) {
         return static_cast<std::int32_t>(Status::unsupported);
     }
@@ -240,8 +271,8 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
     const Stage first{kernels,
                       plan_reduction(problem.shape, address, *kernels, gpu),
                       problem.input,
-                      finish_of(problem).flip,
-                      finish_of(problem),
+                      mapping_of(problem.what, problem.weights),
+                      finish_of(problem.what, problem.shape.axis, problem.values),
                       true};
     const cudaError_t launched = run_stages(problem, first, workspace, stream, gpu);
     const cudaError_t freed = workspace.finish();

@@ -24,9 +24,10 @@ struct RowArguments {
     std::size_t pieces;      // blocks that share a row
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
+    std::int32_t row_slots;  // padded rows: places of a vector for each row, a power of two
     Destination destination;
-    bool follows;       // launched to depend on the kernel before it in the call
-    std::uint64_t flip; // for the operator's map; 0 where the input is partial results
+    bool follows;    // launched to depend on the kernel before it in the call
+    Mapping mapping; // for the operator's map; all zero where the input is partial results
     Finish finish;
 };
 
@@ -44,8 +45,57 @@ struct ColumnArguments {
     std::int32_t threads_down;   // threads of a block below each other, a power of two
     Destination destination;
     bool follows; // as in RowArguments
-    std::uint64_t flip;
+    Mapping mapping;
     Finish finish;
 };
+
+// Short rows and narrow columns of a contiguous array, [outer][axis][inner] to [outer][groups][inner]: an item is up to
+// `rows` rows of one outer index.
+struct StagedArguments {
+    const void *input;
+    void *output;
+    const char *hull_begin, *hull_end;
+    std::size_t first_item; // of this launch
+    std::size_t items;      // outer * groups
+    std::size_t axis, inner;
+    std::size_t groups;         // of the axis
+    std::int32_t rows;          // of an item, at most run_elements * warp_lanes
+    std::int32_t items_a_block; // of stage_bytes together
+    std::int32_t lanes_log2;    // of the lanes that share a column of an item
+    std::int32_t gap_shift;     // of the stage
+    Destination destination;
+    bool follows; // as in RowArguments
+    Mapping mapping;
+    Finish finish;
+};
+
+// Ragged rows, to one result a segment.
+struct SegmentArguments {
+    const void *input;
+    void *output;
+    const void *offsets; // segments + 1
+    bool narrow_offsets; // 32 bits, not 64
+    std::size_t segments;
+    std::size_t input_count;       // 0: as many elements as the last offset says
+    std::size_t first_block;       // of this launch
+    std::size_t group_blocks;      // that take 32 segments a warp
+    std::size_t window_blocks;     // behind them, that take windows
+    std::int64_t least_window;     // elements, a power of two
+    void *first_runs, *later_runs; // partial results, one each a window
+    std::int64_t *long_segments;   // the long segment that begins in a window, or -1
+    Mapping mapping;
+    Finish finish;
+};
+
+// Windows that the input is seen as at most, and the tiles of the shortest ones.
+inline constexpr std::int64_t most_segment_windows = 65536;
+inline constexpr int segment_window_tiles = 8;
+
+// Elements that a thread reduces by itself.
+inline constexpr int run_elements = 32;
+
+// Shared memory that a block fills with input, and how far apart the gaps in it are at least, as a power of two.
+inline constexpr int stage_bytes = 32768;
+inline constexpr int least_gap_shift = 7;
 
 } // namespace wr::cuda

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(most_cluster_warps *warp_lanes)
     const unsigned piece = blockIdx.x % blocks;
     const std::size_t warp = (static_cast<std::size_t>(piece) << a.warps_log2) + static_cast<std::size_t>(warp_index());
     auto value = warp_reduce<ShiftedAccess<T, Op>, T, Op>(row_at<T>(a, row), Hull{a.hull_begin, a.hull_end},
-                                                          warp * static_cast<std::size_t>(a.tiles), a.tiles, a.flip);
+                                                          warp * static_cast<std::size_t>(a.tiles), a.tiles, a.mapping);
     value = partialBlockReduce<Op, most_cluster_warps>(value, 1 << a.warps_log2);
     wait_for_cluster();
     if (threadIdx.x == 0) {

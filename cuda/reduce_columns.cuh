@@ -9,81 +9,118 @@ namespace wr::cuda {
 inline constexpr int column_block_threads = 256;
 inline constexpr int column_rows_in_flight = 8;
 
-// A vector of `Bytes` bytes of columns: what a thread loads from each row.
+// Bytes of a vector of columns: as many as leave a thread's accumulators in registers.
+template <class T, class Op>
+inline constexpr int column_vector_bytes = smaller(
+    vector_bytes, larger(static_cast<int>(sizeof(T)),
+                         static_cast<int>(sizeof(T)) * (32 / static_cast<int>(sizeof(typename Op::Accumulator)))));
+
+template <int Bytes>
+struct LoadedBytes;
+template <>
+struct LoadedBytes<16> {
+    using Type = uint4;
+};
+template <>
+struct LoadedBytes<8> {
+    using Type = uint2;
+};
+template <>
+struct LoadedBytes<4> {
+    using Type = unsigned;
+};
+template <>
+struct LoadedBytes<2> {
+    using Type = unsigned short;
+};
+template <>
+struct LoadedBytes<1> {
+    using Type = unsigned char;
+};
+
+// What a thread loads from each row: a vector of columns that lies on its boundary, or one column.
 template <class T, int Bytes>
-struct ColumnVector {
+struct VectorColumns {
     static constexpr int elements = Bytes / static_cast<int>(sizeof(T));
     T values[elements];
-};
 
-template <class T, int Bytes>
-__device__ __forceinline__ ColumnVector<T, Bytes> load_columns(const T *at) {
-    ColumnVector<T, Bytes> loaded;
-    if constexpr (Bytes == vector_bytes) {
-        const uint4 vector = load_streaming(reinterpret_cast<const char *>(at));
-        memcpy(&loaded, &vector, sizeof(loaded));
-    } else {
-        static_assert(Bytes == sizeof(T));
-        loaded.values[0] = *at;
+    __device__ __forceinline__ void load(const T *at) {
+        using Loaded = typename LoadedBytes<Bytes>::Type;
+        const Loaded loaded = __ldcs(reinterpret_cast<const Loaded *>(at));
+        memcpy(values, &loaded, sizeof(values));
     }
-    return loaded;
-}
+};
+template <class T>
+struct SingleColumn {
+    static constexpr int elements = 1;
+    T values[1];
 
-template <class T, class Op, int Bytes>
-struct ColumnSums {
-    typename Op::Accumulator values[ColumnVector<T, Bytes>::elements];
+    __device__ __forceinline__ void load(const T *at) { values[0] = *at; }
 };
 
-template <class T, class Op, int Bytes>
-__device__ __forceinline__ void combine_columns(ColumnSums<T, Op, Bytes> &a, const ColumnSums<T, Op, Bytes> &b) {
+template <class Op, class Columns>
+struct ColumnSums {
+    typename Op::Accumulator values[Columns::elements];
+};
+
+template <class Op, class Columns>
+__device__ __forceinline__ void combine_columns(ColumnSums<Op, Columns> &a, const ColumnSums<Op, Columns> &b) {
 #pragma unroll
-    for (int e = 0; e < ColumnVector<T, Bytes>::elements; ++e) {
+    for (int e = 0; e < Columns::elements; ++e) {
         a.values[e] = Op::combine(a.values[e], b.values[e]);
     }
 }
 
 // The tree over the first `valid` of Rows rows; rows behind them count as the identity.
-template <class T, class Op, int Bytes, int Rows>
-__device__ __forceinline__ ColumnSums<T, Op, Bytes> column_tree(const T *first, std::ptrdiff_t stride, int valid,
-                                                                std::uint64_t flip) {
+template <class T, class Op, class Columns, int Rows>
+__device__ __forceinline__ ColumnSums<Op, Columns> column_tree(const T *first, std::ptrdiff_t stride, int valid,
+                                                               const Mapping &m, std::size_t position) {
     if constexpr (Rows > column_rows_in_flight) {
-        auto sums = column_tree<T, Op, Bytes, Rows / 2>(first, stride, valid, flip);
-        combine_columns<T, Op, Bytes>(
-            sums, column_tree<T, Op, Bytes, Rows / 2>(first + Rows / 2 * stride, stride, valid - Rows / 2, flip));
+        constexpr int half = Rows / 2;
+        auto sums = column_tree<T, Op, Columns, half>(first, stride, valid, m, position);
+        combine_columns<Op, Columns>(
+            sums, column_tree<T, Op, Columns, half>(first + half * stride, stride, valid - half, m, position + half));
         return sums;
     } else {
-        ColumnVector<T, Bytes> loaded[Rows];
+        Columns loaded[Rows];
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
             if (r < valid) {
-                loaded[r] = load_columns<T, Bytes>(first + r * stride);
+                loaded[r].load(first + r * stride);
             }
         }
-        ColumnSums<T, Op, Bytes> sums[Rows];
+        ColumnSums<Op, Columns> sums[Rows];
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
 #pragma unroll
-            for (int e = 0; e < ColumnVector<T, Bytes>::elements; ++e) {
-                sums[r].values[e] = r < valid ? Op::map(loaded[r].values[e], flip) : Op::identity();
+            for (int e = 0; e < Columns::elements; ++e) {
+                sums[r].values[e] =
+                    r < valid ? map_element<Op>(loaded[r].values[e], m, position + static_cast<std::size_t>(r))
+                              : Op::identity();
             }
         }
 #pragma unroll
         for (int width = 1; width < Rows; width *= 2) {
 #pragma unroll
             for (int r = 0; r < Rows; r += 2 * width) {
-                combine_columns<T, Op, Bytes>(sums[r], sums[r + width]);
+                combine_columns<Op, Columns>(sums[r], sums[r + width]);
             }
         }
         return sums[0];
     }
 }
 
+// Accumulators that the threads of a block hand to each other.
+template <class Op, class Columns>
+struct HandedOver {
+    typename Op::Accumulator values[Columns::elements * column_block_threads];
+};
+
 // The threads_down threads of one column vector lie threads_across apart; the topmost gets the tree over all of them.
-template <class T, class Op, int Bytes>
-__device__ __forceinline__ void combine_down_block(ColumnSums<T, Op, Bytes> &sums, int threads_across,
-                                                   int threads_down) {
-    constexpr int elements = ColumnVector<T, Bytes>::elements;
-    __shared__ typename Op::Accumulator handed[elements][column_block_threads];
+template <class Op, class Columns>
+__device__ __forceinline__ void combine_down_block(ColumnSums<Op, Columns> &sums, HandedOver<Op, Columns> &handed,
+                                                   int threads_across, int threads_down) {
+    constexpr int elements = Columns::elements;
     const int thread = static_cast<int>(threadIdx.x);
     for (int distance = 1; distance < threads_down; distance *= 2) {
         const int down = thread / threads_across % threads_down;
@@ -92,32 +129,28 @@ __device__ __forceinline__ void combine_down_block(ColumnSums<T, Op, Bytes> &sum
         if (takes_part && gives) {
 #pragma unroll
             for (int e = 0; e < elements; ++e) {
-                handed[e][thread] = sums.values[e];
+                handed.values[e * column_block_threads + thread] = sums.values[e];
             }
         }
         __syncthreads();
         if (takes_part && !gives) {
+            const int below = thread + distance * threads_across;
 #pragma unroll
             for (int e = 0; e < elements; ++e) {
-                sums.values[e] = Op::combine(sums.values[e], handed[e][thread + distance * threads_across]);
+                sums.values[e] = Op::combine(sums.values[e], handed.values[e * column_block_threads + below]);
             }
         }
         __syncthreads();
     }
 }
 
-template <class T, class Op, int Bytes>
-__device__ __forceinline__ void deliver_columns(const ColumnArguments &a, const ColumnSums<T, Op, Bytes> &sums,
-                                                std::size_t outer, std::size_t group, std::size_t column) {
-#pragma unroll
-    for (int e = 0; e < ColumnVector<T, Bytes>::elements; ++e) {
-        const std::size_t at = column + static_cast<std::size_t>(e);
-        if (a.destination == Destination::output) {
-            finish_result(sums.values[e], a.finish, a.output, outer * a.inner + at);
-        } else {
-            static_cast<typename Op::Accumulator *>(a.output)[(outer * a.groups + group) * a.inner + at] =
-                Op::settle(sums.values[e]);
-        }
+template <class Op>
+__device__ __forceinline__ void deliver_column(const ColumnArguments &a, const typename Op::Accumulator &value,
+                                               std::size_t outer, std::size_t group, std::size_t column) {
+    if (a.destination == Destination::output) {
+        finish_result(value, a.finish, a.output, outer * a.inner + column);
+    } else {
+        store_partial<Op>(value, a.output, (outer * a.groups + group) * a.inner + column);
     }
 }
 
@@ -136,18 +169,18 @@ inline __device__ __noinline__ ColumnJob column_job_by_64_bits(const ColumnArgum
 }
 
 // Blocks that a multiprocessor should hold: what a thread keeps of its tree decides.
-template <class T, class Op, int Bytes>
-inline constexpr int column_blocks_resident = sizeof(ColumnSums<T, Op, Bytes>) <= 16   ? 3
-                                              : sizeof(ColumnSums<T, Op, Bytes>) <= 32 ? 2
-                                                                                       : 1;
+template <class Op, class Columns>
+inline constexpr int column_blocks_resident = sizeof(ColumnSums<Op, Columns>) <= 16   ? 3
+                                              : sizeof(ColumnSums<Op, Columns>) <= 32 ? 2
+                                                                                      : 1;
 
 // A block is threads_across column vectors, threads_down runs of Rows rows, and as many outer indices as are left of
 // its 256 threads. inner is a multiple of a vector's elements, and every vector is aligned.
-template <class T, class Op, int Bytes, int Rows>
-__global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<T, Op, Bytes>))
+template <class T, class Op, class Columns, int Rows>
+__global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<Op, Columns>))
     reduce_columns(const __grid_constant__ ColumnArguments a) {
     take_place_in_call(a.destination, a.follows);
-    constexpr int elements = ColumnVector<T, Bytes>::elements;
+    constexpr int elements = Columns::elements;
     const unsigned across = threadIdx.x & static_cast<unsigned>(a.threads_across - 1);
     const unsigned above = threadIdx.x / static_cast<unsigned>(a.threads_across);
     const unsigned down = above & static_cast<unsigned>(a.threads_down - 1);
@@ -161,10 +194,30 @@ __global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<
     const int valid = inside && row < a.axis ? static_cast<int>(smaller<std::size_t>(a.axis - row, Rows)) : 0;
     const T *first = static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(outer) * a.outer_stride +
                      static_cast<std::ptrdiff_t>(row) * a.axis_stride + static_cast<std::ptrdiff_t>(column);
-    auto sums = column_tree<T, Op, Bytes, Rows>(first, a.axis_stride, valid, a.flip);
-    combine_down_block<T, Op, Bytes>(sums, a.threads_across, a.threads_down);
-    if (inside && down == 0) {
-        deliver_columns<T, Op, Bytes>(a, sums, outer, job.group, column);
+    auto sums = column_tree<T, Op, Columns, Rows>(first, a.axis_stride, valid, a.mapping, row);
+    __shared__ HandedOver<Op, Columns> handed;
+    combine_down_block<Op, Columns>(sums, handed, a.threads_across, a.threads_down);
+    if constexpr (elements == 1) {
+        if (inside && down == 0) {
+            deliver_column<Op>(a, sums.values[0], outer, job.group, column);
+        }
+    } else {
+        // Column by column, so that neighbouring threads write neighbouring results.
+        const unsigned width = static_cast<unsigned>(a.threads_across * elements);
+        if (down == 0) {
+#pragma unroll
+            for (int e = 0; e < elements; ++e) {
+                handed.values[slot * width + across * elements + static_cast<unsigned>(e)] = sums.values[e];
+            }
+        }
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < slots * width; i += column_block_threads) {
+            const std::size_t at_outer = job.outer_group * slots + i / width;
+            const std::size_t at_column = job.column_tile * width + i % width;
+            if (at_outer < a.outer && at_column < a.inner) {
+                deliver_column<Op>(a, handed.values[i], at_outer, job.group, at_column);
+            }
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 #include "cuda/reduce_columns.cuh"
 #include "cuda/reduce_kernels.h"
 #include "cuda/reduce_packed.cuh"
+#include "cuda/reduce_segments.cuh"
+#include "cuda/reduce_staged.cuh"
 
 namespace wr::cuda {
 
@@ -16,40 +18,94 @@ const void *address_of(Kernel *kernel) {
     return reinterpret_cast<const void *>(kernel);
 }
 
-constexpr PartialType partial_type(float) { return PartialType::f32; }
-constexpr PartialType partial_type(double) { return PartialType::f64; }
-constexpr PartialType partial_type(std::uint64_t) { return PartialType::integer; }
-constexpr PartialType partial_type(std::int32_t) { return PartialType::key32; }
-constexpr PartialType partial_type(std::int64_t) { return PartialType::key64; }
+// Sets with a kernel of their own for every regime: what is reduced most, and what is timed. All others share the
+// general ones, so that the table of operators and types stays quick to build.
+template <class Op>
+inline constexpr bool is_common = false;
+template <class Float>
+inline constexpr bool is_common<FloatSum<Float>> = true;
+template <>
+inline constexpr bool is_common<Extreme<std::int32_t>> = true;
+template <class Word>
+inline constexpr bool is_common<FieldSum<Word>> = true;
+template <>
+inline constexpr bool is_common<IntegerSum> = true;
+template <>
+inline constexpr bool is_common<FieldSum<Goldilocks>> = false;
+template <class T, class Op>
+inline constexpr bool has_all_kernels =
+    is_common<Op> && sizeof(T) >= 2 && sizeof(T) <= 8 && !std::is_same_v<T, std::uint16_t>;
 
-template <class Accumulator>
-std::uint64_t bits_of_identity(Accumulator identity) {
-    if constexpr (sizeof(Accumulator) == 4) {
-        return bit_cast<std::uint32_t>(identity);
+template <class Op>
+std::uint64_t bits_of_identity() {
+    if constexpr (!has_atomic_update<Op>) {
+        return 0;
+    } else if constexpr (sizeof(typename Op::Accumulator) == 4) {
+        return bit_cast<std::uint32_t>(Op::identity());
     } else {
-        return bit_cast<std::uint64_t>(identity);
+        return bit_cast<std::uint64_t>(Op::identity());
     }
+}
+
+// The sets that take on partial results are each made in one place, not wherever they are named.
+extern template const ReduceKernels &reduce_kernels<float, FloatSum<float>>();
+extern template const ReduceKernels &reduce_kernels<double, FloatSum<double>>();
+extern template const ReduceKernels &reduce_kernels<float, FloatProduct<float>>();
+extern template const ReduceKernels &reduce_kernels<double, FloatProduct<double>>();
+extern template const ReduceKernels &reduce_kernels<Counted<float>, Partial<CountedFloatSum<float>>>();
+extern template const ReduceKernels &reduce_kernels<Counted<double>, Partial<CountedFloatSum<double>>>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, IntegerSum>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, IntegerProduct>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, BitOr>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, BitXor>();
+extern template const ReduceKernels &reduce_kernels<Goldilocks, FieldSum<Goldilocks>>();
+extern template const ReduceKernels &reduce_kernels<KoalaBearX4, FieldSum<KoalaBearX4>>();
+extern template const ReduceKernels &reduce_kernels<BabyBearX4, FieldSum<BabyBearX4>>();
+extern template const ReduceKernels &reduce_kernels<KoalaBear, FieldProduct<KoalaBear>>();
+extern template const ReduceKernels &reduce_kernels<BabyBear, FieldProduct<BabyBear>>();
+extern template const ReduceKernels &reduce_kernels<Mersenne31, FieldProduct<Mersenne31>>();
+extern template const ReduceKernels &reduce_kernels<Goldilocks, FieldProduct<Goldilocks>>();
+extern template const ReduceKernels &reduce_kernels<KoalaBearX4, FieldProduct<KoalaBearX4>>();
+extern template const ReduceKernels &reduce_kernels<BabyBearX4, FieldProduct<BabyBearX4>>();
+extern template const ReduceKernels &reduce_kernels<std::uint32_t, Extreme<std::int32_t>>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, Extreme<std::int64_t>>();
+extern template const ReduceKernels &reduce_kernels<KeyAt<std::int32_t>, Partial<ArgExtreme<std::int32_t>>>();
+extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial<ArgExtreme<std::int64_t>>>();
+
+template <class T, class Op>
+ReduceKernels kernels_of() {
+    ReduceKernels kernels{};
+    kernels.shifted_rows = address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>);
+    kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);
+    using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
+    kernels.short_columns = address_of(reduce_columns<T, Op, Vectors, short_run>);
+    kernels.scalar_columns = address_of(reduce_columns<T, Op, SingleColumn<T>, scalar_run>);
+    kernels.staged = address_of(reduce_staged<T, Op>);
+    kernels.segments = address_of(reduce_segments<T, Op>);
+    if constexpr (std::is_same_v<PartialElement<Op>, T> && std::is_same_v<typename PartialResults<Op>::Next, Op>) {
+        kernels.long_segments = address_of(finish_long_segments<T, Op>);
+    }
+    if constexpr (has_all_kernels<T, Op>) {
+        kernels.aligned_rows = address_of(reduce_rows<T, Op, AlignedAccess<T, Op>>);
+        kernels.aligned_packed_rows = address_of(reduce_packed_rows<T, Op>);
+        kernels.padded_rows = address_of(reduce_padded_rows<T, Op>);
+        kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
+        kernels.columns = address_of(reduce_columns<T, Op, Vectors, long_run>);
+    } else {
+        kernels.aligned_rows = kernels.shifted_rows;
+    }
+    kernels.element_bytes = static_cast<int>(sizeof(T));
+    kernels.column_vector_bytes = column_vector_bytes<T, Op>;
+    kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
+    kernels.atomic = has_atomic_update<Op>;
+    kernels.identity = bits_of_identity<Op>();
+    kernels.partial = reduce_kernels<PartialElement<Op>, typename PartialResults<Op>::Next>;
+    return kernels;
 }
 
 template <class T, class Op>
 const ReduceKernels &reduce_kernels() {
-    using Accumulator = typename Op::Accumulator;
-    static const ReduceKernels kernels{
-        address_of(reduce_rows<T, Op, AlignedAccess<T, Op>>),
-        address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>),
-        address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>),
-        address_of(reduce_packed_rows<T, Op, true>),
-        address_of(reduce_packed_rows<T, Op, false>),
-        address_of(reduce_cluster_rows<T, Op>),
-        address_of(reduce_columns<T, Op, vector_bytes, long_run>),
-        address_of(reduce_columns<T, Op, vector_bytes, short_run>),
-        address_of(reduce_columns<T, Op, sizeof(T), scalar_run>),
-        static_cast<int>(sizeof(T)),
-        static_cast<int>(sizeof(Accumulator)),
-        partial_type(Accumulator()),
-        Op::order_free,
-        bits_of_identity(Op::identity()),
-    };
+    static const ReduceKernels kernels = kernels_of<T, Op>();
     return kernels;
 }
 

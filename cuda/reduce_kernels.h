@@ -3,27 +3,31 @@
 #pragma once
 
 #include "cuda/reduce_arguments.h"
+#include "numerics/problem.h"
 
 namespace wr::cuda {
 
-// What partial results are, and so which set takes them on.
-enum class PartialType : std::int32_t { f32, f64, integer, key32, key64 };
-
+// A set that has no kernel of its own for a regime does it by another: where nullptr may stand, the plan looks.
 struct ReduceKernels {
     const void *aligned_rows;        // RowArguments: vectors along the axis
     const void *shifted_rows;        // RowArguments: likewise, rows of any alignment
     const void *scattered_rows;      // RowArguments: any strides
-    const void *aligned_packed_rows; // RowArguments: short rows, powers of two
-    const void *shifted_packed_rows; // RowArguments: likewise, of any alignment
-    const void *cluster_rows;        // RowArguments: one launch for few rows
-    const void *columns;             // ColumnArguments: vectors, runs of long_run rows
+    const void *aligned_packed_rows; // RowArguments: short rows, powers of two; nullptr: staged
+    const void *padded_rows;         // RowArguments: short rows of whole vectors; nullptr: staged
+    const void *cluster_rows;        // RowArguments: one launch for few rows; nullptr: rows
+    const void *columns;             // ColumnArguments: vectors, runs of long_run rows; nullptr: short_columns
     const void *short_columns;       // ColumnArguments: vectors, runs of short_run rows
     const void *scalar_columns;      // ColumnArguments: single columns, runs of scalar_run rows
+    const void *staged;              // StagedArguments
+    const void *segments;            // SegmentArguments: all but the end of long segments
+    const void *long_segments;       // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
+    int column_vector_bytes;
     int partial_bytes;
-    PartialType partial;
-    bool order_free;
-    std::uint64_t identity; // the accumulator's bits
+    bool atomic;            // blocks may update one partial result
+    std::uint64_t identity; // its bits, where they may
+    // The set that takes the partial results on.
+    const ReduceKernels &(*partial)();
 };
 
 inline constexpr int long_run = 128;
@@ -37,11 +41,8 @@ inline constexpr int scattered_tile = 256;
 template <class T, class Op>
 const ReduceKernels &reduce_kernels();
 
-// The set for an operator on elements of `dtype`, sums kept in `accumulate`; nullptr where there is none.
-const ReduceKernels *find_reduce_kernels(Operator op, ElementType dtype, ElementType accumulate);
-
-// The set that reduces partial results of that type.
-const ReduceKernels &partial_kernels(PartialType type);
+// The set for a reduction; nullptr where there is none.
+const ReduceKernels *find_reduce_kernels(const Reduction &what);
 
 // Sets accumulators to their identity, `count` of `bytes` (4 or 8) bytes each.
 struct FillArguments {

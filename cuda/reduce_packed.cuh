@@ -1,5 +1,5 @@
-// Short contiguous rows whose width is a power of two: a warp reads a tile that holds many of them, and the exchange
-// yields all their results at once.
+// Short contiguous rows of a power of two elements, or of whole vectors: a warp reads a tile that holds many of them,
+// and the exchange yields all their results at once.
 #pragma once
 
 #include "cuda/reduce_rows.cuh"
@@ -37,6 +37,26 @@ __device__ __forceinline__ void deliver_wide(const RowArguments &a, typename Op:
     }
 }
 
+// Rows of `slots` (a power of two) registers each.
+template <class Op>
+__device__ __forceinline__ void deliver_tile(const RowArguments &a, typename Op::Accumulator (&values)[tree_registers],
+                                             std::size_t first_row, unsigned slots) {
+    switch (slots) {
+    case 1:
+        deliver_exchanged<Op, 0>(a, values, first_row);
+        break;
+    case 2:
+        deliver_exchanged<Op, 1>(a, values, first_row);
+        break;
+    case 4:
+        deliver_exchanged<Op, 2>(a, values, first_row);
+        break;
+    default:
+        deliver_wide<Op>(a, values, first_row, 31 - __clz(static_cast<int>(slots)));
+        break;
+    }
+}
+
 // Rows within a vector.
 template <class T, class Op>
 __device__ __forceinline__ void deliver_narrow(const RowArguments &a, const uint4 (&vectors)[tree_registers],
@@ -50,7 +70,7 @@ __device__ __forceinline__ void deliver_narrow(const RowArguments &a, const uint
         typename Op::Accumulator values[elements];
 #pragma unroll
         for (int e = 0; e < elements; ++e) {
-            values[e] = Op::map(raw[e], a.flip);
+            values[e] = Op::map(raw[e], a.mapping);
         }
         const std::size_t first =
             first_row + static_cast<std::size_t>((v * warp_lanes + lane_index()) * (elements / width));
@@ -83,38 +103,73 @@ __device__ __forceinline__ void reduce_packed_tile(const RowArguments &a, const 
     typename Op::Accumulator values[tree_registers];
 #pragma unroll
     for (int v = 0; v < tree_registers; ++v) {
-        values[v] = vector_tree<T, Op>(vectors[v], a.flip);
+        values[v] = vector_tree<T, Op>(vectors[v], a.mapping, 0);
     }
-    switch (a.axis / elements) {
-    case 1:
-        deliver_exchanged<Op, 0>(a, values, first_row);
-        break;
-    case 2:
-        deliver_exchanged<Op, 1>(a, values, first_row);
-        break;
-    case 4:
-        deliver_exchanged<Op, 2>(a, values, first_row);
-        break;
-    default:
-        deliver_wide<Op>(a, values, first_row, 31 - __clz(static_cast<int>(a.axis / elements)));
-        break;
-    }
+    deliver_tile<Op>(a, values, first_row, static_cast<unsigned>(a.axis / elements));
 }
 
-// The rows of a tile of which not all can be read by vectors.
+// The rows of a tile that is not whole.
 template <class T, class Op>
 __device__ __noinline__ void reduce_rows_singly(const RowArguments &a, std::size_t first_row, std::size_t end_row) {
     for (std::size_t row = first_row; row < end_row; ++row) {
         const Row<T> one{static_cast<const T *>(a.input) + row * a.axis, a.axis, 1};
-        const auto value = warp_reduce<ScatteredAccess<T, Op>, T, Op>(one, Hull{}, 0, most_tiles_a_warp, a.flip);
+        const auto value = warp_reduce<ScatteredAccess<T, Op>, T, Op>(one, Hull{}, 0, most_tiles_a_warp, a.mapping);
         deliver<Op>(a, value, row, 0);
     }
 }
 
-// a.axis is a power of two below a tile's elements, the rows touch each other, each warp takes one tile. Aligned: the
-// first row starts on a 16-byte boundary.
-template <class T, class Op, bool Aligned>
+// The vectors of a tile of rows that take `slots` (a power of two) places of a vector each and fill the first of them.
+template <class T>
+__device__ __forceinline__ void load_padded_tile(const RowArguments &a, std::size_t first_row, unsigned slots,
+                                                 uint4 (&vectors)[tree_registers], bool (&filled)[tree_registers]) {
+    const unsigned row_vectors = static_cast<unsigned>(a.axis) / vector_elements<T>;
+    const char *tile = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
+    const unsigned shift = 31 - static_cast<unsigned>(__clz(static_cast<int>(slots)));
+#pragma unroll
+    for (int v = 0; v < tree_registers; ++v) {
+        const unsigned slot = static_cast<unsigned>(v * warp_lanes + lane_index());
+        const unsigned row = slot >> shift, place = slot & (slots - 1);
+        filled[v] = place < row_vectors;
+        if (filled[v]) {
+            vectors[v] = load_streaming(tile + (row * row_vectors + place) * vector_bytes);
+        }
+    }
+}
+
+// Rows of whole vectors, fewer than a tile's, which touch each other; the first starts on a 16-byte boundary, and each
+// warp takes as many as its tile has places for.
+template <class T, class Op>
+__global__ void __launch_bounds__(row_block_threads, 3) reduce_padded_rows(const __grid_constant__ RowArguments a) {
+    static_assert(!Op::positional);
+    take_place_in_call(a.destination, a.follows);
+    const unsigned slots = static_cast<unsigned>(a.row_slots);
+    const unsigned rows_a_tile = tree_registers * warp_lanes / slots;
+    const std::size_t tile =
+        blockIdx.x * static_cast<std::size_t>(row_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t first_row = a.first_row + tile * rows_a_tile;
+    if (first_row >= a.rows) {
+        return;
+    }
+    if (first_row + rows_a_tile > a.rows) {
+        reduce_rows_singly<T, Op>(a, first_row, a.rows);
+        return;
+    }
+    uint4 vectors[tree_registers];
+    bool filled[tree_registers];
+    load_padded_tile<T>(a, first_row, slots, vectors, filled);
+    typename Op::Accumulator values[tree_registers];
+#pragma unroll
+    for (int v = 0; v < tree_registers; ++v) {
+        values[v] = filled[v] ? vector_tree<T, Op>(vectors[v], a.mapping, 0) : Op::identity();
+    }
+    deliver_tile<Op>(a, values, first_row, slots);
+}
+
+// a.axis is a power of two below a tile's elements, the rows touch each other and the first starts on a 16-byte
+// boundary; each warp takes one tile.
+template <class T, class Op>
 __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const __grid_constant__ RowArguments a) {
+    static_assert(!Op::positional);
     take_place_in_call(a.destination, a.follows);
     const unsigned rows_a_tile = tile_elements<T> / static_cast<unsigned>(a.axis);
     const std::size_t tile =
@@ -123,18 +178,12 @@ __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const
     if (first_row >= a.rows) {
         return;
     }
-    const char *at = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
-    const bool whole = first_row + rows_a_tile <= a.rows;
-    if (!whole || (!Aligned && !tile_is_readable(at, Hull{a.hull_begin, a.hull_end}))) {
-        reduce_rows_singly<T, Op>(a, first_row, smaller<std::size_t>(a.rows, first_row + rows_a_tile));
+    if (first_row + rows_a_tile > a.rows) {
+        reduce_rows_singly<T, Op>(a, first_row, a.rows);
         return;
     }
     uint4 vectors[tree_registers];
-    if constexpr (Aligned) {
-        load_aligned_tile(at, vectors);
-    } else {
-        load_any_tile<T>(at, offset_in_vector(at), vectors);
-    }
+    load_aligned_tile(reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis), vectors);
     reduce_packed_tile<T, Op>(a, vectors, first_row);
 }
 

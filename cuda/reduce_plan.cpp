@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t block_warps = 8;
 constexpr std::size_t block_threads = 256;
 constexpr std::size_t vector_bytes = 16;
+constexpr std::size_t warp_lanes = 32;
 constexpr int most_tiles = 32; // a warp keeps one tile's result a lane
 
 std::size_t clamped_multiprocessors(GpuFacts gpu) {
@@ -41,9 +42,9 @@ std::size_t cluster_size(std::size_t row_tiles, GpuFacts gpu) {
     return std::min(blocks, static_cast<std::size_t>(gpu.cluster_blocks));
 }
 
-bool fits_cluster(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
-    return gpu.cluster_blocks > 0 && row_tiles > block_warps && row_tiles <= tuning::cluster_tiles &&
-           rows * cluster_size(row_tiles, gpu) <= clamped_multiprocessors(gpu);
+bool fits_cluster(std::size_t rows, std::size_t row_tiles, const ReduceKernels &kernels, GpuFacts gpu) {
+    return kernels.cluster_rows != nullptr && gpu.cluster_blocks > 0 && row_tiles > block_warps &&
+           row_tiles <= tuning::cluster_tiles && rows * cluster_size(row_tiles, gpu) <= clamped_multiprocessors(gpu);
 }
 
 bool rows_are_aligned(const Shape &s, std::uintptr_t address, int element_bytes) {
@@ -52,21 +53,43 @@ bool rows_are_aligned(const Shape &s, std::uintptr_t address, int element_bytes)
            (s.inner <= 1 || s.inner_stride % steps == 0);
 }
 
+bool rows_touch(const Shape &s) {
+    return s.inner == 1 && s.axis_stride == 1 && s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
+}
+
+bool fits_packed(const Shape &s, std::uintptr_t address, std::size_t tile, const ReduceKernels &kernels) {
+    return kernels.aligned_packed_rows != nullptr && rows_touch(s) && address % vector_bytes == 0 &&
+           std::has_single_bit(s.axis) && s.axis < tile && s.outer > 1;
+}
+
+bool fits_padded(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+    const auto elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
+    return kernels.padded_rows != nullptr && rows_touch(s) && address % vector_bytes == 0 && s.axis > elements &&
+           s.axis % elements == 0 && s.axis < static_cast<std::size_t>(bytes_a_tile) / kernels.element_bytes &&
+           s.outer > 1;
+}
+
 RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const std::size_t rows = s.outer * s.inner;
-    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1};
+    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, 1, false, 1};
     plan.aligned = rows_are_aligned(s, address, kernels.element_bytes);
     const std::size_t elements =
         plan.vectors ? static_cast<std::size_t>(bytes_a_tile / kernels.element_bytes) : scattered_tile;
     const std::size_t row_tiles = divide_up(s.axis, elements);
-    const bool touching = s.inner == 1 && s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-    if (plan.vectors && touching && std::has_single_bit(s.axis) && s.axis < elements && rows > 1) {
+    if (fits_packed(s, address, elements, kernels)) {
         plan.regime = RowRegime::packed;
-        plan.aligned = address % vector_bytes == 0;
         plan.rows_a_block = elements / s.axis * block_warps;
         return plan;
     }
-    if (plan.vectors && fits_cluster(rows, row_tiles, gpu)) {
+    if (fits_padded(s, address, kernels)) {
+        const std::size_t slots =
+            std::bit_ceil(s.axis * static_cast<std::size_t>(kernels.element_bytes) / vector_bytes);
+        plan.regime = RowRegime::padded;
+        plan.slots = static_cast<int>(slots);
+        plan.rows_a_block = static_cast<std::size_t>(bytes_a_tile) / vector_bytes / slots * block_warps;
+        return plan;
+    }
+    if (plan.vectors && fits_cluster(rows, row_tiles, kernels, gpu)) {
         plan.regime = RowRegime::cluster;
         plan.pieces = cluster_size(row_tiles, gpu);
         plan.warps = static_cast<int>(cluster_warps(row_tiles, gpu));
@@ -79,22 +102,23 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
         plan.tiles = tiles_for(rows, row_tiles, gpu);
         plan.pieces = divide_up(row_tiles, block_warps * static_cast<std::size_t>(plan.tiles));
     }
-    plan.shared = kernels.order_free && row_tiles >= tuning::shared_row_tiles;
+    plan.shared = kernels.atomic && row_tiles >= tuning::shared_row_tiles;
     plan.rows_a_block = block_warps / static_cast<std::size_t>(plan.warps);
     return plan;
 }
 
-bool columns_are_vectors(const Shape &s, std::uintptr_t address, std::size_t element_bytes) {
-    const std::size_t elements = vector_bytes / element_bytes;
+bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+    const auto bytes = static_cast<std::size_t>(kernels.column_vector_bytes);
+    const std::size_t elements = bytes / static_cast<std::size_t>(kernels.element_bytes);
     const auto steps = static_cast<std::ptrdiff_t>(elements);
-    return address % vector_bytes == 0 && s.inner % elements == 0 && (s.axis <= 1 || s.axis_stride % steps == 0) &&
+    return address % bytes == 0 && s.inner % elements == 0 && (s.axis <= 1 || s.axis_stride % steps == 0) &&
            (s.outer <= 1 || s.outer_stride % steps == 0);
 }
 
 ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    const bool vectors = columns_are_vectors(s, address, element_bytes);
-    const std::size_t elements = vectors ? vector_bytes / element_bytes : 1;
+    const bool vectors = columns_are_vectors(s, address, kernels);
+    const std::size_t elements =
+        vectors ? static_cast<std::size_t>(kernels.column_vector_bytes / kernels.element_bytes) : 1;
     const std::size_t across = divide_up(s.inner, elements);
     const auto layout = [&](const void *kernel, std::size_t run) {
         ColumnPlan plan{kernel, 1, 1, 1, 1, 1, 0};
@@ -117,7 +141,45 @@ ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKern
     }
     const ColumnPlan long_runs = layout(kernels.columns, long_run);
     const std::size_t wanted = clamped_multiprocessors(gpu) * tuning::column_blocks_a_multiprocessor;
-    return long_runs.blocks >= wanted ? long_runs : layout(kernels.short_columns, short_run);
+    const bool enough = kernels.columns != nullptr && long_runs.blocks >= wanted;
+    return enough ? long_runs : layout(kernels.short_columns, short_run);
+}
+
+// Rows of an item: the whole axis where it fits a block's stage and the lanes of a warp, else a power of two.
+std::size_t staged_rows(const Shape &s, std::size_t element_bytes) {
+    constexpr std::size_t most = run_elements * warp_lanes;
+    const std::size_t fit = stage_bytes / (s.inner * element_bytes);
+    return s.axis <= std::min(fit, most) ? s.axis : std::min(std::bit_floor(fit), most);
+}
+
+bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    if (s.axis == 0 || !is_contiguous(s)) {
+        return false;
+    }
+    if (s.inner == 1) {
+        const bool packed = fits_packed(s, address, static_cast<std::size_t>(bytes_a_tile) / element_bytes, kernels) ||
+                            fits_padded(s, address, kernels);
+        return s.outer > 1 && !packed && s.axis <= run_elements * warp_lanes &&
+               s.axis * element_bytes <= tuning::staged_row_bytes;
+    }
+    const std::size_t line =
+        columns_are_vectors(s, address, kernels) ? tuning::staged_line_bytes_of_vectors : tuning::staged_line_bytes;
+    return s.inner * element_bytes < line;
+}
+
+StagedPlan plan_stage(const Shape &s, const ReduceKernels &kernels) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    StagedPlan plan{};
+    const std::size_t rows = staged_rows(s, element_bytes);
+    plan.rows = static_cast<int>(rows);
+    plan.groups = divide_up(s.axis, rows);
+    plan.items = s.outer * plan.groups;
+    plan.items_a_block = static_cast<int>(std::max<std::size_t>(stage_bytes / (rows * s.inner * element_bytes), 1));
+    plan.lanes_log2 = std::countr_zero(std::bit_ceil(divide_up(rows, std::size_t{run_elements})));
+    // Runs lie run_elements * inner elements apart: one gap, or an odd number of them, in between.
+    plan.gap_shift = std::max(least_gap_shift, std::countr_zero(run_elements * s.inner * element_bytes));
+    return plan;
 }
 
 // Strides along a size of 1 mean nothing; a matrix of adjacent columns without an inner axis is read as one with.
@@ -134,10 +196,14 @@ Shape normalised(Shape s) {
 } // namespace
 
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    ReducePlan plan{normalised(shape), false, {}, {}, 0};
+    ReducePlan plan{normalised(shape), ReduceRegime::rows, {}, {}, {}, 0};
     const Shape &s = plan.shape;
-    plan.by_columns = s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1);
-    if (plan.by_columns) {
+    if (fits_stage(s, address, kernels)) {
+        plan.regime = ReduceRegime::staged;
+        plan.staged = plan_stage(s, kernels);
+        plan.partials = plan.staged.groups > 1 ? plan.staged.items * s.inner : 0;
+    } else if (s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1)) {
+        plan.regime = ReduceRegime::columns;
         plan.columns = plan_columns(s, address, kernels, gpu);
         plan.partials = plan.columns.groups > 1 ? s.outer * plan.columns.groups * s.inner : 0;
     } else {
@@ -150,13 +216,13 @@ ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const Redu
 
 Shape partials_shape(const ReducePlan &plan) {
     const Shape &s = plan.shape;
-    if (plan.by_columns) {
-        const std::size_t groups = plan.columns.groups, inner = s.inner;
-        return {s.outer, groups, inner, static_cast<std::ptrdiff_t>(groups * inner), static_cast<std::ptrdiff_t>(inner),
-                1};
+    if (plan.regime == ReduceRegime::rows) {
+        const std::size_t pieces = plan.rows.shared ? 1 : plan.rows.pieces;
+        return {s.outer * s.inner, pieces, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
     }
-    const std::size_t pieces = plan.rows.shared ? 1 : plan.rows.pieces;
-    return {s.outer * s.inner, pieces, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
+    const std::size_t groups = plan.regime == ReduceRegime::columns ? plan.columns.groups : plan.staged.groups;
+    const std::size_t inner = s.inner;
+    return {s.outer, groups, inner, static_cast<std::ptrdiff_t>(groups * inner), static_cast<std::ptrdiff_t>(inner), 1};
 }
 
 } // namespace wr::cuda

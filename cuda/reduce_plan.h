@@ -13,7 +13,7 @@ struct GpuFacts {
     bool dependent_launch; // compute capability 9.0 and later
 };
 
-enum class RowRegime { packed, cluster, rows };
+enum class RowRegime { packed, padded, cluster, rows };
 
 struct RowPlan {
     RowRegime regime;
@@ -22,6 +22,7 @@ struct RowPlan {
     std::size_t pieces;
     int warps;
     int tiles;
+    int slots;   // of a padded row
     bool shared; // pieces of a row update one accumulator
     std::size_t rows_a_block;
 };
@@ -36,13 +37,25 @@ struct ColumnPlan {
     std::size_t blocks;
 };
 
+struct StagedPlan {
+    std::size_t groups; // of the axis
+    std::size_t items;
+    int rows; // of an item
+    int items_a_block;
+    int lanes_log2;
+    int gap_shift;
+};
+
+enum class ReduceRegime { rows, columns, staged };
+
 // A shape after the cases that are the same job have been made one.
 struct ReducePlan {
     Shape shape;
-    bool by_columns;
-    RowPlan rows;         // where !by_columns
-    ColumnPlan columns;   // where by_columns
-    std::size_t partials; // accumulators that the first stage leaves for the next; 0 where it finishes
+    ReduceRegime regime;
+    RowPlan rows; // the one of the regime
+    ColumnPlan columns;
+    StagedPlan staged;
+    std::size_t partials; // that the first stage leaves for the next; 0 where it finishes
 };
 
 // `address` is the input's; only its alignment is looked at. Pass 1 to assume the worst.

@@ -4,6 +4,7 @@
 #include "cuda/atomic_update.cuh"
 #include "cuda/block_reduce.cuh"
 #include "cuda/finish_result.cuh"
+#include "cuda/partial_results.cuh"
 #include "cuda/reduce_arguments.h"
 
 namespace wr::cuda {
@@ -46,7 +47,7 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
     if (a.destination == Destination::output) {
         finish_result(value, a.finish, a.output, row);
     } else {
-        static_cast<typename Op::Accumulator *>(a.output)[row * a.pieces + piece] = Op::settle(value);
+        store_partial<Op>(value, a.output, row * a.pieces + piece);
     }
 }
 
@@ -65,9 +66,9 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     auto value = Op::identity();
     if (row < a.rows) {
         value = warp_reduce<Access, T, Op>(row_at<T>(a, row), Hull{a.hull_begin, a.hull_end},
-                                           warp * static_cast<std::size_t>(a.tiles), a.tiles, a.flip);
+                                           warp * static_cast<std::size_t>(a.tiles), a.tiles, a.mapping);
     }
-    if constexpr (Op::order_free) {
+    if constexpr (has_atomic_update<Op>) {
         if (a.destination == Destination::shared) {
             update_shared_row<Op, row_block_warps>(value, static_cast<typename Op::Accumulator *>(a.output) + row);
             return;

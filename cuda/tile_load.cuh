@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/warp_tree.cuh"
+#include "numerics/operators.h"
 
 namespace wr::cuda {
 
@@ -29,16 +30,148 @@ struct Hull {
 
 __device__ __forceinline__ uint4 load_streaming(const char *at) { return __ldcs(reinterpret_cast<const uint4 *>(at)); }
 
-// The tree over the elements of one 16-byte vector.
+// The weights of a vector of elements: in one load where they lie for it.
+template <class T>
+__device__ __forceinline__ void load_weights(const Mapping &m, std::size_t position, T (&weights)[vector_elements<T>]) {
+    const T *at = static_cast<const T *>(m.weights) + position;
+    if (reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0) {
+        const uint4 vector = __ldg(reinterpret_cast<const uint4 *>(at));
+        memcpy(weights, &vector, sizeof(vector));
+    } else {
+#pragma unroll
+        for (int e = 0; e < vector_elements<T>; ++e) {
+            weights[e] = at[e];
+        }
+    }
+}
+
+// Whether the weights are of the elements' own type, and so can be read by vectors as these are.
 template <class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator vector_tree(uint4 vector, std::uint64_t flip) {
+concept WeightedAlike = requires(T x, Mapping m) { Op::times(x, x, m); };
+
+// Integers that are added up as they are, four or two in one instruction.
+template <class T>
+inline constexpr bool has_dot_instruction = std::is_same_v<T, std::uint8_t> || std::is_same_v<T, std::uint16_t>;
+
+template <class T>
+__device__ __forceinline__ std::uint64_t sum_of_narrow_integers(const uint4 &vector, bool is_signed) {
+    const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
+    int with_sign = 0;
+    unsigned without = 0;
+#pragma unroll
+    for (const unsigned word : words) {
+        if constexpr (sizeof(T) == 1) {
+            with_sign = __dp4a(static_cast<int>(word), 0x01010101, with_sign);
+            without = __dp4a(word, 0x01010101u, without);
+        } else {
+            with_sign = __dp2a_lo(static_cast<int>(word), 0x00000101, with_sign);
+            without = __dp2a_lo(word, 0x00000101u, without);
+        }
+    }
+    return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(with_sign)) : without;
+}
+
+template <class Op>
+inline constexpr bool is_arg_extreme = false;
+template <class Key>
+inline constexpr bool is_arg_extreme<ArgExtreme<Key>> = true;
+
+// Two E4M3 in one instruction, where the GPU has it.
+__device__ __forceinline__ void widen_pair(unsigned short bits, float &low, float &high) {
+#if __CUDA_ARCH__ >= 890
+    unsigned halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(bits));
+    low = widen(F16{static_cast<std::uint16_t>(halves)});
+    high = widen(F16{static_cast<std::uint16_t>(halves >> 16)});
+#else
+    low = widen(E4M3{static_cast<std::uint8_t>(bits)});
+    high = widen(E4M3{static_cast<std::uint8_t>(bits >> 8)});
+#endif
+}
+
+__device__ __forceinline__ void widen_vector(const uint4 &vector, float (&values)[16]) {
+    const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        widen_pair(static_cast<unsigned short>(words[w]), values[4 * w], values[4 * w + 1]);
+        widen_pair(static_cast<unsigned short>(words[w] >> 16), values[4 * w + 2], values[4 * w + 3]);
+    }
+}
+
+// Elements of a vector that count.
+template <class T>
+__device__ __forceinline__ std::uint64_t count_vector(const uint4 &vector, const Mapping &m) {
+    T raw[vector_elements<T>];
+    memcpy(raw, &vector, sizeof(vector));
+    unsigned count = 0;
+#pragma unroll
+    for (int e = 0; e < vector_elements<T>; ++e) {
+        count += static_cast<unsigned>(Count::map(raw[e], m));
+    }
+    return count;
+}
+
+// Where the first of the largest keys of a vector stands: its elements in order, so that a later one must be larger.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator best_of_vector(const uint4 &vector, const Mapping &m,
+                                                                   std::size_t position) {
+    T raw[vector_elements<T>];
+    memcpy(raw, &vector, sizeof(vector));
+    auto best = Op::map(raw[0], m, 0);
+    int place = 0;
+#pragma unroll
+    for (int e = 1; e < vector_elements<T>; ++e) {
+        const auto other = Op::map(raw[e], m, 0);
+        const bool better = other.key > best.key;
+        best.key = better ? other.key : best.key;
+        place = better ? e : place;
+    }
+    const bool found = best.key != Op::identity().key || !m.ignore_nan;
+    best.position = found ? position + static_cast<std::size_t>(place) : Op::nowhere;
+    return best;
+}
+
+// The accumulators of the elements of one 16-byte vector, the first of which stands at `position` of the row.
+template <class T, class Op>
+__device__ __forceinline__ void map_vector(const uint4 &vector, const Mapping &m, std::size_t position,
+                                           typename Op::Accumulator (&values)[vector_elements<T>]) {
     constexpr int elements = vector_elements<T>;
     T raw[elements];
     memcpy(raw, &vector, sizeof(vector));
-    typename Op::Accumulator values[elements];
+    if constexpr (WeightedAlike<T, Op>) {
+        T weights[elements];
+        load_weights(m, position, weights);
 #pragma unroll
-    for (int e = 0; e < elements; ++e) {
-        values[e] = Op::map(raw[e], flip);
+        for (int e = 0; e < elements; ++e) {
+            values[e] = Op::times(raw[e], weights[e], m);
+        }
+    } else {
+#pragma unroll
+        for (int e = 0; e < elements; ++e) {
+            values[e] = map_element<Op>(raw[e], m, position + static_cast<std::size_t>(e));
+        }
+    }
+}
+
+// The tree over the elements of one 16-byte vector.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vector, const Mapping &m,
+                                                                std::size_t position) {
+    constexpr int elements = vector_elements<T>;
+    if constexpr (std::is_same_v<Op, IntegerSum> && has_dot_instruction<T>) {
+        return sum_of_narrow_integers<T>(vector, m.sign_bit != 0);
+    }
+    if constexpr (std::is_same_v<Op, Count>) {
+        return count_vector<T>(vector, m);
+    }
+    if constexpr (is_arg_extreme<Op> && elements > 1 && !std::is_same_v<T, typename Op::Accumulator>) {
+        return best_of_vector<T, Op>(vector, m, position);
+    }
+    typename Op::Accumulator values[elements];
+    if constexpr (std::is_same_v<T, E4M3> && std::is_same_v<Op, FloatSum<float>>) {
+        widen_vector(vector, values);
+    } else {
+        map_vector<T, Op>(vector, m, position, values);
     }
 #pragma unroll
     for (int width = 1; width < elements; width *= 2) {
@@ -86,7 +219,7 @@ __device__ __forceinline__ void shift_tile_by(uint4 (&vectors)[tree_registers], 
         }
         break;
     case 1:
-        if constexpr (sizeof(T) < 8) {
+        if constexpr (sizeof(T) != 8) {
             shift_tile<1, sub_word>(vectors, behind, bits);
         }
         break;
@@ -94,7 +227,7 @@ __device__ __forceinline__ void shift_tile_by(uint4 (&vectors)[tree_registers], 
         shift_tile<2, sub_word>(vectors, behind, bits);
         break;
     default:
-        if constexpr (sizeof(T) < 8) {
+        if constexpr (sizeof(T) != 8) {
             shift_tile<3, sub_word>(vectors, behind, bits);
         }
         break;
@@ -135,14 +268,14 @@ __device__ __forceinline__ void load_any_tile(const char *at, unsigned offset, u
 
 // 256 elements of a row from `first` on, at position 32 v + lane, one load each; the identity behind the row's end.
 template <class T, class Op>
-__device__ __forceinline__ void load_scattered(const Row<T> &row, std::size_t first, std::uint64_t flip,
+__device__ __forceinline__ void load_scattered(const Row<T> &row, std::size_t first, const Mapping &m,
                                                typename Op::Accumulator (&values)[tree_registers]) {
 #pragma unroll
     for (int v = 0; v < tree_registers; ++v) {
         const std::size_t at = first + static_cast<std::size_t>(v * warp_lanes + lane_index());
         values[v] = Op::identity();
         if (at < row.count) {
-            values[v] = Op::map(row.data[static_cast<std::ptrdiff_t>(at) * row.stride], flip);
+            values[v] = map_element<Op>(row.data[static_cast<std::ptrdiff_t>(at) * row.stride], m, at);
         }
     }
 }
@@ -181,23 +314,30 @@ struct ScatteredAccess {
 
     template <class Keep>
     __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
-                                                         std::uint64_t flip, Keep keep) {
+                                                         const Mapping &m, Keep keep) {
 #pragma unroll 1
         for (int t = 0; t < count; ++t) {
             Accumulator values[tree_registers];
-            load_scattered<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, flip, values);
+            load_scattered<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m, values);
             keep(t, tile_result<Op>(values));
         }
     }
 };
 
+// Of this lane's vector number v of a tile: the place of its first element.
+template <class T>
+__device__ __forceinline__ std::size_t place_of_vector(int v) {
+    return static_cast<std::size_t>(v * warp_lanes + lane_index()) * vector_elements<T>;
+}
+
+// The result of a tile whose first element stands at `first` of the row.
 template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint4 (&vectors)[tree_registers],
-                                                                      std::uint64_t flip) {
+                                                                      const Mapping &m, std::size_t first) {
     typename Op::Accumulator values[tree_registers];
 #pragma unroll
     for (int v = 0; v < tree_registers; ++v) {
-        values[v] = vector_tree<T, Op>(vectors[v], flip);
+        values[v] = vector_tree<T, Op>(vectors[v], m, first + place_of_vector<T>(v));
     }
     return tile_result<Op>(values);
 }
@@ -205,13 +345,13 @@ __device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint
 // A tile of which not all can be read by vectors, by scattered tiles: its subtrees of 256 elements. Behind a call, so
 // that the loops over whole tiles keep their registers.
 template <class T, class Op>
-__device__ __noinline__ typename Op::Accumulator end_tile(Row<T> row, std::size_t first, std::uint64_t flip) {
+__device__ __noinline__ typename Op::Accumulator end_tile(Row<T> row, std::size_t first, const Mapping &m) {
     constexpr int parts = tile_elements<T> / ScatteredAccess<T, Op>::elements;
     typename Op::Accumulator mine = Op::identity();
 #pragma unroll 1
     for (int part = 0; part < parts; ++part) {
         typename Op::Accumulator values[tree_registers];
-        load_scattered<T, Op>(row, first + static_cast<std::size_t>(part) * 256, flip, values);
+        load_scattered<T, Op>(row, first + static_cast<std::size_t>(part) * 256, m, values);
         const auto sum = tile_result<Op>(values);
         if constexpr (Op::order_free) {
             mine = Op::combine(mine, sum);
@@ -231,7 +371,7 @@ struct AlignedAccess {
 
     template <class Keep>
     __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
-                                                         std::uint64_t flip, Keep keep) {
+                                                         const Mapping &m, Keep keep) {
         const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes + lane_index() * vector_bytes;
         const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
         const int whole = last_is_whole ? count : count - 1;
@@ -243,27 +383,29 @@ struct AlignedAccess {
                 vectors[v] = load_streaming(at + v * warp_lanes * vector_bytes);
             }
             at += tile_bytes;
-            keep(t, result_of_vectors<T, Op>(vectors, flip));
+            keep(t, result_of_vectors<T, Op>(vectors, m, (first + static_cast<std::size_t>(t)) * elements));
         }
         if (whole < count) {
             const std::size_t left = row.count - (first + static_cast<std::size_t>(whole)) * elements;
             if (left % vector_elements<T> == 0) {
-                keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, flip));
+                keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, m, row.count - left));
             } else {
-                keep(whole, end_tile<T, Op>(row, (first + static_cast<std::size_t>(whole)) * elements, flip));
+                keep(whole, end_tile<T, Op>(row, (first + static_cast<std::size_t>(whole)) * elements, m));
             }
         }
     }
 
   private:
     // The tile's first `count` vectors; `at` is this lane's first.
-    __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, std::uint64_t flip) {
+    __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m,
+                                                                std::size_t first) {
         Accumulator values[tree_registers];
 #pragma unroll
         for (int v = 0; v < tree_registers; ++v) {
             values[v] = Op::identity();
             if (v * warp_lanes + lane_index() < count) {
-                values[v] = vector_tree<T, Op>(load_streaming(at + v * warp_lanes * vector_bytes), flip);
+                values[v] = vector_tree<T, Op>(load_streaming(at + v * warp_lanes * vector_bytes), m,
+                                               first + place_of_vector<T>(v));
             }
         }
         return tile_result<Op>(values);
@@ -279,7 +421,7 @@ struct ShiftedAccess {
 
     template <class Keep>
     __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull hull, std::size_t first, int count,
-                                                         std::uint64_t flip, Keep keep) {
+                                                         const Mapping &m, Keep keep) {
         const char *data = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
         const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
         int begin = 0, end = last_is_whole ? count : count - 1;
@@ -293,7 +435,7 @@ struct ShiftedAccess {
 #pragma unroll 1
         for (int t = 0; t < count; ++t) {
             if (t < begin || t >= end) {
-                keep(t, end_tile<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, flip));
+                keep(t, end_tile<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m));
             }
         }
         const unsigned offset = offset_in_vector(data);
@@ -301,7 +443,7 @@ struct ShiftedAccess {
         for (int t = begin; t < end; ++t) {
             uint4 vectors[tree_registers];
             load_any_tile<T>(data + static_cast<std::size_t>(t) * tile_bytes, offset, vectors);
-            keep(t, result_of_vectors<T, Op>(vectors, flip));
+            keep(t, result_of_vectors<T, Op>(vectors, m, (first + static_cast<std::size_t>(t)) * elements));
         }
     }
 };

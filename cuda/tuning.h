@@ -35,7 +35,37 @@ inline constexpr std::size_t few_column_vectors = 64;
 inline constexpr std::size_t vectors_across_few = 8;
 inline constexpr std::size_t vectors_across_many = 32;
 
+// Rows that touch each other are staged in shared memory up to this many bytes each; beyond, a warp takes a row by
+// itself.
+inline constexpr std::size_t staged_row_bytes = 2048;
+
+// Columns are staged where inner has fewer bytes: a line, where threads could read vectors of columns; more where they
+// would have to take single columns.
+inline constexpr std::size_t staged_line_bytes_of_vectors = 128;
+inline constexpr std::size_t staged_line_bytes = 512;
+
+// Segments: blocks a multiprocessor that look for windows of long ones.
+inline constexpr std::size_t segment_blocks_a_multiprocessor = 3;
+
+// Segments: blocks a multiprocessor that take groups of 32 a warp, before they take several one after the other.
+inline constexpr std::size_t segment_group_blocks_a_multiprocessor = 24;
+
 // Softmax of long rows: blocks a multiprocessor should get before warps take more than one base block each.
 inline constexpr int softmax_blocks_a_multiprocessor = 8;
+
+// Softmax: rows of up to so many base blocks (of f32 and f64, of 16-bit elements) are one block's on GPUs with clusters
+// too. Beyond, blocks of 8 warps share a row of up to 32 base blocks, blocks of 16 a longer one.
+inline constexpr std::size_t softmax_row_warps = 8;
+inline constexpr std::size_t softmax_narrow_row_warps = 8;
+inline constexpr std::size_t softmax_cluster_warps = 8;
+inline constexpr std::size_t softmax_long_cluster_warps = 16;
+
+// Softmax: with fewer base blocks a multiprocessor than this, rows of more than softmax_small_row_warps are spread over
+// as many blocks as a cluster has.
+inline constexpr std::size_t softmax_few_blocks = 16;
+inline constexpr std::size_t softmax_small_row_warps = 4;
+
+// Softmax: rows of whole vectors up to so many elements share a warp.
+inline constexpr std::size_t softmax_short_vector_row = 320;
 
 } // namespace wr::cuda::tuning

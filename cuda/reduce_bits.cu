@@ -1,0 +1,20 @@
+// Bit operators and counts.
+#include "cuda/reduce_instance.cuh"
+
+namespace wr::cuda {
+
+template const ReduceKernels &reduce_kernels<std::uint8_t, BitOr>();
+template const ReduceKernels &reduce_kernels<std::uint16_t, BitOr>();
+template const ReduceKernels &reduce_kernels<std::uint32_t, BitOr>();
+template const ReduceKernels &reduce_kernels<std::uint64_t, BitOr>();
+template const ReduceKernels &reduce_kernels<std::uint8_t, BitXor>();
+template const ReduceKernels &reduce_kernels<std::uint16_t, BitXor>();
+template const ReduceKernels &reduce_kernels<std::uint32_t, BitXor>();
+template const ReduceKernels &reduce_kernels<std::uint64_t, BitXor>();
+template const ReduceKernels &reduce_kernels<std::uint8_t, Count>();
+template const ReduceKernels &reduce_kernels<std::uint16_t, Count>();
+template const ReduceKernels &reduce_kernels<std::uint32_t, Count>();
+template const ReduceKernels &reduce_kernels<std::uint64_t, Count>();
+template const ReduceKernels &reduce_kernels<FourWords, Count>();
+
+} // namespace wr::cuda

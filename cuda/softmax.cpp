@@ -18,22 +18,83 @@ constexpr std::size_t long_row_threads = 256;
 constexpr std::size_t long_row_warps = long_row_threads / warp_lanes;
 constexpr std::size_t column_threads = 128;
 constexpr std::size_t most_register_blocks = 32; // a row of 32 base blocks is a block of 1024 threads
+constexpr std::size_t most_cluster_warps = 32;   // of a block
 constexpr std::size_t most_blocks_a_warp = 32;   // a warp keeps one state a lane
 
-enum class Regime { registers, long_rows, columns };
+enum class Regime { short_rows, registers, clusters, long_rows, tiles, columns };
+
+// How a row's elements are reached.
+enum class Places { vectors, shifted, singles };
 
 struct SoftmaxPlan {
     Regime regime;
     std::size_t blocks; // base blocks of a row
     std::size_t pieces; // states of a row; 0 where none is stored
     std::size_t blocks_a_warp;
+    std::size_t cluster_blocks, cluster_warps;
+    int tile;          // which of softmax_tiles
+    std::size_t lanes; // of a short row
 };
 
-SoftmaxPlan plan_softmax(const Shape &s, GpuFacts gpu) {
-    SoftmaxPlan plan{Regime::registers, divide_up(s.axis, softmax_block), 0, 1};
+// Whether there are so few base blocks that each should get a multiprocessor's attention to itself.
+bool is_small(std::size_t base_blocks, const GpuFacts &gpu) {
+    return base_blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
+}
+
+// Blocks of a cluster and warps of a block for rows of so many base blocks.
+void plan_cluster(SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    const auto most = static_cast<std::size_t>(gpu.cluster_blocks);
+    const bool few = is_small(rows * plan.blocks, gpu);
+    std::size_t warps = few ? 1 : tuning::softmax_cluster_warps;
+    if (!few && plan.blocks > warp_lanes) {
+        warps = std::max(warps, tuning::softmax_long_cluster_warps);
+    }
+    while (warps * most < plan.blocks) {
+        warps *= 2;
+    }
+    plan.cluster_blocks = divide_up(plan.blocks, warps);
+    plan.cluster_warps = divide_up(plan.blocks, plan.cluster_blocks);
+}
+
+// Columns that a block's or a cluster's registers hold.
+void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, const GpuFacts &gpu) {
+    const auto most_blocks_of_cluster = static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1));
+    for (int size = 0; size < (element_bytes == sizeof(double) ? 1 : softmax_tile_sizes); ++size) {
+        const auto columns = static_cast<std::size_t>(softmax_tiles[size].columns);
+        const std::size_t height = static_cast<std::size_t>(softmax_tiles[size].threads) / columns * softmax_tile_run;
+        const std::size_t blocks = divide_up(s.axis, height);
+        if (blocks <= most_blocks_of_cluster &&
+            s.outer <= most_blocks / most_blocks_of_cluster / divide_up(s.inner, columns)) {
+            plan.regime = Regime::tiles;
+            plan.tile = size;
+            plan.cluster_blocks = blocks;
+            plan.pieces = 0;
+            return;
+        }
+    }
+}
+
+SoftmaxPlan plan_softmax(const Shape &s, std::size_t element_bytes, Places places, bool same_type, GpuFacts gpu) {
+    SoftmaxPlan plan{Regime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, 0};
+    const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
+    const std::size_t rows = s.outer * s.inner;
+    const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
+    const bool clusters = gpu.cluster_blocks > 0 && places != Places::singles;
     if (s.inner > 1) {
         plan.regime = Regime::columns;
         plan.pieces = plan.blocks;
+        if (same_type) {
+            plan_tiles(plan, s, element_bytes, gpu);
+        }
+    } else if (places != Places::singles && s.axis > 0 &&
+               s.axis <= (places == Places::shifted ? softmax_short_row : tuning::softmax_short_vector_row) &&
+               s.outer_stride == static_cast<std::ptrdiff_t>(s.axis)) {
+        plan.regime = Regime::short_rows;
+        plan.lanes = std::bit_ceil(divide_up(s.axis, softmax_short_run));
+    } else if (clusters && plan.blocks > most_of_one &&
+               plan.blocks <= static_cast<std::size_t>(gpu.cluster_blocks) * most_cluster_warps) {
+        plan.regime = Regime::clusters;
+        plan_cluster(plan, rows, gpu);
     } else if (plan.blocks > most_register_blocks) {
         plan.regime = Regime::long_rows;
         const auto multiprocessors =
@@ -62,13 +123,26 @@ std::size_t workspace_bytes(const Shape &s, const SoftmaxPlan &plan) {
     return plan.pieces == 0 ? 0 : s.outer * s.inner * (plan.pieces + 1) * sizeof(StoredState);
 }
 
-bool rows_are_vectors(const SoftmaxProblem &problem, std::size_t element_bytes) {
+Places places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     const Shape &s = problem.shape;
+    if (problem.output_dtype != problem.dtype || s.axis_stride != 1) {
+        return Places::singles;
+    }
     const std::size_t elements = vector_bytes / element_bytes;
     const bool row_starts = s.outer <= 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
-    return problem.output_dtype == problem.dtype && s.axis_stride == 1 && s.axis % elements == 0 && row_starts &&
-           reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
-           reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
+    const bool aligned = s.axis % elements == 0 && row_starts &&
+                         reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
+                         reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
+    return aligned ? Places::vectors : Places::shifted;
+}
+
+// The bytes of the input that may be read, where a row's elements are neighbours.
+void set_hull(SoftmaxArguments &a, std::size_t element_bytes) {
+    const auto bytes = static_cast<std::ptrdiff_t>(element_bytes);
+    const std::ptrdiff_t last = a.outer == 0 ? 0 : static_cast<std::ptrdiff_t>(a.outer - 1) * a.outer_stride;
+    const char *input = static_cast<const char *>(a.input);
+    a.hull_begin = input + std::min<std::ptrdiff_t>(last, 0) * bytes;
+    a.hull_end = input + (std::max<std::ptrdiff_t>(last, 0) + static_cast<std::ptrdiff_t>(a.axis)) * bytes;
 }
 
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
@@ -85,7 +159,9 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     a.inner_stride = s.inner_stride;
     a.pieces = plan.pieces;
     a.blocks_a_warp = static_cast<std::int32_t>(plan.blocks_a_warp);
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     a.scale = problem.scale;
+    a.narrow_scale = static_cast<float>(problem.scale);
     a.output_type = problem.output_dtype;
     a.scaled = problem.scale != 1.0;
     a.log = problem.log;
@@ -107,24 +183,77 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows, int element_bytes) {
 
 cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
                              std::size_t row_blocks, cudaStream_t stream) {
-    const std::size_t row_threads = std::max<std::size_t>(row_blocks, 1) * warp_lanes;
-    int size = 0;
-    while (static_cast<std::size_t>(softmax_block_threads[size]) < row_threads) {
-        ++size;
-    }
-    const auto small_block = static_cast<std::size_t>(softmax_block_threads[0]);
-    const std::size_t rows_a_block = std::max<std::size_t>(small_block / row_threads, 1);
+    const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
+    const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
+    const auto rows_a_block = static_cast<std::size_t>(rows.rows_of_block[size]);
+    const void *kernel = rows.rows[a.log ? 1 : 0][size];
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
-        const Launch how{rows.rows[a.log ? 1 : 0][size], divide_up(part.outer, rows_a_block),
-                         static_cast<int>(row_threads), static_cast<int>(rows_a_block)};
+        const Launch how{kernel, divide_up(part.outer, rows_a_block), static_cast<int>(warps * warp_lanes),
+                         static_cast<int>(rows_a_block)};
         const cudaError_t error = launch(how, &part, stream);
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
         }
         skip_rows(a, part.outer, kernels.element_bytes);
     }
+}
+
+cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
+                            const SoftmaxPlan &plan, cudaStream_t stream) {
+    std::size_t size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1;
+    while (static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
+        ++size;
+    }
+    const std::size_t most_rows = most_blocks / plan.cluster_blocks;
+    for (;;) {
+        SoftmaxArguments part = a;
+        part.outer = std::min(a.outer, most_rows);
+        const Launch how{rows.clusters[a.log ? 1 : 0][size],
+                         part.outer * plan.cluster_blocks,
+                         static_cast<int>(plan.cluster_warps * warp_lanes),
+                         1,
+                         1,
+                         static_cast<int>(plan.cluster_blocks)};
+        const cudaError_t error = launch(how, &part, stream);
+        if (error != cudaSuccess || part.outer == a.outer) {
+            return error;
+        }
+        skip_rows(a, part.outer, kernels.element_bytes);
+    }
+}
+
+cudaError_t launch_short_rows(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
+                              cudaStream_t stream) {
+    a.blocks_a_warp = static_cast<std::int32_t>(plan.lanes);
+    const auto warps = static_cast<std::size_t>(kernels.short_row_warps);
+    const std::size_t rows_a_block = warps * (warp_lanes / plan.lanes);
+    for (;;) {
+        SoftmaxArguments part = a;
+        part.outer = std::min(a.outer, most_blocks * rows_a_block);
+        const cudaError_t error = launch({kernels.short_rows[a.log ? 1 : 0], divide_up(part.outer, rows_a_block),
+                                          static_cast<int>(warps * warp_lanes)},
+                                         &part, stream);
+        if (error != cudaSuccess || part.outer == a.outer) {
+            return error;
+        }
+        skip_rows(a, part.outer, kernels.element_bytes);
+    }
+}
+
+cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
+                         cudaStream_t stream) {
+    const SoftmaxTile tile = softmax_tiles[plan.tile];
+    const auto columns = static_cast<std::size_t>(tile.columns);
+    std::size_t threads = static_cast<std::size_t>(tile.threads);
+    if (plan.cluster_blocks == 1) {
+        threads = std::min(threads, divide_up(divide_up(a.axis, softmax_tile_run) * columns, warp_lanes) * warp_lanes);
+    }
+    const std::size_t blocks = a.outer * divide_up(a.inner, columns) * plan.cluster_blocks;
+    return launch({kernels.tiles.of[a.log ? 1 : 0][plan.tile], blocks, static_cast<int>(threads), 1, 1,
+                   static_cast<int>(plan.cluster_blocks)},
+                  &a, stream);
 }
 
 // Blocks for kernels whose blocks go on to further jobs where the grid is smaller than the job.
@@ -168,7 +297,7 @@ cudaError_t launch_columns(const SoftmaxKernels &kernels, SoftmaxArguments a, bo
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
     const Shape shape = normalised(problem).shape;
-    return workspace_bytes(shape, plan_softmax(shape, most_demanding_gpu));
+    return workspace_bytes(shape, plan_softmax(shape, 0, Places::singles, false, most_demanding_gpu));
 }
 
 std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
@@ -182,7 +311,10 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    const SoftmaxPlan plan = plan_softmax(problem.shape, device.gpu());
+    const auto element_bytes = static_cast<std::size_t>(kernels->element_bytes);
+    const Places places = places_of(problem, element_bytes);
+    const SoftmaxPlan plan =
+        plan_softmax(problem.shape, element_bytes, places, problem.output_dtype == problem.dtype, device.gpu());
     Workspace workspace(problem.workspace, workspace_bytes(problem.shape, plan), stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
@@ -194,12 +326,23 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
         a.states = static_cast<StoredState *>(workspace.take(rows * plan.pieces * sizeof(StoredState)));
     }
-    const bool vectors = rows_are_vectors(problem, static_cast<std::size_t>(kernels->element_bytes));
-    const SoftmaxRowKernels &row_kernels = vectors ? kernels->vectors : kernels->singles;
+    set_hull(a, element_bytes);
+    const SoftmaxRowKernels &row_kernels = places == Places::vectors   ? kernels->vectors
+                                           : places == Places::shifted ? kernels->shifted
+                                                                       : kernels->singles;
     cudaError_t launched = cudaSuccess;
     switch (plan.regime) {
+    case Regime::short_rows:
+        launched = launch_short_rows(*kernels, a, plan, stream);
+        break;
+    case Regime::tiles:
+        launched = launch_tiles(*kernels, a, plan, stream);
+        break;
     case Regime::registers:
         launched = launch_registers(*kernels, row_kernels, a, plan.blocks, stream);
+        break;
+    case Regime::clusters:
+        launched = launch_clusters(*kernels, row_kernels, a, plan, stream);
         break;
     case Regime::long_rows:
         launched = launch_long_rows(*kernels, row_kernels, a, plan.blocks, dependent, stream);

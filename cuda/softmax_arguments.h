@@ -13,14 +13,17 @@ struct StoredState {
 struct SoftmaxArguments {
     const void *input;
     void *output;
-    void *logsumexp;     // nullptr: not wanted
-    StoredState *states; // [rows][pieces], what each piece of a row comes to
-    StoredState *totals; // [rows], what each whole row comes to
+    void *logsumexp;                   // nullptr: not wanted
+    StoredState *states;               // [rows][pieces], what each piece of a row comes to
+    StoredState *totals;               // [rows], what each whole row comes to
+    const char *hull_begin, *hull_end; // the bytes of the input that may be read
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
     std::size_t pieces;         // of a row, each with a state
     std::int32_t blocks_a_warp; // base blocks that a warp takes, a power of two
+    std::int32_t cluster_blocks;
     double scale;
+    float narrow_scale; // the same, rounded
     ElementType output_type;
     bool scaled;
     bool log;

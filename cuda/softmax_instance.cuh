@@ -1,10 +1,11 @@
 // Makes the set of softmax kernels of one element type.
 #pragma once
 
+#include "cuda/softmax_cluster.cuh"
 #include "cuda/softmax_columns.cuh"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_long_rows.cuh"
-#include "cuda/softmax_rows.cuh"
+#include "cuda/softmax_short_rows.cuh"
 
 namespace wr::cuda {
 
@@ -13,30 +14,75 @@ const void *softmax_address(Kernel *kernel) {
     return reinterpret_cast<const void *>(kernel);
 }
 
-// Blocks of a number of threads that a multiprocessor should hold, which bounds their registers. 16-bit rows: 32 warps
-// with 2 KiB in flight each. f32 rows, 4 KiB each: 24 warps of small blocks, whose registers then spill nothing (4.21
-// TB/s on an H200; with 32 warps 3.95). f64 needs twice the registers.
-template <class T>
-constexpr int resident_blocks(int threads) {
-    const int threads_in_all = sizeof(T) == 8 ? 512 : sizeof(T) == 4 && threads <= 256 ? 768 : 1024;
-    return larger(threads_in_all / threads, 1);
+// Warps that a multiprocessor should hold, which bounds their registers: mostly as many as leave nothing spilled.
+// 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
+// H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12).
+template <class T, class Places>
+constexpr int resident_warps(int warps_of_block) {
+    if (sizeof(T) == 8) {
+        return Places::shifted ? 8 : 16;
+    }
+    if (sizeof(T) == 2) {
+        return warps_of_block == 8 && Places::vectors && !Places::shifted ? 40 : 32;
+    }
+    return warps_of_block > 8 ? 32 : 24;
 }
 
-template <class T, class Places, bool Log, int Threads>
+template <class T, class Places>
+constexpr int resident_blocks(int warps) {
+    return larger(resident_warps<T, Places>(warps) / warps, 1);
+}
+
+template <class T, class Places, bool Log, int Size>
 const void *softmax_rows_kernel() {
-    return softmax_address(softmax_rows<T, Places, Log, Threads, resident_blocks<T>(Threads)>);
+    constexpr int span = 1 << Size;
+    return softmax_address(softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(larger(span, 4))>);
 }
 
 template <class T, class Places, bool Log>
-void set_row_kernels(const void *(&kernels)[softmax_block_sizes]) {
-    constexpr int small = softmax_block_threads[0], large = softmax_block_threads[softmax_block_sizes - 1];
-    kernels[0] = softmax_rows_kernel<T, Places, Log, small>();
-    if constexpr (Places::vectors) {
-        kernels[1] = softmax_rows_kernel<T, Places, Log, softmax_block_threads[1]>();
-        kernels[2] = softmax_rows_kernel<T, Places, Log, softmax_block_threads[2]>();
-        kernels[3] = softmax_rows_kernel<T, Places, Log, large>();
+void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
+    kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
+    kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
+    if constexpr (!Places::vectors) {
+        kernels[1] = kernels[2] = kernels[3] = kernels[4] = kernels[5];
     } else {
-        kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Places, Log, large>();
+        kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
+        kernels[4] = kernels[5];
+        if constexpr (Places::shifted) {
+            kernels[1] = kernels[2] = kernels[3];
+        } else {
+            kernels[1] = softmax_rows_kernel<T, Places, Log, 1>();
+            kernels[2] = softmax_rows_kernel<T, Places, Log, 2>();
+            kernels[4] = softmax_rows_kernel<T, Places, Log, 4>();
+        }
+    }
+}
+
+// Several rows share a block where a kernel of their own size takes them.
+template <class Places>
+void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
+    for (int &r : rows) {
+        r = 1;
+    }
+    rows[0] = rows_of_block<1>;
+    rows[1] = Places::vectors && !Places::shifted ? rows_of_block<2> : 1;
+}
+
+template <class T, class Places, bool Log, int Size>
+const void *softmax_cluster_kernel() {
+    constexpr int warps = softmax_cluster_warps[Size];
+    return softmax_address(softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places>(warps)>);
+}
+
+template <class T, class Places, bool Log>
+void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
+    if constexpr (Places::vectors) {
+        kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
+        kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
+        kernels[1] = kernels[2];
+        if constexpr (!Places::shifted) {
+            kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
+        }
     }
 }
 
@@ -45,18 +91,47 @@ SoftmaxRowKernels softmax_row_kernels() {
     SoftmaxRowKernels kernels{};
     set_row_kernels<T, Places, false>(kernels.rows[0]);
     set_row_kernels<T, Places, true>(kernels.rows[1]);
+    set_rows_of_block<Places>(kernels.rows_of_block);
+    set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
+    set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
     kernels.piece_states = softmax_address(softmax_piece_states<T, Places>);
     kernels.apply[0] = softmax_address(softmax_apply<T, Places, false>);
     kernels.apply[1] = softmax_address(softmax_apply<T, Places, true>);
     return kernels;
 }
 
+template <class T, bool Log>
+void set_tile_kernels(const void *(&kernels)[softmax_tile_sizes]) {
+    constexpr bool wide = sizeof(T) == 8;
+    kernels[0] = softmax_address(softmax_column_tiles < T, Log, softmax_tiles[0].threads, softmax_tiles[0].columns,
+                                 wide ? 1 : 2 >);
+    if constexpr (!wide) {
+        kernels[1] =
+            softmax_address(softmax_column_tiles<T, Log, softmax_tiles[1].threads, softmax_tiles[1].columns, 1>);
+    }
+}
+
+template <class T>
+SoftmaxTileKernels softmax_tile_kernels() {
+    SoftmaxTileKernels kernels{};
+    set_tile_kernels<T, false>(kernels.of[0]);
+    set_tile_kernels<T, true>(kernels.of[1]);
+    return kernels;
+}
+
 template <class T>
 const SoftmaxKernels &softmax_kernels() {
     static const SoftmaxKernels kernels{
-        softmax_row_kernels<T, VectorPlaces<T>>(), softmax_row_kernels<T, SinglePlaces<T>>(),
-        softmax_address(softmax_totals<T>),        softmax_address(softmax_column_states<T>),
-        softmax_address(softmax_column_apply<T>),  static_cast<int>(sizeof(T))};
+        softmax_row_kernels<T, VectorPlaces<T>>(),
+        softmax_row_kernels<T, ShiftedPlaces<T>>(),
+        softmax_row_kernels<T, SinglePlaces<T>>(),
+        softmax_address(softmax_totals<T>),
+        softmax_address(softmax_column_states<T>),
+        softmax_address(softmax_column_apply<T>),
+        {softmax_address(softmax_short_rows<T, false>), softmax_address(softmax_short_rows<T, true>)},
+        softmax_tile_kernels<T>(),
+        short_row_warps<T>,
+        static_cast<int>(sizeof(T))};
     return kernels;
 }
 

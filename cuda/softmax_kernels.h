@@ -5,23 +5,50 @@
 
 namespace wr::cuda {
 
-// The blocks of threads that a row in registers may have, smallest first.
-inline constexpr int softmax_block_sizes = 4;
-inline constexpr int softmax_block_threads[softmax_block_sizes] = {128, 256, 512, 1024};
+// Rows in the registers of one block: kernel `size` serves rows of up to 2^size warps.
+inline constexpr int softmax_row_sizes = 6;
 
-// One for rows that 16-byte vectors can read and write, one for all others.
+// Rows in the registers of a cluster: the warps that its blocks may have.
+inline constexpr int softmax_cluster_sizes = 3;
+inline constexpr int softmax_cluster_warps[softmax_cluster_sizes] = {8, 16, 32};
+
+// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address, one for all
+// others.
 struct SoftmaxRowKernels {
-    const void *rows[2][softmax_block_sizes]; // [log]
+    const void *rows[2][softmax_row_sizes]; // [log]
+    int rows_of_block[softmax_row_sizes];
+    const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     const void *piece_states;
     const void *apply[2]; // [log]
 };
 
+// Columns in the registers of a block or a cluster, each thread softmax_tile_run elements of one: the threads of a
+// block and the columns side by side.
+struct SoftmaxTile {
+    int threads, columns;
+};
+inline constexpr std::size_t softmax_tile_run = 32;
+inline constexpr int softmax_tile_sizes = 2;
+inline constexpr SoftmaxTile softmax_tiles[softmax_tile_sizes] = {{512, 16}, {1024, 8}};
+
+struct SoftmaxTileKernels {
+    const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not served
+};
+
+// Short rows: the longest, and the elements of one lane.
+inline constexpr std::size_t softmax_short_row = 512;
+inline constexpr std::size_t softmax_short_run = 64;
+
 struct SoftmaxKernels {
     SoftmaxRowKernels vectors;
+    SoftmaxRowKernels shifted;
     SoftmaxRowKernels singles;
     const void *totals;
     const void *column_states;
     const void *column_apply;
+    const void *short_rows[2]; // [log]
+    SoftmaxTileKernels tiles;
+    int short_row_warps; // of a block
     int element_bytes;
 };
 

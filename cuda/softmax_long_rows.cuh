@@ -30,6 +30,7 @@ __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const _
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     allow_dependent_launch();
     __shared__ RowState<Float, Sum> states[long_row_warps];
+    __shared__ BlockState<Float, Sum> block_states[long_row_warps];
     const std::size_t row_blocks = divide_up(a.axis, softmax_block);
     for (std::size_t job = blockIdx.x; job < a.outer * a.pieces; job += gridDim.x) {
         const std::size_t row = job / a.pieces;
@@ -38,12 +39,14 @@ __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const _
         RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
         for (int b = 0; b < a.blocks_a_warp && first + b < row_blocks; ++b) {
             const BlockSource<T> source(a, row, first + b);
-            const Logits<T, Places> x(a, source.data, source.count);
+            const BlockLogits<T, Places> x(a, source.data, source.count);
             Float e[lane_elements];
-            const RowState<Float, Sum> state = block_state<Places, Sum>(x, e);
+            block_state<T, Places, Float, Sum>(a, source.data, source.count, x, e, &block_states[warp_index()]);
+            __syncwarp();
             if (lane_index() == b) {
-                mine = state;
+                mine = {block_states[warp_index()].maximum, block_states[warp_index()].sum};
             }
+            __syncwarp();
         }
         mine = merge_any_lanes(mine);
         if (lane_index() == 0) {
@@ -69,6 +72,7 @@ template <class T, class Places, bool Log>
 __global__ void __launch_bounds__(long_row_threads) softmax_apply(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
+    __shared__ BlockState<Float, Sum> block_states[long_row_warps];
     const std::size_t row_blocks = divide_up(a.axis, softmax_block);
     const std::size_t warps = static_cast<std::size_t>(gridDim.x) * long_row_warps;
     bool waited = false;
@@ -78,17 +82,29 @@ __global__ void __launch_bounds__(long_row_threads) softmax_apply(const __grid_c
         const std::size_t row = job / row_blocks;
         const std::size_t block = job % row_blocks;
         const BlockSource<T> source(a, row, block);
-        const Logits<T, Places> x(a, source.data, source.count);
+        const BlockLogits<T, Places> x(a, source.data, source.count);
         Float e[lane_elements];
-        const RowState<Float, Sum> own = block_state<Places, Sum>(x, e);
+        block_state<T, Places, Float, Sum>(a, source.data, source.count, x, e, &block_states[warp_index()]);
+        __syncwarp();
+        const BlockState<Float, Sum> own = block_states[warp_index()];
+        __syncwarp();
         if (!waited) {
             wait_for_previous_kernel();
             waited = true;
         }
         const StoredState stored = a.totals[row];
         const RowState<Float, Sum> total{static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
-        const RowView<Float, Sum> view{total, 0, false};
-        finish_block<T, Places, Log>(a, own.maximum, view, row * a.axis + block * softmax_block, source.count, x, e);
+        const std::size_t output = row * a.axis + block * softmax_block;
+        if constexpr (Log) {
+            finish_log_softmax<T, Places>(a, log_row(total), output, source.count, x);
+        } else {
+            const std::int32_t gap = own.n - state_n(total.maximum);
+            if (own.n != unusual_n && is_ordinary(total.maximum) && has_plain_factor<T, Places>(a, gap)) {
+                finish_softmax<T, Places>(a, plain_factor(total.sum, gap, Float()), output, source.count, e);
+            } else {
+                finish_unusual_softmax<T, Places>(a, source.data, output, source.count, own.maximum, total);
+            }
+        }
     }
 }
 

@@ -5,43 +5,109 @@
 
 namespace wr::cuda {
 
-template <class T, class Places, bool Log, int Threads, int BlocksPerMultiprocessor>
-__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+// A thread's coordinates, read from the special registers again wherever they are wanted: cheaper than registers that
+// hold them through the arithmetic.
+__device__ __forceinline__ int thread_x_again() {
+    unsigned x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return static_cast<int>(x);
+}
+__device__ __forceinline__ int thread_y_again() {
+    unsigned y;
+    asm volatile("mov.u32 %0, %%tid.y;" : "=r"(y));
+    return static_cast<int>(y);
+}
+__device__ __forceinline__ int warp_again() {
+    return static_cast<int>(static_cast<unsigned>(thread_x_again()) / warp_lanes);
+}
+
+// Where rows are so short that a block of 128 threads takes several, threadIdx.y runs over them; threadIdx.x runs along
+// a row. Span is the least power of two that holds the row's warps.
+template <int Span>
+inline constexpr int rows_of_block = Span >= 4 ? 1 : 4 / Span;
+
+template <int Span>
+struct RowPlace {
+    std::uint32_t row;
+    int warp, count;
+
+    __device__ __forceinline__ explicit RowPlace(const SoftmaxArguments &a) {
+        warp = Span == 1 ? 0 : warp_again();
+        row = blockIdx.x;
+        count =
+            smaller(static_cast<int>(a.axis) - warp * static_cast<int>(softmax_block), static_cast<int>(softmax_block));
+        if constexpr (rows_of_block<Span> > 1) {
+            row = row * rows_of_block<Span> + static_cast<std::uint32_t>(thread_y_again());
+            count = row < a.outer ? count : 0;
+        }
+    }
+
+    template <class T, class Places>
+    __device__ __forceinline__ const T *input(const SoftmaxArguments &a) const {
+        const std::ptrdiff_t stride = Places::vectors ? 1 : a.axis_stride;
+        return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
+               warp * static_cast<int>(softmax_block) * stride;
+    }
+    __device__ __forceinline__ std::size_t output(const SoftmaxArguments &a) const {
+        return row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
+               static_cast<std::size_t>(warp) * softmax_block;
+    }
+};
+
+template <int Span>
+__device__ __forceinline__ void wait_for_row() {
+    if constexpr (Span > 1) {
+        __syncthreads();
+    } else {
+        __syncwarp();
+    }
+}
+
+template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Span *rows_of_block<Span> *warp_lanes, BlocksPerMultiprocessor)
     softmax_rows(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    __shared__ RowState<Float, Sum> states[Threads / warp_lanes];
-    // threadIdx.x runs along a row, threadIdx.y over the block's rows.
-    const int warps = static_cast<int>(blockDim.x) / warp_lanes;
-    const int warp = warp_index();
-    const std::size_t first = static_cast<std::size_t>(warp) * softmax_block;
-    const std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.y) + threadIdx.y;
-    const bool present = row < a.outer;
-    const int count = static_cast<int>(smaller(a.axis - smaller(a.axis, first), softmax_block));
-    const T *data = static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
-                    static_cast<std::ptrdiff_t>(first) * a.axis_stride;
-    const Logits<T, Places> x(a, data, present ? count : 0);
+    using State = BlockState<Float, Sum>;
+    __shared__ State states_of_block[state_place(Span) * rows_of_block<Span>];
+    State *states = states_of_block + (rows_of_block<Span> > 1 ? static_cast<int>(threadIdx.y) * state_place(Span) : 0);
+    const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
+    const RowPlace<Span> from(a);
+    const BlockLogits<T, Places> x(a, from.template input<T, Places>(a), from.count);
     Float e[lane_elements];
-    const RowState<Float, Sum> own = block_state<Places, Sum>(x, e);
-    RowView<Float, Sum> view{own, 0, is_ordinary(own.maximum)};
-    if (warps > 1) {
-        RowState<Float, Sum> *row_states = states + static_cast<int>(threadIdx.y) * warps;
-        if (lane_index() == 0) {
-            row_states[warp] = own;
+    const Sum sum = block_state<T, Places, Float, Sum>(a, from.template input<T, Places>(a), from.count, x, e,
+                                                       states + state_place(from.warp));
+    wait_for_row<Span>();
+    if constexpr (Log) {
+        __shared__ LogRow<Float> rows[rows_of_block<Span>];
+        if (Span == 1 || warp_again() == 0) {
+            const LogRow<Float> row = log_row(merge_any_states(states, warps));
+            if (lane_index() == 0) {
+                rows[threadIdx.y] = row;
+            }
         }
-        __syncthreads();
-        const int span = 1 << (32 - __clz(warps - 1));
-        const int other = lane_index() & (span - 1);
-        RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
-        if (other < warps) {
-            mine = row_states[other];
+        wait_for_row<Span>();
+        const RowPlace<Span> to(a);
+        finish_log_softmax<T, Places>(a, rows[threadIdx.y], to.output(a), to.count, x);
+    } else {
+        const RowPlace<Span> to(a);
+        const std::int32_t n = states[state_place(to.warp)].n;
+        RowView<Sum> view{sum, n};
+        if constexpr (Span > 1) {
+            view = merge_states<1, Span>(states, warps);
         }
-        view = merge_lanes(mine, span, own.maximum, Log || a.logsumexp != nullptr);
+        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n)) {
+            finish_softmax<T, Places>(a, plain_factor(view.sum, n - view.n, Float()), to.output(a), to.count, e);
+        } else {
+            finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
+                                              states[state_place(to.warp)].maximum, merge_any_states(states, warps));
+        }
     }
-    if (present) {
-        finish_block<T, Places, Log>(a, own.maximum, view, row * a.axis + first, count, x, e);
-        if (a.logsumexp != nullptr && warp == 0 && lane_index() == 0) {
-            store_row_logsumexp(view.total, a.logsumexp, row);
+    if (a.logsumexp != nullptr && (Span == 1 || warp_again() == 0)) {
+        const RowPlace<Span> to(a);
+        const RowState<Float, Sum> total = merge_any_states(states, warps);
+        if (to.row < a.outer && lane_index() == 0) {
+            store_row_logsumexp(total, a.logsumexp, to.row);
         }
     }
 }

@@ -1,36 +1,11 @@
-// A base block of 1024 elements in a warp's registers: 32 elements a lane.
+// A base block of 1024 elements in a warp's registers: its exponentials, its state, its outputs.
 #pragma once
 
-#include "cuda/softmax_arguments.h"
-#include "cuda/tile_load.cuh"
+#include "cuda/softmax_access.cuh"
 #include "numerics/operators.h"
-#include "numerics/softmax.h"
 #include "numerics/tree.h"
 
 namespace wr::cuda {
-
-inline constexpr int lane_elements = static_cast<int>(softmax_block) / warp_lanes;
-
-// Where a lane's elements stand in the block. Vectors: 16 bytes at a time, for rows that start and end on 16-byte
-// boundaries. Singles: one at a time, for all others.
-template <class T>
-struct VectorPlaces {
-    static constexpr bool vectors = true;
-    static constexpr int run = vector_elements<T>; // neighbours that a lane holds
-};
-template <class T>
-struct SinglePlaces {
-    static constexpr bool vectors = false;
-    static constexpr int run = 1;
-};
-
-// Of a lane's place in a block: its first element, and how far each further run of it lies behind the one before.
-template <class Places>
-__device__ __forceinline__ int first_place() {
-    return lane_index() * Places::run;
-}
-template <class Places>
-inline constexpr int run_distance = warp_lanes * Places::run;
 
 __device__ __forceinline__ float larger_with_nan(float a, float b) {
     float larger;
@@ -39,8 +14,15 @@ __device__ __forceinline__ float larger_with_nan(float a, float b) {
 }
 __device__ __forceinline__ double larger_with_nan(double a, double b) { return larger_or_nan(a, b); }
 
-template <class Float>
-__device__ __forceinline__ Float warp_maximum(Float value) {
+// An integer that is ordered as the floats are, a positive NaN (what max.NaN gives) above all; its own inverse.
+__device__ __forceinline__ std::int32_t ordered_bits(std::int32_t bits) { return bits ^ ((bits >> 31) & 0x7FFFFFFF); }
+
+// A NaN among the values must be what larger_with_nan gave.
+__device__ __forceinline__ float warp_maximum(float value) {
+    const std::int32_t largest = __reduce_max_sync(whole_warp, ordered_bits(__float_as_int(value)));
+    return __int_as_float(ordered_bits(largest));
+}
+__device__ __forceinline__ double warp_maximum(double value) {
 #pragma unroll
     for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
         value = larger_with_nan(value, from_lane_xor(value, distance));
@@ -48,65 +30,24 @@ __device__ __forceinline__ Float warp_maximum(Float value) {
     return value;
 }
 
-// What stands behind the end of a row: -infinity, once it is scaled.
-template <class T>
-__device__ __forceinline__ T filler(bool negative_scale);
-template <>
-__device__ __forceinline__ float filler<float>(bool negative_scale) {
-    return negative_scale ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
-}
-template <>
-__device__ __forceinline__ double filler<double>(bool negative_scale) {
-    return negative_scale ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
-}
-template <>
-__device__ __forceinline__ F16 filler<F16>(bool negative_scale) {
-    return {static_cast<std::uint16_t>(negative_scale ? 0x7C00u : 0xFC00u)};
-}
-template <>
-__device__ __forceinline__ BF16 filler<BF16>(bool negative_scale) {
-    return {static_cast<std::uint16_t>(negative_scale ? 0x7F80u : 0xFF80u)};
-}
-
-// A lane's elements of the block at `data`, of which the first `count` exist.
-template <class T, class Places>
-__device__ __forceinline__ void load_elements(const T *data, std::ptrdiff_t stride, int count, bool negative_scale,
-                                              T (&x)[lane_elements]) {
-    const T behind = filler<T>(negative_scale);
-    const int left = count - first_place<Places>();
-    if constexpr (Places::vectors) {
-        const T *mine = data + first_place<Places>();
-#pragma unroll
-        for (int v = 0; v < lane_elements / Places::run; ++v) {
-            if (v * run_distance<Places> < left) {
-                const uint4 vector = __ldg(reinterpret_cast<const uint4 *>(mine + v * run_distance<Places>));
-                memcpy(x + v * Places::run, &vector, sizeof(vector));
-            } else {
-#pragma unroll
-                for (int j = 0; j < Places::run; ++j) {
-                    x[v * Places::run + j] = behind;
-                }
-            }
-        }
-    } else {
-        const T *mine = data + first_place<Places>() * stride;
-#pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
-            x[i] = i * run_distance<Places> < left ? mine[i * run_distance<Places> * stride] : behind;
-        }
-    }
-}
-
 // A lane's logits. Wide elements are scaled in place.
 template <class T, class Places>
 struct Logits {
     using Float = typename SoftmaxArithmetic<T>::Float;
-    static constexpr bool has_plain_form = false;
     Float x[lane_elements];
 
     __device__ __forceinline__ Logits(const SoftmaxArguments &a, const T *data, int count) {
         T raw[lane_elements];
-        load_elements<T, Places>(data, a.axis_stride, count, a.scale < 0, raw);
+        if constexpr (Places::vectors) {
+            uint4 vectors[lane_vectors<T>];
+            load_block_vectors<T, Places>(a, data, count, vectors);
+#pragma unroll
+            for (int v = 0; v < lane_vectors<T>; ++v) {
+                memcpy(raw + v * Places::run, vectors + v, sizeof(uint4));
+            }
+        } else {
+            load_singles(data, a.axis_stride, count, a.scale < 0, raw);
+        }
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
             x[i] = static_cast<Float>(widen(raw[i]));
@@ -121,6 +62,7 @@ struct Logits {
     }
 
     __device__ __forceinline__ Float operator[](int i) const { return x[i]; }
+    __device__ __forceinline__ Float plain_value(int i) const { return x[i]; }
 
     __device__ __forceinline__ Float maximum() const {
         Float largest = x[0];
@@ -155,82 +97,65 @@ __device__ __forceinline__ unsigned smaller_pair(unsigned a, unsigned b, BF16) {
 
 // 16-bit elements stay packed in pairs until their exponentials are formed: half the registers, and half the work for
 // the extremes.
-template <class Half>
+template <class Half, class Places>
 struct PackedLogits {
     using Float = float;
-    static constexpr bool has_plain_form = true;
     static constexpr int words = lane_elements / 2;
     unsigned pairs[words];
-    float scale;
-    bool scaled;
+    float scale; // 1 where not scaled
 
     __device__ __forceinline__ PackedLogits(const SoftmaxArguments &a, const Half *data, int count)
-        : scale(static_cast<float>(a.scale)), scaled(a.scaled) {
-        using Places = VectorPlaces<Half>;
-        const unsigned behind = filler<Half>(a.scale < 0).bits * 0x10001u;
-        const int left = count - first_place<Places>();
-        const Half *mine = data + first_place<Places>();
+        : scale(a.narrow_scale) {
+        uint4 vectors[lane_vectors<Half>];
+        load_block_vectors<Half, Places>(a, data, count, vectors);
 #pragma unroll
-        for (int v = 0; v < words / 4; ++v) {
-            uint4 vector{behind, behind, behind, behind};
-            if (v * run_distance<Places> < left) {
-                vector = __ldg(reinterpret_cast<const uint4 *>(mine + v * run_distance<Places>));
-            }
-            pairs[4 * v] = vector.x;
-            pairs[4 * v + 1] = vector.y;
-            pairs[4 * v + 2] = vector.z;
-            pairs[4 * v + 3] = vector.w;
+        for (int v = 0; v < lane_vectors<Half>; ++v) {
+            pairs[4 * v] = vectors[v].x;
+            pairs[4 * v + 1] = vectors[v].y;
+            pairs[4 * v + 2] = vectors[v].z;
+            pairs[4 * v + 3] = vectors[v].w;
         }
     }
 
     __device__ __forceinline__ static float half_of(unsigned pair, int i) {
         return widen(Half{static_cast<std::uint16_t>(i % 2 == 0 ? pair & 0xFFFFu : pair >> 16)});
     }
-    __device__ __forceinline__ float operator[](int i) const { return half_of(pairs[i / 2], i) * scale; }
     __device__ __forceinline__ float plain_value(int i) const { return half_of(pairs[i / 2], i); } // where not scaled
+    __device__ __forceinline__ float operator[](int i) const { return plain_value(i) * scale; }
 
-    __device__ __forceinline__ float maximum() const {
-        const unsigned pair = scaled && scale < 0 ? least_pair_with_nan() : largest_pair();
-        return larger_with_nan(half_of(pair, 0) * scale, half_of(pair, 1) * scale);
-    }
-    __device__ __forceinline__ float minimum() const {
-        unsigned least = pairs[0];
-#pragma unroll
-        for (int i = 1; i < words; ++i) {
-            least = smaller_pair(least, pairs[i], Half());
-        }
-        const float low = half_of(least, 0), high = half_of(least, 1);
-        return low < high ? low : high;
-    }
-
-  private:
-    __device__ __forceinline__ unsigned largest_pair() const {
-        unsigned largest = pairs[0];
+    // The extremes of the scaled logits: scaling keeps the order or reverses it, and gives NaN for an infinity where it
+    // is 0. The lower one says nothing about NaN.
+    __device__ __forceinline__ void extremes(bool scaled, float &lowest, float &highest) const {
+        unsigned largest = pairs[0], least = pairs[0];
 #pragma unroll
         for (int i = 1; i < words; ++i) {
             largest = larger_pair(largest, pairs[i], Half());
+            least = smaller_pair(least, pairs[i], Half());
         }
-        return largest;
-    }
-    // The least elements, as the largest of the negated.
-    __device__ __forceinline__ unsigned least_pair_with_nan() const {
-        constexpr unsigned signs = 0x80008000u;
-        unsigned largest = pairs[0] ^ signs;
-#pragma unroll
-        for (int i = 1; i < words; ++i) {
-            largest = larger_pair(largest, pairs[i] ^ signs, Half());
+        highest = larger_with_nan(half_of(largest, 0), half_of(largest, 1));
+        lowest = fminf(half_of(least, 0), half_of(least, 1));
+        if (scaled) {
+            const float first = highest * scale, second = lowest * scale;
+            highest = larger_with_nan(first, second);
+            lowest = fminf(first, second);
         }
-        return largest ^ signs;
     }
 };
-template <>
-struct Logits<F16, VectorPlaces<F16>> : PackedLogits<F16> {
-    using PackedLogits<F16>::PackedLogits;
+
+template <class T, class Places>
+inline constexpr bool is_packed = sizeof(T) == 2 && Places::vectors;
+
+template <class T, class Places>
+struct LogitsFor {
+    using Type = Logits<T, Places>;
 };
-template <>
-struct Logits<BF16, VectorPlaces<BF16>> : PackedLogits<BF16> {
-    using PackedLogits<BF16>::PackedLogits;
+template <class Half, class Places>
+    requires is_packed<Half, Places>
+struct LogitsFor<Half, Places> {
+    using Type = PackedLogits<Half, Places>;
 };
+template <class T, class Places>
+using BlockLogits = typename LogitsFor<T, Places>::Type;
 
 // The natural tree over the exponentials of one lane's neighbours.
 template <int Run, class Sum, class Float>
@@ -275,61 +200,176 @@ __device__ __forceinline__ Sum sum_of_exponentials(Float (&e)[lane_elements], Ex
     return warp_tree<FloatSum<Sum>, 1>(sums);
 }
 
-// The block's exponentials and its state, in every lane.
-template <class Places, class Sum, class BlockLogits, class Float>
-__device__ __forceinline__ RowState<Float, Sum> block_state(const BlockLogits &x, Float (&e)[lane_elements]) {
-    const Float maximum = warp_maximum(x.maximum());
-    const Frame<Float> frame = frame_of(maximum);
-    if constexpr (BlockLogits::has_plain_form) {
-        // Instructions are what 16-bit rows are short of: in nearly every block all elements lie where the exponential
-        // needs neither a shift nor a test.
-        const bool ordinary = is_ordinary(maximum) && !x.scaled;
-        if (ordinary && __all_sync(whole_warp, x.minimum() > frame.lowest) != 0) {
-            const Sum sum = sum_of_exponentials<Places, Sum>(
-                e, [&](int i) { return scaled_exponential(x.plain_value(i), frame.magic_less_n); });
-            return {maximum, sum};
-        }
-    }
-    const Sum sum = sum_of_exponentials<Places, Sum>(e, [&](int i) { return exponential_in(frame, x[i]); });
-    return {maximum, settle_block_sum(maximum, sum)};
+// The frame's exponent N of an ordinary block as states carry it, and what stands for it where a block has none.
+inline constexpr std::int32_t absent_n = std::numeric_limits<std::int32_t>::min() / 2; // -infinity alone
+inline constexpr std::int32_t unusual_n = std::numeric_limits<std::int32_t>::max();    // large logits, +infinity, NaN
+
+template <class Float, class Sum>
+struct alignas(16) BlockState {
+    Float maximum;
+    std::int32_t n;
+    Sum sum;
+};
+
+template <class Float, class Sum>
+__device__ __forceinline__ BlockState<Float, Sum> absent_state() {
+    return {-std::numeric_limits<Float>::infinity(), absent_n, Sum(0)};
 }
 
-// A row as one of its blocks sees it. `plain`: all maxima are ordinary; then `gap` is the block's frame less the row's,
-// and nothing else of the maxima needs to be looked at again.
-template <class Float, class Sum>
-struct RowView {
-    RowState<Float, Sum> total;
-    std::int32_t gap;
-    bool plain;
+// Where state number i lies in shared memory: lanes that each take eight in a row meet different banks.
+__host__ __device__ constexpr int state_place(int i) { return i + i / 8; }
+
+template <class Float>
+__device__ __forceinline__ std::int32_t state_n(Float maximum) {
+    if (is_ordinary(maximum)) {
+        return nearest_exponent(maximum);
+    }
+    return maximum == -std::numeric_limits<Float>::infinity() ? absent_n : unusual_n;
+}
+
+// A block's logits read again, its exponentials whatever its maximum, and their sum. Blocks of large logits, +infinity
+// or NaN are rare: what they need stays behind calls, so that the others keep their registers. The memory is still the
+// input's, in place too: only this warp writes it.
+template <class T, class Places>
+struct BlockAgain {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    Float e[lane_elements];
+    Sum sum;
+
+    __device__ __forceinline__ BlockAgain(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
+        const BlockLogits<T, Places> x(a, data, count);
+        const Frame<Float> frame = frame_of(maximum);
+        sum = sum_of_exponentials<Places, Sum>(e, [&](int i) { return exponential_in(frame, x[i]); });
+    }
 };
+
+template <class T, class Places, class Float, class Sum>
+__device__ __noinline__ Sum unusual_block_sum(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
+    return settle_block_sum(maximum, BlockAgain<T, Places>(a, data, count, maximum).sum);
+}
+
+// The block's exponentials, and its state at `state`, in shared memory; the sum in every lane too. Where the state's n
+// is unusual_n there are no exponentials. Maximum and n are written before the exponentials are formed, so that no
+// register holds them.
+template <class T, class Places, class Float, class Sum>
+__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count,
+                                           const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
+                                           BlockState<Float, Sum> *state) {
+    using C = ExponentialConstants<Float>;
+    Float lowest = 0, maximum;
+    if constexpr (is_packed<T, Places>) {
+        x.extremes(a.scaled, lowest, maximum);
+    } else {
+        maximum = x.maximum();
+    }
+    maximum = warp_maximum(maximum);
+    const bool absent = maximum == -std::numeric_limits<Float>::infinity();
+    Sum sum;
+    if (is_ordinary(maximum) || absent) {
+        const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
+        const std::int32_t nearest = nearest_exponent(maximum);
+        const Float magic_less_n = C::magic - static_cast<Float>(nearest);
+        if (lane_index() == 0) {
+            state->maximum = maximum;
+            state->n = absent ? absent_n : nearest;
+        }
+        bool plain = false;
+        if constexpr (is_packed<T, Places>) {
+            plain = !a.scaled && __all_sync(whole_warp, lowest > bound) != 0;
+        }
+        if (plain) {
+            // Instructions are what 16-bit rows are short of: in nearly every block the exponential needs no test.
+            sum = sum_of_exponentials<Places, Sum>(
+                e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
+        } else {
+            sum = sum_of_exponentials<Places, Sum>(e, [&](int i) {
+                const Float value = x[i];
+                const Float result = scaled_exponential(value, magic_less_n);
+                return value > bound ? result : Float(0);
+            });
+        }
+    } else {
+        sum = unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
+        if (lane_index() == 0) {
+            state->maximum = maximum;
+            state->n = unusual_n;
+        }
+    }
+    if (lane_index() == 0) {
+        state->sum = sum;
+    }
+    return sum;
+}
 
 // The total of up to 32 states, lane l's being number l (-infinity and 0 behind the last), in every lane.
 template <class Float, class Sum>
 __device__ __noinline__ RowState<Float, Sum> merge_any_lanes(RowState<Float, Sum> mine) {
-    const Float maximum = warp_maximum(mine.maximum);
+    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
     const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
     return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes)};
 }
 
-// Likewise for `span` (a power of two) states, which repeat over the lanes, as the block with maximum `own` sees the
-// row. In a plain row, its maximum is formed only where it is wanted: outputs of softmax do not depend on it.
+// The total of `count` states in shared memory, whatever they are, in every lane.
 template <class Float, class Sum>
-__device__ __forceinline__ RowView<Float, Sum> merge_lanes(RowState<Float, Sum> mine, int span, Float own,
-                                                           bool wants_maximum) {
-    const bool absent = mine.maximum == -std::numeric_limits<Float>::infinity() && lane_index() != 0;
-    if (__all_sync(whole_warp, absent || is_ordinary(mine.maximum)) == 0) {
-        mine = lane_index() < span ? mine : StateMerge<Float, Sum>::identity();
-        return {merge_any_lanes(mine), 0, false};
+__device__ __noinline__ RowState<Float, Sum> merge_any_states(const BlockState<Float, Sum> *states, int count) {
+    Float maximum = -std::numeric_limits<Float>::infinity();
+#pragma unroll 1
+    for (int at = lane_index(); at < count; at += warp_lanes) {
+        maximum = larger_with_nan(maximum, states[state_place(at)].maximum);
     }
-    const std::int32_t n = absent ? std::numeric_limits<std::int32_t>::min() / 2 : nearest_exponent(mine.maximum);
-    const std::int32_t row_n = __reduce_max_sync(whole_warp, n);
-    Sum sum = scale_by_power(mine.sum, n - row_n);
-    for (int distance = 1; distance < span; distance *= 2) {
+    maximum = warp_maximum(maximum);
+    TreeCounter<FloatSum<Sum>, 6> runs; // of 32 states
+#pragma unroll 1
+    for (int first = 0; first < count; first += warp_lanes) {
+        const int at = first + lane_index();
+        const Sum scaled = at < count ? scale_by_power(states[state_place(at)].sum,
+                                                       frame_gap(states[state_place(at)].maximum, maximum))
+                                      : Sum(0);
+        runs.push(tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes));
+    }
+    return {maximum, runs.result()};
+}
+
+// The total of a row as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is absent_n
+// or unusual_n.
+template <class Sum>
+struct RowView {
+    Sum sum;
+    std::int32_t n;
+
+    __device__ __forceinline__ bool plain() const { return n != absent_n && n != unusual_n; }
+};
+
+// The row of `count` blocks whose states lie in shared memory, PerLane of them for each of Span lanes, which all groups
+// of lanes repeat. Both are powers of two whose product is not below `count`.
+template <int PerLane, int Span, class Float, class Sum>
+__device__ __forceinline__ RowView<Sum> merge_states(const BlockState<Float, Sum> *states, int count) {
+    std::int32_t n[PerLane];
+    Sum sums[PerLane];
+    std::int32_t largest = absent_n;
+    const int first = (lane_index() & (Span - 1)) * PerLane;
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        n[i] = absent_n;
+        sums[i] = Sum(0);
+        if (first + i < count) {
+            n[i] = states[state_place(first + i)].n;
+            sums[i] = states[state_place(first + i)].sum;
+        }
+        largest = larger(largest, n[i]);
+    }
+    const std::int32_t row_n = __reduce_max_sync(whole_warp, largest);
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        sums[i] = scale_by_power(sums[i], n[i] - row_n);
+    }
+    Sum sum = run_sum<PerLane, Sum>(sums);
+#pragma unroll
+    for (int distance = 1; distance < Span; distance *= 2) {
         sum = sum + from_lane_xor(sum, distance);
     }
-    const Float maximum = wants_maximum ? warp_maximum(mine.maximum) : Float(0);
-    // A block of -infinity alone, in a row that is plain but for it, has zeros for exponentials: any factor will do.
-    return {{maximum, sum}, is_ordinary(own) ? nearest_exponent(own) - row_n : 0, true};
+    return {sum, row_n};
 }
 
 __device__ __forceinline__ unsigned narrow_pair(float low, float high, F16) {
@@ -365,12 +405,6 @@ __device__ __forceinline__ Half narrow_one(float y, Half h) {
     return Half{static_cast<std::uint16_t>(narrow_pair(y, y, h))};
 }
 
-// One 16-byte store, which the compiler would otherwise take apart again.
-__device__ __forceinline__ void store_vector(void *at, uint4 v) {
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-                 : "memory");
-}
-
 template <class Float>
 __device__ __noinline__ void store_any(Float value, ElementType type, void *output, std::size_t index) {
     store_float(value, type, output, index);
@@ -395,32 +429,39 @@ struct ElementTypeOf<BF16> {
     static constexpr ElementType type = ElementType::bf16;
 };
 
-// Writes the block to elements first to first + count of the output. Vectors write elements of the input's type only.
+// Writes the block's outputs, the first `count` of them from element `first` of the output on. Vectors write elements
+// of the input's type only.
 template <class T, class Places, class Float>
 __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size_t first, int count,
                                             const Float (&y)[lane_elements]) {
-    const std::size_t place = first + static_cast<std::size_t>(first_place<Places>());
-    const int left = count - first_place<Places>();
-    T *own = static_cast<T *>(a.output) + place;
     if constexpr (Places::vectors) {
+        uint4 vectors[lane_vectors<T>];
 #pragma unroll
-        for (int v = 0; v < lane_elements / Places::run; ++v) {
-            if (v * run_distance<Places> < left) {
-                store_vector(own + v * run_distance<Places>, pack(y + v * Places::run, T()));
-            }
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = pack(y + v * Places::run, T());
         }
-    } else if (a.output_type == ElementTypeOf<T>::type) {
-#pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
-            if (i * run_distance<Places> < left) {
-                own[i * run_distance<Places>] = narrow_one(y[i], T());
-            }
+        if constexpr (Places::shifted) {
+            store_shifted_block(static_cast<T *>(a.output) + first, count, vectors);
+        } else {
+            store_aligned_block(static_cast<T *>(a.output) + first, count, vectors);
         }
     } else {
+        const std::size_t place = first + static_cast<std::size_t>(lane_index());
+        const int left = count - lane_index();
+        T *own = static_cast<T *>(a.output) + place;
+        if (a.output_type == ElementTypeOf<T>::type) {
 #pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
-            if (i * run_distance<Places> < left) {
-                store_any(y[i], a.output_type, a.output, place + static_cast<std::size_t>(i * run_distance<Places>));
+            for (int i = 0; i < lane_elements; ++i) {
+                if (i * warp_lanes < left) {
+                    own[i * warp_lanes] = narrow_one(y[i], T());
+                }
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                if (i * warp_lanes < left) {
+                    store_any(y[i], a.output_type, a.output, place + static_cast<std::size_t>(i * warp_lanes));
+                }
             }
         }
     }
@@ -440,28 +481,42 @@ __device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
     return output_type == ElementType::f32 || output_type == ElementType::f64;
 }
 
+// Whether this block writes outputs of two pieces: where elements go out as vectors, their type decides.
+template <class T, class Places>
+__device__ __forceinline__ bool block_takes_two_pieces(const SoftmaxArguments &a) {
+    return Places::vectors ? sizeof(T) >= sizeof(float) : takes_two_pieces(a.output_type);
+}
+
+// Whether plain_factor serves a block whose frame is `gap` above the row's.
+template <class T, class Places>
+__device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a, std::int32_t gap) {
+    constexpr std::int32_t safe_gap = -64; // over any sum below 2^61, the factor is normal
+    return sizeof(T) >= sizeof(float) || (gap >= safe_gap && !block_takes_two_pieces<T, Places>(a));
+}
+
 // The factor of a block in a plain row. Where one piece of it will do and sums are f32, dividing in f32 has the bits of
 // dividing in f64 and rounding (f64 has more than twice f32's bits and two to spare), and a power of two within the
 // normal range commutes with both.
-template <class Float, class Sum>
-__device__ __forceinline__ BlockFactor<Float> plain_factor(const RowView<Float, Sum> &row, bool two_pieces) {
-    if constexpr (sizeof(Sum) == sizeof(float)) {
-        constexpr std::int32_t safe_gap = -64; // a sum of 32 blocks is below 2^16
-        if (!two_pieces && row.gap >= safe_gap) {
-            return {__fdiv_rn(1.0f, row.total.sum) * power_of_two_f32(row.gap), 0.0f};
-        }
-    }
-    return factor_in_pieces(power_of_two_f64(row.gap), row.total.sum, Float());
+__device__ __forceinline__ BlockFactor<float> plain_factor(float row_sum, std::int32_t gap, float) {
+    return {__frcp_rn(row_sum) * power_of_two_f32(gap), 0.0f};
+}
+template <class Float>
+__device__ __forceinline__ BlockFactor<Float> plain_factor(double row_sum, std::int32_t gap, Float) {
+    return factor_in_pieces(power_of_two_f64(gap), row_sum, Float());
 }
 
-template <class Float, class Sum>
-__device__ __noinline__ BlockFactor<Float> any_factor(Float maximum, RowState<Float, Sum> row) {
-    return block_factor(maximum, row.maximum, row.sum);
-}
+// What log-softmax needs to know of any row.
+template <class Float>
+struct LogRow {
+    RowKind kind;
+    LogPieces<Float> pieces; // where the kind is ordinary
+};
 
 template <class Float, class Sum>
-__device__ __noinline__ LogSumExp any_logsumexp(RowState<Float, Sum> row) {
-    return row_logsumexp(row.maximum, row.sum);
+__device__ __noinline__ LogRow<Float> log_row(RowState<Float, Sum> total) {
+    const RowKind kind = row_kind(total.maximum);
+    return {kind, kind == RowKind::ordinary ? log_pieces<Float>(row_logsumexp(total.maximum, total.sum))
+                                            : LogPieces<Float>{0, 0}};
 }
 
 template <class Float, class Sum>
@@ -469,40 +524,51 @@ __device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, void 
     store_logsumexp(row.maximum, row.sum, output, index);
 }
 
-// From a block and its row to its outputs. `e` holds the exponentials, which log-softmax does not need.
-template <class T, class Places, bool Log, class BlockLogits, class Float, class Sum>
-__device__ __forceinline__ void finish_block(const SoftmaxArguments &a, Float maximum, const RowView<Float, Sum> &row,
-                                             std::size_t first, int count, const BlockLogits &x,
-                                             Float (&e)[lane_elements]) {
-    if (!row.plain) {
-        const RowKind kind = row_kind(row.total.maximum);
-        if (kind != RowKind::ordinary) {
-            store_special<Float>(a, first, count, kind);
-            return;
-        }
-    }
-    if constexpr (Log) {
-        const LogPieces<Float> lse = log_pieces<Float>(any_logsumexp(row.total));
+// From a block's exponentials to its outputs.
+template <class T, class Places, class Float>
+__device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockFactor<Float> factor, std::size_t first,
+                                               int count, Float (&e)[lane_elements]) {
+    if (block_takes_two_pieces<T, Places>(a)) {
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
-            e[i] = log_softmax_output(x[i], lse);
+            e[i] = softmax_output(e[i], factor);
         }
     } else {
-        const bool two_pieces = takes_two_pieces(a.output_type);
-        const BlockFactor<Float> factor = row.plain ? plain_factor(row, two_pieces) : any_factor(maximum, row.total);
-        if (two_pieces) {
 #pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                e[i] = softmax_output(e[i], factor);
-            }
-        } else {
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                e[i] = softmax_narrow_output(e[i], factor);
-            }
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = softmax_narrow_output(e[i], factor);
         }
     }
     store_block<T, Places>(a, first, count, e);
+}
+
+// The outputs of a block whose maximum, or whose row's, is unusual.
+template <class T, class Places, class Float, class Sum>
+__device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, const T *data, std::size_t first,
+                                                    int count, Float maximum, RowState<Float, Sum> total) {
+    const RowKind kind = row_kind(total.maximum);
+    if (kind != RowKind::ordinary) {
+        store_special<Float>(a, first, count, kind);
+        return;
+    }
+    BlockAgain<T, Places> block(a, data, count, maximum);
+    finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
+}
+
+// From a block's logits to its outputs of log-softmax.
+template <class T, class Places, class Logits, class Float>
+__device__ __forceinline__ void finish_log_softmax(const SoftmaxArguments &a, const LogRow<Float> &row,
+                                                   std::size_t first, int count, const Logits &x) {
+    if (row.kind != RowKind::ordinary) {
+        store_special<Float>(a, first, count, row.kind);
+        return;
+    }
+    Float y[lane_elements];
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        y[i] = log_softmax_output(x[i], row.pieces);
+    }
+    store_block<T, Places>(a, first, count, y);
 }
 
 } // namespace wr::cuda

@@ -1,0 +1,293 @@
+// The gradient of softmax: rows in the registers of a block's warps where they fit, read twice where they do not.
+// Kernels are made for an arithmetic, and all else is known at run time.
+#pragma once
+
+#include "cuda/softmax_row_access.cuh"
+#include "numerics/softmax_backward.h"
+
+namespace wr::cuda::general {
+
+template <class Float>
+__device__ __forceinline__ SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
+    const Float scale = static_cast<Float>(p.scale);
+    if (p.output != nullptr) {
+        return saved_row(p.log ? SavedAs::logarithms : SavedAs::weights, scale, Float(0), p.empty_row_zero);
+    }
+    return saved_row(SavedAs::logits, scale, static_cast<const Float *>(p.logsumexp)[row], p.empty_row_zero);
+}
+
+__device__ __forceinline__ const void *saved_array(const SoftmaxBackwardProblem &p) {
+    return p.output != nullptr ? p.output : p.input;
+}
+
+__device__ __forceinline__ std::ptrdiff_t saved_index(const SoftmaxBackwardProblem &p, const RowPlace &place,
+                                                      std::size_t at) {
+    return strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride, p.shape.inner_stride,
+                         at);
+}
+
+__device__ __forceinline__ std::ptrdiff_t gradient_index(const SoftmaxBackwardProblem &p, const RowPlace &place,
+                                                         std::size_t at) {
+    return strided_index(place, p.selection.ragged, p.gradient_outer_stride, p.gradient_axis_stride,
+                         p.gradient_inner_stride, at);
+}
+
+// A base block of a row in a warp's registers.
+template <class Float>
+struct BackwardBlock {
+    Float weights[lane_elements], gradients[lane_elements];
+    unsigned taken;
+
+    // What the block brings to the row's tree, in every lane.
+    __device__ __forceinline__ Float load(const SoftmaxBackwardProblem &p, const RowPlace &place,
+                                          const SavedRow<Float> &row, std::size_t begin) {
+        taken = taken_elements(p.selection, place, begin);
+        load_any(p.dtype, saved_array(p), saved_index(p, place, begin), p.shape.axis_stride, taken, weights);
+        load_any(p.output_gradient_dtype, p.output_gradient, gradient_index(p, place, begin), p.gradient_axis_stride,
+                 taken, gradients);
+        if (row.saved_as != SavedAs::weights) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                weights[i] = weight_of(row, weights[i]);
+            }
+        }
+        Float terms[lane_elements];
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            terms[i] = ((taken >> i) & 1u) != 0 ? gradient_term(p.log, weights[i], gradients[i]) : Float(-0.0);
+        }
+        return warp_tree<FloatSum<Float>>(terms);
+    }
+
+    __device__ __forceinline__ void write(const SoftmaxBackwardProblem &p, const RowPlace &place,
+                                          const SavedRow<Float> &row, std::size_t begin, Float total) {
+        const unsigned present = present_elements(place.count, begin);
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            const Float gradient = softmax_gradient(p.log, weights[i], gradients[i], total) * row.scale;
+            gradients[i] = ((taken >> i) & 1u) != 0 ? gradient : Float(0);
+        }
+        if (p.add_to_input_gradient) {
+            const std::size_t index =
+                place.first + (begin + static_cast<std::size_t>(lane_index())) * place.first_stride;
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                if (((present >> i) & 1u) != 0) {
+                    const std::size_t at = index + static_cast<std::size_t>(i * warp_lanes) * place.first_stride;
+                    gradients[i] = old_gradient(p, at) + gradients[i];
+                }
+            }
+        }
+        store_elements(p.input_gradient_dtype, p.input_gradient, place, begin, present, gradients);
+    }
+
+    __device__ __noinline__ static Float old_gradient(const SoftmaxBackwardProblem &p, std::size_t at) {
+        return static_cast<Float>(load_float(p.input_gradient_dtype, p.input_gradient, at));
+    }
+};
+
+// The tree over the sums of a block's warps, in every lane of all of them.
+template <class Float>
+__device__ __forceinline__ Float add_warps(Float own, Float (&sums)[general_block_warps]) {
+    if (lane_index() == 0) {
+        sums[warp_index()] = own;
+    }
+    __syncthreads();
+    const bool there = lane_index() < static_cast<int>(blockDim.x) / warp_lanes;
+    const Float mine = there ? sums[lane_index() % general_block_warps] : Float(-0.0);
+    const Float sum = tree_over_lanes<FloatSum<Float>>(mine, general_block_warps);
+    const Float all = __shfl_sync(whole_warp, sum, 0);
+    __syncthreads();
+    return all;
+}
+
+// Whole rows: one by each block, or, where blocks are one warp wide, one by each warp.
+template <class Float>
+__global__ void __launch_bounds__(general_block_threads)
+    backward_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
+    __shared__ Float sums[general_block_warps];
+    const SoftmaxBackwardProblem &p = a.problem;
+    const std::size_t rows = p.shape.outer * p.shape.inner;
+    const auto warps = static_cast<std::size_t>(blockDim.x / warp_lanes);
+    const std::size_t distance = static_cast<std::size_t>(gridDim.x) * blockDim.y;
+    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.y) + threadIdx.y; row < rows;
+         row += distance) {
+        const RowPlace place = row_place(p.shape, p.selection, row);
+        const SavedRow<Float> saved = saved_row_of<Float>(p, row);
+        const std::size_t step = warps * softmax_block;
+        const std::size_t own_begin = static_cast<std::size_t>(warp_index()) * softmax_block;
+        BackwardBlock<Float> block;
+        Float own = block.load(p, place, saved, own_begin);
+        Float total = warps == 1 ? own : add_warps(own, sums);
+        const bool one_step = place.count <= step;
+        if (!one_step) {
+            TreeCounter<FloatSum<Float>, 53> counter;
+            counter.push(total);
+            for (std::size_t done = step; done < place.count; done += step) {
+                own = block.load(p, place, saved, done + own_begin);
+                counter.push(warps == 1 ? own : add_warps(own, sums));
+            }
+            total = counter.result();
+        }
+        for (std::size_t done = 0; done < place.count; done += step) {
+            if (!one_step) {
+                block.load(p, place, saved, done + own_begin);
+            }
+            block.write(p, place, saved, done + own_begin, total);
+        }
+    }
+}
+
+// The sums of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.
+template <class Float>
+__global__ void __launch_bounds__(general_block_threads)
+    backward_piece_sums(const __grid_constant__ SoftmaxBackwardArguments a) {
+    __shared__ Float sums[general_block_warps];
+    const SoftmaxBackwardProblem &p = a.problem;
+    const std::size_t jobs = p.shape.outer * a.pieces;
+    for (std::size_t job = blockIdx.x; job < jobs; job += gridDim.x) {
+        const RowPlace place = row_place(p.shape, p.selection, job / a.pieces);
+        const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
+        const std::size_t first = (job % a.pieces * general_block_warps + static_cast<std::size_t>(warp_index())) *
+                                  static_cast<std::size_t>(a.blocks_a_warp);
+        Float mine = Float(-0.0);
+        for (int b = 0; b < a.blocks_a_warp; ++b) {
+            BackwardBlock<Float> block;
+            const Float sum = block.load(p, place, saved, (first + static_cast<std::size_t>(b)) * softmax_block);
+            if (lane_index() == b) {
+                mine = sum;
+            }
+        }
+        const Float sum = add_warps(tree_over_lanes<FloatSum<Float>>(mine, warp_lanes), sums);
+        if (threadIdx.x == 0) {
+            a.sums[job] = static_cast<double>(sum);
+        }
+    }
+}
+
+// The totals of rows from the sums of their pieces, a warp to a row, each lane taking a run of 2^k pieces.
+template <class Float>
+__global__ void __launch_bounds__(general_block_threads)
+    backward_totals(const __grid_constant__ SoftmaxBackwardArguments a) {
+    std::size_t run = 1;
+    while (run * warp_lanes < a.pieces) {
+        run *= 2;
+    }
+    const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
+    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
+    for (std::size_t row =
+             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
+         row < rows; row += warps) {
+        TreeCounter<FloatSum<Float>, 40> counter;
+        const std::size_t first = static_cast<std::size_t>(lane_index()) * run;
+        for (std::size_t piece = first; piece < smaller(first + run, a.pieces); ++piece) {
+            counter.push(static_cast<Float>(a.sums[row * a.pieces + piece]));
+        }
+        const Float sum = tree_over_lanes<FloatSum<Float>>(counter.result(), warp_lanes);
+        if (lane_index() == 0) {
+            a.totals[row] = static_cast<double>(sum);
+        }
+    }
+}
+
+template <class Float>
+__global__ void __launch_bounds__(general_block_threads)
+    backward_apply(const __grid_constant__ SoftmaxBackwardArguments a) {
+    const SoftmaxBackwardProblem &p = a.problem;
+    const std::size_t row_blocks = divide_up(p.shape.axis, softmax_block);
+    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
+    for (std::size_t job =
+             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
+         job < p.shape.outer * row_blocks; job += warps) {
+        const std::size_t row = job / row_blocks, begin = job % row_blocks * softmax_block;
+        const RowPlace place = row_place(p.shape, p.selection, row);
+        const SavedRow<Float> saved = saved_row_of<Float>(p, row);
+        BackwardBlock<Float> block;
+        block.load(p, place, saved, begin);
+        block.write(p, place, saved, begin, static_cast<Float>(a.totals[row]));
+    }
+}
+
+// The base block of a column that a thread walks. Neighbouring threads walk neighbouring columns.
+template <class Float>
+struct BackwardColumnRun {
+    const SoftmaxBackwardProblem &p;
+    RowPlace place;
+    SavedRow<Float> row;
+    std::size_t block, begin;
+    int count;
+
+    __device__ __forceinline__ BackwardColumnRun(const SoftmaxBackwardProblem &problem, std::size_t pieces,
+                                                 std::size_t job)
+        : p(problem) {
+        const Shape &s = p.shape;
+        const std::size_t inner = job % s.inner, rest = job / s.inner;
+        block = rest % pieces;
+        begin = block * softmax_block;
+        count = static_cast<int>(smaller(s.axis - begin, softmax_block));
+        place = row_place(s, p.selection, rest / pieces * s.inner + inner);
+        row = saved_row_of<Float>(p, place.row);
+    }
+
+    __device__ __forceinline__ bool taken(std::size_t at) const { return takes_part(p.selection, place, at); }
+    __device__ __forceinline__ Float weight(std::size_t at) const {
+        const auto index = static_cast<std::size_t>(saved_index(p, place, at));
+        return weight_of(row, static_cast<Float>(load_float(p.dtype, saved_array(p), index)));
+    }
+    __device__ __forceinline__ Float gradient(std::size_t at) const {
+        const auto index = static_cast<std::size_t>(gradient_index(p, place, at));
+        return static_cast<Float>(load_float(p.output_gradient_dtype, p.output_gradient, index));
+    }
+};
+
+template <class Float>
+__global__ void __launch_bounds__(general_block_threads)
+    backward_column_sums(const __grid_constant__ SoftmaxBackwardArguments a) {
+    const bool log = a.problem.log;
+    const std::size_t jobs = a.problem.shape.outer * a.problem.shape.inner * a.pieces;
+    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
+         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        const BackwardColumnRun<Float> run(a.problem, a.pieces, job);
+        TreeCounter<FloatSum<Float>, 11> counter;
+        for (int i = 0; i < run.count; ++i) {
+            const std::size_t at = run.begin + static_cast<std::size_t>(i);
+            counter.push(run.taken(at) ? gradient_term(log, run.weight(at), run.gradient(at)) : Float(-0.0));
+        }
+        a.sums[run.place.row * a.pieces + run.block] = static_cast<double>(counter.result());
+    }
+}
+
+template <class Float>
+__global__ void __launch_bounds__(general_block_threads)
+    backward_column_apply(const __grid_constant__ SoftmaxBackwardArguments a) {
+    const SoftmaxBackwardProblem &p = a.problem;
+    const std::size_t jobs = p.shape.outer * p.shape.inner * a.pieces;
+    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
+         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        const BackwardColumnRun<Float> run(p, a.pieces, job);
+        const Float total = static_cast<Float>(a.totals[run.place.row]);
+        for (int i = 0; i < run.count; ++i) {
+            const std::size_t at = run.begin + static_cast<std::size_t>(i);
+            const std::size_t index = run.place.first + at * run.place.first_stride;
+            Float result = Float(0);
+            if (run.taken(at)) {
+                result = softmax_gradient(p.log, run.weight(at), run.gradient(at), total) * run.row.scale;
+            }
+            if (p.add_to_input_gradient) {
+                result = static_cast<Float>(load_float(p.input_gradient_dtype, p.input_gradient, index)) + result;
+            }
+            store_any(result, p.input_gradient_dtype, p.input_gradient, index);
+        }
+    }
+}
+
+template <class Float>
+const GeneralKernels &backward_kernels() {
+    static const GeneralKernels kernels{
+        address_of(backward_rows<Float>),        address_of(backward_piece_sums<Float>),
+        address_of(backward_totals<Float>),      address_of(backward_apply<Float>),
+        address_of(backward_column_sums<Float>), address_of(backward_column_apply<Float>)};
+    return kernels;
+}
+
+} // namespace wr::cuda::general

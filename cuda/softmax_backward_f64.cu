@@ -1,0 +1,8 @@
+// The gradient of softmax of f64.
+#include "cuda/softmax_backward.cuh"
+
+namespace wr::cuda {
+
+const GeneralKernels &softmax_backward_kernels_f64() { return general::backward_kernels<double>(); }
+
+} // namespace wr::cuda

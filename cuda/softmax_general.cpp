@@ -1,0 +1,60 @@
+// Puts a softmax with knobs on a stream: elements left out, ragged rows, f8 inputs, maxima, logsumexp alone.
+#include "cuda/gpu.h"
+#include "cuda/softmax_general_plan.h"
+
+namespace wr::cuda {
+
+namespace {
+
+// Rows without elements are rows wherever the axis stands.
+SoftmaxProblem normalised(SoftmaxProblem problem) {
+    Shape &s = problem.shape;
+    if (s.axis == 0 && !problem.selection.ragged) {
+        s = {s.outer * s.inner, 0, 1, 0, 1, 1};
+        problem.selection = {};
+    }
+    return problem;
+}
+
+const GeneralKernels &kernels_of(ElementType dtype) {
+    return dtype == ElementType::f64   ? general_softmax_kernels_f64()
+           : dtype == ElementType::f32 ? general_softmax_kernels_f32()
+                                       : general_softmax_kernels_narrow();
+}
+
+} // namespace
+
+std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &problem) {
+    const SoftmaxProblem p = normalised(problem);
+    return general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(GeneralState));
+}
+
+std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
+    GeneralSoftmaxArguments a{};
+    a.problem = normalised(asked);
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const GeneralPlan plan = plan_general(a.problem.shape, a.problem.selection.ragged);
+    if (plan.rows == 0) {
+        return static_cast<std::int32_t>(Status::success);
+    }
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    Workspace workspace(asked.workspace, general_workspace_bytes(plan, sizeof(GeneralState)), stream);
+    if (workspace.error() != cudaSuccess) {
+        return report(workspace.error());
+    }
+    a.pieces = plan.pieces;
+    a.blocks_a_warp = static_cast<std::int32_t>(plan.blocks_a_warp);
+    if (plan.pieces != 0) {
+        a.totals = static_cast<GeneralState *>(workspace.take(plan.rows * sizeof(GeneralState)));
+        a.states = static_cast<GeneralState *>(workspace.take(plan.rows * plan.pieces * sizeof(GeneralState)));
+    }
+    const bool has_outputs = a.problem.output != nullptr;
+    const cudaError_t launched = launch_general(kernels_of(asked.dtype), plan, has_outputs, &a, stream);
+    const cudaError_t freed = workspace.finish();
+    return report(launched != cudaSuccess ? launched : freed);
+}
+
+} // namespace wr::cuda

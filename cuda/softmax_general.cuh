@@ -1,0 +1,362 @@
+// Softmax with every knob: any elements left out, ragged rows, any types and strides. Kernels are made for an
+// arithmetic, and all else is known at run time.
+#pragma once
+
+#include "cuda/softmax_row_access.cuh"
+
+namespace wr::cuda::general {
+
+__device__ __forceinline__ float larger_with_nan(float a, float b) {
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+}
+__device__ __forceinline__ double larger_with_nan(double a, double b) { return larger_or_nan(a, b); }
+
+template <class Float>
+__device__ __forceinline__ Float maximum_over_warp(Float value) {
+#pragma unroll
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+        value = larger_with_nan(value, from_lane_xor(value, distance));
+    }
+    return value;
+}
+
+// The total of up to 32 states, lane l's being number l (-infinity and 0 behind the last), in every lane.
+template <class Float, class Sum>
+__device__ __noinline__ RowState<Float, Sum> merge_lanes(RowState<Float, Sum> mine) {
+    const Float maximum = maximum_over_warp(mine.maximum);
+    const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
+    return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes)};
+}
+
+template <class Float, class Sum>
+__device__ __noinline__ BlockFactor<Float> factor_of(Float maximum, RowState<Float, Sum> row) {
+    return block_factor(maximum, row.maximum, row.sum);
+}
+
+template <class Float, class Sum>
+__device__ __noinline__ LogSumExp logsumexp_pieces(RowState<Float, Sum> row) {
+    return row_logsumexp(row.maximum, row.sum);
+}
+
+__device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
+    return output_type == ElementType::f32 || output_type == ElementType::f64;
+}
+
+// A base block of a row in a warp's registers.
+template <class Float, class Sum>
+struct GeneralBlock {
+    Float logits[lane_elements];
+    Float e[lane_elements];
+    unsigned taken;
+
+    __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const RowPlace &place,
+                                                         std::size_t begin) {
+        taken = taken_elements(p.selection, place, begin);
+        const std::ptrdiff_t index = strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride,
+                                                   p.shape.inner_stride, begin);
+        load_any(p.dtype, p.input, index, p.shape.axis_stride, taken, logits);
+        const Float scale = static_cast<Float>(p.scale);
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            logits[i] = ((taken >> i) & 1u) != 0 ? logits[i] * scale : -std::numeric_limits<Float>::infinity();
+        }
+        Float maximum = logits[0];
+#pragma unroll
+        for (int i = 1; i < lane_elements; ++i) {
+            maximum = larger_with_nan(maximum, logits[i]);
+        }
+        maximum = maximum_over_warp(maximum);
+        const Frame<Float> frame = frame_of(maximum);
+        Sum sums[lane_elements];
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = exponential_in(frame, logits[i]);
+            sums[i] = static_cast<Sum>(e[i]);
+        }
+        return {maximum, settle_block_sum(maximum, warp_tree<FloatSum<Sum>>(sums))};
+    }
+
+    // The outputs, into e, and from there to memory.
+    __device__ __forceinline__ void write(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin,
+                                          Float maximum, const RowState<Float, Sum> &row) {
+        const RowKind kind = row_kind(row.maximum);
+        if (kind != RowKind::ordinary) {
+            const Float special = special_output<Float>(kind, p.log, p.empty_row_zero);
+            const Float left_out = left_out_output<Float>(kind, p.log, p.empty_row_zero);
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                e[i] = ((taken >> i) & 1u) != 0 ? special : left_out;
+            }
+        } else if (p.log) {
+            const LogPieces<Float> lse = log_pieces<Float>(logsumexp_pieces(row));
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                e[i] = log_softmax_output(logits[i], lse);
+            }
+        } else {
+            const BlockFactor<Float> factor = factor_of(maximum, row);
+            const bool two_pieces = takes_two_pieces(p.output_dtype);
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                e[i] = two_pieces ? softmax_output(e[i], factor) : softmax_narrow_output(e[i], factor);
+            }
+        }
+        store_elements(p.output_dtype, p.output, place, begin, present_elements(place.count, begin), e);
+    }
+};
+
+template <class Float, class Sum>
+__device__ __forceinline__ void store_row_values(const SoftmaxProblem &p, std::size_t row,
+                                                 const RowState<Float, Sum> &total) {
+    if (p.logsumexp != nullptr) {
+        store_float(logsumexp_of(total.maximum, total.sum), p.logsumexp_dtype, p.logsumexp, row);
+    }
+    if (p.maximum != nullptr) {
+        store_maximum(total.maximum, p.maximum, row);
+    }
+}
+
+// The merged states of a block's warps, in every lane of all of them.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> merge_warps(RowState<Float, Sum> own,
+                                                            RowState<Float, Sum> (&states)[general_block_warps]) {
+    if (lane_index() == 0) {
+        states[warp_index()] = own;
+    }
+    __syncthreads();
+    RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+    if (lane_index() < static_cast<int>(blockDim.x) / warp_lanes) {
+        mine = states[lane_index()];
+    }
+    mine = merge_lanes(mine);
+    __syncthreads();
+    return mine;
+}
+
+// Whole rows: one by each block, or, where blocks are one warp wide, one by each warp. A row of no more base blocks
+// than warps stays in registers; longer ones are read twice.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads)
+    general_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
+    __shared__ RowState<Float, Sum> states[general_block_warps];
+    const SoftmaxProblem &p = a.problem;
+    const std::size_t rows = p.shape.outer * p.shape.inner;
+    const auto warps = static_cast<std::size_t>(blockDim.x / warp_lanes);
+    const std::size_t distance = static_cast<std::size_t>(gridDim.x) * blockDim.y;
+    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.y) + threadIdx.y; row < rows;
+         row += distance) {
+        const RowPlace place = row_place(p.shape, p.selection, row);
+        const std::size_t step = warps * softmax_block;
+        const std::size_t own_begin = static_cast<std::size_t>(warp_index()) * softmax_block;
+        GeneralBlock<Float, Sum> block;
+        RowState<Float, Sum> own = block.load(p, place, own_begin);
+        RowState<Float, Sum> total = warps == 1 ? own : merge_warps(own, states);
+        const bool one_step = place.count <= step;
+        if (!one_step) {
+            TreeCounter<StateMerge<Float, Sum>, 53> counter;
+            counter.push(total);
+            for (std::size_t done = step; done < place.count; done += step) {
+                own = block.load(p, place, done + own_begin);
+                counter.push(warps == 1 ? own : merge_warps(own, states));
+            }
+            total = counter.result();
+        }
+        if (threadIdx.x == 0) {
+            store_row_values(p, row, total);
+        }
+        for (std::size_t done = 0; p.output != nullptr && done < place.count; done += step) {
+            if (!one_step) {
+                own = block.load(p, place, done + own_begin);
+            }
+            block.write(p, place, done + own_begin, own.maximum, total);
+        }
+    }
+}
+
+// The states of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads)
+    general_piece_states(const __grid_constant__ GeneralSoftmaxArguments a) {
+    __shared__ RowState<Float, Sum> states[general_block_warps];
+    const SoftmaxProblem &p = a.problem;
+    const std::size_t jobs = p.shape.outer * a.pieces;
+    for (std::size_t job = blockIdx.x; job < jobs; job += gridDim.x) {
+        const RowPlace place = row_place(p.shape, p.selection, job / a.pieces);
+        const std::size_t first = (job % a.pieces * general_block_warps + static_cast<std::size_t>(warp_index())) *
+                                  static_cast<std::size_t>(a.blocks_a_warp);
+        RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+        for (int b = 0; b < a.blocks_a_warp; ++b) {
+            GeneralBlock<Float, Sum> block;
+            const RowState<Float, Sum> state =
+                block.load(p, place, (first + static_cast<std::size_t>(b)) * softmax_block);
+            if (lane_index() == b) {
+                mine = state;
+            }
+        }
+        const RowState<Float, Sum> merged = merge_warps(merge_lanes(mine), states);
+        if (threadIdx.x == 0) {
+            a.states[job] = {static_cast<double>(merged.maximum), static_cast<double>(merged.sum)};
+        }
+    }
+}
+
+// The totals of rows from the states of their pieces, a warp to a row: first the row's maximum, then the natural tree
+// over the scaled sums, each lane taking a run of 2^k pieces.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads)
+    general_totals(const __grid_constant__ GeneralSoftmaxArguments a) {
+    const SoftmaxProblem &p = a.problem;
+    std::size_t run = 1;
+    while (run * warp_lanes < a.pieces) {
+        run *= 2;
+    }
+    const std::size_t rows = p.shape.outer * p.shape.inner;
+    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
+    for (std::size_t row =
+             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
+         row < rows; row += warps) {
+        const GeneralState *states = a.states + row * a.pieces;
+        Float maximum = -std::numeric_limits<Float>::infinity();
+        for (std::size_t piece = static_cast<std::size_t>(lane_index()); piece < a.pieces; piece += warp_lanes) {
+            maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
+        }
+        maximum = maximum_over_warp(maximum);
+        TreeCounter<FloatSum<Sum>, 40> counter;
+        const std::size_t first = static_cast<std::size_t>(lane_index()) * run;
+        for (std::size_t piece = first; piece < smaller(first + run, a.pieces); ++piece) {
+            const GeneralState state = states[piece];
+            counter.push(
+                scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
+        }
+        const Sum sum = tree_over_lanes<FloatSum<Sum>>(counter.result(), warp_lanes);
+        if (lane_index() == 0) {
+            a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
+            store_row_values(p, row, RowState<Float, Sum>{maximum, sum});
+        }
+    }
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState &stored) {
+    return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
+}
+
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads)
+    general_apply(const __grid_constant__ GeneralSoftmaxArguments a) {
+    const SoftmaxProblem &p = a.problem;
+    const std::size_t row_blocks = divide_up(p.shape.axis, softmax_block);
+    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
+    for (std::size_t job =
+             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
+         job < p.shape.outer * row_blocks; job += warps) {
+        const std::size_t row = job / row_blocks, begin = job % row_blocks * softmax_block;
+        const RowPlace place = row_place(p.shape, p.selection, row);
+        GeneralBlock<Float, Sum> block;
+        const RowState<Float, Sum> own = block.load(p, place, begin);
+        block.write(p, place, begin, own.maximum, loaded_state<Float, Sum>(a.totals[row]));
+    }
+}
+
+// The base block of a column that a thread walks. Neighbouring threads walk neighbouring columns.
+template <class Float>
+struct GeneralColumnRun {
+    const SoftmaxProblem &p;
+    RowPlace place;
+    std::size_t block, begin;
+    int count;
+
+    __device__ __forceinline__ GeneralColumnRun(const SoftmaxProblem &problem, std::size_t pieces, std::size_t job)
+        : p(problem) {
+        const Shape &s = p.shape;
+        const std::size_t inner = job % s.inner, rest = job / s.inner;
+        block = rest % pieces;
+        begin = block * softmax_block;
+        count = static_cast<int>(smaller(s.axis - begin, softmax_block));
+        place = row_place(s, p.selection, rest / pieces * s.inner + inner);
+    }
+
+    __device__ __forceinline__ bool taken(int at) const {
+        return takes_part(p.selection, place, begin + static_cast<std::size_t>(at));
+    }
+    __device__ __forceinline__ Float operator[](int at) const {
+        if (!taken(at)) {
+            return -std::numeric_limits<Float>::infinity();
+        }
+        const std::ptrdiff_t index = strided_index(place, false, p.shape.outer_stride, p.shape.axis_stride,
+                                                   p.shape.inner_stride, begin + static_cast<std::size_t>(at));
+        return static_cast<Float>(load_float(p.dtype, p.input, static_cast<std::size_t>(index))) *
+               static_cast<Float>(p.scale);
+    }
+    __device__ __forceinline__ std::size_t output(int at) const {
+        return place.first + (begin + static_cast<std::size_t>(at)) * place.first_stride;
+    }
+};
+
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads)
+    general_column_states(const __grid_constant__ GeneralSoftmaxArguments a) {
+    const std::size_t jobs = a.problem.shape.outer * a.problem.shape.inner * a.pieces;
+    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
+         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        const GeneralColumnRun<Float> run(a.problem, a.pieces, job);
+        Float maximum = run[0];
+        for (int at = 1; at < run.count; ++at) {
+            maximum = larger_with_nan(maximum, run[at]);
+        }
+        const Frame<Float> frame = frame_of(maximum);
+        TreeCounter<FloatSum<Sum>, 11> counter;
+        for (int at = 0; at < run.count; ++at) {
+            counter.push(static_cast<Sum>(exponential_in(frame, run[at])));
+        }
+        const Sum sum = settle_block_sum(maximum, counter.result());
+        a.states[run.place.row * a.pieces + run.block] = {static_cast<double>(maximum), static_cast<double>(sum)};
+    }
+}
+
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads)
+    general_column_apply(const __grid_constant__ GeneralSoftmaxArguments a) {
+    const SoftmaxProblem &p = a.problem;
+    const std::size_t jobs = p.shape.outer * p.shape.inner * a.pieces;
+    const bool two_pieces = takes_two_pieces(p.output_dtype);
+    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
+         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        const GeneralColumnRun<Float> run(p, a.pieces, job);
+        const std::size_t row = run.place.row;
+        const Float maximum = static_cast<Float>(a.states[row * a.pieces + run.block].maximum);
+        const RowState<Float, Sum> total = loaded_state<Float, Sum>(a.totals[row]);
+        const RowKind kind = row_kind(total.maximum);
+        const bool ordinary = kind == RowKind::ordinary;
+        const Frame<Float> frame = frame_of(maximum);
+        const BlockFactor<Float> factor = ordinary ? factor_of(maximum, total) : BlockFactor<Float>{0, 0};
+        const LogPieces<Float> lse =
+            ordinary && p.log ? log_pieces<Float>(logsumexp_pieces(total)) : LogPieces<Float>{0, 0};
+        for (int at = 0; at < run.count; ++at) {
+            Float y;
+            if (!ordinary) {
+                y = run.taken(at) ? special_output<Float>(kind, p.log, p.empty_row_zero)
+                                  : left_out_output<Float>(kind, p.log, p.empty_row_zero);
+            } else if (p.log) {
+                y = log_softmax_output(run[at], lse);
+            } else {
+                const Float e = exponential_in(frame, run[at]);
+                y = two_pieces ? softmax_output(e, factor) : softmax_narrow_output(e, factor);
+            }
+            store_any(y, p.output_dtype, p.output, run.output(at));
+        }
+    }
+}
+
+template <class Float, class Sum>
+const GeneralKernels &general_softmax_kernels() {
+    static const GeneralKernels kernels{
+        address_of(general_rows<Float, Sum>),          address_of(general_piece_states<Float, Sum>),
+        address_of(general_totals<Float, Sum>),        address_of(general_apply<Float, Sum>),
+        address_of(general_column_states<Float, Sum>), address_of(general_column_apply<Float, Sum>)};
+    return kernels;
+}
+
+} // namespace wr::cuda::general

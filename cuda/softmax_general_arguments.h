@@ -1,0 +1,47 @@
+// What the kernels of general softmax and of its gradient are launched with. Plain data: host and GPU share it.
+#pragma once
+
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+// The state of some consecutive blocks of a row; f32 values are kept as f64, which is exact.
+struct GeneralState {
+    double maximum, sum;
+};
+
+struct GeneralSoftmaxArguments {
+    SoftmaxProblem problem;
+    GeneralState *states; // [rows][pieces]
+    GeneralState *totals; // [rows]
+    std::size_t pieces;   // of a row, each of block_warps * blocks_a_warp base blocks, in columns of one
+    std::int32_t blocks_a_warp;
+};
+
+struct SoftmaxBackwardArguments {
+    SoftmaxBackwardProblem problem;
+    double *sums;   // [rows][pieces]; f32 sums are kept as f64, which is exact
+    double *totals; // [rows]
+    std::size_t pieces;
+    std::int32_t blocks_a_warp;
+};
+
+inline constexpr int general_block_warps = 8;
+inline constexpr int general_block_threads = 32 * general_block_warps;
+
+// Kernels of one arithmetic; all take the same arguments. `rows`: blocks of one row, or, one warp wide, of several.
+struct GeneralKernels {
+    const void *rows;
+    const void *piece_states, *totals, *apply;
+    const void *column_states, *column_apply;
+};
+
+// f32 inputs, f64, and everything narrower.
+const GeneralKernels &general_softmax_kernels_f32();
+const GeneralKernels &general_softmax_kernels_f64();
+const GeneralKernels &general_softmax_kernels_narrow();
+
+const GeneralKernels &softmax_backward_kernels_f32();
+const GeneralKernels &softmax_backward_kernels_f64();
+
+} // namespace wr::cuda

@@ -1,0 +1,82 @@
+#include "cuda/softmax_general_plan.h"
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t base_block = 1024;
+constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t block_warps = general_block_warps;
+
+// Longer rows are shared by several blocks of threads.
+constexpr std::size_t most_blocks_of_one_row = 32;
+
+// Blocks of threads that keep any GPU busy: while there are as many pieces, each may be longer.
+constexpr std::size_t enough_pieces = 2048;
+constexpr std::size_t most_blocks_a_warp = 32; // a warp keeps one state a lane
+
+std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
+    return std::min(divide_up(jobs, jobs_a_block), most_blocks);
+}
+
+} // namespace
+
+GeneralPlan plan_general(const Shape &shape, bool ragged) {
+    const std::size_t rows = shape.outer * shape.inner;
+    GeneralPlan plan{GeneralRegime::rows, rows, divide_up(shape.axis, base_block), 0, 1, general_block_warps};
+    if (ragged) {
+        return plan;
+    }
+    if (shape.inner > 1 && shape.axis > 0) {
+        plan.regime = GeneralRegime::columns;
+        plan.pieces = plan.blocks;
+        return plan;
+    }
+    if (plan.blocks <= most_blocks_of_one_row) {
+        plan.warps = static_cast<int>(std::clamp<std::size_t>(plan.blocks, 1, block_warps));
+        return plan;
+    }
+    plan.regime = GeneralRegime::pieces;
+    const std::size_t shortest_pieces = divide_up(plan.blocks, block_warps);
+    while (plan.blocks_a_warp < most_blocks_a_warp &&
+           rows * divide_up(shortest_pieces, plan.blocks_a_warp * 2) >= enough_pieces) {
+        plan.blocks_a_warp *= 2;
+    }
+    plan.pieces = divide_up(shortest_pieces, plan.blocks_a_warp);
+    return plan;
+}
+
+std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_bytes) {
+    constexpr std::size_t alignment = 16;
+    return plan.pieces == 0 ? 0
+                            : divide_up(plan.rows * plan.pieces * state_bytes, alignment) * alignment +
+                                  divide_up(plan.rows * state_bytes, alignment) * alignment;
+}
+
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool apply, void *arguments,
+                           cudaStream_t stream) {
+    if (plan.regime == GeneralRegime::rows) {
+        const std::size_t rows_a_block = plan.warps == 1 ? block_warps : 1;
+        return launch({kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * static_cast<int>(warp_lanes),
+                       static_cast<int>(rows_a_block)},
+                      arguments, stream);
+    }
+    const bool columns = plan.regime == GeneralRegime::columns;
+    const std::size_t pieces = plan.rows * plan.pieces;
+    constexpr int threads = general_block_threads;
+    const std::size_t column_blocks = grid_of(pieces, general_block_threads);
+    cudaError_t error = launch(
+        {columns ? kernels.column_states : kernels.piece_states, columns ? column_blocks : grid_of(pieces, 1), threads},
+        arguments, stream);
+    if (error == cudaSuccess) {
+        error = launch({kernels.totals, grid_of(plan.rows, block_warps), threads}, arguments, stream);
+    }
+    if (error == cudaSuccess && apply) {
+        error = launch({columns ? kernels.column_apply : kernels.apply,
+                        columns ? column_blocks : grid_of(plan.rows * plan.blocks, block_warps), threads},
+                       arguments, stream);
+    }
+    return error;
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,34 @@
+// How rows of any kind are spread over a GPU: the same for softmax with knobs and for its gradient.
+#pragma once
+
+#include "cuda/launch.h"
+#include "cuda/softmax_general_arguments.h"
+
+#include <algorithm>
+
+namespace wr::cuda {
+
+enum class GeneralRegime {
+    rows,    // each row by a block of threads or a warp
+    pieces,  // rows by many blocks: sums of pieces, totals, results
+    columns, // a thread walks a base block of a column; then totals and results
+};
+
+struct GeneralPlan {
+    GeneralRegime regime;
+    std::size_t rows, blocks; // base blocks of a row; of ragged rows unknown
+    std::size_t pieces;       // of a row, each with a partial result in the workspace
+    std::size_t blocks_a_warp;
+    int warps; // of a row, where regime is rows
+};
+
+GeneralPlan plan_general(const Shape &shape, bool ragged);
+
+// Bytes of the partial results of all rows' pieces and of the rows themselves.
+std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_bytes);
+
+// `apply`: whether the kernels that write results are wanted too.
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool apply, void *arguments,
+                           cudaStream_t stream);
+
+} // namespace wr::cuda

@@ -5,6 +5,7 @@
 #include "fake_runtime.h"
 #include "gpu_jobs.h"
 
+#include <bit>
 #include <functional>
 
 namespace {
@@ -100,6 +101,31 @@ void check_jobs_in(const Setting &setting) {
     }
 }
 
+// Memory that is not there, as in the jobs: nothing may touch it.
+const void *tile_input() { return std::bit_cast<const void *>(std::uintptr_t{1} << 60); }
+template <class T>
+T *tile_output() {
+    return std::bit_cast<T *>(std::uintptr_t{2} << 60);
+}
+
+void check_tiles_in(const Setting &setting) {
+    const std::string where = std::string(" on ") + setting.name;
+    check_job({"tile reduce" + where, setting, [](CUstream_st *stream) {
+                   return wr_tile_reduce(WR_SUM, WR_F32, tile_input(), tile_output<void>(), 5000, 16, stream);
+               }});
+    check_job({"tile shuffle" + where, setting, [](CUstream_st *stream) {
+                   return wr_tile_shuffle(WR_SHUFFLE_UP, WR_F16, tile_input(), tile_output<void>(), 1, 32, 3, stream);
+               }});
+    check_job({"tile vote" + where, setting, [](CUstream_st *stream) {
+                   return wr_tile_vote(WR_VOTE_ALL, static_cast<const std::int32_t *>(tile_input()),
+                                       tile_output<std::uint32_t>(), std::size_t{1} << 50, 8, 5, stream);
+               }});
+    check_job({"tile match" + where, setting, [](CUstream_st *stream) {
+                   return wr_tile_match(WR_MATCH_ANY, WR_F64, tile_input(), tile_output<std::uint32_t>(), 4096, 2, 3,
+                                        stream);
+               }});
+}
+
 void check_callers_workspace_is_enough(const Setting &setting) {
     int wanted = 0;
     for (const jobs::Job &job : jobs::of_every_regime()) {
@@ -158,6 +184,8 @@ void check_refused_calls_do_not_reach_cuda(const Setting &setting) {
     CHECK(wr_softmax(WR_I32, nullptr, nullptr, 1, 4, 1, setting.stream) == WR_ERROR_UNSUPPORTED, "integers");
     CHECK(wr_reduce(WR_SUM, WR_F32, nullptr, nullptr, 0, 4, 1, setting.stream) == WR_SUCCESS, "no outputs");
     CHECK(wr_softmax(WR_F32, nullptr, nullptr, 4, 0, 1, setting.stream) == WR_SUCCESS, "no outputs");
+    CHECK(wr_tile_vote(WR_VOTE_ANY, nullptr, nullptr, 1, 3, 0, setting.stream) == WR_ERROR_INVALID_OPTION, "a width");
+    CHECK(wr_tile_vote(WR_VOTE_ANY, nullptr, nullptr, 0, 4, 0, setting.stream) == WR_SUCCESS, "no lanes");
     const float numbers[4] = {1, 2, 3, 4};
     float sum = 0;
     CHECK(wr_reduce(WR_SUM, WR_F32, numbers, &sum, 1, 4, 1, wr_host_stream()) == WR_SUCCESS && sum == 10, "host");
@@ -177,6 +205,7 @@ int main() {
     };
     for (const Setting &setting : settings) {
         check_jobs_in(setting);
+        check_tiles_in(setting);
         check_callers_workspace_is_enough(setting);
         check_what_the_gpu_has_is_used(setting);
         check_status_of_the_gpu(setting);

@@ -17,6 +17,8 @@ class Job {
 
     const std::string &name() const { return name_; }
 
+    // Softmax with elements left out.
+    Job with_a_mask() const;
     // The input begins this many elements behind a 16-byte boundary.
     Job shifted_by(std::size_t elements) const;
     // The axis' elements are this many apart.

@@ -19,6 +19,8 @@ alignas(16) float input_memory[4096];
 alignas(16) double output_memory[4096];
 alignas(16) double logsumexp_memory[4096];
 alignas(16) unsigned char workspace_memory[4096];
+alignas(16) unsigned char weights_memory[4096];
+alignas(16) float values_memory[4096];
 
 wr_reduce_args reduce_args(wr_op op, wr_dtype dtype) {
     wr_reduce_args args{};
@@ -68,25 +70,107 @@ void check_short_reduce_is_all_defaults() {
     reset();
     CHECK(wr_reduce(WR_MEAN, WR_F16, input_memory, output_memory, 2, 3, 4, wr_host_stream()) == WR_SUCCESS, "a mean");
     const wr::ReduceProblem p = record().reduce;
-    CHECK(p.op == Operator::mean, "operator");
-    CHECK(p.dtype == ElementType::f16 && p.output_dtype == ElementType::f16, "types");
-    CHECK(p.accumulate_dtype == ElementType::f32, "f16 is kept in f32");
+    CHECK(p.what.op == Operator::mean, "operator");
+    CHECK(p.what.dtype == ElementType::f16 && p.what.output_dtype == ElementType::f16, "types");
+    CHECK(p.what.accumulate_dtype == ElementType::f32, "f16 is kept in f32");
     CHECK(p.input == input_memory && p.output == output_memory && p.workspace == nullptr, "pointers");
     CHECK(same_shape(p.shape, {2, 3, 4, 12, 4, 1}), "shape");
 }
 
 void check_types_are_resolved() {
-    CHECK(reduced(reduce_args(WR_SUM, WR_F32)).accumulate_dtype == ElementType::f32, "f32 is kept in f32");
-    CHECK(reduced(reduce_args(WR_SUM, WR_BF16)).accumulate_dtype == ElementType::f32, "bf16 is kept in f32");
-    CHECK(reduced(reduce_args(WR_SUM, WR_F64)).accumulate_dtype == ElementType::f64, "f64 is kept in f64");
-    CHECK(reduced(reduce_args(WR_SUM, WR_I32)).accumulate_dtype == ElementType::none, "integers leave no choice");
-    CHECK(reduced(reduce_args(WR_MAX, WR_F32)).accumulate_dtype == ElementType::none, "extremes leave no choice");
+    CHECK(reduced(reduce_args(WR_SUM, WR_F32)).what.accumulate_dtype == ElementType::f32, "f32 is kept in f32");
+    CHECK(reduced(reduce_args(WR_SUM, WR_BF16)).what.accumulate_dtype == ElementType::f32, "bf16 is kept in f32");
+    CHECK(reduced(reduce_args(WR_SUM, WR_F64)).what.accumulate_dtype == ElementType::f64, "f64 is kept in f64");
+    CHECK(reduced(reduce_args(WR_SUM, WR_I32)).what.accumulate_dtype == ElementType::none, "integers leave no choice");
+    CHECK(reduced(reduce_args(WR_MAX, WR_F32)).what.accumulate_dtype == ElementType::none, "extremes leave no choice");
     wr_reduce_args args = reduce_args(WR_SUM, WR_F16);
     args.accumulate_dtype = WR_F64;
     args.output_dtype = WR_F8_E4M3;
     const wr::ReduceProblem &p = reduced(args);
-    CHECK(p.accumulate_dtype == ElementType::f64 && p.output_dtype == ElementType::f8_e4m3,
+    CHECK(p.what.accumulate_dtype == ElementType::f64 && p.what.output_dtype == ElementType::f8_e4m3,
           "types that were asked for");
+}
+
+void check_reduction_options_arrive() {
+    const wr::ReduceProblem plain = reduced(reduce_args(WR_SUM, WR_F32));
+    CHECK(plain.weights == nullptr && plain.values == nullptr, "no pointers that were not given");
+    CHECK(plain.what.weights_dtype == ElementType::none && !plain.what.ignore_nan && !plain.what.add_to_output,
+          "the defaults");
+    wr_reduce_args args = reduce_args(WR_SUM, WR_F16);
+    args.weights = weights_memory;
+    args.add_to_output = 1;
+    const wr::ReduceProblem weighted = reduced(args);
+    CHECK(weighted.weights == weights_memory && weighted.what.weights_dtype == ElementType::f16 &&
+              weighted.what.add_to_output,
+          "weights of the input's type, added");
+    args = reduce_args(WR_SUM, WR_KOALABEAR);
+    args.weights = weights_memory;
+    args.weights_dtype = WR_KOALABEAR_X4;
+    CHECK(reduced(args).what.output_dtype == ElementType::koalabear_x4,
+          "weights of the extension make it the output's");
+    args = reduce_args(WR_ARGMAX, WR_F32);
+    args.values = values_memory;
+    args.nan_mode = WR_NAN_IGNORE;
+    const wr::ReduceProblem found = reduced(args);
+    CHECK(found.values == values_memory && found.what.ignore_nan && found.what.output_dtype == ElementType::i64,
+          "values beside indices");
+    args = reduce_args(WR_MAX, WR_I32);
+    args.nan_mode = WR_NAN_IGNORE;
+    CHECK(!reduced(args).what.ignore_nan, "integers have no NaN to ignore");
+    CHECK(reduced(reduce_args(WR_ANY, WR_BABYBEAR)).what.output_dtype == ElementType::u8, "any is 0 or 1");
+}
+
+void check_dot_is_a_weighted_sum() {
+    reset();
+    CHECK(wr_dot(WR_I16, input_memory, weights_memory, output_memory, 77, wr_host_stream()) == WR_SUCCESS, "a dot");
+    const wr::ReduceProblem p = record().reduce;
+    CHECK(p.what.op == Operator::sum && p.what.dtype == ElementType::i16 && p.what.weights_dtype == ElementType::i16,
+          "types");
+    CHECK(p.input == input_memory && p.weights == weights_memory && p.output == output_memory, "pointers");
+    CHECK(same_shape(p.shape, {1, 77, 1, 77, 1, 1}), "shape");
+    CHECK(wr_dot(WR_F32, input_memory, input_memory, output_memory, 7, nullptr) == WR_SUCCESS, "a vector with itself");
+    CHECK(record().called == Place::cuda, "a CUDA stream");
+    reset();
+    CHECK(wr_dot(WR_F32, input_memory, nullptr, output_memory, 7, nullptr) == WR_ERROR_NULL_POINTER, "NULL");
+    CHECK(wr_dot(WR_F32, input_memory, input_memory, input_memory, 7, nullptr) == WR_ERROR_OVERLAP, "in place");
+    CHECK(record().calls == 0, "a refused call reached a place");
+}
+
+void check_segments_arrive() {
+    const std::int64_t offsets[] = {2, 2, 9, 30};
+    reset();
+    CHECK(wr_reduce_segments(WR_MEAN, WR_BF16, input_memory, output_memory, offsets, 3, wr_host_stream()) == WR_SUCCESS,
+          "segments");
+    const wr::SegmentsProblem p = record().segments;
+    CHECK(p.what.op == Operator::mean && p.what.dtype == ElementType::bf16 &&
+              p.what.output_dtype == ElementType::bf16 && p.what.accumulate_dtype == ElementType::f32,
+          "types");
+    CHECK(p.input == input_memory && p.output == output_memory && p.values == nullptr && p.offsets == offsets,
+          "pointers");
+    CHECK(p.offsets_type == ElementType::i64 && p.segments == 3 && p.input_count == 0, "offsets");
+    const std::int32_t short_offsets[] = {0, 4, 4};
+    wr_reduce_segments_args args{};
+    args.struct_size = sizeof args;
+    args.op = WR_ARGMIN;
+    args.dtype = WR_U8;
+    args.offsets_dtype = WR_I32;
+    args.input = input_memory;
+    args.output = output_memory;
+    args.values = values_memory;
+    args.offsets = short_offsets;
+    args.segments = 2;
+    args.input_count = 4;
+    CHECK(wr_reduce_segments_ex(&args, nullptr) == WR_SUCCESS && record().called == Place::cuda, "a CUDA stream");
+    CHECK(record().segments.offsets_type == ElementType::i32 && record().segments.values == values_memory &&
+              record().segments.input_count == 4,
+          "options");
+    reset();
+    const std::int32_t falling[] = {0, 4, 3}, beyond[] = {0, 4, 5}, negative[] = {-1, 4, 4};
+    for (const std::int32_t *wrong : {falling, beyond, negative}) {
+        args.offsets = wrong;
+        CHECK(wr_reduce_segments_ex(&args, wr_host_stream()) == WR_ERROR_INVALID_OFFSETS, "refused on the host device");
+    }
+    CHECK(record().calls == 0, "a refused call reached a place");
 }
 
 void check_strides_are_resolved() {
@@ -199,8 +283,8 @@ void check_nothing_to_do_goes_nowhere() {
         reduce.input = reduce.output = nullptr;
         (empty == 2 ? reduce.inner : reduce.outer) = 0;
         CHECK(wr_reduce_ex(&reduce, nullptr) == WR_SUCCESS && record().calls == 0, "a reduction without outputs");
-        reduce.add_to_output = 1;
-        CHECK(wr_reduce_ex(&reduce, nullptr) == WR_ERROR_UNSUPPORTED, "options are checked nevertheless");
+        reduce.add_to_output = 2;
+        CHECK(wr_reduce_ex(&reduce, nullptr) == WR_ERROR_INVALID_OPTION, "options are checked nevertheless");
     }
 }
 
@@ -322,6 +406,9 @@ void check_cuda_errors_have_the_names_of_cuda() {
 int main() {
     check_short_reduce_is_all_defaults();
     check_types_are_resolved();
+    check_reduction_options_arrive();
+    check_dot_is_a_weighted_sum();
+    check_segments_arrive();
     check_strides_are_resolved();
     check_softmax_options_are_resolved();
     check_scale_is_finite_where_it_is_used();

@@ -54,8 +54,33 @@ Status reduce(const ReduceProblem &problem) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
 
+Status reduce_segments(const SegmentsProblem &problem) {
+    recording::record().segments = problem;
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
 Status softmax(const SoftmaxProblem &problem) {
     recording::record().softmax = problem;
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status softmax_backward(const SoftmaxBackwardProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status tile_reduce(const TileReduceProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status tile_shuffle(const TileShuffleProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status tile_vote(const TileVoteProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status tile_match(const TileMatchProblem &) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
 
@@ -68,13 +93,48 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
 
+std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream) {
+    recording::record().segments = problem;
+    return recording::behave(recording::Place::cuda, stream);
+}
+
 std::int32_t softmax(const SoftmaxProblem &problem, void *stream) {
     recording::record().softmax = problem;
     return recording::behave(recording::Place::cuda, stream);
 }
 
+std::int32_t softmax_general(const SoftmaxProblem &problem, void *stream) {
+    recording::record().softmax = problem;
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t softmax_backward(const SoftmaxBackwardProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t tile_reduce(const TileReduceProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t tile_shuffle(const TileShuffleProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t tile_vote(const TileVoteProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t tile_match(const TileMatchProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
 std::size_t reduce_workspace_bytes(const ReduceProblem &) { return recording::script().workspace_bytes; }
+std::size_t segments_workspace_bytes(const SegmentsProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
+std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
+std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &) {
+    return recording::script().workspace_bytes;
+}
 std::int32_t status() { return static_cast<std::int32_t>(Status::no_device); }
 const char *error_name(std::int32_t cuda_error) { return cuda_error == 700 ? "cudaErrorIllegalAddress" : nullptr; }
 const char *error_string(std::int32_t cuda_error) { return cuda_error == 700 ? "an illegal address" : nullptr; }

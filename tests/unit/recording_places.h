@@ -13,6 +13,7 @@ struct Record {
     Place called = Place::nowhere;
     int calls = 0;
     wr::ReduceProblem reduce{}; // of the last call of its kind
+    wr::SegmentsProblem segments{};
     wr::SoftmaxProblem softmax{};
     void *stream = nullptr;
 };

@@ -3,13 +3,12 @@
 Slow and plain: one row at a time, one element at a time. NumPy's float32 gives the single roundings of f32.
 """
 
+import functools
 import math
+import operator
 
 import numpy as np
-from number_formats import FLOATS, INTEGERS, encode, fused_multiply_add, round_float, round_integer
-
-KOALABEAR = 2**31 - 2**24 + 1
-
+from number_formats import FIELDS, FLOATS, INTEGERS, encode, fused_multiply_add, round_float, round_integer
 
 # ---- the pairwise tree
 
@@ -49,19 +48,57 @@ def add_f64(a, b):
 # ---- reductions: each takes the values of one axis and gives one output word
 
 
-def float_sum(values, accumulate):
-    if not values:
-        return 0.0
-    return tree(values, add_f32 if accumulate == "f32" else add_f64)
+def square_root_f32(a):
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.float32(a)))
 
 
-def float_mean(values, accumulate):
-    if not values:
-        return math.nan
-    form = FLOATS[accumulate]
-    count = round_integer(len(values), form)
-    total = float_sum(values, accumulate)
-    return divide_f32(total, count) if accumulate == "f32" else divide_f64(total, count)
+def square_root_f64(a):
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.float64(a)))
+
+
+def multiply_f64(a, b):
+    return a * b
+
+
+# ---- float operators that add up: what each element becomes, and what an absent one is in its place
+
+
+def mapped_float(op, value, weight, multiply):
+    if op in ("sum_of_squares", "norm_l2"):
+        return multiply(value, value)
+    if op == "norm_l1":
+        return abs(value)
+    return value if weight is None else multiply(value, weight)
+
+
+def float_result(op, values, accumulate, ignore=False, weights=None):
+    """The finished sum, product, mean or norm, in the type that it is kept in."""
+    narrow = accumulate == "f32"
+    multiply = multiply_f32 if narrow else multiply_f64
+    left = sum(not (ignore and math.isnan(v)) for v in values)
+    if left == 0:
+        return {"product": 1.0, "mean": math.nan}.get(op, 0.0)
+    absent = 1.0 if op == "product" else -0.0
+    items = [
+        absent if ignore and math.isnan(v) else mapped_float(op, v, None if weights is None else weights[i], multiply)
+        for i, v in enumerate(values)
+    ]
+    if op == "product":
+        return tree(items, multiply)
+    total = tree(items, add_f32 if narrow else add_f64)
+    if op == "mean":
+        count = round_integer(left, FLOATS[accumulate])
+        return divide_f32(total, count) if narrow else divide_f64(total, count)
+    if op == "norm_l2":
+        return square_root_f32(total) if narrow else square_root_f64(total)
+    return total
+
+
+def float_order(value):
+    """-0 is below +0."""
+    return value, math.copysign(1.0, value)
 
 
 def float_extreme(values, largest):
@@ -70,45 +107,143 @@ def float_extreme(values, largest):
         return -math.inf if largest else math.inf
     if any(math.isnan(v) for v in values):
         return math.nan
-    order = sorted(values, key=lambda v: (v, math.copysign(1.0, v)))
+    order = sorted(values, key=float_order)
     return order[-1] if largest else order[0]
 
 
-def wrap_signed_64(value):
-    value &= 2**64 - 1
-    return value - 2**64 if value >> 63 else value
+def float_index(values, largest, ignore):
+    """The first NaN, if there is one, else the first of the extremes; -1 of nothing."""
+    places = [i for i, v in enumerate(values) if not (ignore and math.isnan(v))]
+    for place in places:
+        if math.isnan(values[place]):
+            return place
+    return first_extreme([float_order(v) for v in values], places, largest)
 
 
-def reduce_floats(op, values, dtype, accumulate, output):
+def first_extreme(keys, places, largest):
+    best = -1
+    for place in places:
+        if best < 0 or (keys[place] > keys[best] if largest else keys[place] < keys[best]):
+            best = place
+    return best
+
+
+def count_result(op, differ, output):
+    """differ: of each element that is there, whether it is not zero."""
+    count = sum(differ)
+    result = {"any": count > 0, "all": count == len(differ), "count_nonzero": count}[op]
+    return encode(int(result) if output in INTEGERS else round_integer(int(result), FLOATS[output]), output)
+
+
+def reduce_floats(op, values, dtype, accumulate, output, ignore, weights):
     if accumulate == "-":
         accumulate = "f64" if dtype == "f64" else "f32"
-    if op == "sum":
-        return encode(float_sum(values, accumulate), output)
+    left = [v for v in values if not (ignore and math.isnan(v))]
+    if op in ("any", "all", "count_nonzero"):
+        return count_result(op, [v != 0 for v in left], output)
+    if op in ("argmin", "argmax"):
+        return encode(float_index(values, op == "argmax", ignore), output)
+    if op in ("min", "max"):
+        return encode(float_extreme(left, op == "max"), output)
+    if op == "norm_max":
+        return encode(float_extreme([abs(v) for v in left], True) if left else 0.0, output)
+    return encode(float_result(op, values, accumulate, ignore, weights), output)
+
+
+# ---- integers: exact, wrapped at the end
+
+
+def integer_result(op, values, weights):
+    if op == "product":
+        return math.prod(values)
+    if op in ("sum_of_squares", "norm_l2"):
+        return sum(v * v for v in values)
+    if op == "norm_l1":
+        return sum(abs(v) for v in values)
+    if op == "norm_max":
+        return max((abs(v) for v in values), default=0)
+    if op == "bit_and":
+        return functools.reduce(operator.and_, values, -1)
+    if op == "bit_or":
+        return functools.reduce(operator.or_, values, 0)
+    if op == "bit_xor":
+        return functools.reduce(operator.xor, values, 0)
+    return sum(values) if weights is None else sum(v * w for v, w in zip(values, weights))
+
+
+def wrap_64(value, signed):
+    value &= 2**64 - 1
+    return value - 2**64 if signed and value >> 63 else value
+
+
+def integer_extreme(values, dtype, largest):
+    bits, signed = INTEGERS[dtype]
+    least = -(2 ** (bits - 1)) if signed else 0
+    empty = least if largest else least + 2**bits - 1
+    return (max if largest else min)(values, default=empty)
+
+
+def reduce_integers(op, values, dtype, output, weights):
+    if op in ("any", "all", "count_nonzero"):
+        return count_result(op, [v != 0 for v in values], output)
+    if op in ("argmin", "argmax"):
+        return encode(first_extreme(values, range(len(values)), op == "argmax"), output)
+    if op in ("min", "max"):
+        return encode(integer_extreme(values, dtype, op == "max"), output)
+    result = integer_result("sum" if op == "mean" else op, values, weights)
+    if output in INTEGERS:
+        return encode(result, output)
+    # squares and magnitudes are not negative, everything else is as its elements are
+    signed = INTEGERS[dtype][1] and op not in ("sum_of_squares", "norm_l1", "norm_l2")
+    result = wrap_64(result, signed)
     if op == "mean":
-        return encode(float_mean(values, accumulate), output)
-    return encode(float_extreme(values, op == "max"), output)
+        return encode(divide_f64(round_integer(result, FLOATS["f64"]), float(len(values))), output)
+    if op == "norm_l2":
+        return encode(square_root_f64(round_integer(result, FLOATS["f64"])), output)
+    return encode(round_integer(result, FLOATS[output]), output)
 
 
-def reduce_integers(op, values, dtype, output):
-    if dtype == "koalabear":
-        return sum(values) % KOALABEAR
-    if op == "sum":
-        total = sum(values)
-        if output in INTEGERS:
-            return encode(total, output)
-        return encode(round_integer(wrap_signed_64(total), FLOATS[output]), output)
-    if op == "mean":
-        total = round_integer(wrap_signed_64(sum(values)), FLOATS["f64"])
-        return encode(divide_f64(total, float(len(values))), output)
-    bits = INTEGERS[dtype][0]
-    empty = -(2 ** (bits - 1)) if op == "max" else 2 ** (bits - 1) - 1
-    return encode((max if op == "max" else min)(values, default=empty), output)
+# ---- fields: elements are tuples of words
 
 
-def reduce_axis(op, values, dtype, accumulate, output):
+def field_product(a, b, field):
+    """Polynomials in x, x^4 = residue; in Montgomery form a word product is a * b * 2^-32."""
+    words = [0] * 4
+    scale = pow(2**32, -1, field.prime) if field.montgomery else 1
+    for i, left in enumerate(a):
+        for j, right in enumerate(b):
+            fold = field.residue if i + j >= 4 else 1
+            words[(i + j) % 4] += left * right * scale * fold
+    return tuple(word % field.prime for word in words[: field.degree])
+
+
+def field_sum(a, b, field):
+    return tuple((x + y) % field.prime for x, y in zip(a, b))
+
+
+def field_one(field):
+    return ((2**32 if field.montgomery else 1) % field.prime,) + (0,) * (field.degree - 1)
+
+
+def reduce_fields(op, values, output, weights):
+    if op in ("any", "all", "count_nonzero"):
+        return count_result(op, [any(v) for v in values], output)
+    field = FIELDS[output]
+    if op == "product":
+        return encode(functools.reduce(lambda a, b: field_product(a, b, field), values, field_one(field)), output)
+    if op == "sum_of_squares":
+        values = [field_product(v, v, field) for v in values]
+    if weights is not None:
+        values = [field_product(v, w, field) for v, w in zip(values, weights)]
+    return encode(functools.reduce(lambda a, b: field_sum(a, b, field), values, (0,) * field.degree), output)
+
+
+def reduce_axis(op, values, dtype, accumulate, output, ignore=False, weights=None):
     if dtype in FLOATS:
-        return reduce_floats(op, values, dtype, accumulate, output)
-    return reduce_integers(op, values, dtype, output)
+        return reduce_floats(op, values, dtype, accumulate, output, ignore, weights)
+    if dtype in FIELDS:
+        return reduce_fields(op, values, output, weights)
+    return reduce_integers(op, values, dtype, output, weights)
 
 
 # ---- the exponential
@@ -239,7 +374,7 @@ def softmax_row(values, dtype, output, empty_row):
         return [encode(math.nan if empty_row == "nan" else 0.0, output)] * len(values)
     arithmetic = "f64" if dtype == "f64" else "f32"
     exponential = Exponential64 if dtype == "f64" else Exponential32
-    f32_sums = dtype in ("f16", "bf16")
+    f32_sums = dtype not in ("f32", "f64")
     blocks = [
         softmax_block(values[start : start + BLOCK], exponential, f32_sums) for start in range(0, len(values), BLOCK)
     ]
@@ -255,6 +390,31 @@ def softmax_row(values, dtype, output, empty_row):
                 y = multiply(e, high)
             words.append(encode(y, output))
     return words
+
+
+# ---- the gradient of one row, from saved outputs
+
+
+def weight_of_logarithm(y, exponential):
+    """exp(y), 0 or infinity where that leaves the normal range."""
+    if -exponential.reach < y < exponential.reach:
+        return scaled_exponential(y, 0, exponential)
+    return y if math.isnan(y) else math.inf if y > 0 else 0.0
+
+
+def gradient_row(form, saved, gradients, dtype, scale, output):
+    """Output words of one row's gradient; form is softmax or log_softmax."""
+    exponential = Exponential64 if dtype == "f64" else Exponential32
+    add, multiply = (add_f64, operator.mul) if dtype == "f64" else (add_f32, multiply_f32)
+    scale = round_float(scale if scale != 0 else 1.0, exponential.form)
+    if form == "softmax":
+        total = tree([multiply(y, dy) for y, dy in zip(saved, gradients)], add)
+        results = [multiply(y, add(dy, -total)) for y, dy in zip(saved, gradients)]
+    else:
+        total = tree(gradients, add)
+        weights = [weight_of_logarithm(y, exponential) for y in saved]
+        results = [fused_multiply_add(-p, total, dy, exponential.form) for p, dy in zip(weights, gradients)]
+    return [encode(multiply(result, scale), output) for result in results]
 
 
 def scaled_logits(values, dtype, scale):

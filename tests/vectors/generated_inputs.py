@@ -2,7 +2,7 @@
 
 import math
 
-from number_formats import encode
+from number_formats import FIELDS, INTEGERS, encode
 
 MASK32 = 2**32 - 1
 
@@ -22,7 +22,7 @@ def draw(seed, i):
 
 
 # significant bits of the integers of `line`, by element type
-LINE_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+LINE_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "e4m3": 4, "e5m2": 3}
 
 
 def line(dtype, seed, count, k):
@@ -42,18 +42,21 @@ def wide(dtype, seed, count):
             words.append(sign << 63 | (1003 + (r >> 52 & 63)) << 52 | r & 0xFFFFFFFFFFFFF)
         elif dtype == "f16":
             words.append(sign << 15 | (5 + (r >> 32 & 15)) << 10 | r & 0x3FF)
+        elif dtype == "e4m3":
+            words.append(sign << 7 | (4 + (r >> 32 & 7)) << 3 | r & 7)
+        elif dtype == "e5m2":
+            words.append(sign << 7 | (8 + (r >> 32 & 15)) << 2 | r & 3)
         else:
             words.append(sign << 15 | (107 + (r >> 32 & 31)) << 7 | r & 0x7F)
     return words
 
 
 def integers(dtype, seed, count):
-    words = [draw(seed, i) for i in range(count)]
-    if dtype == "i64":
-        return words
-    if dtype == "i32":
-        return [w >> 32 for w in words]
-    return [(w >> 32) % (2**31 - 2**24 + 1) for w in words]
+    if dtype in INTEGERS:
+        return [draw(seed, i) >> (64 - INTEGERS[dtype][0]) for i in range(count)]
+    field = FIELDS[dtype]
+    words = [(draw(seed, i) >> (64 - field.word_bits)) % field.prime for i in range(count * field.degree)]
+    return [encode(words[i : i + field.degree], dtype) for i in range(0, len(words), field.degree)]
 
 
 def blocks(dtype, seed, count, k, drop, start):

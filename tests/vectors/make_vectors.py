@@ -10,19 +10,26 @@ import random
 import sys
 from pathlib import Path
 
-from contract import reduce_axis, scaled_logits, softmax_row
+from contract import gradient_row, reduce_axis, scaled_logits, softmax_row
 from exact_softmax import exact_row
 from generated_inputs import generate
-from number_formats import FLOATS, INTEGERS, decode, encode, word_digits
+from number_formats import FIELDS, FLOATS, INTEGERS, coordinates, decode, encode, word_digits
 
 SIZES = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257]
 SIZES += [1023, 1024, 1025, 2000]
 LAYOUTS = [(5, 33, 1), (1, 33, 5), (3, 17, 4), (2, 129, 3), (4, 1, 5), (33, 4, 1), (1, 8, 33), (2, 0, 3)]
 REDUCED = ["f32", "f64", "f16", "bf16", "i32", "i64", "koalabear"]
+ALL_TYPES = [*FLOATS, *INTEGERS, *FIELDS]
+OUTPUT_FLOATS = ["f16", "bf16", "f32", "f64"]
 SOFTMAX_TYPES = ["f32", "f64", "f16", "bf16"]
 
 
 def hexadecimal(words, name):
+    """The four words of an element of an extension stand one after another."""
+    if name in FIELDS:
+        field = FIELDS[name]
+        words = [part for word in words for part in coordinates(word, field)]
+        return " ".join(f"{word:0{field.word_bits // 4}x}" for word in words)
     return " ".join(f"{word:0{word_digits(name)}x}" for word in words)
 
 
@@ -34,6 +41,9 @@ def input_words(text, dtype, count):
     for item in text.split():
         word, _, times = item.partition("*")
         words += [int(word, 16)] * int(times or 1)
+    if dtype in FIELDS:
+        degree = FIELDS[dtype].degree
+        words = [encode(words[i : i + degree], dtype) for i in range(0, len(words), degree)]
     if len(words) != count:
         raise ValueError(f"{len(words)} words for {count} elements: {text}")
     return words
@@ -49,14 +59,29 @@ def slices(values, outer, axis, inner):
 # ---- lines
 
 
-def reduce_line(op, dtype, accumulate, output, shape, text):
+def reduce_line(op, dtype, accumulate, output, shape, text, ignore=False):
     values = [decode(word, dtype) for word in input_words(text, dtype, math.prod(shape))]
     words = [
-        reduce_axis(op, [values[p] for p in positions], dtype, accumulate, output)
+        reduce_axis(op, [values[p] for p in positions], dtype, accumulate, output, ignore)
         for positions in slices(values, *shape)
     ]
-    sizes = " ".join(map(str, shape))
-    return f"reduce {op} {dtype} {accumulate} {output} {sizes} : {text} : {hexadecimal(words, output)}".rstrip()
+    head = f"{'ignore' if ignore else 'reduce'} {op} {dtype} {accumulate} {output} {' '.join(map(str, shape))}"
+    return f"{head} : {text} : {hexadecimal(words, output)}".rstrip()
+
+
+def dot_line(dtype, right, accumulate, output, count, left_text, right_text):
+    left = [decode(word, dtype) for word in input_words(left_text, dtype, count)]
+    weights = [decode(word, right) for word in input_words(right_text, right, count)]
+    word = reduce_axis("sum", left, dtype, accumulate, output, weights=weights)
+    head = f"dot {dtype} {right} {accumulate} {output} {count}"
+    return f"{head} : {left_text} ; {right_text} : {hexadecimal([word], output)}"
+
+
+def segments_line(op, dtype, output, offsets, text):
+    values = [decode(word, dtype) for word in input_words(text, dtype, offsets[-1])]
+    words = [reduce_axis(op, values[start:end], dtype, "-", output) for start, end in zip(offsets[:-1], offsets[1:])]
+    head = f"segments {op} {dtype} {output} {len(offsets) - 1} {offsets[-1]}"
+    return f"{head} : {' '.join(map(str, offsets))} ; {text} : {hexadecimal(words, output)}"
 
 
 def rows_of(dtype, scale, shape, text):
@@ -72,6 +97,19 @@ def softmax_line(dtype, output, shape, text, scale=0.0, empty_row="nan", step=1)
             words[position] = word
     head = f"softmax {dtype} {output} {empty_row} {encode(scale, 'f64'):016x} {' '.join(map(str, shape))} {step}"
     return f"{head} : {text} : {hexadecimal(words[::step], output)}"
+
+
+def gradient_line(form, dtype, gradient_dtype, shape, saved_text, gradient_text, scale=0.0, step=1):
+    count = math.prod(shape)
+    saved = [decode(word, dtype) for word in input_words(saved_text, dtype, count)]
+    gradients = [decode(word, gradient_dtype) for word in input_words(gradient_text, gradient_dtype, count)]
+    words = [0] * count
+    for positions in slices(saved, *shape):
+        row = [[values[p] for p in positions] for values in (saved, gradients)]
+        for position, word in zip(positions, gradient_row(form, *row, dtype, scale, gradient_dtype)):
+            words[position] = word
+    head = f"gradient {form} {dtype} {gradient_dtype} {encode(scale, 'f64'):016x} {' '.join(map(str, shape))} {step}"
+    return f"{head} : {saved_text} ; {gradient_text} : {hexadecimal(words[::step], gradient_dtype)}"
 
 
 # ulps of the output type; the half beyond 12 is that of the exact value's own rounding to f64
@@ -100,11 +138,13 @@ def operators(dtype):
 
 
 # line: values about 1; wide: magnitudes over many binades, so that the order of additions shows in the bits
+ONES = {"f32": -23, "f64": -52, "f16": -10, "bf16": -7, "e4m3": -3, "e5m2": -2}
+
+
 def reduction_input(dtype, seed):
-    if dtype in INTEGERS:
+    if dtype not in FLOATS:
         return f"@integers {seed}"
-    ones = {"f32": -23, "f64": -52, "f16": -10, "bf16": -7}[dtype]
-    return f"@line {seed} {ones}" if seed % 3 == 0 else f"@wide {seed}"
+    return f"@line {seed} {ONES[dtype]}" if seed % 3 == 0 else f"@wide {seed}"
 
 
 def input_text(dtype, seed, count):
@@ -139,11 +179,11 @@ def output_types():
         for accumulate in ("-", "f32", "f64"):
             if dtype == "f64" and accumulate == "f32":
                 continue
-            for output in FLOATS:
+            for output in OUTPUT_FLOATS:
                 for op in ("sum", "mean"):
                     seed += 1000
                     yield reduce_line(op, dtype, accumulate, output, (1, 100, 1), input_text(dtype, seed, 100))
-        for output in FLOATS:
+        for output in OUTPUT_FLOATS:
             for op in ("min", "max"):
                 seed += 1000
                 yield reduce_line(op, dtype, "-", output, (2, 9, 1), input_text(dtype, seed, 18))
@@ -151,7 +191,7 @@ def output_types():
         for output in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"):
             seed += 1000
             yield reduce_line("sum", dtype, "-", output, (1, 33, 2), input_text(dtype, seed, 66))
-        for output in FLOATS:
+        for output in OUTPUT_FLOATS:
             seed += 1000
             yield reduce_line("mean", dtype, "-", output, (3, 7, 1), input_text(dtype, seed, 21))
             yield reduce_line("mean", dtype, "-", output, (1, 3, 1), value_words(dtype, [1, -2, 2]))
@@ -237,6 +277,148 @@ def special_reductions():
         yield reduce_line("sum", "koalabear", "-", "koalabear", (1, len(row), 1), hexadecimal(row, "koalabear"))
 
 
+# ---- every operator over every type
+
+
+def outputs_of(op, dtype):
+    """What the operator gives of this type by itself, then some that may be asked for; nothing where it has none."""
+    if op in ("any", "all"):
+        return ["u8", "i32"]
+    if op == "count_nonzero":
+        return ["i64", "u8", "f32"]
+    if dtype in FIELDS:
+        return [dtype] if op in ("sum", "product", "sum_of_squares") else []
+    if op in ("argmin", "argmax"):
+        return ["i64", "i32"]
+    if op.startswith("bit_"):
+        return [dtype] if dtype in INTEGERS else []
+    if dtype in FLOATS:
+        return [dtype, "f32", "e4m3", "e5m2"]
+    if op in ("mean", "norm_l2"):
+        return ["f64", "f16", "e5m2"]
+    if op in ("min", "max"):
+        return [dtype]
+    return [dtype, "i64", "u16"] if op == "norm_max" else [dtype, "i64", "u16", "f32"]
+
+
+ALL_OPERATORS = ["sum", "product", "min", "max", "argmin", "argmax", "mean", "sum_of_squares", "norm_l1", "norm_l2"]
+ALL_OPERATORS += ["norm_max", "any", "all", "count_nonzero", "bit_and", "bit_or", "bit_xor"]
+FEW_SIZES = [31, 33, 64, 100, 129, 257, 1025]
+
+
+def telling_input(op, dtype, seed, count):
+    """Values that the operator does not turn into the same result whatever it does."""
+    if dtype in FLOATS and op == "product":
+        return f"@line {seed} {ONES[dtype] + 1}"
+    return input_text(dtype, seed, count)
+
+
+def few_values(dtype, rng, count):
+    """Equal elements and zeros: what indices and counts can get wrong."""
+    if dtype in FLOATS:
+        return value_words(dtype, [rng.choice([-0.0, 0.0, 1.0, -1.0, 0.0]) for _ in range(count)])
+    if dtype in FIELDS:
+        return hexadecimal([encode([rng.choice([0, 0, 1])] * FIELDS[dtype].degree, dtype) for _ in range(count)], dtype)
+    return value_words(dtype, [rng.choice([0, 0, 1, -1]) for _ in range(count)])
+
+
+def every_operator(rng):
+    seed = 77000000
+    turn = 0
+    for op in ALL_OPERATORS:
+        for dtype in ALL_TYPES:
+            for which, output in enumerate(outputs_of(op, dtype)):
+                turn += 1
+                seed += 100000
+                # an empty axis of E4M3 extremes has no infinity to give
+                sizes = [0] if turn % 4 == 0 and dtype != "e4m3" else [3 + turn % 3] if which > 0 else []
+                sizes += [FEW_SIZES[turn % len(FEW_SIZES)]] if which == 0 else []
+                for size in sizes:
+                    yield reduce_line(op, dtype, "-", output, (1, size, 1), telling_input(op, dtype, seed + size, size))
+            if op in ("argmin", "argmax", "any", "all", "count_nonzero", "min", "max") and outputs_of(op, dtype):
+                output = outputs_of(op, dtype)[0]
+                yield reduce_line(op, dtype, "-", output, (3, 3, 2), few_values(dtype, rng, 18))
+
+
+def ignored_nans(rng):
+    nan = math.nan
+    for dtype in FLOATS:
+        for op in ALL_OPERATORS:
+            if not outputs_of(op, dtype):
+                continue
+            output = outputs_of(op, dtype)[0]
+            row = [rng.choice([nan, 1.5, -2.0, 0.5, -0.0]) for _ in range(21)]
+            yield reduce_line(op, dtype, "-", output, (3, 7, 1), value_words(dtype, row), ignore=True)
+            yield reduce_line(op, dtype, "-", output, (1, 3, 1), value_words(dtype, [nan, -0.0, nan]), ignore=True)
+            if dtype != "e4m3":
+                yield reduce_line(op, dtype, "-", output, (1, 3, 1), value_words(dtype, [nan] * 3), ignore=True)
+
+
+WEIGHTS = [(dtype, dtype) for dtype in ALL_TYPES]
+for base in ("koalabear", "babybear"):
+    WEIGHTS += [(base, base + "_x4"), (base + "_x4", base)]
+
+
+def dots():
+    seed = 99000000
+    for turn, (dtype, right) in enumerate(WEIGHTS):
+        own = right if right.endswith("_x4") else dtype
+        for count in (1, 3, 33, FEW_SIZES[turn % len(FEW_SIZES)]):
+            seed += 100000
+            texts = input_text(dtype, seed, count), input_text(right, seed + 50000, count)
+            yield dot_line(dtype, right, "-", own, count, *texts)
+            if dtype in FLOATS:
+                yield dot_line(dtype, right, "f64", "f64", count, *texts)
+
+
+def ragged():
+    seed = 101000000
+    for turn, dtype in enumerate(ALL_TYPES):
+        ops = ["sum", "sum_of_squares"] if dtype in FIELDS else ["sum", "argmax", "min"]
+        for op in ops:
+            seed += 100000
+            offsets = [0, 0, 1, 4, 4, 37 + turn, 40 + turn, 140]
+            if dtype == "e4m3" and op == "min":
+                offsets = [0, 1, 4, 37, 140]
+            yield segments_line(op, dtype, outputs_of(op, dtype)[0], offsets, reduction_input(dtype, seed))
+
+
+def words_of_integers(dtype, elements):
+    """The words of field elements that are given as numbers."""
+    field = FIELDS[dtype]
+    radix = 2**32 if field.montgomery else 1
+    return hexadecimal([encode([v * radix % field.prime for v in e], dtype) for e in elements], dtype)
+
+
+def special_fields():
+    known = [[0x34167C58], [0x61F3207B]]
+    yield reduce_line("product", "koalabear", "-", "koalabear", (1, 2, 1), words_of_integers("koalabear", known))
+    for dtype, field in FIELDS.items():
+        p = field.prime
+        rows = [[p - 1] * 5, [0, p - 1, 1], [2**k % p for k in (16, 31, 33, 47)]]
+        for row in rows:
+            elements = [[(v + 3 * k) % p for k in range(field.degree)] for v in row]
+            for op in ("sum", "product", "sum_of_squares"):
+                text = words_of_integers(dtype, elements)
+                yield reduce_line(op, dtype, "-", dtype, (1, len(row), 1), text)
+    for dtype in ("koalabear_x4", "babybear_x4"):
+        for row in ([[0, 1, 0, 0], [0, 0, 0, 1]], [[0, 0, 0, 1], [0, 0, 0, 1]], [[1, 2, 3, 4], [5, 6, 7, 8]]):
+            yield reduce_line("product", dtype, "-", dtype, (1, 2, 1), words_of_integers(dtype, row))
+
+
+def special_integers():
+    for dtype in ("i8", "i64", "u8", "u64"):
+        bits, signed = INTEGERS[dtype]
+        low = -(2 ** (bits - 1)) if signed else 0
+        high = low + 2**bits - 1
+        for row in ([low], [low, low, high], [high, high, low]):
+            text = value_words(dtype, row)
+            for op in ("norm_l1", "norm_max", "sum_of_squares", "argmin", "argmax"):
+                yield reduce_line(op, dtype, "-", outputs_of(op, dtype)[0], (1, len(row), 1), text)
+            for op in ("sum", "sum_of_squares", "norm_l1", "mean", "norm_l2"):
+                yield reduce_line(op, dtype, "-", "f64", (1, len(row), 1), text)
+
+
 # ---- softmax
 
 
@@ -250,7 +432,7 @@ def short_rows(rng):
         for count in (1, 2, 3, 4, 5, 8, 9, 17, 33):
             spread, offset = rng.choice([0.1, 1.0, 8.0, 32.0, 200.0]), rng.choice(offsets)
             yield softmax_line(dtype, dtype, (1, count, 1), random_row(dtype, rng, count, spread, offset))
-        for output in FLOATS:
+        for output in OUTPUT_FLOATS:
             if output != dtype:
                 yield softmax_line(dtype, output, (1, 9, 1), random_row(dtype, rng, 9, 12.0, 1.0))
         for scale in (0.125, -1.5, 0.1, 1.0, 3.7e-3):
@@ -263,7 +445,7 @@ def short_rows(rng):
 
 # k: the logits are integers of the type's width times 2^k
 def long_rows():
-    unit = {"f32": -23, "f64": -52, "f16": -10, "bf16": -7}
+    unit = ONES
     seed = 40000000
     for dtype in SOFTMAX_TYPES:
         for count, step, more in (
@@ -350,7 +532,7 @@ def approximate(rng):
                 text = random_row(dtype, rng, count, spread, offset)
                 yield approximate_line(function, dtype, output, (1, count, 1), text)
             yield approximate_line(function, dtype, output, (2, 4, 3), random_row(dtype, rng, 24, 8, 0), 0.25)
-            unit = {"f32": -23, "f64": -52, "f16": -10, "bf16": -7}[dtype]
+            unit = ONES[dtype]
             text = f"@line {rng.randrange(10**6)} {unit + 3}"
             yield approximate_line(function, dtype, output, (1, 3000, 1), text, step=300)
         yield approximate_line("log_softmax", dtype, dtype, (1, 3, 1), value_words(dtype, [1.0, -math.inf, 2.0]))
@@ -382,16 +564,63 @@ def approximate(rng):
     yield approximate_line("softmax", "f32", "f32", (1, 2048, 1), text, step=89)
 
 
+# ---- softmax of f8, and gradients
+
+
+def f8_softmax(rng):
+    for dtype in ("e4m3", "e5m2"):
+        for count in (1, 2, 5, 33, 129):
+            for output in (dtype, "f32", "bf16"):
+                yield softmax_line(dtype, output, (1, count, 1), random_row(dtype, rng, count, 16.0, 1.0))
+        yield softmax_line(dtype, "f32", (2, 7, 3), random_row(dtype, rng, 42, 9.0, 0.0), 0.3)
+        yield softmax_line(dtype, "f32", (1, 2500, 1), f"@line 90 {ONES[dtype]}", step=97)
+
+
+def saved_row(form, dtype, rng, count):
+    """What softmax might have given: weights, or logarithms of some."""
+    if form == "softmax":
+        return value_words(dtype, [2.0 * rng.random() / count for _ in range(count)])
+    return value_words(dtype, [-12.0 * rng.random() for _ in range(count)])
+
+
+def gradients(rng):
+    for form in ("softmax", "log_softmax"):
+        for dtype in ("f32", "f64", "f16", "bf16", "e4m3", "e5m2"):
+            for count in (1, 2, 3, 5, 8, 33, 100):
+                saved = saved_row(form, dtype, rng, count)
+                yield gradient_line(form, dtype, dtype, (1, count, 1), saved, random_row(dtype, rng, count, 4.0, 0.5))
+            saved, gradient = saved_row(form, dtype, rng, 30), random_row(dtype, rng, 30, 4.0, 0.0)
+            yield gradient_line(form, dtype, dtype, (2, 5, 3), saved, gradient, 0.7)
+            if dtype not in ("f32", "f64"):
+                gradient = random_row("f32", rng, 30, 4.0, 0.0)
+                yield gradient_line(form, dtype, "f32", (1, 30, 1), saved, gradient)
+            gradient = f"@line 91 {ONES[dtype]}"
+            for count in (1024, 1025, 2600):
+                yield gradient_line(form, dtype, dtype, (1, count, 1), f"@line 92 {ONES[dtype]}", gradient, step=61)
+            row = value_words(dtype, [0.25, math.nan, 0.5])
+            yield gradient_line(form, dtype, dtype, (1, 3, 1), row, value_words(dtype, [1.0, 2.0, -3.0]))
+            row = value_words(dtype, [0.0, -0.0, 0.0])
+            yield gradient_line(form, dtype, dtype, (1, 3, 1), row, value_words(dtype, [1.0, -2.0, 4.0]))
+
+
 def make():
     rng = random.Random(20)
     lines = ["# Made by make_vectors.py; README.md describes the lines."]
     lines += sizes_and_layouts()
     lines += output_types()
     lines += special_reductions()
+    lines += special_fields()
+    lines += special_integers()
     lines += short_rows(rng)
     lines += long_rows()
     lines += special_softmax()
     lines += approximate(rng)
+    lines += every_operator(rng)
+    lines += ignored_nans(rng)
+    lines += dots()
+    lines += ragged()
+    lines += f8_softmax(rng)
+    lines += gradients(rng)
     return "\n".join(lines) + "\n"
 
 

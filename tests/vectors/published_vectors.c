@@ -1,11 +1,13 @@
 /*
- * Every line of the published vectors, whose path is the second argument: reductions and softmax must give the file's
- * bits in every place, approximate lines must lie within their tolerance, with the same bits in every place.
- * README.md beside this file describes the lines.
+ * Every line of the published vectors, whose path is the second argument: reductions, dot products, segments, softmax
+ * and its gradients must give the file's bits in every place, approximate lines must lie within their tolerance, with
+ * the same bits in every place. README.md beside this file describes the lines.
  */
 #include "harness.h"
 #include "jobs.h"
 #include "reference.h"
+#include "segment_jobs.h"
+#include "softmax_jobs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,10 +17,17 @@
 
 enum { NAME_SIZE = 16 };
 
-/* What a head says. */
+/* What a line is about. */
+typedef enum subject { REDUCTION, DOT_PRODUCT, SEGMENTS, SOFTMAX, GRADIENT } subject;
+
+/* What a head says. A dot product's count is its axis, and so is that of all segments' elements together. */
 typedef struct test_case {
     size_t line;
-    wr_op op; /* zero: softmax in one of its forms */
+    subject about;
+    wr_op op;
+    wr_nan_mode nan_mode;
+    wr_dtype right_dtype;
+    size_t segments;
     wr_dtype dtype, output_dtype, accumulate_dtype;
     int log, wants_logsumexp, is_approximate;
     wr_empty_row empty_row;
@@ -26,9 +35,9 @@ typedef struct test_case {
     size_t outer, axis, inner, step;
 } test_case;
 
-/* A line in its three parts. */
+/* A line in its three parts. The second may hold two inputs. */
 typedef struct parts {
-    const char *head, *input, *output;
+    const char *head, *input, *second_input, *output;
 } parts;
 
 static double double_of_word(uint64_t word) {
@@ -42,7 +51,7 @@ static double double_of_word(uint64_t word) {
 /* Zero for "-" and for what is no type. */
 static wr_dtype dtype_named(const char *name) {
     int number;
-    for (number = WR_F32; number <= WR_KOALABEAR; ++number) {
+    for (number = WR_F32; number <= WR_BABYBEAR_X4; ++number) {
         if (strcmp(name, dtype_name((wr_dtype)number)) == 0) {
             return (wr_dtype)number;
         }
@@ -52,31 +61,59 @@ static wr_dtype dtype_named(const char *name) {
 
 /* Zero for what is no operator. */
 static wr_op op_named(const char *name) {
-    static const struct {
-        const char *name;
-        wr_op op;
-    } ops[] = {{"sum", WR_SUM}, {"mean", WR_MEAN}, {"min", WR_MIN}, {"max", WR_MAX}};
-    size_t i;
-    for (i = 0; i < sizeof ops / sizeof *ops; ++i) {
-        if (strcmp(name, ops[i].name) == 0) {
-            return ops[i].op;
+    int number;
+    for (number = WR_SUM; number <= WR_LOGSUMEXP; ++number) {
+        if (strcmp(name, op_name((wr_op)number)) == 0) {
+            return (wr_op)number;
         }
     }
     return (wr_op)0;
 }
 
+static int parse_accumulate(const char *name, test_case *to) {
+    to->accumulate_dtype = dtype_named(name);
+    return to->accumulate_dtype != 0 || strcmp(name, "-") == 0;
+}
+
 static int parse_reduce(const char *head, test_case *to) {
-    char op[NAME_SIZE], dtype[NAME_SIZE], accumulate[NAME_SIZE], output[NAME_SIZE];
-    if (sscanf(head, "reduce %15s %15s %15s %15s %zu %zu %zu", op, dtype, accumulate, output, &to->outer, &to->axis,
-               &to->inner) != 7) {
+    char kind[NAME_SIZE], op[NAME_SIZE], dtype[NAME_SIZE], accumulate[NAME_SIZE], output[NAME_SIZE];
+    if (sscanf(head, "%15s %15s %15s %15s %15s %zu %zu %zu", kind, op, dtype, accumulate, output, &to->outer, &to->axis,
+               &to->inner) != 8) {
         return 0;
     }
+    to->nan_mode = strcmp(kind, "ignore") == 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
     to->op = op_named(op);
     to->dtype = dtype_named(dtype);
-    to->accumulate_dtype = dtype_named(accumulate);
     to->output_dtype = dtype_named(output);
     to->step = 1;
-    return to->op != 0 && (to->accumulate_dtype != 0 || strcmp(accumulate, "-") == 0);
+    return to->op != 0 && parse_accumulate(accumulate, to) &&
+           (to->nan_mode == WR_NAN_IGNORE || strcmp(kind, "reduce") == 0);
+}
+
+static int parse_dot(const char *head, test_case *to) {
+    char dtype[NAME_SIZE], right[NAME_SIZE], accumulate[NAME_SIZE], output[NAME_SIZE];
+    if (sscanf(head, "dot %15s %15s %15s %15s %zu", dtype, right, accumulate, output, &to->axis) != 5) {
+        return 0;
+    }
+    to->about = DOT_PRODUCT;
+    to->dtype = dtype_named(dtype);
+    to->right_dtype = dtype_named(right);
+    to->output_dtype = dtype_named(output);
+    to->outer = to->inner = to->step = 1;
+    return to->right_dtype != 0 && parse_accumulate(accumulate, to);
+}
+
+static int parse_segments(const char *head, test_case *to) {
+    char op[NAME_SIZE], dtype[NAME_SIZE], output[NAME_SIZE];
+    if (sscanf(head, "segments %15s %15s %15s %zu %zu", op, dtype, output, &to->segments, &to->axis) != 5) {
+        return 0;
+    }
+    to->about = SEGMENTS;
+    to->op = op_named(op);
+    to->dtype = dtype_named(dtype);
+    to->output_dtype = dtype_named(output);
+    to->outer = to->inner = to->step = 1;
+    return to->op != 0;
 }
 
 static int parse_softmax(const char *head, test_case *to) {
@@ -86,11 +123,27 @@ static int parse_softmax(const char *head, test_case *to) {
                &to->axis, &to->inner, &to->step) != 8) {
         return 0;
     }
+    to->about = SOFTMAX;
     to->dtype = dtype_named(dtype);
     to->output_dtype = dtype_named(output);
     to->empty_row = strcmp(empty_row, "zero") == 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
     to->scale = double_of_word(scale);
     return to->empty_row == WR_EMPTY_ROW_ZERO || strcmp(empty_row, "nan") == 0;
+}
+
+static int parse_gradient(const char *head, test_case *to) {
+    char form[NAME_SIZE], dtype[NAME_SIZE], gradient[NAME_SIZE];
+    uint64_t scale;
+    if (sscanf(head, "gradient %15s %15s %15s %" SCNx64 " %zu %zu %zu %zu", form, dtype, gradient, &scale, &to->outer,
+               &to->axis, &to->inner, &to->step) != 8) {
+        return 0;
+    }
+    to->about = GRADIENT;
+    to->dtype = dtype_named(dtype);
+    to->output_dtype = dtype_named(gradient);
+    to->scale = double_of_word(scale);
+    to->log = strcmp(form, "log_softmax") == 0;
+    return to->log || strcmp(form, "softmax") == 0;
 }
 
 static int parse_approximate(const char *head, test_case *to) {
@@ -100,6 +153,7 @@ static int parse_approximate(const char *head, test_case *to) {
                &to->outer, &to->axis, &to->inner, &to->step, &to->tolerance) != 9) {
         return 0;
     }
+    to->about = SOFTMAX;
     to->is_approximate = 1;
     to->dtype = dtype_named(dtype);
     to->output_dtype = dtype_named(output);
@@ -113,7 +167,8 @@ static int parse_approximate(const char *head, test_case *to) {
 static int parse_head(const char *head, size_t line, test_case *to) {
     memset(to, 0, sizeof *to);
     to->line = line;
-    if (!parse_reduce(head, to) && !parse_softmax(head, to) && !parse_approximate(head, to)) {
+    if (!parse_reduce(head, to) && !parse_dot(head, to) && !parse_segments(head, to) && !parse_softmax(head, to) &&
+        !parse_gradient(head, to) && !parse_approximate(head, to)) {
         return 0;
     }
     return to->dtype != 0 && to->output_dtype != 0 && to->step != 0;
@@ -143,7 +198,8 @@ typedef struct generator {
 } generator;
 
 static double line_value(const generator *with, wr_dtype dtype, uint64_t r) {
-    int bits = dtype == WR_F16 ? 11 : dtype == WR_BF16 ? 8 : dtype == WR_F32 ? 24 : 53;
+    static const int bits_of[] = {0, 24, 53, 11, 8, 4, 3};
+    int bits = bits_of[dtype];
     int64_t integer = (int64_t)(r >> (64 - bits)) - ((int64_t)1 << (bits - 1));
     return ldexp((double)integer, with->exponent);
 }
@@ -161,13 +217,25 @@ static uint64_t wide_bits(wr_dtype dtype, uint64_t r) {
         return r >> 63 << 63 | (1003 + (r >> 52 & 63)) << 52 | (r & UINT64_C(0xfffffffffffff));
     case WR_F16:
         return r >> 63 << 15 | (5 + (r >> 32 & 15)) << 10 | (r & 0x3ff);
+    case WR_F8_E4M3:
+        return r >> 63 << 7 | (4 + (r >> 32 & 7)) << 3 | (r & 7);
+    case WR_F8_E5M2:
+        return r >> 63 << 7 | (8 + (r >> 32 & 15)) << 2 | (r & 3);
     default:
         return r >> 63 << 15 | (107 + (r >> 32 & 31)) << 7 | (r & 0x7f);
     }
 }
 
-static uint64_t integer_bits(wr_dtype dtype, uint64_t r) {
-    return dtype == WR_I64 ? r : dtype == WR_I32 ? r >> 32 : (r >> 32) % REFERENCE_KOALABEAR_P;
+/* The type of the words that the file has: an element of an extension is four of them. */
+static wr_dtype word_dtype(wr_dtype dtype) { return reference_degree(dtype) > 1 ? WR_U32 : dtype; }
+
+static void put_integers(wr_dtype dtype, uint32_t seed, image *input, size_t count) {
+    size_t words = count * (size_t)reference_degree(dtype), bits = 8 * reference_size(word_dtype(dtype)), i;
+    for (i = 0; i < words; ++i) {
+        uint64_t word = draw(seed, i) >> (64 - bits);
+        reference_put_bits(word_dtype(dtype), input->payload, i,
+                           reference_is_field(dtype) ? word % reference_prime(dtype) : word);
+    }
 }
 
 static int generate(const char *text, wr_dtype dtype, image *input, size_t count) {
@@ -178,6 +246,10 @@ static int generate(const char *text, wr_dtype dtype, image *input, size_t count
         2) {
         return 0;
     }
+    if (strcmp(with.name, "integers") == 0) {
+        put_integers(dtype, with.seed, input, count);
+        return 1;
+    }
     for (i = 0; i < count; ++i) {
         uint64_t r = draw(with.seed, i);
         if (strcmp(with.name, "line") == 0) {
@@ -186,8 +258,6 @@ static int generate(const char *text, wr_dtype dtype, image *input, size_t count
             reference_put(dtype, input->payload, i, block_value(&with, i, r));
         } else if (strcmp(with.name, "wide") == 0) {
             reference_put_bits(dtype, input->payload, i, wide_bits(dtype, r));
-        } else if (strcmp(with.name, "integers") == 0) {
-            reference_put_bits(dtype, input->payload, i, integer_bits(dtype, r));
         } else {
             return 0;
         }
@@ -214,20 +284,26 @@ static int next_item(const char **text, uint64_t *word, size_t *times) {
 
 static int read_words(const char *text, wr_dtype dtype, image *input, size_t count) {
     uint64_t word;
-    size_t times, filled = 0;
+    size_t times, filled = 0, words = count * (size_t)reference_degree(dtype);
     while (next_item(&text, &word, &times)) {
-        for (; times > 0 && filled < count; --times) {
-            reference_put_bits(dtype, input->payload, filled++, word);
+        for (; times > 0 && filled < words; --times) {
+            reference_put_bits(word_dtype(dtype), input->payload, filled++, word);
         }
         if (times > 0) {
             return 0;
         }
     }
-    return filled == count && is_blank(text);
+    return filled == words && is_blank(text);
 }
 
 static int fill_input(const char *text, wr_dtype dtype, image *input, size_t count) {
     return strchr(text, '@') != NULL ? generate(text, dtype, input, count) : read_words(text, dtype, input, count);
+}
+
+static image new_input(const test_case *of, wr_dtype dtype, size_t count, const char *text) {
+    image input = image_new(count * reference_size(dtype), 0);
+    CHECK(fill_input(text, dtype, &input, count), "line %zu: not an input of %zu elements", of->line, count);
+    return input;
 }
 
 /* ---- outputs */
@@ -256,7 +332,7 @@ static int close_enough(const test_case *of, double got, double exact) {
 
 static void check_element(const test_case *of, const image *output, size_t index, uint64_t expected,
                           const char *where) {
-    uint64_t bits = reference_bits(of->output_dtype, output->payload, index);
+    uint64_t bits = reference_bits(word_dtype(of->output_dtype), output->payload, index);
     if (of->is_approximate) {
         double got = reference_get(of->output_dtype, output->payload, index), exact = double_of_word(expected);
         CHECK(close_enough(of, got, exact), "line %zu on %s: element %zu is %a, exactly it is %a", of->line, where,
@@ -271,6 +347,7 @@ static void check_element(const test_case *of, const image *output, size_t index
 static void check_output(const test_case *of, const image *output, size_t count, const char *text, const char *where) {
     uint64_t word;
     size_t times, index = 0;
+    count *= (size_t)reference_degree(of->output_dtype);
     while (next_item(&text, &word, &times) && index < count) {
         check_element(of, output, index, word, where);
         index += of->step;
@@ -280,30 +357,93 @@ static void check_output(const test_case *of, const image *output, size_t count,
 
 /* ---- jobs */
 
-static void check_reduction(const test_case *of, const image *input, const char *expected) {
+static void check_reduction(const test_case *of, const parts *line) {
     wr_reduce_args args = reduce_args(of->op, of->dtype, of->outer, of->axis, of->inner);
     size_t outputs = of->outer * of->inner, i;
+    image input = new_input(of, of->dtype, of->outer * of->axis * of->inner, line->input);
     args.output_dtype = of->output_dtype;
     args.accumulate_dtype = of->accumulate_dtype;
-    args.input = input->payload;
+    args.nan_mode = of->nan_mode;
+    args.input = input.payload;
     for (i = 0; i < place_count(); ++i) {
         const place *where = place_at(i);
         image output = image_new(outputs * reference_size(of->output_dtype), 0);
         wr_status status;
         args.output = output.payload;
-        status = reduce_at(where, &args, input, &output);
+        status = reduce_at(where, &args, &input, &output);
         CHECK(status == WR_SUCCESS, "line %zu on %s: %s", of->line, where->name, wr_status_name(status));
-        check_output(of, &output, outputs, expected, where->name);
+        check_output(of, &output, outputs, line->output, where->name);
         image_free(&output);
     }
+    image_free(&input);
+}
+
+/* As a sum of one row with weights: wr_dot has the same bits, which weights_and_dots.c checks. */
+static void check_dot_product(const test_case *of, const parts *line) {
+    wr_reduce_args args = reduce_args(WR_SUM, of->dtype, 1, of->axis, 1);
+    image left = new_input(of, of->dtype, of->axis, line->input);
+    image right = new_input(of, of->right_dtype, of->axis, line->second_input);
+    size_t i;
+    args.output_dtype = of->output_dtype;
+    args.accumulate_dtype = of->accumulate_dtype;
+    args.weights_dtype = of->right_dtype;
+    args.input = left.payload;
+    args.weights = right.payload;
+    for (i = 0; i < place_count(); ++i) {
+        image output = image_new(reference_size(of->output_dtype), 0);
+        reduce_images images = {&left, &right, &output, NULL};
+        wr_status status;
+        args.output = output.payload;
+        status = reduce_images_at(place_at(i), &args, &images);
+        CHECK(status == WR_SUCCESS, "line %zu on %s: %s", of->line, place_at(i)->name, wr_status_name(status));
+        check_output(of, &output, 1, line->output, place_at(i)->name);
+        image_free(&output);
+    }
+    image_free(&left);
+    image_free(&right);
+}
+
+static image new_offsets(const test_case *of, const char *text) {
+    image offsets = image_new((of->segments + 1) * sizeof(int64_t), 0);
+    size_t i;
+    for (i = 0; i <= of->segments; ++i) {
+        char *end;
+        reference_put_bits(WR_I64, offsets.payload, i, strtoull(text, &end, 10));
+        CHECK(end != text, "line %zu: not as many offsets as segments and one", of->line);
+        text = end;
+    }
+    CHECK(is_blank(text), "line %zu: more offsets than segments and one", of->line);
+    return offsets;
+}
+
+static void check_ragged(const test_case *of, const parts *line) {
+    wr_reduce_segments_args args = segments_args(of->op, of->dtype, of->segments);
+    image offsets = new_offsets(of, line->input), input = new_input(of, of->dtype, of->axis, line->second_input);
+    size_t i;
+    args.output_dtype = of->output_dtype;
+    args.input = input.payload;
+    args.offsets = offsets.payload;
+    for (i = 0; i < place_count(); ++i) {
+        image output = image_new(of->segments * reference_size(of->output_dtype), 0);
+        segment_images images = {&input, &offsets, &output, NULL};
+        wr_status status;
+        args.output = output.payload;
+        status = segments_at(place_at(i), &args, &images);
+        CHECK(status == WR_SUCCESS, "line %zu on %s: %s", of->line, place_at(i)->name, wr_status_name(status));
+        check_output(of, &output, of->segments, line->output, place_at(i)->name);
+        image_free(&output);
+    }
+    image_free(&offsets);
+    image_free(&input);
 }
 
 static wr_dtype logsumexp_dtype(wr_dtype dtype) { return dtype == WR_F64 ? WR_F64 : WR_F32; }
 
-static void check_softmax(const test_case *of, const image *input, const char *expected) {
+static void check_softmax(const test_case *of, const parts *line) {
     wr_softmax_args args = softmax_args(of->dtype, of->outer, of->axis, of->inner);
     wr_dtype output_dtype = of->wants_logsumexp ? of->dtype : of->output_dtype;
     size_t rows = of->outer * of->inner, elements = rows * of->axis;
+    image input = new_input(of, of->dtype, elements, line->input);
     image output = image_new(elements * reference_size(output_dtype), 0);
     image logsumexp = image_new(rows * reference_size(logsumexp_dtype(of->dtype)), 0);
     char label[32];
@@ -312,33 +452,68 @@ static void check_softmax(const test_case *of, const image *input, const char *e
     args.log = of->log;
     args.empty_row = of->empty_row;
     args.scale = of->scale;
-    args.input = input->payload;
+    args.input = input.payload;
     args.output = output.payload;
     args.logsumexp = of->wants_logsumexp ? logsumexp.payload : NULL;
-    softmax_everywhere(&args, input, &output, of->wants_logsumexp ? &logsumexp : NULL, label);
-    check_output(of, of->wants_logsumexp ? &logsumexp : &output, of->wants_logsumexp ? rows : elements, expected,
+    softmax_everywhere(&args, &input, &output, of->wants_logsumexp ? &logsumexp : NULL, label);
+    check_output(of, of->wants_logsumexp ? &logsumexp : &output, of->wants_logsumexp ? rows : elements, line->output,
                  "every place");
+    image_free(&input);
     image_free(&output);
     image_free(&logsumexp);
 }
 
-static void check_case(const test_case *of, const parts *line) {
-    size_t count = of->outer * of->axis * of->inner;
-    image input = image_new(count * reference_size(of->dtype), 0);
-    int filled = fill_input(line->input, of->dtype, &input, count);
-    CHECK(filled, "line %zu: not an input of %zu elements", of->line, count);
-    if (filled && of->op != 0) {
-        check_reduction(of, &input, line->output);
-    } else if (filled) {
-        check_softmax(of, &input, line->output);
-    }
-    image_free(&input);
+static void check_gradient(const test_case *of, const parts *line) {
+    wr_softmax_backward_args args = backward_args(of->dtype, of->outer, of->axis, of->inner);
+    size_t elements = of->outer * of->axis * of->inner;
+    image saved = new_input(of, of->dtype, elements, line->input);
+    image gradient = new_input(of, of->output_dtype, elements, line->second_input);
+    image result = image_new(elements * reference_size(of->output_dtype), 0);
+    backward_images images;
+    char label[32];
+    snprintf(label, sizeof label, "line %zu", of->line);
+    memset(&images, 0, sizeof images);
+    images.saved = &saved;
+    images.output_gradient = &gradient;
+    images.input_gradient = &result;
+    args.output_gradient_dtype = args.input_gradient_dtype = of->output_dtype;
+    args.log = of->log;
+    args.scale = of->scale;
+    args.output = saved.payload;
+    args.output_gradient = gradient.payload;
+    args.input_gradient = result.payload;
+    run_backward_everywhere(&args, &images, label);
+    check_output(of, &result, elements, line->output, "every place");
+    image_free(&saved);
+    image_free(&gradient);
+    image_free(&result);
 }
 
-/* Cuts the line at its two colons. */
+static void check_case(const test_case *of, const parts *line) {
+    switch (of->about) {
+    case REDUCTION:
+        check_reduction(of, line);
+        break;
+    case DOT_PRODUCT:
+        check_dot_product(of, line);
+        break;
+    case SEGMENTS:
+        check_ragged(of, line);
+        break;
+    case SOFTMAX:
+        check_softmax(of, line);
+        break;
+    case GRADIENT:
+        check_gradient(of, line);
+        break;
+    }
+}
+
+/* Cuts the line at its two colons, and between two inputs. */
 static int split(char *line, parts *into) {
     char *first = strchr(line, ':');
     char *second = first == NULL ? NULL : strchr(first + 1, ':');
+    char *between = first == NULL ? NULL : strchr(first + 1, ';');
     if (second == NULL) {
         return 0;
     }
@@ -346,7 +521,12 @@ static int split(char *line, parts *into) {
     *second = '\0';
     into->head = line;
     into->input = first + 1;
+    into->second_input = "";
     into->output = second + 1;
+    if (between != NULL) {
+        *between = '\0';
+        into->second_input = between + 1;
+    }
     return 1;
 }
 

@@ -1,5 +1,6 @@
 /* Each way of calling a reduction wrongly is refused with the status of its cause, and nothing is written. */
 #include "harness.h"
+#include "header_offers.h"
 #include "jobs.h"
 #include "reference.h"
 #include "refusals.h"
@@ -103,21 +104,172 @@ static void check_enums(void) {
     }
 }
 
-static void check_reserved_fields(void) {
-    wr_reduce_args args = valid_args();
-    args.nan_mode = WR_NAN_IGNORE;
-    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "nan_mode");
-    args.nan_mode = (wr_nan_mode)77;
-    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "nan_mode out of range");
-    args = valid_args();
-    args.add_to_output = 1;
-    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "add_to_output");
-    args = valid_args();
-    args.weights_dtype = WR_F32;
-    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "weights_dtype");
-    args = valid_args();
+static void check_options(void) {
+    static const int bad_modes[] = {2, 77, -1, WR_NAN_MODE_FORCE_INT32};
+    static const int32_t bad_flags[] = {2, -1, INT32_MAX, INT32_MIN};
+    size_t i;
+    wr_reduce_args args;
+    for (i = 0; i < 4; ++i) {
+        args = valid_args();
+        args.nan_mode = (wr_nan_mode)bad_modes[i];
+        expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "nan_mode");
+        args = valid_args();
+        args.add_to_output = bad_flags[i];
+        expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "add_to_output");
+    }
+}
+
+/* Every operator that add_to_output means nothing for, over every type that it takes. */
+static void check_add_to_output(void) {
+    int op, dtype;
+    for (op = WR_SUM; op <= LAST_OP; ++op) {
+        for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
+            type_list outputs = offered_outputs((wr_op)op, (wr_dtype)dtype);
+            wr_reduce_args args = valid_args();
+            size_t bytes = 0;
+            if (outputs.count == 0) {
+                continue;
+            }
+            args.op = (wr_op)op;
+            args.dtype = (wr_dtype)dtype;
+            args.output_dtype = outputs.types[0];
+            args.add_to_output = 1;
+            if (takes_add_to_output(args.op)) {
+                CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "%s of %s adds to its output",
+                      op_name(args.op), dtype_name(args.dtype));
+            } else {
+                expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "add_to_output");
+            }
+        }
+    }
+}
+
+static wr_reduce_args weighted_args(wr_dtype dtype, wr_dtype weights_dtype) {
+    wr_reduce_args args = reduce_args(WR_SUM, dtype, 3, 4, 1);
+    args.input = at(ARENA_INPUT);
     args.weights = at(ARENA_EXTRA);
-    expect(WR_ERROR_UNSUPPORTED, &args, "weights");
+    args.weights_dtype = weights_dtype;
+    args.output = at(ARENA_OUTPUT);
+    return args;
+}
+
+static int are_offered_together(wr_dtype dtype, wr_dtype weights_dtype) {
+    type_list weights = offered_weights(dtype);
+    size_t i;
+    for (i = 0; i < weights.count; ++i) {
+        if (weights.types[i] == weights_dtype) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void check_weights_dtypes(void) {
+    static const int bad_dtypes[] = {21, 999, -1, WR_DTYPE_FORCE_INT32};
+    int dtype, weights_dtype;
+    size_t i;
+    for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
+        for (weights_dtype = WR_F32; weights_dtype <= LAST_DTYPE; ++weights_dtype) {
+            wr_reduce_args args = weighted_args((wr_dtype)dtype, (wr_dtype)weights_dtype);
+            size_t bytes = 0;
+            if (are_offered_together(args.dtype, args.weights_dtype)) {
+                CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "%s with weights of %s",
+                      dtype_name(args.dtype), dtype_name(args.weights_dtype));
+            } else {
+                expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "weights of another type");
+            }
+        }
+    }
+    for (i = 0; i < sizeof bad_dtypes / sizeof *bad_dtypes; ++i) {
+        wr_reduce_args args = weighted_args(WR_F32, (wr_dtype)bad_dtypes[i]);
+        expect_from_query_too(WR_ERROR_INVALID_DTYPE, &args, "weights_dtype");
+    }
+}
+
+static void check_weights(void) {
+    int op;
+    wr_reduce_args args;
+    wr_status status;
+    for (op = WR_PRODUCT; op <= LAST_OP; ++op) {
+        args = weighted_args(WR_I32, (wr_dtype)0);
+        args.op = (wr_op)op;
+        args.output_dtype = op == WR_MEAN || op == WR_NORM_L2 ? WR_F32 : (wr_dtype)0;
+        expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "weights with another operator than the sum");
+    }
+    args = weighted_args(WR_F32, (wr_dtype)0);
+    args.nan_mode = WR_NAN_IGNORE;
+    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "weights where NaNs are ignored");
+    args = valid_args();
+    args.op = WR_LOGSUMEXP;
+    args.nan_mode = WR_NAN_IGNORE;
+    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "a logsumexp that ignores NaNs");
+    args = weighted_args(WR_F32, WR_F32);
+    args.weights = NULL;
+    status = wr_reduce_ex(&args, around.where->stream);
+    expect_refusal(&around, status == WR_ERROR_UNSUPPORTED ? WR_ERROR_UNSUPPORTED : WR_ERROR_NULL_POINTER, status,
+                   "weights_dtype without weights");
+    args = weighted_args(WR_KOALABEAR, WR_KOALABEAR_X4);
+    args.output_dtype = WR_KOALABEAR;
+    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "an extension's sum in the base field");
+    args = weighted_args(WR_F64, (wr_dtype)0);
+    args.weights = at(ARENA_EXTRA + 4);
+    expect(WR_ERROR_MISALIGNED, &args, "weights");
+    args = weighted_args(WR_KOALABEAR_X4, (wr_dtype)0);
+    args.weights = at(ARENA_EXTRA + 2);
+    expect(WR_ERROR_MISALIGNED, &args, "weights of an extension, half a word on");
+    args = weighted_args(WR_F32, (wr_dtype)0);
+    args.weights = at(ARENA_OUTPUT);
+    expect(WR_ERROR_OVERLAP, &args, "the weights are the output");
+    args.weights = at(ARENA_OUTPUT - 12);
+    expect(WR_ERROR_OVERLAP, &args, "the output begins on the last weight");
+    args.weights = at(ARENA_OUTPUT + 8);
+    expect(WR_ERROR_OVERLAP, &args, "the weights begin on the last output");
+}
+
+static wr_reduce_args args_with_values(void) {
+    wr_reduce_args args = valid_args();
+    args.op = WR_ARGMAX;
+    args.values = at(ARENA_EXTRA);
+    return args;
+}
+
+static void check_values(void) {
+    int op;
+    wr_reduce_args args;
+    for (op = WR_SUM; op <= LAST_OP; ++op) {
+        if (op != WR_ARGMIN && op != WR_ARGMAX) {
+            args = args_with_values();
+            args.op = (wr_op)op;
+            args.dtype = WR_I32;
+            args.output_dtype = op == WR_MEAN || op == WR_NORM_L2 ? WR_F32 : (wr_dtype)0;
+            expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "values of another operator");
+        }
+    }
+    args = args_with_values();
+    args.values = at(ARENA_EXTRA + 2);
+    expect(WR_ERROR_MISALIGNED, &args, "values");
+    args = args_with_values();
+    args.values = at(ARENA_INPUT + 44);
+    expect(WR_ERROR_OVERLAP, &args, "the values begin on the last element");
+    args.values = at(ARENA_OUTPUT + 16);
+    expect(WR_ERROR_OVERLAP, &args, "the values begin on the last index");
+    args.values = at(ARENA_INPUT);
+    expect(WR_ERROR_OVERLAP, &args, "the values are the input");
+}
+
+/* An index beyond 2^31 - 1 does not fit; the job is refused before any memory is looked at. */
+static void check_indices(void) {
+    wr_reduce_args args = args_with_values();
+    size_t bytes;
+    args.output_dtype = WR_I32;
+    args.dtype = WR_I8;
+    args.outer = 1;
+    args.axis = (size_t)1 << 31;
+    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "i32 indices of 2^31 elements");
+    args.axis = (size_t)1 << 40;
+    expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "i32 indices of 2^40 elements");
+    args.axis = ((size_t)1 << 31) - 1;
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "i32 indices of 2^31 - 1 elements");
 }
 
 static void check_combination(wr_op op, int dtype, int output_dtype, int accumulate_dtype, const char *label) {
@@ -132,45 +284,27 @@ static void check_combination(wr_op op, int dtype, int output_dtype, int accumul
     }
 }
 
-static void check_unsupported_operators(void) {
-    static const wr_op later[] = {WR_PRODUCT,  WR_ARGMIN,   WR_ARGMAX, WR_SUM_OF_SQUARES, WR_NORM_L1, WR_NORM_L2,
-                                  WR_NORM_MAX, WR_ANY,      WR_ALL,    WR_COUNT_NONZERO,  WR_BIT_AND, WR_BIT_OR,
-                                  WR_BIT_XOR,  WR_LOGSUMEXP};
-    size_t i;
-    for (i = 0; i < sizeof later / sizeof *later; ++i) {
-        check_combination(later[i], WR_F32, 0, 0, "an operator of a later version, f32");
-        check_combination(later[i], WR_I32, 0, 0, "an operator of a later version, i32");
-    }
-}
-
-static void check_unsupported_types(void) {
-    static const wr_dtype later[] = {WR_F8_E4M3,    WR_F8_E5M2,      WR_I8,         WR_I16,      WR_U8,
-                                     WR_U16,        WR_U32,          WR_U64,        WR_BABYBEAR, WR_MERSENNE31,
-                                     WR_GOLDILOCKS, WR_KOALABEAR_X4, WR_BABYBEAR_X4};
-    static const wr_op ops[] = {WR_SUM, WR_MEAN, WR_MIN, WR_MAX};
-    size_t i, op;
-    for (i = 0; i < sizeof later / sizeof *later; ++i) {
-        for (op = 0; op < 4; ++op) {
-            check_combination(ops[op], (int)later[i], 0, 0, "an element type of a later version");
+/* The header's table from end to end: what it does not list is refused. */
+static void check_every_combination(void) {
+    int op, dtype, output_dtype;
+    for (op = WR_SUM; op <= LAST_OP; ++op) {
+        for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
+            if (!has_default_output((wr_op)op, (wr_dtype)dtype)) {
+                check_combination((wr_op)op, dtype, 0, 0, op_name((wr_op)op));
+            }
+            for (output_dtype = WR_F32; output_dtype <= LAST_DTYPE; ++output_dtype) {
+                wr_reduce_args args = reduce_args((wr_op)op, (wr_dtype)dtype, 3, 4, 1);
+                size_t bytes = 0;
+                args.output_dtype = (wr_dtype)output_dtype;
+                if (!is_offered((wr_op)op, (wr_dtype)dtype, (wr_dtype)output_dtype)) {
+                    check_combination((wr_op)op, dtype, output_dtype, 0, op_name((wr_op)op));
+                } else {
+                    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "%s of %s to %s", op_name(args.op),
+                          dtype_name(args.dtype), dtype_name(args.output_dtype));
+                }
+            }
         }
     }
-    check_combination(WR_MEAN, WR_KOALABEAR, 0, 0, "mean of field words");
-    check_combination(WR_MIN, WR_KOALABEAR, 0, 0, "min of field words");
-    check_combination(WR_MAX, WR_KOALABEAR, 0, 0, "max of field words");
-    check_combination(WR_MEAN, WR_I32, 0, 0, "integer mean of integers");
-    check_combination(WR_MEAN, WR_I64, WR_I64, 0, "integer mean of integers");
-    check_combination(WR_SUM, WR_I32, WR_F16, 0, "integer sum as f16");
-    check_combination(WR_SUM, WR_I64, WR_BF16, 0, "integer sum as bf16");
-    check_combination(WR_SUM, WR_I64, WR_KOALABEAR, 0, "integer sum as a field word");
-    check_combination(WR_MEAN, WR_I64, WR_F8_E4M3, 0, "integer mean as f8");
-    check_combination(WR_MIN, WR_I64, WR_I32, 0, "min of i64 as i32");
-    check_combination(WR_MAX, WR_I32, WR_F32, 0, "max of i32 as f32");
-    check_combination(WR_MAX, WR_I32, WR_U64, 0, "max of i32 as u64");
-    check_combination(WR_SUM, WR_F32, WR_I32, 0, "float sum as an integer");
-    check_combination(WR_MIN, WR_F64, WR_I64, 0, "float min as an integer");
-    check_combination(WR_SUM, WR_KOALABEAR, WR_U32, 0, "field sum as u32");
-    check_combination(WR_SUM, WR_KOALABEAR, WR_U64, 0, "field sum as u64");
-    check_combination(WR_SUM, WR_F32, WR_KOALABEAR_X4, 0, "float sum as an extension element");
 }
 
 static void check_unsupported_accumulation(void) {
@@ -183,6 +317,9 @@ static void check_unsupported_accumulation(void) {
     check_combination(WR_SUM, WR_KOALABEAR, 0, WR_F64, "field words kept in f64");
     check_combination(WR_MIN, WR_F32, 0, WR_F32, "accumulate_dtype of an extreme");
     check_combination(WR_MAX, WR_F32, 0, WR_F64, "accumulate_dtype of an extreme");
+    check_combination(WR_ARGMIN, WR_F32, 0, WR_F32, "accumulate_dtype of an index");
+    check_combination(WR_COUNT_NONZERO, WR_F32, 0, WR_F32, "accumulate_dtype of a count");
+    check_combination(WR_NORM_L2, WR_I32, WR_F32, WR_F64, "accumulate_dtype of a norm of integers");
 }
 
 static void check_null_pointers(void) {
@@ -258,8 +395,10 @@ static void check_misaligned(void) {
     static const struct {
         wr_dtype dtype;
         size_t offset;
-    } wrong[] = {{WR_F32, 1},  {WR_F32, 2}, {WR_F64, 4}, {WR_F64, 1},      {WR_F16, 1},
-                 {WR_BF16, 1}, {WR_I32, 2}, {WR_I64, 4}, {WR_KOALABEAR, 2}};
+    } wrong[] = {{WR_F32, 1},        {WR_F32, 2},          {WR_F64, 4},         {WR_F64, 1},
+                 {WR_F16, 1},        {WR_BF16, 1},         {WR_I32, 2},         {WR_I64, 4},
+                 {WR_KOALABEAR, 2},  {WR_I16, 1},          {WR_U16, 1},         {WR_U64, 4},
+                 {WR_GOLDILOCKS, 4}, {WR_KOALABEAR_X4, 2}, {WR_BABYBEAR_X4, 1}, {WR_MERSENNE31, 3}};
     for (i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
         args = valid_args();
         args.dtype = wrong[i].dtype;
@@ -387,9 +526,13 @@ static void check_all(void) {
     check_valid_call_succeeds();
     check_structs();
     check_enums();
-    check_reserved_fields();
-    check_unsupported_operators();
-    check_unsupported_types();
+    check_options();
+    check_add_to_output();
+    check_weights_dtypes();
+    check_weights();
+    check_values();
+    check_indices();
+    check_every_combination();
     check_unsupported_accumulation();
     check_null_pointers();
     check_null_pointers_to_nothing();

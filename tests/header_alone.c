@@ -6,7 +6,7 @@
 
 typedef void (*any_function)(void);
 
-any_function every_function[13];
+any_function every_function[17];
 wr_reduce_args a_reduction;
 wr_softmax_args a_softmax;
 
@@ -26,6 +26,10 @@ void name_every_function(void) {
     every_function[10] = (any_function)wr_log_softmax;
     every_function[11] = (any_function)wr_softmax_ex;
     every_function[12] = (any_function)wr_softmax_workspace_size;
+    every_function[13] = (any_function)wr_tile_reduce;
+    every_function[14] = (any_function)wr_tile_shuffle;
+    every_function[15] = (any_function)wr_tile_vote;
+    every_function[16] = (any_function)wr_tile_match;
 }
 
 /* Enums have the width of int32_t: an array of negative size is an error in every standard. */
@@ -34,6 +38,9 @@ typedef char dtype_is_32_bits[sizeof(wr_dtype) == 4 ? 1 : -1];
 typedef char op_is_32_bits[sizeof(wr_op) == 4 ? 1 : -1];
 typedef char nan_mode_is_32_bits[sizeof(wr_nan_mode) == 4 ? 1 : -1];
 typedef char empty_row_is_32_bits[sizeof(wr_empty_row) == 4 ? 1 : -1];
+typedef char shuffle_is_32_bits[sizeof(wr_shuffle) == 4 ? 1 : -1];
+typedef char vote_is_32_bits[sizeof(wr_vote) == 4 ? 1 : -1];
+typedef char match_is_32_bits[sizeof(wr_match) == 4 ? 1 : -1];
 
 /* Values that never change, some of each enum. */
 typedef char values_are_fixed[WR_SUCCESS == 0 && WR_F32 == 1 && WR_BF16 == 4 && WR_I64 == 10 && WR_KOALABEAR == 15 &&

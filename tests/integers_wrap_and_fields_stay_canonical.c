@@ -29,7 +29,7 @@ static void check_case(wr_op op, wr_dtype dtype, wr_dtype output_dtype, shape of
 static void check_integer_outputs(wr_dtype dtype, shape of, const image *input) {
     static const wr_dtype sum_outputs[] = {WR_I8,  WR_I16, WR_I32, WR_I64, WR_U8,
                                            WR_U16, WR_U32, WR_U64, WR_F32, WR_F64};
-    static const wr_dtype mean_outputs[] = {WR_F32, WR_F64, WR_F16, WR_BF16};
+    static const wr_dtype mean_outputs[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
     size_t i;
     check_case(WR_SUM, dtype, (wr_dtype)0, of, input);
     for (i = 0; i < sizeof sum_outputs / sizeof *sum_outputs; ++i) {
@@ -40,7 +40,7 @@ static void check_integer_outputs(wr_dtype dtype, shape of, const image *input) 
     }
     check_case(WR_MIN, dtype, (wr_dtype)0, of, input);
     check_case(WR_MAX, dtype, (wr_dtype)0, of, input);
-    if (of.axis > 0) {
+    if (dtype != WR_U64) {
         check_case(WR_MIN, dtype, WR_I64, of, input);
         check_case(WR_MAX, dtype, WR_I64, of, input);
     }
@@ -50,9 +50,9 @@ static void check_shape(wr_dtype dtype, shape of) {
     size_t count = of.outer * of.axis * of.inner;
     image input = image_new(count * reference_size(dtype), 0);
     fill_random(dtype, DATA_UNIFORM, count * 7 + (uint64_t)dtype, input.payload, count);
-    if (dtype == WR_KOALABEAR) {
+    if (reference_is_field(dtype)) {
         check_case(WR_SUM, dtype, (wr_dtype)0, of, &input);
-        check_case(WR_SUM, dtype, WR_KOALABEAR, of, &input);
+        check_case(WR_SUM, dtype, dtype, of, &input);
     } else {
         check_integer_outputs(dtype, of, &input);
     }
@@ -67,7 +67,7 @@ static void check_constant(wr_dtype dtype, uint64_t bits, size_t n) {
     for (i = 0; i < n; ++i) {
         reference_put_bits(dtype, input.payload, i, bits);
     }
-    if (dtype == WR_KOALABEAR) {
+    if (reference_is_field(dtype)) {
         check_case(WR_SUM, dtype, (wr_dtype)0, of, &input);
     } else {
         check_integer_outputs(dtype, of, &input);
@@ -82,6 +82,8 @@ static void check_constants(size_t n) {
     check_constant(WR_I64, UINT64_C(0x7FFFFFFFFFFFFFFF), n);
     check_constant(WR_I64, UINT64_C(0x8000000000000000), n);
     check_constant(WR_I64, UINT64_C(0xFFFFFFFFFFFFFFFF), n);
+    check_constant(WR_I8, UINT64_C(0x80), n);
+    check_constant(WR_U64, UINT64_MAX, n);
     check_constant(WR_KOALABEAR, 0, n);
     check_constant(WR_KOALABEAR, 1, n);
     check_constant(WR_KOALABEAR, REFERENCE_KOALABEAR_P - 1, n);
@@ -110,10 +112,10 @@ static void check_lone_extremes(wr_dtype dtype, size_t n) {
 }
 
 int main(int argc, char **argv) {
-    static const wr_dtype types[] = {WR_I32, WR_I64, WR_KOALABEAR};
+    static const wr_dtype types[] = {WR_I32, WR_I64, WR_KOALABEAR, WR_I8, WR_U16, WR_U64, WR_GOLDILOCKS};
     size_t i, type;
     places_open(argc, argv);
-    for (type = 0; type < 3; ++type) {
+    for (type = 0; type < sizeof types / sizeof *types; ++type) {
         for (i = 0; i < SIZES; ++i) {
             shape whole = {1, 0, 1};
             whole.axis = sizes[i];

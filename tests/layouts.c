@@ -66,8 +66,7 @@ image lay_out(const layout *of, wr_dtype dtype, const void *rows, size_t axis, s
         ptrdiff_t start =
             (ptrdiff_t)of->origin + (ptrdiff_t)(row / of->inner) * by.outer + (ptrdiff_t)(row % of->inner) * by.inner;
         for (i = 0; i < axis; ++i) {
-            reference_put_bits(dtype, made.payload, (size_t)(start + (ptrdiff_t)i * by.axis),
-                               reference_bits(dtype, rows, row * axis + i));
+            reference_copy_element(dtype, made.payload, (size_t)(start + (ptrdiff_t)i * by.axis), rows, row * axis + i);
         }
     }
     *first = made.payload + of->origin * size;
@@ -78,6 +77,6 @@ void gather_row(const layout *of, wr_dtype dtype, const void *result, size_t axi
     size_t start = row / of->inner * axis * of->inner + row % of->inner;
     size_t i;
     for (i = 0; i < axis; ++i) {
-        reference_put_bits(dtype, gathered, i, reference_bits(dtype, result, start + i * of->inner));
+        reference_copy_element(dtype, gathered, i, result, start + i * of->inner);
     }
 }

@@ -16,7 +16,21 @@ typedef enum data_kind {
     DATA_INTEGERS,
     /* any finite bit pattern: sums overflow, and infinities meet */
     DATA_ANY_FINITE,
-    DATA_KINDS
+    DATA_KINDS,
+    /* The kinds below are for some tests. Close to 1 on either side, of both signs; odd integers: products keep
+     * telling their factors apart. */
+    DATA_NEAR_ONE = DATA_KINDS,
+    /* -2 to 2 (unsigned: 0 to 4), floats also -0: many equal elements, and many zeros */
+    DATA_FEW_VALUES,
+    /* 1 of 2, of 40 or of 1000 elements (by the seed) are not zero */
+    DATA_MOSTLY_ZERO,
+    /* 1 of 2, of 40 or of 1000 elements (by the seed) are zero, of both signs */
+    DATA_FEW_ZEROS,
+    /* between -1 and 1, and 3 of 4, 1 of 40 or 1 of 1000 elements (by the seed) NaNs of any sign and payload */
+    DATA_WITH_NANS,
+    /* zeros, infinities, NaNs, ones, the largest and the smallest numbers, of both signs */
+    DATA_SPECIALS,
+    ALL_DATA_KINDS
 } data_kind;
 
 const char *data_kind_name(data_kind kind);
@@ -28,7 +42,7 @@ size_t random_below(uint64_t *state, size_t bound);
 /* at least 0, below 1, a multiple of 2^-53 */
 double random_unit(uint64_t *state);
 
-/* Fills `count` elements. For integers and field words the kind does not matter: any bits, any canonical word. */
+/* Fills `count` elements. Integers are any bits and field words any canonical ones, but for the kinds that say more. */
 void fill_random(wr_dtype dtype, data_kind kind, uint64_t seed, void *array, size_t count);
 
 #endif

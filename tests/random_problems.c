@@ -1,11 +1,15 @@
 /*
- * Random problems over every operator, type, shape, stride, alignment and option, against the reference and in every
- * place. Arguments: the place, how many problems (2000), the seed (1). A failure prints the number of the problem.
+ * Random problems over every operator, type, shape, stride, alignment and option, of arrays, segments and vectors,
+ * against the reference and in every place. Arguments: the place, how many problems (3000), the seed (1). A failure
+ * prints the number of the problem.
  */
+#include "dot_jobs.h"
 #include "harness.h"
+#include "header_offers.h"
 #include "jobs.h"
 #include "random_numbers.h"
 #include "reference.h"
+#include "segment_jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,66 +98,158 @@ static placement random_strides(shape of) {
 static wr_dtype choose(const wr_dtype *from, size_t count) { return from[below(count)]; }
 
 static const wr_dtype floats[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
-static const wr_dtype integers[] = {WR_I8, WR_I16, WR_I32, WR_I64, WR_U8, WR_U16, WR_U32, WR_U64, WR_F32, WR_F64};
-static const wr_op ops[] = {WR_SUM, WR_MEAN, WR_MIN, WR_MAX};
 
-static void choose_float_types(wr_reduce_args *args) {
-    args->dtype = choose(floats, 4);
-    args->output_dtype = below(2) ? (wr_dtype)0 : choose(floats, 6);
-    if ((args->op == WR_SUM || args->op == WR_MEAN) && below(4) == 0) {
-        args->accumulate_dtype = args->dtype == WR_F64 || below(2) ? WR_F64 : WR_F32;
-    }
+/* Any non-NULL pointer asks for the values. */
+static unsigned char wanted;
+
+static wr_dtype output_of(const type_list *outputs, int has_default) {
+    return has_default && below(2) ? (wr_dtype)0 : choose(outputs->types, outputs->count);
 }
 
-static void choose_integer_types(wr_reduce_args *args) {
-    args->dtype = below(2) ? WR_I32 : WR_I64;
-    if (args->op == WR_SUM) {
-        args->output_dtype = below(2) ? (wr_dtype)0 : choose(integers, 10);
-    } else if (args->op == WR_MEAN) {
-        args->output_dtype = choose(floats, 4);
-    } else if (args->axis > 0) {
-        args->output_dtype = below(2) ? (wr_dtype)0 : WR_I64;
+/* Integers that are added to a float output are kept small: rounding then has nothing to say. */
+static int is_exact_when_added(wr_dtype dtype, wr_dtype output_dtype) {
+    return reference_is_float(dtype) || (int)output_dtype == 0 || !reference_is_float(output_dtype);
+}
+
+static wr_dtype random_accumulate_dtype(wr_op op, wr_dtype dtype) {
+    if (!takes_accumulate_dtype(op, dtype) || below(3) > 0) {
+        return (wr_dtype)0;
     }
-    if (args->op != WR_SUM && args->op != WR_MEAN && args->dtype == WR_I64) {
-        args->output_dtype = (wr_dtype)0;
-    }
+    return dtype == WR_F64 || below(2) ? WR_F64 : WR_F32;
+}
+
+/* An operator and an element type that it takes. */
+static void choose_operator(wr_op *op, wr_dtype *dtype) {
+    do {
+        *op = (wr_op)(1 + below(LAST_REDUCTION));
+        *dtype = (wr_dtype)(1 + below(LAST_DTYPE));
+    } while (offered_outputs(*op, *dtype).count == 0);
 }
 
 static wr_reduce_args random_reduction(void) {
     shape of = random_shape();
-    wr_reduce_args args = reduce_args(ops[below(4)], WR_F32, of.outer, of.axis, of.inner);
-    switch (below(5)) {
-    case 0:
-        choose_integer_types(&args);
-        break;
-    case 1:
-        args.op = WR_SUM;
-        args.dtype = WR_KOALABEAR;
-        break;
-    default:
-        choose_float_types(&args);
-        break;
-    }
+    wr_reduce_args args = reduce_args(WR_SUM, WR_F32, of.outer, of.axis, of.inner);
+    type_list outputs;
+    choose_operator(&args.op, &args.dtype);
+    outputs = offered_outputs(args.op, args.dtype);
+    args.output_dtype = output_of(&outputs, has_default_output(args.op, args.dtype));
+    args.accumulate_dtype = random_accumulate_dtype(args.op, args.dtype);
+    args.nan_mode = below(4) == 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
+    args.add_to_output =
+        takes_add_to_output(args.op) && is_exact_when_added(args.dtype, args.output_dtype) && below(4) == 0;
+    args.values = (args.op == WR_ARGMIN || args.op == WR_ARGMAX) && below(2) ? &wanted : NULL;
     return args;
 }
 
+static wr_reduce_args random_weighted_sum(void) {
+    shape of = random_shape();
+    wr_reduce_args args = reduce_args(WR_SUM, WR_F32, of.outer, of.axis, of.inner);
+    type_list weights, outputs;
+    args.dtype = (wr_dtype)(1 + below(LAST_DTYPE));
+    weights = offered_weights(args.dtype);
+    args.weights_dtype = choose(weights.types, weights.count);
+    outputs = offered_weighted_outputs(args.dtype, args.weights_dtype);
+    args.output_dtype = output_of(&outputs, 1);
+    args.accumulate_dtype = random_accumulate_dtype(args.op, args.dtype);
+    args.add_to_output = is_exact_when_added(args.dtype, args.output_dtype) && below(4) == 0;
+    return args;
+}
+
+/* Of any size and element type: what the pointer needs is the alignment of a word. */
+static size_t random_misalignment(wr_dtype dtype) {
+    return below(16) * (reference_size(dtype) == 16 ? 4 : reference_size(dtype));
+}
+
+static image random_elements(wr_dtype dtype, size_t count) {
+    image made = image_new(count * reference_size(dtype), random_misalignment(dtype));
+    fill_random(dtype, (data_kind)below(ALL_DATA_KINDS), random_next(&state), made.payload, count);
+    return made;
+}
+
 static image random_input(wr_dtype dtype, const placement *at) {
-    size_t size = reference_size(dtype);
-    image input = image_new(at->elements * size, below(16) * size);
+    image input = image_new(at->elements * reference_size(dtype), random_misalignment(dtype));
     fill_random(dtype, (data_kind)below(DATA_KINDS), random_next(&state), input.payload, at->elements);
     return input;
 }
 
+static void put_strides(wr_reduce_args *args, const placement *at, const image *input) {
+    args->input = input->payload + at->first * reference_size(args->dtype);
+    args->outer_stride = at->outer_stride;
+    args->axis_stride = at->axis_stride;
+    args->inner_stride = at->inner_stride;
+}
+
+static placement random_placement(const wr_reduce_args *args) {
+    shape of = {args->outer, args->axis, args->inner};
+    return below(3) == 0 ? random_strides(of) : contiguous(of);
+}
+
 static void check_random_reduction(void) {
     wr_reduce_args args = random_reduction();
-    shape of = {args.outer, args.axis, args.inner};
-    placement at = below(3) == 0 ? random_strides(of) : contiguous(of);
-    image input = random_input(args.dtype, &at);
-    args.input = input.payload + at.first * reference_size(args.dtype);
-    args.outer_stride = at.outer_stride;
-    args.axis_stride = at.axis_stride;
-    args.inner_stride = at.inner_stride;
-    check_reduce(&args, &input, below(16) * reference_size(reference_output_dtype(&args)), label);
+    placement at = random_placement(&args);
+    image input = random_elements(args.dtype, at.elements);
+    put_strides(&args, &at, &input);
+    check_reduce(&args, &input, random_misalignment(reference_output_dtype(&args)), label);
+    image_free(&input);
+}
+
+static void check_random_weighted_sum(void) {
+    wr_reduce_args args = random_weighted_sum();
+    placement at = random_placement(&args);
+    image input = random_elements(args.dtype, at.elements);
+    image weights = random_elements(args.weights_dtype, args.axis);
+    put_strides(&args, &at, &input);
+    args.weights = weights.payload;
+    check_weighted_reduce(&args, &input, &weights, random_misalignment(reference_output_dtype(&args)), label);
+    image_free(&input);
+    image_free(&weights);
+}
+
+static void check_random_dot(void) {
+    wr_reduce_args sum = random_weighted_sum();
+    wr_dot_args args = dot_args(sum.dtype, sum.axis);
+    image left = random_elements(sum.dtype, sum.axis), right = random_elements(sum.weights_dtype, sum.axis);
+    args.right_dtype = sum.weights_dtype;
+    args.output_dtype = sum.output_dtype;
+    args.accumulate_dtype = sum.accumulate_dtype;
+    args.add_to_output = sum.add_to_output;
+    args.left = left.payload;
+    args.right = right.payload;
+    check_dot(&args, &left, &right, random_misalignment(dot_output_dtype(&args)), label);
+    image_free(&left);
+    image_free(&right);
+}
+
+/* Segments that share `elements` among them in random portions, many of them empty. */
+static image random_offsets(wr_dtype dtype, size_t segments, size_t most) {
+    image made = image_new((segments + 1) * reference_size(dtype), random_misalignment(dtype));
+    size_t at = below(20), length = 1 + below(1 + 2 * most / (segments + 1)), i;
+    for (i = 0; i <= segments; ++i) {
+        reference_put_bits(dtype, made.payload, i, at);
+        at += below(8) == 0 ? below(8 * length) : below(length);
+    }
+    return made;
+}
+
+static void check_random_segments(void) {
+    wr_reduce_args each = random_reduction();
+    size_t segments = 1 + random_size(4000), count;
+    wr_reduce_segments_args args = segments_args(each.op, each.dtype, segments);
+    wr_dtype offsets_dtype = below(2) ? WR_I32 : WR_I64;
+    image offsets = random_offsets(offsets_dtype, segments, MOST_ELEMENTS), input;
+    count = (size_t)reference_get_integer(offsets_dtype, offsets.payload, segments);
+    input = random_elements(each.dtype, count);
+    args.output_dtype = each.output_dtype;
+    args.accumulate_dtype = each.accumulate_dtype;
+    args.nan_mode = each.nan_mode;
+    args.add_to_output = each.add_to_output;
+    args.values = each.values;
+    args.offsets_dtype = offsets_dtype;
+    args.input = input.payload;
+    args.offsets = offsets.payload;
+    args.input_count = below(2) ? count : 0;
+    check_segments(&args, &input, &offsets, random_misalignment(reference_output_dtype(&each)), label);
+    image_free(&offsets);
     image_free(&input);
 }
 
@@ -229,16 +325,29 @@ static void check_random_softmax(void) {
 }
 
 int main(int argc, char **argv) {
-    unsigned long problems = argc > 2 ? strtoul(argv[2], NULL, 10) : 2000, i;
+    unsigned long problems = argc > 2 ? strtoul(argv[2], NULL, 10) : 3000, i;
     unsigned long long seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     places_open(argc, argv);
     for (i = 0; i < problems; ++i) {
         snprintf(label, sizeof label, "problem %lu of seed %llu", i, seed);
         state = seed * UINT64_C(1000003) + i;
-        if (below(3) == 0) {
+        switch (below(8)) {
+        case 0:
+        case 1:
             check_random_softmax();
-        } else {
+            break;
+        case 2:
+            check_random_weighted_sum();
+            break;
+        case 3:
+            check_random_dot();
+            break;
+        case 4:
+            check_random_segments();
+            break;
+        default:
             check_random_reduction();
+            break;
         }
     }
     places_close();

@@ -48,17 +48,29 @@ size_t reference_size(wr_dtype dtype) {
     case WR_I32:
     case WR_U32:
     case WR_KOALABEAR:
+    case WR_BABYBEAR:
+    case WR_MERSENNE31:
         return 4;
     case WR_F64:
     case WR_I64:
     case WR_U64:
+    case WR_GOLDILOCKS:
         return 8;
+    case WR_KOALABEAR_X4:
+    case WR_BABYBEAR_X4:
+        return 16;
     default:
         return 0;
     }
 }
 
 int reference_is_float(wr_dtype dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }
+
+int reference_is_integer(wr_dtype dtype) { return dtype >= WR_I8 && dtype <= WR_U64; }
+
+int reference_is_signed(wr_dtype dtype) { return dtype >= WR_I8 && dtype <= WR_I64; }
+
+int reference_is_field(wr_dtype dtype) { return dtype >= WR_KOALABEAR && dtype <= WR_BABYBEAR_X4; }
 
 uint64_t reference_bits(wr_dtype dtype, const void *array, size_t index) {
     size_t size = reference_size(dtype);
@@ -105,12 +117,15 @@ void reference_put_bits(wr_dtype dtype, void *array, size_t index, uint64_t bits
     }
 }
 
+void reference_copy_element(wr_dtype dtype, void *to, size_t to_index, const void *from, size_t from_index) {
+    size_t size = reference_size(dtype);
+    memcpy((unsigned char *)to + to_index * size, (const unsigned char *)from + from_index * size, size);
+}
+
 int64_t reference_get_integer(wr_dtype dtype, const void *array, size_t index) {
     uint64_t bits = reference_bits(dtype, array, index);
-    if (dtype == WR_I32) {
-        return bits < UINT64_C(0x80000000) ? (int64_t)bits : (int64_t)bits - INT64_C(0x100000000);
-    }
-    return (int64_t)bits;
+    uint64_t sign = UINT64_C(1) << (8 * reference_size(dtype) - 1);
+    return reference_is_signed(dtype) ? (int64_t)((bits ^ sign) - sign) : (int64_t)bits;
 }
 
 static int bias_of(format f) { return (1 << (f.exponent_bits - 1)) - 1; }
@@ -121,6 +136,8 @@ static uint64_t largest_finite_bits(format f) {
     uint64_t all_ones = (UINT64_C(1) << (f.exponent_bits + f.mantissa_bits)) - 1;
     return f.has_infinity ? top_exponent_bits(f) - 1 : all_ones - 1;
 }
+
+double reference_largest(wr_dtype dtype) { return format_of(dtype).has_infinity ? (double)INFINITY : 448.0; }
 
 static uint64_t nan_bits(format f) {
     uint64_t all_ones = (UINT64_C(1) << (f.exponent_bits + f.mantissa_bits)) - 1;

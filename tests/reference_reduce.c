@@ -1,56 +1,13 @@
-/* Reductions one line at a time, by recursion. */
+/* Reductions one line at a time. */
+#include "reference_line.h"
+
 #include "harness.h"
-#include "reference.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-static size_t largest_power_of_two_below(size_t n) {
-    size_t power = 1;
-    while (power < n - power) {
-        power *= 2;
-    }
-    return power;
-}
-
-float reference_tree_f32(const float *x, size_t n) {
-    size_t left;
-    if (n == 0) {
-        return 0.0f;
-    }
-    if (n == 1) {
-        return x[0];
-    }
-    left = largest_power_of_two_below(n);
-    return reference_tree_f32(x, left) + reference_tree_f32(x + left, n - left);
-}
-
-double reference_tree_f64(const double *x, size_t n) {
-    size_t left;
-    if (n == 0) {
-        return 0.0;
-    }
-    if (n == 1) {
-        return x[0];
-    }
-    left = largest_power_of_two_below(n);
-    return reference_tree_f64(x, left) + reference_tree_f64(x + left, n - left);
-}
-
-/* A line of the input: element i is array[start + i * stride]. */
-typedef struct line {
-    const void *array;
-    wr_dtype dtype;
-    ptrdiff_t stride;
-    size_t length;
-} line;
-
-static const void *line_element(const line *of, size_t index) {
-    ptrdiff_t size = (ptrdiff_t)reference_size(of->dtype);
-    return (const unsigned char *)of->array + (ptrdiff_t)index * of->stride * size;
-}
-
-static void *allocate(size_t bytes) {
+void *reference_allocate(size_t bytes) {
     void *memory = malloc(bytes + 1);
     if (memory == NULL) {
         give_up("no memory");
@@ -58,122 +15,118 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-static double sum_in_f32(const line *of) {
-    float *values = allocate(of->length * sizeof *values);
-    double sum;
-    size_t i;
-    for (i = 0; i < of->length; ++i) {
-        values[i] = (float)reference_get(of->dtype, line_element(of, i), 0);
-    }
-    sum = (double)reference_tree_f32(values, of->length);
-    free(values);
-    return sum;
+const void *line_element(const line *of, size_t i) {
+    ptrdiff_t size = (ptrdiff_t)reference_size(of->args->dtype);
+    return of->first + (ptrdiff_t)i * of->stride * size;
 }
 
-static double sum_in_f64(const line *of) {
-    double *values = allocate(of->length * sizeof *values);
-    double sum;
-    size_t i;
-    for (i = 0; i < of->length; ++i) {
-        values[i] = reference_get(of->dtype, line_element(of, i), 0);
-    }
-    sum = reference_tree_f64(values, of->length);
-    free(values);
-    return sum;
+static wr_dtype weights_dtype(const wr_reduce_args *args) {
+    return (int)args->weights_dtype == 0 ? args->dtype : args->weights_dtype;
 }
 
-static double float_sum_or_mean(wr_op op, const line *of, wr_dtype accumulate) {
-    int in_f64 = accumulate == WR_F64 || of->dtype == WR_F64;
-    double sum = in_f64 ? sum_in_f64(of) : sum_in_f32(of);
-    if (op == WR_SUM) {
-        return sum;
-    }
-    return in_f64 ? sum / (double)of->length : (double)((float)sum / (float)of->length);
+const void *line_weight(const line *of, size_t i) {
+    return (const unsigned char *)of->args->weights + i * reference_size(weights_dtype(of->args));
 }
 
-/* IEEE 754-2019 minimum of two values; the maximum is the minimum of the negated values, negated. */
-static double minimum(double a, double b) {
-    if (isnan(a) || isnan(b)) {
-        return (double)NAN;
-    }
-    if (a == b) {
-        return signbit(a) ? a : b;
-    }
-    return a < b ? a : b;
-}
-
-static double float_extreme(wr_op op, const line *of) {
-    double sign = op == WR_MIN ? 1.0 : -1.0;
-    double least = (double)INFINITY;
-    size_t i;
-    for (i = 0; i < of->length; ++i) {
-        least = minimum(least, sign * reference_get(of->dtype, line_element(of, i), 0));
-    }
-    return sign * least;
-}
-
-static uint64_t integer_sum(const line *of) {
-    uint64_t sum = 0;
-    size_t i;
-    for (i = 0; i < of->length; ++i) {
-        sum += (uint64_t)reference_get_integer(of->dtype, line_element(of, i), 0);
-    }
-    return sum;
-}
-
-static int64_t integer_extreme(wr_op op, const line *of) {
-    int64_t least = of->dtype == WR_I32 ? INT32_MAX : INT64_MAX;
-    int64_t most = of->dtype == WR_I32 ? INT32_MIN : INT64_MIN;
-    size_t i;
-    for (i = 0; i < of->length; ++i) {
-        int64_t value = reference_get_integer(of->dtype, line_element(of, i), 0);
-        least = value < least ? value : least;
-        most = value > most ? value : most;
-    }
-    return op == WR_MIN ? least : most;
-}
-
-static uint64_t field_sum(const line *of) {
-    uint64_t sum = 0;
-    size_t i;
-    for (i = 0; i < of->length; ++i) {
-        sum = (sum + reference_bits(of->dtype, line_element(of, i), 0)) % REFERENCE_KOALABEAR_P;
-    }
-    return sum;
-}
-
-static void put_integer_result(wr_op op, const line *of, wr_dtype output_dtype, void *output, size_t index) {
-    if (op == WR_MIN || op == WR_MAX) {
-        reference_put_bits(output_dtype, output, index, (uint64_t)integer_extreme(op, of));
-    } else if (op == WR_MEAN) {
-        double sum = (double)(int64_t)integer_sum(of);
-        reference_put(output_dtype, output, index, sum / (double)of->length);
-    } else if (output_dtype == WR_F32) {
-        /* through f64 a 64-bit sum would be rounded twice */
-        reference_put(WR_F32, output, index, (double)(float)(int64_t)integer_sum(of));
-    } else if (output_dtype == WR_F64) {
-        reference_put(WR_F64, output, index, (double)(int64_t)integer_sum(of));
+static void put_value(const line *of, size_t found, uint64_t empty) {
+    wr_dtype dtype = of->args->dtype;
+    if (found >= of->length) {
+        reference_put_bits(dtype, of->args->values, of->index, empty);
+    } else if (reference_is_float(dtype) && isnan(reference_get(dtype, line_element(of, found), 0))) {
+        reference_put(dtype, of->args->values, of->index, (double)NAN);
     } else {
-        reference_put_bits(output_dtype, output, index, integer_sum(of));
+        reference_copy_element(dtype, of->args->values, of->index, line_element(of, found), 0);
     }
 }
 
-static void reduce_line(const wr_reduce_args *args, const line *of, size_t index) {
-    wr_dtype output_dtype = reference_output_dtype(args);
-    if (of->dtype == WR_KOALABEAR) {
-        reference_put_bits(output_dtype, args->output, index, field_sum(of));
-    } else if (!reference_is_float(of->dtype)) {
-        put_integer_result(args->op, of, output_dtype, args->output, index);
-    } else if (args->op == WR_MIN || args->op == WR_MAX) {
-        reference_put(output_dtype, args->output, index, float_extreme(args->op, of));
+void put_index(const line *of, size_t found, uint64_t empty) {
+    uint64_t index = found < of->length ? (uint64_t)found : UINT64_MAX;
+    reference_put_bits(of->output_dtype, of->args->output, of->index, index);
+    if (of->args->values != NULL) {
+        put_value(of, found, empty);
+    }
+}
+
+static int is_zero(wr_dtype dtype, const void *element) {
+    size_t size = reference_size(dtype), i;
+    if (reference_is_float(dtype)) {
+        return reference_get(dtype, element, 0) == 0.0;
+    }
+    for (i = 0; i < size; ++i) {
+        if (((const unsigned char *)element)[i] != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int is_left_out(const line *of, const void *element) {
+    return reference_is_float(of->args->dtype) && of->args->nan_mode == WR_NAN_IGNORE &&
+           isnan(reference_get(of->args->dtype, element, 0));
+}
+
+static void put_count(const line *of, uint64_t count) {
+    int adds = of->args->add_to_output != 0;
+    if (reference_is_float(of->output_dtype)) {
+        double old = adds ? reference_get(of->output_dtype, of->args->output, of->index) : 0.0;
+        reference_put(of->output_dtype, of->args->output, of->index, old + (double)count);
     } else {
-        double value = float_sum_or_mean(args->op, of, args->accumulate_dtype);
-        reference_put(output_dtype, args->output, index, value);
+        uint64_t old = adds ? reference_bits(of->output_dtype, of->args->output, of->index) : 0;
+        reference_put_bits(of->output_dtype, of->args->output, of->index, old + count);
+    }
+}
+
+void count_line(const line *of) {
+    uint64_t zeros = 0, others = 0, old, result;
+    size_t i;
+    for (i = 0; i < of->length; ++i) {
+        const void *element = line_element(of, i);
+        if (!is_left_out(of, element)) {
+            zeros += (uint64_t)is_zero(of->args->dtype, element);
+            others += (uint64_t)!is_zero(of->args->dtype, element);
+        }
+    }
+    if (of->args->op == WR_COUNT_NONZERO) {
+        put_count(of, others);
+        return;
+    }
+    result = of->args->op == WR_ANY ? others != 0 : zeros == 0;
+    if (of->args->add_to_output != 0) {
+        old = reference_bits(of->output_dtype, of->args->output, of->index) != 0;
+        result = of->args->op == WR_ANY ? result | old : result & old;
+    }
+    reference_put_bits(of->output_dtype, of->args->output, of->index, result);
+}
+
+static void reduce_line(const line *of) {
+    wr_op op = of->args->op;
+    if (op == WR_ANY || op == WR_ALL || op == WR_COUNT_NONZERO) {
+        count_line(of);
+    } else if (reference_is_field(of->args->dtype)) {
+        reduce_field_line(of);
+    } else if (reference_is_integer(of->args->dtype)) {
+        reduce_integer_line(of);
+    } else {
+        reduce_float_line(of);
+    }
+}
+
+static wr_dtype default_output_dtype(const wr_reduce_args *args) {
+    switch ((int)args->op) {
+    case WR_ARGMIN:
+    case WR_ARGMAX:
+    case WR_COUNT_NONZERO:
+        return WR_I64;
+    case WR_ANY:
+    case WR_ALL:
+        return WR_U8;
+    default:
+        return args->weights != NULL && reference_degree(weights_dtype(args)) > 1 ? weights_dtype(args) : args->dtype;
     }
 }
 
 wr_dtype reference_output_dtype(const wr_reduce_args *args) {
-    return (int)args->output_dtype == 0 ? args->dtype : args->output_dtype;
+    return (int)args->output_dtype == 0 ? default_output_dtype(args) : args->output_dtype;
 }
 
 void reference_reduce(const wr_reduce_args *args) {
@@ -182,14 +135,69 @@ void reference_reduce(const wr_reduce_args *args) {
     ptrdiff_t inner_stride = args->inner_stride != 0 ? args->inner_stride : 1;
     size_t outer, inner;
     line of;
-    of.dtype = args->dtype;
+    of.args = args;
     of.stride = args->axis_stride != 0 ? args->axis_stride : (ptrdiff_t)args->inner;
     of.length = args->axis;
+    of.output_dtype = reference_output_dtype(args);
     for (outer = 0; outer < args->outer; ++outer) {
         for (inner = 0; inner < args->inner; ++inner) {
             ptrdiff_t start = (ptrdiff_t)outer * outer_stride + (ptrdiff_t)inner * inner_stride;
-            of.array = (const unsigned char *)args->input + start * size;
-            reduce_line(args, &of, outer * args->inner + inner);
+            of.first = (const unsigned char *)args->input + start * size;
+            of.index = outer * args->inner + inner;
+            reduce_line(&of);
         }
     }
+}
+
+static size_t offset_at(const wr_reduce_segments_args *args, size_t i) {
+    wr_dtype dtype = args->offsets_dtype == WR_I32 ? WR_I32 : WR_I64;
+    return (size_t)reference_get_integer(dtype, args->offsets, i);
+}
+
+/* The reduction of which each segment is a line. */
+static wr_reduce_args reduction_of_segment(const wr_reduce_segments_args *args) {
+    wr_reduce_args each;
+    memset(&each, 0, sizeof each);
+    each.struct_size = sizeof each;
+    each.op = args->op;
+    each.dtype = args->dtype;
+    each.output_dtype = args->output_dtype;
+    each.accumulate_dtype = args->accumulate_dtype;
+    each.nan_mode = args->nan_mode;
+    each.add_to_output = args->add_to_output;
+    each.output = args->output;
+    each.values = args->values;
+    return each;
+}
+
+void reference_segments(const wr_reduce_segments_args *args) {
+    wr_reduce_args each = reduction_of_segment(args);
+    line of;
+    of.args = &each;
+    of.stride = 1;
+    of.output_dtype = reference_output_dtype(&each);
+    for (of.index = 0; of.index < args->segments; ++of.index) {
+        size_t start = offset_at(args, of.index), size = reference_size(args->dtype);
+        of.first = (const unsigned char *)args->input + start * size;
+        of.length = offset_at(args, of.index + 1) - start;
+        reduce_line(&of);
+    }
+}
+
+void reference_dot(const wr_dot_args *args) {
+    wr_reduce_args sum;
+    memset(&sum, 0, sizeof sum);
+    sum.struct_size = sizeof sum;
+    sum.op = WR_SUM;
+    sum.dtype = args->dtype;
+    sum.weights_dtype = args->right_dtype;
+    sum.output_dtype = args->output_dtype;
+    sum.accumulate_dtype = args->accumulate_dtype;
+    sum.add_to_output = args->add_to_output;
+    sum.input = args->left;
+    sum.weights = args->count == 0 ? (const void *)args : args->right;
+    sum.output = args->output;
+    sum.outer = sum.inner = 1;
+    sum.axis = args->count;
+    reference_reduce(&sum);
 }

@@ -12,21 +12,25 @@ enum { OFFSETS_BYTES = 16 };
 static const size_t lengths[] = {1, 2, 7, 15, 16, 17, 31, 33, 100, 127, 129, 255, 513, 1023, 1025, 2049, 5003, 70001};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
+/* Elements of an extension need that of a word. */
+static size_t alignment_of(wr_dtype dtype) { return reference_size(dtype) / (size_t)reference_degree(dtype); }
+
 static void check_reduce_from(wr_op op, wr_dtype dtype, size_t outer, size_t axis, size_t inner, size_t offset) {
     size_t count = outer * axis * inner;
     image input = image_new(count * reference_size(dtype), offset);
     wr_reduce_args args = reduce_args(op, dtype, outer, axis, inner);
+    size_t output_alignment = alignment_of(reference_output_dtype(&args));
     fill_random(dtype, DATA_WIDE, axis, input.payload, count);
     args.input = input.payload;
     check_reduce(&args, &input, 0, "input moved");
-    check_reduce(&args, &input, offset, "input and output moved");
-    check_reduce(&args, &input, OFFSETS_BYTES - reference_size(dtype), "input moved, output moved by another way");
+    check_reduce(&args, &input, offset / output_alignment * output_alignment, "input and output moved");
+    check_reduce(&args, &input, OFFSETS_BYTES - output_alignment, "input moved, output moved by another way");
     image_free(&input);
 }
 
 static void check_reductions(wr_dtype dtype) {
     size_t offset, i;
-    for (offset = 0; offset < OFFSETS_BYTES; offset += reference_size(dtype)) {
+    for (offset = 0; offset < OFFSETS_BYTES; offset += alignment_of(dtype)) {
         for (i = 0; i < LENGTHS; ++i) {
             check_reduce_from(WR_SUM, dtype, 1, lengths[i], 1, offset);
             if (lengths[i] < 3000) {
@@ -34,10 +38,12 @@ static void check_reductions(wr_dtype dtype) {
                 check_reduce_from(WR_SUM, dtype, 2, 5, lengths[i], offset);
                 check_reduce_from(WR_SUM, dtype, 1, lengths[i], 17, offset);
             }
-            if (dtype != WR_KOALABEAR) {
+            if (!reference_is_field(dtype)) {
                 check_reduce_from(WR_MAX, dtype, 2, lengths[i], 1, offset);
                 check_reduce_from(WR_MIN, dtype, 1, 3, lengths[i], offset);
+                check_reduce_from(WR_ARGMAX, dtype, 2, lengths[i], 1, offset);
             }
+            check_reduce_from(WR_COUNT_NONZERO, dtype, 2, lengths[i], 1, offset);
         }
     }
 }
@@ -112,14 +118,16 @@ static void check_softmax(wr_dtype dtype) {
 }
 
 int main(int argc, char **argv) {
-    static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_I32, WR_I64, WR_KOALABEAR};
+    static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16, WR_BF16,      WR_F8_E4M3,    WR_I8,
+                                     WR_U16, WR_I32, WR_I64, WR_KOALABEAR, WR_GOLDILOCKS, WR_KOALABEAR_X4};
+    static const wr_dtype softmax_types[] = {WR_F32, WR_F64, WR_F16, WR_BF16};
     size_t i;
     places_open(argc, argv);
     for (i = 0; i < sizeof types / sizeof *types; ++i) {
         check_reductions(types[i]);
-        if (reference_is_float(types[i])) {
-            check_softmax(types[i]);
-        }
+    }
+    for (i = 0; i < sizeof softmax_types / sizeof *softmax_types; ++i) {
+        check_softmax(softmax_types[i]);
     }
     places_close();
     return check_report("same_bits_any_alignment");

@@ -221,14 +221,16 @@ static void check_all_softmax(void) {
 }
 
 int main(int argc, char **argv) {
-    static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_I32, WR_I64, WR_KOALABEAR};
+    static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16,       WR_BF16,       WR_F8_E5M2,    WR_I8,
+                                     WR_I32, WR_I64, WR_KOALABEAR, WR_GOLDILOCKS, WR_BABYBEAR_X4};
     size_t i, n;
     places_open(argc, argv);
     for (i = 0; i < sizeof types / sizeof *types; ++i) {
         for (n = 0; n < LENGTHS; ++n) {
             check_reduce_layouts(WR_SUM, types[i], lengths[n]);
-            if (types[i] != WR_KOALABEAR) {
+            if (!reference_is_field(types[i])) {
                 check_reduce_layouts(WR_MIN, types[i], lengths[n]);
+                check_reduce_layouts(WR_ARGMIN, types[i], lengths[n]);
             }
             check_overlapping_rows(types[i], lengths[n]);
         }

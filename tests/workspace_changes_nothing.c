@@ -82,10 +82,15 @@ int main(int argc, char **argv) {
         check_reduce_with(WR_MEAN, WR_BF16, shapes[i]);
         check_reduce_with(WR_SUM, WR_KOALABEAR, shapes[i]);
         check_reduce_with(WR_MIN, WR_I64, shapes[i]);
+        check_reduce_with(WR_ARGMAX, WR_F32, shapes[i]);
+        check_reduce_with(WR_NORM_L2, WR_F16, shapes[i]);
+        check_reduce_with(WR_PRODUCT, WR_F64, shapes[i]);
+        check_reduce_with(WR_COUNT_NONZERO, WR_U8, shapes[i]);
+        check_reduce_with(WR_SUM, WR_KOALABEAR_X4, shapes[i]);
         check_softmax_with(WR_F32, 0, shapes[i]);
         check_softmax_with(WR_BF16, 1, shapes[i]);
     }
-    printf("%zu of %d jobs want a workspace\n", jobs_that_want_workspace, SHAPES * 6);
+    printf("%zu of %d jobs want a workspace\n", jobs_that_want_workspace, SHAPES * 11);
     places_close();
     return check_report("workspace_changes_nothing");
 }

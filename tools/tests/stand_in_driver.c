@@ -35,6 +35,7 @@ int cuMemAlloc_v2(uint64_t *pointer, size_t bytes);
 int cuMemFree_v2(uint64_t pointer);
 int cuMemcpyHtoDAsync_v2(uint64_t target, const void *source, size_t bytes, void *on);
 int cuMemcpyDtoHAsync_v2(void *target, uint64_t source, size_t bytes, void *on);
+int cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, void *on);
 int cuStreamCreate(void **result, unsigned flags);
 int cuStreamSynchronize(void *on);
 int cuEventCreate(void **event, unsigned flags);
@@ -127,6 +128,10 @@ int cuMemcpyDtoHAsync_v2(void *target, uint64_t source, size_t bytes, void *on) 
     }
     memcpy(target, (const void *)(uintptr_t)source, bytes);
     return SUCCESS;
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, void *on) {
+    return cuMemcpyHtoDAsync_v2(target, (const void *)(uintptr_t)source, bytes, on);
 }
 
 int cuStreamCreate(void **result, unsigned flags) {

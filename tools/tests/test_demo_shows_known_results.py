@@ -9,12 +9,22 @@ from fractions import Fraction
 from support import ToolTest
 from wr.elements import BY_NAME
 from wr.exact import exact_sum, units_apart
+from wr.operators import OPERATORS
 
 
 class Demo(ToolTest):
     def test_known_results(self) -> None:
         text = self.succeeds("demo", "--device", "host")
-        for known in ("15373.4", "190.2", "373.9", "29.24 (1998)", "561718.0", "the word for 561718"):
+        for known in (
+            "15373.4",
+            "190.2",
+            "373.9",
+            "29.24 (1998)",
+            "257 (1957)",
+            "42.555 (1800s)",
+            "561718.0",
+            "the word for 561718",
+        ):
             self.assertIn(known, text)
         self.assertRegex(text, r"most probable class is the digit that was written in 1740 of 1797")
         sums = [float(each) for each in re.findall(r"f32 +(\d\.\de-\d\d)", text)]
@@ -40,7 +50,24 @@ class Bench(ToolTest):
         text = self.succeeds("bench", "--largest", "12")
         self.assertRegex(text, r"(?m)^ 1 Ki +[\d.]+ +[\d.]+")
         self.assertIn("softmax of f32", text)
-        self.assertNotIn("softmax", self.succeeds("bench", "reduce", "--largest", "10", "--dtype", "i32"))
+        text = self.succeeds("bench", "softmax", "--largest", "10", "--dtype", "bf16")
+        self.assertTrue(text.startswith("softmax of bf16"), text)
+
+    def test_kinds_of_reductions_beside_the_ceiling(self) -> None:
+        text = self.succeeds("bench", "reduce", "--largest", "12", "--device", "host")
+        self.assertRegex(text, r"(?m)^reductions of 16.0 KiB on host")
+        self.assertRegex(text, r"(?m)^ceiling: [\d.]+ GB/s, NumPy's ")
+        for job in ("argmax +f32 > i64", "dot, two halves +f32", "sum of one huge segment and tiny ones +f32"):
+            self.assertRegex(text, rf"(?m)^ {job} +[\d.]+ +[\d.]+ +\d+%")
+        self.assertNotIn("softmax", text)
+
+    def test_every_operator_of_one_type(self) -> None:
+        text = self.succeeds("bench", "reduce", "--largest", "10", "--dtype", "u16", "--device", "host")
+        for operator in OPERATORS:
+            self.assertRegex(text, rf"(?m)^ {operator} +u16")
+        text = self.succeeds("bench", "reduce", "--largest", "10", "--dtype", "babybear_x4", "--device", "host")
+        self.assertRegex(text, r"(?m)^ product +babybear_x4 ")
+        self.assertNotRegex(text, r"(?m)^ max ")
 
 
 class ExactReference(ToolTest):

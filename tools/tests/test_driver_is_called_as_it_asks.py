@@ -6,6 +6,7 @@ import ctypes
 import unittest
 
 import numpy as np
+from wr.ceiling import measured_ceiling
 from wr.devices import open_device
 from wr.driver import DRIVER_NAME, Driver
 from wr.errors import WrError
@@ -45,6 +46,27 @@ class StandIn(unittest.TestCase):
             self.assertNotIn(source, (target, there.ctypes.data))
             ctypes.memmove(target, source, there.nbytes)
         np.testing.assert_array_equal(back, there)
+
+    def test_a_job_finds_what_it_updates(self) -> None:
+        array = np.arange(1000, dtype=np.float32)
+        with self.gpu.updating(array) as pointer:
+            self.assertNotEqual(pointer, array.ctypes.data)
+            words = np.ctypeslib.as_array((ctypes.c_float * 1000).from_address(pointer))
+            np.testing.assert_array_equal(words, array)
+            words *= 2
+        np.testing.assert_array_equal(array, 2 * np.arange(1000))
+
+    def test_a_copy_inside_the_gpu(self) -> None:
+        there, back = np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
+        with self.gpu.reading(there) as source, self.gpu.writing(back) as target:
+            self.gpu.copy(target, source, 4 * 999)
+        np.testing.assert_array_equal(back[:999], there[:999])
+
+    def test_the_ceiling_is_a_copy_of_one_half_to_the_other(self) -> None:
+        ceiling = measured_ceiling(self.gpu, 1 << 20)
+        self.assertIn("device-to-device copy", ceiling.what)
+        # The stand-in's clock says 0.25 s for a sample, which has one run of the job.
+        self.assertEqual(ceiling.bytes_per_second, (1 << 20) / 0.25)
 
     def test_no_elements(self) -> None:
         nothing = np.zeros(0, np.float32)

@@ -86,12 +86,68 @@ class RefusedJobs(ToolTest):
 
     def test_combination_that_the_library_does_not_offer(self) -> None:
         self.save("a.npy", np.zeros(4, np.uint32))
-        for options in ((), ("--dtype", "babybear"), ("--output-dtype", "f32")):
-            self.assertIn("WR_ERROR_UNSUPPORTED", self.fails(1, "reduce", "sum", "a.npy", *options))
+        for operator, *options in (
+            ("max", "--dtype", "babybear"),
+            ("bit_or", "--output-dtype", "f32"),
+            ("argmin", "--output-dtype", "u64"),
+            ("sum", "--accumulate-dtype", "f64"),
+            ("mean", "--output-dtype", "f64", "--dtype", "koalabear"),
+        ):
+            message = self.fails(1, "reduce", operator, "a.npy", *options)
+            self.assertRegex(message, f"WR_ERROR_UNSUPPORTED.*'wr ops {operator}' lists what there is")
         self.save("a.npy", np.zeros(4, np.int32))
-        self.assertIn("--output-dtype f64", self.fails(1, "reduce", "mean", "a.npy"))
+        for operator in ("mean", "norm_l2"):
+            self.assertIn("add --output-dtype f64", self.fails(1, "reduce", operator, "a.npy"))
         self.assertIn("WR_ERROR_UNSUPPORTED", self.fails(1, "softmax", "a.npy", "out.npy"))
         self.assertEqual(os.listdir(self.folder), ["a.npy"])
+
+    def test_words_that_are_no_elements_of_an_extension(self) -> None:
+        self.save("a.npy", np.zeros((4, 3), np.uint32))
+        message = self.fails(1, "reduce", "sum", "a.npy", "--dtype", "koalabear_x4")
+        self.assertIn("a.npy: its shape is [4, 3]; koalabear_x4 needs a last axis of 4 words", message)
+        self.save("a.npy", np.zeros(4, np.uint64))
+        message = self.fails(1, "reduce", "sum", "a.npy", "--dtype", "koalabear_x4")
+        self.assertIn("stored as uint32 with a last axis of 4", message)
+
+    def test_weights_that_do_not_fit(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        self.save("w.npy", np.zeros(2, np.float32))
+        message = self.fails(1, "reduce", "sum", "a.npy", "--axis", 1, "--weights", "w.npy")
+        self.assertIn("w.npy: there are 2 weights for 3 elements along the axis", message)
+        self.save("w.npy", np.zeros(3, np.float64))
+        message = self.fails(1, "reduce", "sum", "a.npy", "--axis", 1, "--weights", "w.npy")
+        self.assertIn("w.npy: its elements are float64, which cannot hold f32", message)
+
+    def test_offsets_that_are_none(self) -> None:
+        self.save("a.npy", np.zeros(10, np.float32))
+        no_offsets = "offsets are int64 or int32 of one axis, one more of them than there are segments"
+        for offsets, reason in (
+            (np.array([0, 5, 4]), "offset 2 is below the one before it"),
+            (np.array([-1, 5]), "offsets lie from -1 to 5, the elements from 0 to 10"),
+            (np.array([0, 11], np.int32), "offsets lie from 0 to 11, the elements from 0 to 10"),
+            (np.array([0.0, 5.0]), no_offsets),
+            (np.zeros((2, 2), np.int64), no_offsets),
+            (np.zeros(0, np.int64), no_offsets),
+        ):
+            self.save("o.npy", offsets)
+            message = self.fails(1, "reduce", "sum", "a.npy", "--offsets", "o.npy")
+            self.assertIn(f"wr: o.npy: {reason}", message)
+
+    def test_old_results_of_another_kind(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        self.save("old.npy", np.zeros(2, np.float32))
+        message = self.fails(1, "reduce", "sum", "a.npy", "--axis", 0, "--add-to", "old.npy")
+        self.assertIn("old.npy: its shape is [2], that of the results is [3]", message)
+        message = self.fails(1, "reduce", "max", "a.npy", "--axis", 1, "--add-to", "old.npy", "--output-dtype", "f64")
+        self.assertIn("old.npy: its elements are float32, which cannot hold f64", message)
+        self.assertIn(
+            "WR_ERROR_UNSUPPORTED", self.fails(1, "reduce", "mean", "a.npy", "--axis", 1, "--add-to", "old.npy")
+        )
+
+    def test_dot_product_of_different_shapes(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        self.save("b.npy", np.zeros(6, np.float32))
+        self.assertIn("a.npy has the shape [2, 3], b.npy [6]", self.fails(1, "dot", "a.npy", "b.npy"))
 
     def test_axis_that_does_not_exist(self) -> None:
         self.save("a.npy", np.zeros((2, 3), np.float32))
@@ -125,7 +181,10 @@ class Usage(ToolTest):
             ("frobnicate",),
             ("reduce",),
             ("reduce", "sum"),
-            ("reduce", "product", "a.npy"),
+            ("reduce", "median", "a.npy"),
+            ("reduce", "sum", "a.npy", "--nan", "maybe"),
+            ("dot", "a.npy"),
+            ("ops", "median"),
             ("reduce", "sum", "a.npy", "--axis", "first"),
             ("reduce", "sum", "a.npy", "--dtype", "f33"),
             ("reduce", "sum", "a.npy", "--device", "gpu"),
@@ -142,3 +201,14 @@ class Usage(ToolTest):
         for line in lines:
             with self.subTest(line=line):
                 self.assertIn("--help'", self.fails(2, *line))
+
+    def test_options_that_do_not_go_together(self) -> None:
+        for line, reason in (
+            (("sum", "--offsets", "o.npy", "--axis", "0"), "--offsets divides"),
+            (("sum", "--offsets", "o.npy", "--weights", "w.npy"), "--offsets divides"),
+            (("max", "--weights", "w.npy"), "--weights goes with the operator sum"),
+            (("sum", "--weights-dtype", "koalabear"), "add --weights FILE"),
+            (("sum", "--values", "v.npy"), "--values goes with argmin and argmax"),
+        ):
+            self.assertIn(reason, self.fails(2, "reduce", line[0], "a.npy", *line[1:]))
+        self.assertIn("--markdown is for the table", self.fails(2, "ops", "sum", "--markdown"))

@@ -10,6 +10,7 @@ from wr.devices import HostDevice, open_device
 from wr.elements import BY_NAME
 from wr.errors import WrError
 from wr.library import load_library
+from wr.operators import default_output
 from wr.reduction import Reducer, Reduction
 
 
@@ -36,13 +37,35 @@ class Gpu(ToolTest):
 
     def test_pieces(self) -> None:
         words = np.random.default_rng(2).standard_normal((1, 100_001, 1)).astype(np.float32)
-        for operator in ("sum", "mean", "min", "max"):
-            job = Reduction(operator, BY_NAME["f32"], BY_NAME["f32"])
+        for operator in ("sum", "product", "mean", "min", "argmax", "norm_l2", "count_nonzero"):
+            job = Reduction(operator, BY_NAME["f32"], default_output(operator, BY_NAME["f32"]))
             host = Reducer(self.library, HostDevice(self.library)).run(job, words)
             gpu = Reducer(self.library, self.gpu, piece_bytes=5000).run(job, words)
             self.assert_same_bits(gpu, host, operator)
 
+    def test_segments_weights_values_and_old_results(self) -> None:
+        random = np.random.default_rng(3)
+        self.save("a.npy", random.standard_normal((300, 70)).astype(np.float32))
+        self.save("w.npy", random.standard_normal(300).astype(np.float32))
+        self.save("old.npy", random.standard_normal(70).astype(np.float32))
+        self.save("o.npy", np.sort(random.integers(0, 21_000, 500)))
+        for options in (
+            ("argmin", "--offsets", "o.npy", "--values", "values.npy"),
+            ("argmax", "--axis", 0, "--values", "values.npy", "--nan", "ignore"),
+            ("sum", "--axis", 0, "--weights", "w.npy", "--add-to", "old.npy"),
+        ):
+            operator, *rest = options
+            results = []
+            for device in ("host", "cuda:0"):
+                self.succeeds("reduce", operator, "a.npy", *rest, "-o", "out.npy", "--device", device)
+                results.append([self.load("out.npy"), *([self.load("values.npy")] if "values.npy" in rest else [])])
+            for host, gpu in zip(*results):
+                self.assert_same_bits(gpu, host, options)
+
     def test_demo_and_bench(self) -> None:
         self.assertIn("agree in every bit", self.succeeds("demo"))
         self.assertIn("GB/s", self.succeeds("bench", "--largest", "16", "--device", "cuda:0"))
+        self.assertIn(
+            "device-to-device copy", self.succeeds("bench", "reduce", "--largest", "20", "--device", "cuda:0")
+        )
         self.assertRegex(self.succeeds("info"), r"CUDA streams +ready")

@@ -54,6 +54,31 @@ class SoftmaxFiles(ToolTest):
         self.succeeds("softmax", "in.npy", "out.npy", "--empty-row", "zero")
         self.assertFalse(self.load("out.npy").any())
 
+    def test_a_mask_and_lengths_leave_elements_out(self) -> None:
+        random = np.random.default_rng(6)
+        mask = random.integers(0, 3, self.logits.shape) > 0
+        lengths = random.integers(1, 71, (6, 4))
+        mask[:, 0] = True
+        self.save("mask.npy", mask)
+        self.save("lengths.npy", lengths)
+        options = ("--mask", "mask.npy", "--lengths", "lengths.npy", "--lse", "l.npy")
+        self.succeeds("softmax", "in.npy", "out.npy", "--axis", 1, *options)
+        taking_part = mask & (np.arange(70)[None, :, None] < lengths[:, None, :])
+        expected, sums = reference(np.where(taking_part, self.logits, -np.inf), 1)
+        result = self.load("out.npy")
+        self.assertFalse(result[~taking_part].any())
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+        np.testing.assert_allclose(self.load("l.npy"), sums, rtol=1e-6)
+
+    def test_a_mask_of_another_shape_or_type_is_refused(self) -> None:
+        self.save("mask.npy", np.ones((6, 70), np.uint8))
+        self.assertIn("its shape is [6, 70]", self.fails(1, "softmax", "in.npy", "out.npy", "--mask", "mask.npy"))
+        self.save("mask.npy", np.ones((6, 70, 4), np.float32))
+        self.assertIn("bool or uint8", self.fails(1, "softmax", "in.npy", "out.npy", "--mask", "mask.npy"))
+        self.save("lengths.npy", np.ones((6, 70)))
+        self.assertIn("integers", self.fails(1, "softmax", "in.npy", "out.npy", "--lengths", "lengths.npy"))
+        self.assertIn("no such file", self.fails(1, "softmax", "in.npy", "out.npy", "--lengths", "none.npy"))
+
     def test_the_input_may_be_the_output(self) -> None:
         self.succeeds("softmax", "in.npy", "out.npy")
         self.succeeds("softmax", "in.npy", "in.npy")

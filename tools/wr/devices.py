@@ -33,6 +33,8 @@ class HostDevice:
     def writing(self, array: np.ndarray) -> Iterator[int]:
         yield array.ctypes.data
 
+    updating = writing
+
     @contextmanager
     def memory(self, size: int) -> Iterator[int]:
         block = np.zeros(size, np.uint8)
@@ -75,8 +77,7 @@ class CudaDevice:
     @contextmanager
     def reading(self, array: np.ndarray) -> Iterator[int]:
         with self._allocated(array.nbytes) as pointer:
-            if array.nbytes:
-                self._driver.call("cuMemcpyHtoDAsync_v2", pointer, array.ctypes.data, array.nbytes, self.stream)
+            self._upload(array, pointer)
             yield pointer
 
     @contextmanager
@@ -87,6 +88,13 @@ class CudaDevice:
             if array.nbytes:
                 self._driver.call("cuMemcpyDtoHAsync_v2", array.ctypes.data, pointer, array.nbytes, self.stream)
             self._driver.call("cuStreamSynchronize", self.stream)
+
+    @contextmanager
+    def updating(self, array: np.ndarray) -> Iterator[int]:
+        """Like writing, but the job finds in the memory what `array` holds."""
+        with self.writing(array) as pointer:
+            self._upload(array, pointer)
+            yield pointer
 
     @contextmanager
     def memory(self, size: int) -> Iterator[int]:
@@ -102,6 +110,10 @@ class CudaDevice:
                 target = pointer + at * block.itemsize
                 self._driver.call("cuMemcpyHtoDAsync_v2", target, block.ctypes.data, size, self.stream)
             yield pointer
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """From the GPU's memory to the GPU's memory, in the stream."""
+        self._driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self.stream)
 
     def free_memory(self) -> int:
         free, total = c_size_t(), c_size_t()
@@ -124,6 +136,10 @@ class CudaDevice:
             for event in (begin, end):
                 driver.call("cuEventDestroy_v2", event)
         return milliseconds.value / 1e3
+
+    def _upload(self, array: np.ndarray, pointer: int) -> None:
+        if array.nbytes:
+            self._driver.call("cuMemcpyHtoDAsync_v2", pointer, array.ctypes.data, array.nbytes, self.stream)
 
     @contextmanager
     def _allocated(self, size: int) -> Iterator[int]:
@@ -152,3 +168,14 @@ def open_device(library: Library, name: str) -> Device:
     if name == "host":
         return HostDevice(library)
     return CudaDevice(library, int(name.removeprefix("cuda:")))
+
+
+def open_devices(library: Library, name: str | None) -> tuple[list[Device], str]:
+    """The device of that name; without one the host and the first GPU, or why there is no GPU."""
+    if name is not None:
+        return [open_device(library, name)], ""
+    host = open_device(library, "host")
+    try:
+        return [host, open_device(library, "cuda:0")], ""
+    except WrError as error:
+        return [host], f"The host device alone: {error}."

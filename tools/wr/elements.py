@@ -13,17 +13,34 @@ from .errors import UsageError, WrError
 class ElementType:
     name: str
     code: int  # wr_dtype
-    storage: np.dtype  # what holds one element in a .npy file
+    storage: np.dtype  # what holds one element in memory
     kind: str  # "float", "integer" or "field"
     alias: str | None = None  # NumPy's name, where NumPy has the type
+    words: int = 1  # of an element of an extension field: its coordinates, uint32 each
 
     @property
     def size(self) -> int:
         return self.storage.itemsize
 
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "integer" and self.storage.kind == "i"
 
-def _type(name: str, code: int, storage: str, kind: str, alias: str | None = None) -> ElementType:
-    return ElementType(name, code, np.dtype(storage), kind, alias)
+    @property
+    def alignment(self) -> int:
+        return self.size // self.words
+
+    @property
+    def word(self) -> np.dtype:
+        """What a .npy file holds: the element, or along a last axis each of its words."""
+        return self.storage if self.words == 1 else WORD
+
+
+WORD = np.dtype("<u4")
+
+
+def _type(name: str, code: int, storage: str, kind: str, alias: str | None = None, words: int = 1) -> ElementType:
+    return ElementType(name, code, np.dtype(storage), kind, alias, words)
 
 
 ELEMENT_TYPES = (
@@ -45,10 +62,16 @@ ELEMENT_TYPES = (
     _type("babybear", 16, "<u4", "field"),
     _type("mersenne31", 17, "<u4", "field"),
     _type("goldilocks", 18, "<u8", "field"),
+    _type("koalabear_x4", 19, "V16", "field", words=4),
+    _type("babybear_x4", 20, "V16", "field", words=4),
 )
 
 BY_NAME = {each.name: each for each in ELEMENT_TYPES} | {each.alias: each for each in ELEMENT_TYPES if each.alias}
-F32, F64, BF16, I64 = BY_NAME["f32"], BY_NAME["f64"], BY_NAME["bf16"], BY_NAME["i64"]
+F32, F64, BF16 = BY_NAME["f32"], BY_NAME["f64"], BY_NAME["bf16"]
+I32, I64, U8, U64 = BY_NAME["i32"], BY_NAME["i64"], BY_NAME["u8"], BY_NAME["u64"]
+
+# The word of each float type that stands for NaN.
+NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC0 << 16, "f16": 0x7E00, "bf16": 0x7FC0, "f8_e4m3": 0x7F, "f8_e5m2": 0x7E}
 
 # The types that NumPy knows by itself: a file of such elements needs no --dtype.
 _NATIVE = {each.storage: each for each in ELEMENT_TYPES if each.alias and each is not BF16}
@@ -69,8 +92,9 @@ def element_of_file(dtype: np.dtype, wanted: ElementType | None) -> ElementType:
     if wanted is None:
         return _native_element(dtype)
     bare_bytes = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
-    if dtype != wanted.storage and not (bare_bytes and dtype.itemsize == wanted.size):
-        raise WrError(f"its elements are {dtype}, which cannot hold {wanted.name} (stored as {wanted.storage})")
+    if dtype != wanted.word and not (bare_bytes and dtype.itemsize == wanted.size):
+        stored = f"{wanted.word}" if wanted.words == 1 else f"{wanted.word} with a last axis of {wanted.words}"
+        raise WrError(f"its elements are {dtype}, which cannot hold {wanted.name} (stored as {stored})")
     return wanted
 
 
@@ -85,7 +109,12 @@ def _native_element(dtype: np.dtype) -> ElementType:
 
 
 def values_of(words: np.ndarray, element: ElementType) -> np.ndarray:
-    """The numbers that stored words stand for, as an array that NumPy can print and compare; exact."""
+    """The numbers that stored words stand for, as an array that NumPy can print and compare; exact.
+
+    Elements of an extension are their words, along a last axis.
+    """
+    if element.words > 1:
+        return np.ascontiguousarray(words).view(element.word).reshape(*words.shape, element.words)
     if element is BF16:
         return (words.astype(np.uint32) << 16).view(np.float32)
     if element.name == "f8_e5m2":
@@ -102,8 +131,15 @@ def _values_of_e4m3(words: np.ndarray) -> np.ndarray:
     return np.where(words & 0x80, -magnitude, magnitude).astype(np.float32)
 
 
-def text_of(value: np.generic) -> str:
-    """The shortest decimal that reads back as the same value of its type."""
+def nan_word(element: ElementType) -> np.generic:
+    """The canonical NaN of a float type, as it is stored."""
+    return np.array(NAN_BITS[element.name], f"<u{element.size}").view(element.storage)[()]
+
+
+def text_of(value: np.generic | np.ndarray) -> str:
+    """The shortest decimal that reads back as the same value of its type; of several words each."""
+    if isinstance(value, np.ndarray):
+        return " ".join(text_of(each) for each in value)
     if isinstance(value, np.floating):
         plain = value == 0 or 1e-4 <= abs(float(value)) < 1e16
         return np.format_float_positional(value, trim="0") if plain else np.format_float_scientific(value, trim="0")

@@ -12,6 +12,7 @@ from ctypes import (
     c_double,
     c_int,
     c_int32,
+    c_int64,
     c_size_t,
     c_ssize_t,
     c_uint32,
@@ -23,9 +24,6 @@ from .errors import WrError
 
 LIBRARY_NAMES = ("libwarp_reduce.so", "libwarp_reduce.so.0")
 OVERRIDE = "WARP_REDUCE_LIBRARY"
-
-# wr_op: the operators that this version computes
-OPERATORS = {"sum": 1, "mean": 7, "min": 3, "max": 4}
 
 SUCCESS = 0
 ERROR_UNSUPPORTED = 5
@@ -46,12 +44,55 @@ class ReduceArgs(Structure):
         ("input", c_void_p),
         ("weights", c_void_p),
         ("output", c_void_p),
+        ("values", c_void_p),
         ("outer", c_size_t),
         ("axis", c_size_t),
         ("inner", c_size_t),
         ("outer_stride", c_ssize_t),
         ("axis_stride", c_ssize_t),
         ("inner_stride", c_ssize_t),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    )
+
+
+class SegmentsArgs(Structure):
+    """wr_reduce_segments_args"""
+
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("op", c_int),
+        ("dtype", c_int),
+        ("output_dtype", c_int),
+        ("accumulate_dtype", c_int),
+        ("nan_mode", c_int),
+        ("add_to_output", c_int32),
+        ("offsets_dtype", c_int),
+        ("input", c_void_p),
+        ("output", c_void_p),
+        ("values", c_void_p),
+        ("offsets", c_void_p),
+        ("segments", c_size_t),
+        ("input_count", c_size_t),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    )
+
+
+class DotArgs(Structure):
+    """wr_dot_args"""
+
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("dtype", c_int),
+        ("right_dtype", c_int),
+        ("output_dtype", c_int),
+        ("accumulate_dtype", c_int),
+        ("add_to_output", c_int32),
+        ("left", c_void_p),
+        ("right", c_void_p),
+        ("output", c_void_p),
+        ("count", c_size_t),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
     )
@@ -66,12 +107,17 @@ class SoftmaxArgs(Structure):
         ("output_dtype", c_int),
         ("log", c_int32),
         ("empty_row", c_int),
+        ("causal", c_int32),
         ("scale", c_double),
         ("input", c_void_p),
         ("output", c_void_p),
         ("logsumexp", c_void_p),
+        ("maximum", c_void_p),
         ("mask", c_void_p),
         ("lengths", c_void_p),
+        ("causal_first", c_int64),
+        ("causal_rows", c_size_t),
+        ("offsets", c_void_p),
         ("outer", c_size_t),
         ("axis", c_size_t),
         ("inner", c_size_t),
@@ -92,8 +138,19 @@ _FUNCTIONS = {
     "wr_cuda_status": (c_int, ()),
     "wr_reduce_ex": (c_int, (POINTER(ReduceArgs), c_void_p)),
     "wr_reduce_workspace_size": (c_int, (POINTER(ReduceArgs), POINTER(c_size_t))),
+    "wr_reduce_segments_ex": (c_int, (POINTER(SegmentsArgs), c_void_p)),
+    "wr_reduce_segments_workspace_size": (c_int, (POINTER(SegmentsArgs), POINTER(c_size_t))),
+    "wr_dot_ex": (c_int, (POINTER(DotArgs), c_void_p)),
+    "wr_dot_workspace_size": (c_int, (POINTER(DotArgs), POINTER(c_size_t))),
     "wr_softmax_ex": (c_int, (POINTER(SoftmaxArgs), c_void_p)),
     "wr_softmax_workspace_size": (c_int, (POINTER(SoftmaxArgs), POINTER(c_size_t))),
+}
+
+_WORKSPACE_QUERIES = {
+    ReduceArgs: "wr_reduce_workspace_size",
+    SegmentsArgs: "wr_reduce_segments_workspace_size",
+    DotArgs: "wr_dot_workspace_size",
+    SoftmaxArgs: "wr_softmax_workspace_size",
 }
 
 
@@ -137,13 +194,18 @@ class Library:
     def reduce(self, args: ReduceArgs, stream: int) -> None:
         self._check(self._functions["wr_reduce_ex"](byref(args), stream))
 
+    def reduce_segments(self, args: SegmentsArgs, stream: int) -> None:
+        self._check(self._functions["wr_reduce_segments_ex"](byref(args), stream))
+
+    def dot(self, args: DotArgs, stream: int) -> None:
+        self._check(self._functions["wr_dot_ex"](byref(args), stream))
+
     def softmax(self, args: SoftmaxArgs, stream: int) -> None:
         self._check(self._functions["wr_softmax_ex"](byref(args), stream))
 
-    def workspace_size(self, args: ReduceArgs | SoftmaxArgs) -> int:
+    def workspace_size(self, args: ReduceArgs | SegmentsArgs | DotArgs | SoftmaxArgs) -> int:
         size = c_size_t()
-        kind = "reduce" if isinstance(args, ReduceArgs) else "softmax"
-        self._check(self._functions[f"wr_{kind}_workspace_size"](byref(args), byref(size)))
+        self._check(self._functions[_WORKSPACE_QUERIES[type(args)]](byref(args), byref(size)))
         return size.value
 
     def _check(self, status: int) -> None:

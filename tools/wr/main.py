@@ -11,11 +11,14 @@ from .errors import UsageError, WrError
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
-DESCRIPTION = "Sums, means, extremes and softmax of .npy files, on the CPU or a GPU, with the same bits on both."
+DESCRIPTION = "Reductions and softmax of .npy files, on the CPU or a GPU, with the same bits on both."
 EXAMPLES = """examples:
-  wr demo                                      real data, every operator, beside the exact results
+  wr demo                                      real data, reduced, beside the exact results
   wr reduce sum data.npy                       the sum of all elements
   wr reduce mean data.npy --axis 0 -o out.npy  the mean of each column, into a file
+  wr reduce argmax data.npy --axis 1           where each row's largest element is
+  wr dot a.npy b.npy                           the dot product of two files
+  wr ops                                       which operators take and give which element types
   wr softmax logits.npy probabilities.npy      along the last axis
   wr info                                      version, devices, and what is missing for a GPU
 
@@ -23,12 +26,12 @@ EXAMPLES = """examples:
 
 
 def _parser() -> Parser:
-    from .commands import bench, demo, info, reduce, softmax
+    from .commands import bench, demo, dot, info, ops, reduce, softmax
 
     parser = Parser(prog="wr", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument("--version", action="store_true", help="print the library's version")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (info, reduce, softmax, bench, demo):
+    for command in (info, ops, reduce, dot, softmax, bench, demo):
         command.add_parser(subparsers)
     return parser
 

@@ -23,7 +23,7 @@ class NpyArray:
 
     path: str
     words: np.ndarray  # one-dimensional
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of elements
     element: ElementType
 
 
@@ -37,6 +37,7 @@ def open_npy(path: str, wanted: ElementType | None) -> NpyArray:
             _check_order(shape, fortran_order)
             element = element_of_file(dtype, wanted)
             _check_length(os.fstat(file.fileno()).st_size - file.tell(), shape, dtype)
+            shape = _shape_of_elements(shape, dtype, element)
             words = _map(file, math.prod(shape), element)
     except FileNotFoundError:
         raise WrError(f"{path}: there is no such file") from None
@@ -79,20 +80,31 @@ def _check_length(present: int, shape: tuple[int, ...], dtype: np.dtype) -> None
         raise WrError(f"has {present - needed} bytes after the array's end; save it again with numpy.save")
 
 
+def _shape_of_elements(shape: tuple[int, ...], dtype: np.dtype, element: ElementType) -> tuple[int, ...]:
+    """Without the last axis where that holds the words of an element."""
+    if dtype.itemsize == element.size:
+        return shape
+    if shape[-1:] != (element.words,):
+        raise WrError(f"its shape is {list(shape)}; {element.name} needs a last axis of {element.words} words")
+    return shape[:-1]
+
+
 def _map(file: BinaryIO, count: int, element: ElementType) -> np.ndarray:
     if count == 0:
         return np.zeros(0, element.storage)
     words = np.memmap(file, element.storage, "r", offset=file.tell(), shape=(count,))
     # A header whose length is no multiple of the element's size leaves the elements misaligned.
-    return words if words.flags.aligned else words.copy()
+    return words if words.ctypes.data % element.alignment == 0 else words.copy()
 
 
 @contextmanager
 def writing_npy(path: str, shape: tuple[int, ...], element: ElementType) -> Iterator[np.ndarray]:
     """A one-dimensional array that becomes the file `path` when the context is left without an exception.
 
+    `shape` counts elements; those of an extension are stored as their words, along a last axis.
     It is written beside its final place and then renamed, so a failure leaves what was there before.
     """
+    stored_shape = shape if element.words == 1 else (*shape, element.words)
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise WrError(f"{path}: is no regular file, so it cannot become a .npy file")
@@ -100,11 +112,11 @@ def writing_npy(path: str, shape: tuple[int, ...], element: ElementType) -> Iter
     try:
         if math.prod(shape) == 0:
             with open(partial, "xb") as file:
-                np.save(file, np.zeros(shape, element.storage))
+                np.save(file, np.zeros(stored_shape, element.word))
             yield np.zeros(0, element.storage)
         else:
-            array = np.lib.format.open_memmap(partial, "w+", element.storage, shape)
-            yield array.reshape(-1)
+            array = np.lib.format.open_memmap(partial, "w+", element.word, stored_shape)
+            yield array.reshape(-1).view(element.storage)
             array.flush()
         os.replace(partial, target)
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from ctypes import sizeof
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from .devices import Device
 from .elements import F32, F64, ElementType
+from .errors import WrError
 from .library import ERROR_UNSUPPORTED, Library, Refused, SoftmaxArgs
 
 PIECE_BYTES = 256 << 20
@@ -27,8 +29,52 @@ class Softmax:
         return F64 if self.element is F64 else F32
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which elements take part: those whose byte in `mask` ([outer][axis][inner]) is not 0, among the first
+    `lengths` ([outer][inner]) of their rows. None: all."""
+
+    mask: np.ndarray | None = None
+    lengths: np.ndarray | None = None
+
+    def of_rows(self, rows: slice) -> Selection:
+        return Selection(*(None if each is None else each[rows] for each in (self.mask, self.lengths)))
+
+
+def read_mask(path: str, shape: tuple[int, ...]) -> np.ndarray:
+    mask = _read(path, shape, "the input's")
+    if mask.dtype.kind not in "biu" or mask.dtype.itemsize != 1:
+        raise WrError(f"{path}: its elements are {mask.dtype}; a mask is of bool or uint8")
+    return mask.view(np.uint8)
+
+
+def read_lengths(path: str, shape: tuple[int, ...]) -> np.ndarray:
+    lengths = _read(path, shape, "the input's without its axis")
+    if lengths.dtype.kind not in "iu" or lengths.dtype == np.uint64:
+        raise WrError(f"{path}: its elements are {lengths.dtype}; lengths are integers of up to int64")
+    return lengths.astype(np.int64)
+
+
+def _read(path: str, shape: tuple[int, ...], whose: str) -> np.ndarray:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise WrError(f"{path}: there is no such file") from None
+    except (OSError, ValueError, EOFError):
+        raise WrError(f"{path}: is not a .npy file; numpy.save writes one") from None
+    if array.shape != shape:
+        raise WrError(f"{path}: its shape is {list(array.shape)}, and {whose} is {list(shape)}")
+    return np.ascontiguousarray(array).reshape(shape)
+
+
 def softmax_args(
-    job: Softmax, source: int, target: int, shape: tuple[int, ...], logsumexp: int | None = None
+    job: Softmax,
+    source: int,
+    target: int,
+    shape: tuple[int, ...],
+    logsumexp: int | None = None,
+    mask: int | None = None,
+    lengths: int | None = None,
 ) -> SoftmaxArgs:
     outer, axis, inner = shape
     return SoftmaxArgs(
@@ -41,6 +87,8 @@ def softmax_args(
         input=source,
         output=target,
         logsumexp=logsumexp,
+        mask=mask,
+        lengths=lengths,
         outer=outer,
         axis=axis,
         inner=inner,
@@ -56,24 +104,39 @@ def run_softmax(
     logsumexp: np.ndarray,
     advance: Callable[[int], None] = lambda _: None,
     piece_bytes: int = PIECE_BYTES,
+    selection: Selection | None = None,
 ) -> float:
     """words and result are [outer][axis][inner], logsumexp [outer][inner]; gives the seconds inside the library."""
     outer = words.shape[0]
+    selection = selection or Selection()
     step = max(1, piece_bytes * outer // words.nbytes) if words.nbytes else max(1, outer)
     seconds = 0.0
     for at in range(0, outer, step):
         rows = slice(at, at + step)
-        seconds += _call(library, device, job, words[rows], result[rows], logsumexp[rows])
+        seconds += _call(library, device, job, words[rows], result[rows], logsumexp[rows], selection.of_rows(rows))
         advance(words[rows].nbytes)
     return seconds
 
 
 def _call(
-    library: Library, device: Device, job: Softmax, words: np.ndarray, result: np.ndarray, logsumexp: np.ndarray
+    library: Library,
+    device: Device,
+    job: Softmax,
+    words: np.ndarray,
+    result: np.ndarray,
+    logsumexp: np.ndarray,
+    selection: Selection,
 ) -> float:
     try:
-        with device.reading(words) as source, device.writing(result) as target, device.writing(logsumexp) as sums:
-            args = softmax_args(job, source, target, words.shape, sums)
+        with ExitStack() as stack:
+            source = stack.enter_context(device.reading(words))
+            chosen = [
+                None if each is None else stack.enter_context(device.reading(each))
+                for each in (selection.mask, selection.lengths)
+            ]
+            target = stack.enter_context(device.writing(result))
+            sums = stack.enter_context(device.writing(logsumexp))
+            args = softmax_args(job, source, target, words.shape, sums, *chosen)
             return device.seconds(lambda: library.softmax(args, device.stream))
     except Refused as refusal:
         if refusal.status != ERROR_UNSUPPORTED:

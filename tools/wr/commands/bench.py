@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import add_device_option, checked
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..devices import Device
     from ..elements import ElementType
     from ..library import Library
+    from ..reduction_jobs import Job
 
-SAMPLES = 7
-SECONDS_A_SAMPLE = 0.02
-BLOCK = 1 << 22  # random elements, repeated in larger jobs
 LARGEST = {"host": 26, "gpu": 30}  # log2 of the elements of the largest job
 
 EPILOG = """A time is the median of several samples, in microseconds; GB/s counts what must be read and written once, in
 units of 10^9 bytes. On a GPU the calls run back to back in one stream with a workspace of the caller's; at a few
 microseconds the figure includes what Python needs to make a call. Data that fits a cache is read from the cache.
 
+'wr bench reduce' has many kinds of reductions of one size, on the host device and on the GPU if there is one, beside a
+ceiling: the fastest that NumPy (host) or the driver (GPU) reads or copies as many bytes, measured in the same run.
+
 examples:
-  wr bench
+  wr bench                                      sums and softmax, from small to large
   wr bench softmax --dtype bf16 --device cuda:0
-  wr bench reduce --largest 20                  up to 2^20 elements"""
+  wr bench reduce                               operators, rows, columns, segments, fields, beside the ceiling
+  wr bench reduce --dtype i8 --largest 20       every operator over 2^20 elements of one type"""
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,21 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "bench",
         help="microseconds and GB/s of sizes from small to large",
-        description="Times sums (whole array, rows, columns) and softmax over a range of sizes.",
+        description="Times sums (whole array, rows, columns) and softmax over a range of sizes, or every kind of\n"
+        "reduction at one size.",
         epilog=EPILOG,
     )
     parser.add_argument(
-        "what", nargs="?", choices=("reduce", "softmax"), metavar="reduce|softmax", help="one of the two alone"
+        "what", nargs="?", choices=("reduce", "softmax"), metavar="reduce|softmax", help="one of the two, in full"
     )
     parser.add_argument("--dtype", type=checked(element_named), metavar="T", help="element type (default: f32)")
-    parser.add_argument("--largest", type=checked(_exponent), metavar="K", help="go up to 2^K elements")
-    add_device_option(parser)
+    parser.add_argument(
+        "--largest",
+        type=checked(_exponent),
+        metavar="K",
+        help="go up to 2^K elements (with 'reduce': as many bytes as 2^K elements of f32, or of --dtype)",
+    )
+    add_device_option(parser, default=None)
     parser.set_defaults(run=run)
 
 
@@ -96,11 +101,61 @@ def run(options: argparse.Namespace) -> None:
     from ..library import load_library
 
     library = load_library()
-    device = open_device(library, options.device)
+    if options.what == "reduce":
+        _bench_reductions(library, options)
+        return
+    device = open_device(library, options.device or "host")
     element = options.dtype or F32
     largest = options.largest or _largest_that_fits(device, element)
     for job in ("reduce", "softmax") if options.what is None else (options.what,):
         _bench(library, device, element, list(_reductions(largest) if job == "reduce" else _softmaxes(largest)))
+
+
+def _bench_reductions(library: Library, options: argparse.Namespace) -> None:
+    from ..devices import open_devices
+    from ..elements import F32
+    from ..reduction_jobs import REPRESENTATIVE, every_operator
+    from ..screen import console
+
+    devices, remark = open_devices(library, options.device)
+    jobs = list(every_operator(library, options.dtype)) if options.dtype else REPRESENTATIVE
+    for device in devices:
+        element = options.dtype or F32
+        size = element.size << (options.largest or _largest_that_fits(device, element))
+        _bench_beside_ceiling(library, device, jobs, size)
+    if remark:
+        console().print(remark, markup=False)
+
+
+def _bench_beside_ceiling(library: Library, device: Device, jobs: Sequence[Job], size: int) -> None:
+    from ..ceiling import measured_ceiling
+    from ..reduction_jobs import ready_to_run
+    from ..screen import binary_size, console, progress, table
+    from ..timing import median_seconds
+
+    listing = table()
+    for heading in ("reduction", "type"):
+        listing.add_column(heading)
+    for heading in ("us", "GB/s", "of the ceiling"):
+        listing.add_column(heading, justify="right")
+    with progress("measuring", len(jobs) + 1, bytes_counted=False) as advance:
+        ceiling = measured_ceiling(device, size)
+        for job in jobs:
+            advance(1)
+            with ready_to_run(library, device, job, size) as (call, moved):
+                seconds = median_seconds(device, call)
+            rate = moved / seconds
+            share = f"{rate / ceiling.bytes_per_second:.0%}"
+            listing.add_row(job.title, job.types, f"{seconds * 1e6:.1f}", f"{rate / 1e9:.1f}", share)
+    screen = console()
+    screen.print(f"reductions of {binary_size(size)} on {_where(device)}", style="bold")
+    screen.print(f"ceiling: {ceiling.bytes_per_second / 1e9:.1f} GB/s, {ceiling.what}", highlight=False)
+    screen.print(listing)
+
+
+def _where(device: Device) -> str:
+    cores = len(os.sched_getaffinity(0))
+    return device.model if device.is_gpu else f"host, {cores} core{'' if cores == 1 else 's'}"
 
 
 def _largest_that_fits(device: Device, element: ElementType) -> int:
@@ -129,7 +184,6 @@ def _bench(library: Library, device: Device, element: ElementType, cases: list[C
 
     cores = len(os.sched_getaffinity(0))
     compare_cores = not device.is_gpu and cores > 1
-    where = device.model if device.is_gpu else f"host, {cores} core{'' if cores == 1 else 's'}"
     listing = table()
     listing.add_column("elements")
     for heading in ("one core", "all cores") if compare_cores else ("",):
@@ -144,17 +198,19 @@ def _bench(library: Library, device: Device, element: ElementType, cases: list[C
             listing.add_row(case.layout, *(cell for pair in cells for cell in pair))
             advance(1)
     screen = console()
-    screen.print(f"{cases[0].job} of {element.name} on {where}", style="bold")
+    screen.print(f"{cases[0].job} of {element.name} on {_where(device)}", style="bold")
     screen.print(listing)
 
 
 def _times(library: Library, device: Device, element: ElementType, case: Case, compare_cores: bool) -> list[float]:
     from ..reduction import Reduction, reduce_args
+    from ..reduction_jobs import BLOCK, random_words
     from ..softmax import Softmax, softmax_args
+    from ..timing import median_seconds
 
     outer, _, inner = case.shape
     results = outer * inner if case.job == "sum" else case.elements
-    block = _random_words(element, min(case.elements, BLOCK))
+    block = random_words(element, min(case.elements, BLOCK))
     with device.repeating(block, case.elements) as source, device.memory(results * element.size) as target:
         if case.job == "sum":
             args = reduce_args(Reduction("sum", element, element), source, target, case.shape)
@@ -165,31 +221,11 @@ def _times(library: Library, device: Device, element: ElementType, case: Case, c
         args.workspace_bytes = library.workspace_size(args)
         with device.memory(args.workspace_bytes) as workspace:
             args.workspace = workspace if args.workspace_bytes else None
-            everywhere = _median(device, lambda: call(args, device.stream))
+            everywhere = median_seconds(device, lambda: call(args, device.stream))
             if not compare_cores:
                 return [everywhere]
             with _one_core():
-                return [_median(device, lambda: call(args, device.stream)), everywhere]
-
-
-def _random_words(element: ElementType, count: int) -> np.ndarray:
-    import numpy as np
-
-    from ..elements import BF16
-
-    generator = np.random.default_rng(1)
-    if element.name in ("f32", "f64", "f16"):
-        return generator.standard_normal(count, np.float32).astype(element.storage)
-    if element is BF16:
-        return (generator.standard_normal(count, np.float32).view(np.uint32) >> 16).astype(element.storage)
-    return generator.integers(0, 100, count).astype(element.storage)
-
-
-def _median(device: Device, job: Callable[[], None]) -> float:
-    once = device.seconds(job)
-    once = min(once, device.seconds(job))
-    repeats = max(1, int(SECONDS_A_SAMPLE / max(once, 1e-6)))
-    return statistics.median(device.seconds(job, repeats) / repeats for _ in range(SAMPLES))
+                return [median_seconds(device, lambda: call(args, device.stream)), everywhere]
 
 
 @contextmanager

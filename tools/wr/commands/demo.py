@@ -1,4 +1,4 @@
-"""wr demo: real data through every operator and through softmax, held against exact results, on every device here."""
+"""wr demo: real data through reductions and softmax, held against exact results, on every device here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..devices import Device
-    from ..library import Library
 
 WIDTH_WITH_ONE_DEVICE, WIDTH_OF_ANOTHER = 78, 22  # characters
 DATA_FOLDER = Path(__file__).resolve().parents[2] / "data"
@@ -23,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
 
     parser = subparsers.add_parser(
         "demo",
-        help="real data, every operator, beside the exact results",
+        help="real data, reduced, beside the exact results",
         description="Reduces sunspots since 1700, the air of Mauna Loa, the sea off Peru and handwritten digits,\n"
         "says how far each result is from the exact one, and turns a classifier's scores into probabilities.",
         epilog=EPILOG,
@@ -36,11 +35,12 @@ def add_parser(subparsers: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     from ..demo.digit_probabilities import show_softmax
     from ..demo.measured_series import show_reductions
+    from ..devices import open_devices
     from ..library import load_library
     from ..screen import console
 
     library = load_library()
-    devices, remark = _devices(library, options.device)
+    devices, remark = open_devices(library, options.device)
     screen = console(at_least=WIDTH_WITH_ONE_DEVICE + WIDTH_OF_ANOTHER * (len(devices) - 1))
     screen.print(f"libwarp_reduce {library.version} on {' and '.join(_label(each) for each in devices)}", style="bold")
     if remark:
@@ -56,17 +56,3 @@ def run(options: argparse.Namespace) -> None:
 
 def _label(device: Device) -> str:
     return f"{device.name} ({device.model})" if device.is_gpu else "the host device"
-
-
-def _devices(library: Library, wanted: str | None) -> tuple[list[Device], str]:
-    """The devices to show, and why there is no GPU among them."""
-    from ..devices import open_device
-    from ..errors import WrError
-
-    if wanted is not None:
-        return [open_device(library, wanted)], ""
-    host = open_device(library, "host")
-    try:
-        return [host, open_device(library, "cuda:0")], ""
-    except WrError as error:
-        return [host], f"The host device alone: {error}."

@@ -1,52 +1,79 @@
-"""wr reduce: one operator over a whole array, or along one of its axes."""
+"""wr reduce: one operator over a whole array, along one of its axes, or over ragged segments."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import add_device_option, add_element_options, checked
-from ..library import OPERATORS
+from ..errors import UsageError, WrError
+from ..operators import ALIASES, GIVE_AN_INDEX, OPERATORS, default_output, operator_named
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..elements import ElementType
     from ..npy_files import NpyArray
     from ..reduction import Reduction
 
 SHOWN = 12
 
-EPILOG = """element types: f32 f64 f16 bf16 (all operators), i32 i64 (sum, min, max; mean with a float --output-dtype),
-koalabear (sum). In a .npy file bf16 is uint16 (or V2) with --dtype bf16, koalabear uint32 with --dtype koalabear.
+EPILOG = f"""operators: {" ".join(list(OPERATORS)[:9])}
+           {" ".join(list(OPERATORS)[9:])}
+           (short: {" ".join(ALIASES)})
+element types: f32 f64 f16 bf16 f8_e4m3 f8_e5m2 i8 i16 i32 i64 u8 u16 u32 u64 koalabear babybear mersenne31 goldilocks
+           koalabear_x4 babybear_x4. What NumPy has no name for is stored as unsigned integers of its size, and named by
+           --dtype; an element of an extension (x4) is four uint32 along the last axis, which --axis does not count.
+           'wr ops' lists which operator takes and gives which types.
 
 examples:
   wr reduce sum data.npy                                  everything, one number
   wr reduce mean data.npy --axis -1 -o means.npy          each row of a matrix, into a file
-  wr reduce max data.npy --axis 0 --device cuda:0         each column, on the first GPU
+  wr reduce argmax data.npy --axis 0 --values peaks.npy   where each column's largest element is, and what it is
+  wr reduce norm_l2 data.npy --nan ignore --device cuda:0
+  wr reduce sum pixels.npy --output-dtype i64             u8 or any other integers, without wrapping
+  wr reduce sum prices.npy --axis 1 --weights amounts.npy each row times one vector
+  wr reduce max data.npy --offsets starts.npy             ragged rows: elements starts[s] up to starts[s + 1]
   wr reduce sum words.npy --dtype koalabear               words of the prime field 2^31 - 2^24 + 1
-  wr reduce sum half.npy --dtype bf16 --output-dtype f32  added in f32 and left there
-  wr reduce mean counts.npy --output-dtype f64            the mean of integers"""
+  wr reduce sum today.npy --add-to total.npy -o total.npy the sum so far, and today's"""
+
+
+@dataclass(frozen=True)
+class Results:
+    output: np.ndarray
+    values: np.ndarray | None  # the elements at the indices
+    seconds: float
 
 
 def add_parser(subparsers: Any) -> None:
     from ..elements import element_named
 
+    element = checked(element_named)
     parser = subparsers.add_parser(
         "reduce",
-        help="sum, mean, min or max of a .npy file",
-        description="Reduces a .npy file: all of it, or each line of elements along one axis.",
+        help="sum, mean, max, argmax, norm and all other operators over a .npy file",
+        description="Reduces a .npy file: all of it, each line of elements along one axis, or ragged segments.",
         epilog=EPILOG,
     )
-    parser.add_argument("operator", choices=list(OPERATORS), metavar="OPERATOR", help="sum, mean, min or max")
+    parser.add_argument("operator", type=checked(operator_named), metavar="OPERATOR", help="what to compute, see below")
     parser.add_argument("file", metavar="FILE", help="the .npy file, in C order")
     parser.add_argument("--axis", type=int, metavar="K", help="reduce this axis only; negative counts from the last")
+    parser.add_argument("--offsets", metavar="FILE", help="reduce ragged segments: where each starts, and the end")
     add_element_options(parser)
     parser.add_argument(
-        "--accumulate-dtype",
-        type=checked(element_named),
-        metavar="T",
-        help="type that a float sum is kept in: f32 or f64",
+        "--accumulate-dtype", type=element, metavar="T", help="what float sums and products are kept in: f32 or f64"
     )
+    parser.add_argument(
+        "--nan",
+        choices=("propagate", "ignore"),
+        default="propagate",
+        help="whether a NaN counts (default) or is absent",
+    )
+    parser.add_argument("--weights", metavar="FILE", help="multiply the elements along the axis with these first (sum)")
+    parser.add_argument("--weights-dtype", type=element, metavar="T", help="what the weights are, if not the same")
+    parser.add_argument("--values", metavar="FILE", help="argmin, argmax: write the elements there to this .npy file")
+    parser.add_argument("--add-to", metavar="FILE", help="combine the results with those in this file, by the operator")
     add_device_option(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the results to this .npy file")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the results alone, one a line")
@@ -54,73 +81,163 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from ..npy_files import open_npy
+    from ..reduction import Reduction
+
+    _check(options)
+    source = open_npy(options.file, options.dtype)
+    weights = open_npy(options.weights, options.weights_dtype or source.element) if options.weights else None
+    weights_type = weights.element if weights else None
+    job = Reduction(
+        operator=options.operator,
+        element=source.element,
+        output=options.output_dtype or default_output(options.operator, source.element, weights_type),
+        accumulate=options.accumulate_dtype,
+        weights=weights_type,
+        ignore_nan=options.nan == "ignore",
+    )
+    results = _segments(options, job, source) if options.offsets else _array(options, job, source, weights)
+    if options.output:
+        _write(options.output, results.output, job.output)
+    if options.values:
+        _write(options.values, results.values, job.element)
+    if options.quiet:
+        _print_bare(results.output, job.output)
+    else:
+        _print_table(options, source, job, results)
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.offsets and (options.axis is not None or options.weights):
+        raise UsageError(
+            "--offsets divides the file's elements as they lie, and goes with neither --axis nor --weights"
+        )
+    if options.weights_dtype and not options.weights:
+        raise UsageError("--weights-dtype says what the file of --weights holds; add --weights FILE")
+    if options.weights and options.operator != "sum":
+        raise UsageError(f"--weights goes with the operator sum, not with {options.operator}")
+    if options.values and options.operator not in GIVE_AN_INDEX:
+        raise UsageError(f"--values goes with argmin and argmax, not with {options.operator}")
+
+
+def _array(options: argparse.Namespace, job: Reduction, source: NpyArray, weights: NpyArray | None) -> Results:
     from ..devices import open_device
     from ..library import load_library
-    from ..npy_files import open_npy
-    from ..reduction import Reducer, Reduction
+    from ..reduction import Reducer
     from ..screen import progress
     from ..shapes import split_at_axis, without_axis
 
     library = load_library()
-    source = open_npy(options.file, options.dtype)
     words = source.words.reshape(split_at_axis(source.shape, options.axis))
-    output = options.output_dtype or source.element
-    job = Reduction(options.operator, source.element, output, options.accumulate_dtype)
+    shape = without_axis(source.shape, options.axis)
+    outer, axis, inner = words.shape
+    if weights is not None and weights.words.size != axis:
+        raise WrError(f"{weights.path}: there are {weights.words.size} weights for {axis} elements along the axis")
+    values = _place_for_values(job, (outer, inner))
+    old = _old_results(options, job, shape)
     with progress(f"{job.operator} of {options.file}", words.nbytes) as advance:
         reducer = Reducer(library, open_device(library, options.device), advance)
-        result = reducer.run(job, words).reshape(without_axis(source.shape, options.axis))
-    if options.output:
-        _write(options.output, result, output)
-    if options.quiet:
-        _print_bare(result, job)
-    else:
-        _print_table(options, source, job, result, reducer.seconds)
+        result = reducer.run(
+            job,
+            words,
+            weights=None if weights is None else weights.words,
+            old=None if old is None else old.reshape(outer, inner),
+            values=values,
+        )
+    return Results(result.reshape(shape), None if values is None else values.reshape(shape), reducer.seconds)
 
 
-def _write(path: str, result: np.ndarray, output: Any) -> None:
+def _segments(options: argparse.Namespace, job: Reduction, source: NpyArray) -> Results:
+    from ..devices import open_device
+    from ..library import load_library
+    from ..screen import progress
+    from ..segments import SegmentReducer, read_offsets
+
+    library = load_library()
+    offsets = read_offsets(options.offsets, source.words.size)
+    segments = len(offsets) - 1
+    values = _place_for_values(job, (segments,))
+    old = _old_results(options, job, (segments,))
+    total = int(offsets[-1] - offsets[0]) * job.element.size
+    with progress(f"{job.operator} of {options.file}", total) as advance:
+        reducer = SegmentReducer(library, open_device(library, options.device), advance)
+        result = reducer.run(job, source.words, offsets, old=old, values=values)
+    return Results(result, values, reducer.seconds)
+
+
+def _place_for_values(job: Reduction, shape: tuple[int, ...]) -> np.ndarray | None:
+    import numpy as np
+
+    return np.empty(shape, job.element.storage) if job.operator in GIVE_AN_INDEX else None
+
+
+def _old_results(options: argparse.Namespace, job: Reduction, shape: tuple[int, ...]) -> np.ndarray | None:
+    from ..npy_files import open_npy
+
+    if not options.add_to:
+        return None
+    old = open_npy(options.add_to, job.output)
+    if old.shape != shape:
+        raise WrError(f"{options.add_to}: its shape is {list(old.shape)}, that of the results is {list(shape)}")
+    return old.words.reshape(shape)
+
+
+def _write(path: str, result: np.ndarray, output: ElementType) -> None:
     from ..npy_files import writing_npy
 
     with writing_npy(path, result.shape, output) as array:
         array[:] = result.reshape(-1)
 
 
-def _print_bare(result: np.ndarray, job: Reduction) -> None:
+def _print_bare(result: np.ndarray, output: ElementType) -> None:
     from ..elements import text_of, values_of
 
-    for value in values_of(result.reshape(-1), job.output):
+    for value in values_of(result.reshape(-1), output):
         print(text_of(value))
 
 
-def _print_table(
-    options: argparse.Namespace, source: NpyArray, job: Reduction, result: np.ndarray, seconds: float
-) -> None:
-    import numpy as np
-
-    from ..elements import text_of, values_of
-    from ..screen import console, duration, facts, table
+def _print_table(options: argparse.Namespace, source: NpyArray, job: Reduction, results: Results) -> None:
+    from ..screen import console, duration, facts
 
     along = "everything" if options.axis is None else f"axis {options.axis}"
+    along = f"the segments of {options.offsets}" if options.offsets else along
+    weighted = f" times {options.weights}" if options.weights else ""
     rows = [
         ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),
-        ("reduced", f"{job.operator} of {along}, on {options.device} in {duration(seconds)}"),
+        ("reduced", f"{job.operator} of {along}{weighted}, on {options.device} in {duration(results.seconds)}"),
     ]
     screen = console()
-    if options.axis is None:
-        screen.print(
-            facts([*rows, ("result", f"{text_of(values_of(result.reshape(-1), job.output)[0])}  ({job.output.name})")])
-        )
+    if results.output.shape == ():
+        text, *value = _texts(job, results, 0)
+        where = f", where {value[0]} is" if value else ""
+        screen.print(facts([*rows, ("result", f"{text}  ({job.output.name}){where}")]))
     else:
-        screen.print(facts([*rows, ("results", f"{job.output.name} {list(result.shape)}")]))
-        listing = table()
-        listing.add_column("at", justify="right")
-        listing.add_column(job.operator, justify="right")
-        shown = values_of(result.reshape(-1)[:SHOWN], job.output)
-        for position, value in enumerate(shown):
-            index = [int(each) for each in np.unravel_index(position, result.shape)]
-            listing.add_row(str(index), text_of(value))
-        screen.print(listing)
-        if result.size > SHOWN:
-            hint = "" if options.output else " (-o FILE writes all of them)"
-            screen.print(f"and {result.size - SHOWN} more{hint}", markup=False)
-    if options.output:
-        screen.print(f"written to {options.output}", markup=False)
+        screen.print(facts([*rows, ("results", f"{job.output.name} {list(results.output.shape)}")]))
+        _print_results(options, job, results)
+    for path in filter(None, (options.output, options.values)):
+        screen.print(f"written to {path}", markup=False)
+
+
+def _print_results(options: argparse.Namespace, job: Reduction, results: Results) -> None:
+    import numpy as np
+
+    from ..screen import console, table
+
+    screen, listing = console(), table()
+    for heading in ("at", job.operator, *(["value"] if results.values is not None else [])):
+        listing.add_column(heading, justify="right")
+    for position in range(min(SHOWN, results.output.size)):
+        index = [int(each) for each in np.unravel_index(position, results.output.shape)]
+        listing.add_row(str(index), *_texts(job, results, position))
+    screen.print(listing)
+    if results.output.size > SHOWN:
+        hint = "" if options.output else " (-o FILE writes all of them)"
+        screen.print(f"and {results.output.size - SHOWN} more{hint}", markup=False)
+
+
+def _texts(job: Reduction, results: Results, position: int) -> list[str]:
+    """A result, and for an index the element that it leads to."""
+    from ..elements import text_of, values_of
+
+    pairs = [(results.output, job.output)] + ([(results.values, job.element)] if results.values is not None else [])
+    return [text_of(values_of(words.reshape(-1)[position : position + 1], element)[0]) for words, element in pairs]

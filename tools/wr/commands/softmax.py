@@ -10,12 +10,14 @@ from typing import Any
 from ..arguments import add_device_option, add_element_options, checked
 from ..errors import UsageError
 
-EPILOG = """element types: f32 f64 f16 bf16; in a .npy file bf16 is uint16 (or V2) with --dtype bf16.
+EPILOG = """element types: f32 f64 f16 bf16 f8_e4m3 f8_e5m2; in a .npy file bf16 is uint16 (or V2) with --dtype bf16,
+f8 is uint8 with --dtype f8_e4m3 or f8_e5m2.
 
 examples:
   wr softmax logits.npy probabilities.npy
   wr softmax logits.npy log_probabilities.npy --log
   wr softmax logits.npy cool.npy --scale 0.5 --axis 0     temperature 2, down the columns
+  wr softmax scores.npy p.npy --mask allowed.npy --lengths lengths.npy
   wr softmax logits.npy p.npy --lse lse.npy --device cuda:0"""
 
 
@@ -35,9 +37,18 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--scale", type=checked(_scale), default=0.0, metavar="S", help="multiplies each logit first: 1 / temperature"
     )
+    parser.add_argument(
+        "--mask", metavar="FILE", help="leave out the elements where this array of the input's shape is 0 or false"
+    )
+    parser.add_argument(
+        "--lengths", metavar="FILE", help="how many leading elements of each row take part: integers, one a row"
+    )
     parser.add_argument("--lse", metavar="FILE", help="also write log(sum of exp(x)) of each row to this .npy file")
     parser.add_argument(
-        "--empty-row", choices=("nan", "zero"), default="nan", help="what a row of -infinity alone gives (default: nan)"
+        "--empty-row",
+        choices=("nan", "zero"),
+        default="nan",
+        help="what a row of -infinity alone, or with nothing left, gives (default: nan)",
     )
     add_element_options(parser)
     add_device_option(parser)
@@ -63,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     from ..npy_files import open_npy, writing_npy
     from ..screen import console, duration, facts, progress
     from ..shapes import split_at_axis, without_axis
-    from ..softmax import Softmax, run_softmax
+    from ..softmax import Selection, Softmax, read_lengths, read_mask, run_softmax
 
     library = load_library()
     source = open_npy(options.file, options.dtype)
@@ -75,16 +86,20 @@ def run(options: argparse.Namespace) -> None:
         scale=options.scale,
         zero_empty_rows=options.empty_row == "zero",
     )
+    rows_shape = without_axis(source.shape, options.axis)
+    selection = Selection(
+        mask=read_mask(options.mask, source.shape).reshape(outer, axis, inner) if options.mask else None,
+        lengths=read_lengths(options.lengths, rows_shape).reshape(outer, inner) if options.lengths else None,
+    )
     device = open_device(library, options.device)
     logsumexp = np.empty((outer, inner), job.logsumexp_element().storage)
     with ExitStack() as stack:
         words = source.words.reshape(outer, axis, inner)
         written = stack.enter_context(writing_npy(options.output, source.shape, job.output)).reshape(words.shape)
         advance = stack.enter_context(progress(f"softmax of {options.file}", words.nbytes))
-        seconds = run_softmax(library, device, job, words, written, logsumexp, advance)
+        seconds = run_softmax(library, device, job, words, written, logsumexp, advance, selection=selection)
         if options.lse:
-            shape = without_axis(source.shape, options.axis)
-            sums = stack.enter_context(writing_npy(options.lse, shape, job.logsumexp_element()))
+            sums = stack.enter_context(writing_npy(options.lse, rows_shape, job.logsumexp_element()))
             sums[:] = logsumexp.reshape(-1)
     name = "log-softmax" if options.log else "softmax"
     rows = [
@@ -93,5 +108,5 @@ def run(options: argparse.Namespace) -> None:
         ("written", f"{options.output}, {job.output.name} {list(source.shape)}"),
     ]
     if options.lse:
-        rows.append(("logsumexp", f"{options.lse}, {job.logsumexp_element().name} {list(shape)}"))
+        rows.append(("logsumexp", f"{options.lse}, {job.logsumexp_element().name} {list(rows_shape)}"))
     console().print(facts(rows))

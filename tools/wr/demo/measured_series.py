@@ -1,9 +1,10 @@
-"""The demo's reductions: four data sets, seven element types, whole arrays, rows and columns."""
+"""The demo's reductions: four data sets, eight element types, whole arrays, rows, columns and ragged segments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
@@ -14,11 +15,12 @@ from rich.table import Table
 
 from ..devices import Device
 from ..elements import BY_NAME, ElementType, text_of, values_of
-from ..exact import exact_sum, units_apart
+from ..exact import DECIMAL_DIGITS, exact_sum, units_apart
 from ..library import Library
 from ..npy_files import open_npy
 from ..reduction import Reducer, Reduction
 from ..screen import duration, table
+from ..segments import SegmentReducer
 from .side_by_side import on_all_devices
 
 KOALABEAR_PRIME = 2**31 - 2**24 + 1
@@ -32,10 +34,13 @@ class Job:
     element: ElementType
     words: np.ndarray  # [outer][axis][inner]
     output: ElementType
-    names: list[str] = field(default_factory=list)  # of the results, where there are several
+    names: list[str] = field(default_factory=list)  # of the results, where there are several; of an index, its place
+    offsets: np.ndarray | None = None  # of ragged segments of [1][axis][1]
 
     @property
     def over(self) -> str:
+        if self.offsets is not None:
+            return "segments"
         outer, _, inner = self.words.shape
         return "all" if outer == inner == 1 else "rows" if inner == 1 else "columns"
 
@@ -59,8 +64,8 @@ def show_reductions(screen: Console, library: Library, devices: list[Device], fo
 def _table(devices: list[Device], width_of_screen: int) -> Table:
     """Columns of one width for all data sets; on a narrow screen the results break into lines."""
     listing = table()
-    width_of_result = max(20, min(40, width_of_screen - (58 if len(devices) == 1 else 80)))
-    for heading, width in (("type", 10), ("operator", 15), ("result", width_of_result)):
+    width_of_result = max(20, min(40, width_of_screen - (59 if len(devices) == 1 else 81)))
+    for heading, width in (("type", 10), ("operator", 16), ("result", width_of_result)):
         listing.add_column(heading, min_width=width)
     for heading in ("off by", *(device.name for device in devices)):
         listing.add_column(heading, justify="right", min_width=8, no_wrap=True)
@@ -71,7 +76,7 @@ def _table(devices: list[Device], width_of_screen: int) -> Table:
 
 def _add_row(listing: Table, library: Library, devices: list[Device], job: Job) -> bool:
     reduction = Reduction(job.operator, job.element, job.output)
-    outcome = on_all_devices(devices, lambda device: _run(library, device, reduction, job.words))
+    outcome = on_all_devices(devices, lambda device: _run(library, device, reduction, job))
     types = job.element.name if job.output is job.element else f"{job.element.name} > {job.output.name}"
     cells = [types, f"{job.operator} of {job.over}", _text(job, outcome.results[0]), _distance(job, outcome.results[0])]
     cells += [duration(seconds) for seconds in outcome.seconds]
@@ -80,11 +85,13 @@ def _add_row(listing: Table, library: Library, devices: list[Device], job: Job) 
     return outcome.agree
 
 
-def _run(
-    library: Library, device: Device, reduction: Reduction, words: np.ndarray
-) -> tuple[float, tuple[np.ndarray, ...]]:
-    reducer = Reducer(library, device)
-    result = reducer.run(reduction, words)
+def _run(library: Library, device: Device, reduction: Reduction, job: Job) -> tuple[float, tuple[np.ndarray, ...]]:
+    if job.offsets is None:
+        reducer = Reducer(library, device)
+        result = reducer.run(reduction, job.words)
+    else:
+        reducer = SegmentReducer(library, device)
+        result = reducer.run(reduction, job.words.reshape(-1), job.offsets)
     return reducer.seconds, (result,)
 
 
@@ -99,6 +106,11 @@ def _series_jobs(folder: Path) -> Iterator[Job]:
     years = f"Sunspots a year, {_year(0, 1700)}-{_year(sunspots.words.size - 1, 1700)}"
     for operator in ("sum", "mean", "max"):
         yield Job(years, operator, sunspots.element, _whole(sunspots.words), sunspots.element)
+    i64, count = BY_NAME["i64"], sunspots.words.size
+    yield Job(years, "argmax", sunspots.element, _whole(sunspots.words), i64, [_year(at, 1700) for at in range(count)])
+    centuries = np.array([*range(0, count, 100), count])
+    names = [f"{_year(start, 1700)}s" for start in centuries[:-1].tolist()]
+    yield Job(years, "mean", sunspots.element, _whole(sunspots.words), sunspots.element, names, centuries)
     air = open_npy(str(folder / "mauna_loa_co2.npy"), None)
     for operator in ("mean", "min", "max"):
         yield Job(
@@ -134,6 +146,7 @@ def _digit_jobs(folder: Path) -> Iterator[Job]:
     yield Job(what, "sum", i32, _whole(digits.words), i32)
     yield Job(what, "mean", i32, _whole(digits.words), f64)
     yield Job(what, "sum", i32, digits.words.reshape(1, pictures, pixels), i32, names)
+    yield Job(what, "norm_l2", i32, _whole(digits.words), f64)
     yield Job(what, "sum", f32, _whole(digits.words.astype(np.float32)), f32)
     yield Job(what, "sum", bf16, _whole(_as_bf16(digits.words)), bf16)
     yield Job(what, "sum", bf16, _whole(_as_bf16(digits.words)), f32)
@@ -167,6 +180,8 @@ def _text(job: Job, result: np.ndarray) -> str:
     values = values_of(result.reshape(-1), job.output)
     if job.element.kind == "field":
         return f"{values[0]}, the word for {_from_koalabear(int(values[0]))}"
+    if job.operator == "argmax":
+        return f"{values[0]} ({job.names[int(values[0])]})"
     if not job.names:
         return text_of(values[0])
     low, high = int(values.argmin()), int(values.argmax())
@@ -175,16 +190,28 @@ def _text(job: Job, result: np.ndarray) -> str:
 
 
 def _distance(job: Job, result: np.ndarray) -> str:
-    values = values_of(result.reshape(-1), job.output)
-    lines = values_of(np.moveaxis(job.words, 1, 2).reshape(values.size, -1), job.element)
-    exact = [_exact(job, line.tolist()) for line in lines]
-    worst = max(units_apart(value, truth, job.output) for value, truth in zip(values.tolist(), exact))
+    values = values_of(result.reshape(-1), job.output).tolist()
+    exact = [_exact(job, values_of(line, job.element).tolist()) for line in _lines(job)]
+    worst = max(units_apart(value, truth, job.output) for value, truth in zip(values, exact))
     return "exact" if worst == 0 else f"{worst:.2f} ulp"
 
 
-def _exact(job: Job, line: list[float]) -> Fraction:
+def _lines(job: Job) -> list[np.ndarray]:
+    """The elements of each result."""
+    if job.offsets is not None:
+        return np.split(job.words.reshape(-1), job.offsets[1:-1])
+    return list(np.moveaxis(job.words, 1, 2).reshape(-1, job.words.shape[1]))
+
+
+def _exact(job: Job, line: list[float]) -> Fraction | Decimal:
     if job.operator in ("min", "max"):
         return Fraction(min(line) if job.operator == "min" else max(line))
+    if job.operator == "argmax":
+        return Fraction(line.index(max(line)))
+    if job.operator == "norm_l2":
+        with localcontext() as context:
+            context.prec = DECIMAL_DIGITS
+            return Decimal(sum(value * value for value in line)).sqrt()
     total = exact_sum(line)
     if job.element.kind == "field":
         return total % KOALABEAR_PRIME

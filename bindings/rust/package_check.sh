@@ -30,6 +30,7 @@ export WARP_REDUCE_NO_PKG_CONFIG=1 CARGO_TARGET_DIR="$outside/target"
 cd "$outside/warp-reduce-sys"
 cargo test --locked --offline
 cargo run --locked --offline --example sum
+cargo run --locked --offline --example trace_columns
 cd "$outside/dependent"
 cargo test --offline
 

@@ -40,6 +40,8 @@ impl wr_status {
     pub const WR_ERROR_NO_CUDA: wr_status = wr_status(15);
     /// a fault of the library itself; please report it
     pub const WR_ERROR_INTERNAL: wr_status = wr_status(16);
+    /// an offset of a segment is negative, below the one before it, or beyond the input's elements
+    pub const WR_ERROR_INVALID_OFFSETS: wr_status = wr_status(17);
 }
 #[repr(transparent)]
 /// Why a call did nothing, or `WR_SUCCESS`.
@@ -82,24 +84,37 @@ impl wr_op {
     pub const WR_PRODUCT: wr_op = wr_op(2);
     pub const WR_MIN: wr_op = wr_op(3);
     pub const WR_MAX: wr_op = wr_op(4);
+    /// the index along the axis of the first smallest, the first largest element
     pub const WR_ARGMIN: wr_op = wr_op(5);
+    /// the index along the axis of the first smallest, the first largest element
     pub const WR_ARGMAX: wr_op = wr_op(6);
+    /// the index along the axis of the first smallest, the first largest element
     pub const WR_MEAN: wr_op = wr_op(7);
+    /// the index along the axis of the first smallest, the first largest element
     pub const WR_SUM_OF_SQUARES: wr_op = wr_op(8);
+    /// the sum of magnitudes, the root of the sum of squares, the largest magnitude
     pub const WR_NORM_L1: wr_op = wr_op(9);
+    /// the sum of magnitudes, the root of the sum of squares, the largest magnitude
     pub const WR_NORM_L2: wr_op = wr_op(10);
+    /// the sum of magnitudes, the root of the sum of squares, the largest magnitude
     pub const WR_NORM_MAX: wr_op = wr_op(11);
+    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_ANY: wr_op = wr_op(12);
+    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_ALL: wr_op = wr_op(13);
+    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_COUNT_NONZERO: wr_op = wr_op(14);
+    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_BIT_AND: wr_op = wr_op(15);
+    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_BIT_OR: wr_op = wr_op(16);
+    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_BIT_XOR: wr_op = wr_op(17);
+    /// log(sum of exp(x))
     pub const WR_LOGSUMEXP: wr_op = wr_op(18);
 }
 #[repr(transparent)]
-/** What a reduction computes. Zero is none. Every name is reserved and keeps its value; this version computes
- `WR_SUM`, `WR_MEAN`, `WR_MIN` and `WR_MAX` (see [`wr_reduce`] for their types) and answers `WR_ERROR_UNSUPPORTED` to others.*/
+/// What a reduction computes; [`wr_reduce`] says which element types each takes. Zero is none.
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub struct wr_op(pub ::core::ffi::c_uint);
 impl wr_nan_mode {
@@ -131,26 +146,42 @@ pub struct wr_reduce_args {
     pub op: wr_op,
     /// the input's elements
     pub dtype: wr_dtype,
-    /** The output's elements; zero: the input's type. Any float type for a float input. For integers: `WR_SUM`
- takes any integer type (the sum wraps in that type), f32 or f64 (the 64-bit sum, rounded once); `WR_MEAN`
- needs f32, f64, f16 or bf16 (the sum wraps in 64 bits, is divided in f64, rounded once); `WR_MIN` and `WR_MAX`
- take i64 for i32. KoalaBear stays KoalaBear. Floats round to nearest even; what overflows becomes infinity
- (in E4M3, which has none, NaN).*/
+    /** The output's elements; zero: as [`wr_reduce`] gives them. Floats to nearest even; what overflows becomes infinity
+ (in E4M3, which has none, NaN).
+ floats: any float type.
+ integers: `WR_SUM`, `WR_PRODUCT`, `WR_SUM_OF_SQUARES`, `WR_NORM_L1` any integer type (the result wraps in it), f32 or
+ f64 (the result of 64 bits, rounded once); `WR_MEAN` and `WR_NORM_L2` any float type (the sum wraps in 64 bits,
+ is divided or its root taken in f64, rounded once), and it must be given; `WR_MIN` and `WR_MAX` any integer
+ type that holds every value of the input's; `WR_NORM_MAX` any integer type (wrapping).
+ `WR_ARGMIN`, `WR_ARGMAX`: `WR_I64`, or `WR_I32` where axis is below 2^31.
+ `WR_ANY`, `WR_ALL`: any integer type. `WR_COUNT_NONZERO`: any integer type (wrapping), f32 or f64.
+ fields and `WR_BIT_`\*: the input's own; a sum of base elements with weights of the extension is of the
+ extension.*/
     pub output_dtype: wr_dtype,
-    /** The type that sums are kept in; zero: f32 for f16, bf16 and f32, f64 for f64. `WR_F64` is allowed for every
- float, `WR_F32` for f16, bf16 and f32. Integers, fields and extremes: leave zero.*/
+    /** The type that sums, means, products, L1 and L2 norms of floats are kept in; zero: f64 for f64, f32 for all
+ others. `WR_F64` is allowed for every float, `WR_F32` for all but f64. Anything else: leave zero.*/
     pub accumulate_dtype: wr_dtype,
-    /// reserved for a later version: `WR_NAN_PROPAGATE`, any value but 0 is `WR_ERROR_UNSUPPORTED`
+    /** `WR_NAN_IGNORE`: a NaN counts as absent. Nothing left is an empty axis. Means nothing for integers and fields;
+ not with weights (`WR_ERROR_UNSUPPORTED`).*/
     pub nan_mode: wr_nan_mode,
-    /// reserved for a later version: 0, anything else is `WR_ERROR_UNSUPPORTED`
+    /** 1: the result is combined with what the output holds, by the operator and in the type it is kept in (extremes
+ exactly), and rounded once: `WR_SUM`, `WR_PRODUCT`, `WR_SUM_OF_SQUARES`, `WR_MIN`, `WR_MAX`, `WR_ANY`, `WR_ALL`,
+ `WR_COUNT_NONZERO`, `WR_BIT_`\*; `WR_ERROR_UNSUPPORTED` for others. A NaN in the output stays. 0: the output is
+ overwritten.*/
     pub add_to_output: i32,
-    /// reserved for a later version: zero, anything else is `WR_ERROR_UNSUPPORTED`
+    /** The weights' elements; zero: dtype. `WR_KOALABEAR` and `WR_KOALABEAR_X4` may be mixed either way, and so may
+ BabyBear's; anything else must be dtype.*/
     pub weights_dtype: wr_dtype,
     pub input: *const ::core::ffi::c_void,
-    /// reserved for a later version: NULL, anything else is `WR_ERROR_UNSUPPORTED`
+    /** \[axis\], contiguous, not to be overlapped by the output: `WR_SUM` adds up input times weight, each product rounded
+ once (of floats) before the tree. NULL: no weights, and `weights_dtype` must be zero.*/
     pub weights: *const ::core::ffi::c_void,
     /// \[outer\]\[inner\], contiguous
     pub output: *mut ::core::ffi::c_void,
+    /** `WR_ARGMIN`, `WR_ARGMAX`: \[outer\]\[inner\] of the input's type, contiguous: the elements at the indices, or what
+ `WR_MIN` and `WR_MAX` give for an empty axis. NULL: not wanted; must be NULL for other operators
+ (`WR_ERROR_UNSUPPORTED`).*/
+    pub values: *mut ::core::ffi::c_void,
     pub outer: usize,
     pub axis: usize,
     pub inner: usize,
@@ -170,7 +201,7 @@ pub struct wr_reduce_args {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of wr_reduce_args"][::core::mem::size_of::<wr_reduce_args>() - 128usize];
+    ["Size of wr_reduce_args"][::core::mem::size_of::<wr_reduce_args>() - 136usize];
     ["Alignment of wr_reduce_args"][::core::mem::align_of::<wr_reduce_args>() - 8usize];
     [
         "Offset of field: wr_reduce_args::struct_size",
@@ -206,29 +237,32 @@ const _: () = {
         "Offset of field: wr_reduce_args::output",
     ][::core::mem::offset_of!(wr_reduce_args, output) - 56usize];
     [
+        "Offset of field: wr_reduce_args::values",
+    ][::core::mem::offset_of!(wr_reduce_args, values) - 64usize];
+    [
         "Offset of field: wr_reduce_args::outer",
-    ][::core::mem::offset_of!(wr_reduce_args, outer) - 64usize];
+    ][::core::mem::offset_of!(wr_reduce_args, outer) - 72usize];
     [
         "Offset of field: wr_reduce_args::axis",
-    ][::core::mem::offset_of!(wr_reduce_args, axis) - 72usize];
+    ][::core::mem::offset_of!(wr_reduce_args, axis) - 80usize];
     [
         "Offset of field: wr_reduce_args::inner",
-    ][::core::mem::offset_of!(wr_reduce_args, inner) - 80usize];
+    ][::core::mem::offset_of!(wr_reduce_args, inner) - 88usize];
     [
         "Offset of field: wr_reduce_args::outer_stride",
-    ][::core::mem::offset_of!(wr_reduce_args, outer_stride) - 88usize];
+    ][::core::mem::offset_of!(wr_reduce_args, outer_stride) - 96usize];
     [
         "Offset of field: wr_reduce_args::axis_stride",
-    ][::core::mem::offset_of!(wr_reduce_args, axis_stride) - 96usize];
+    ][::core::mem::offset_of!(wr_reduce_args, axis_stride) - 104usize];
     [
         "Offset of field: wr_reduce_args::inner_stride",
-    ][::core::mem::offset_of!(wr_reduce_args, inner_stride) - 104usize];
+    ][::core::mem::offset_of!(wr_reduce_args, inner_stride) - 112usize];
     [
         "Offset of field: wr_reduce_args::workspace",
-    ][::core::mem::offset_of!(wr_reduce_args, workspace) - 112usize];
+    ][::core::mem::offset_of!(wr_reduce_args, workspace) - 120usize];
     [
         "Offset of field: wr_reduce_args::workspace_bytes",
-    ][::core::mem::offset_of!(wr_reduce_args, workspace_bytes) - 120usize];
+    ][::core::mem::offset_of!(wr_reduce_args, workspace_bytes) - 128usize];
 };
 impl Default for wr_reduce_args {
     fn default() -> Self {
@@ -239,19 +273,193 @@ impl Default for wr_reduce_args {
         }
     }
 }
-/// Every knob of softmax. Set all bytes to zero, then `struct_size` = sizeof([`wr_softmax_args`]), then what is needed.
+/// Every knob of a segmented reduction; fields of the names of [`wr_reduce_args`] mean the same.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct wr_reduce_segments_args {
+    /// sizeof([`wr_reduce_segments_args`]) as the caller was compiled
+    pub struct_size: usize,
+    pub op: wr_op,
+    pub dtype: wr_dtype,
+    pub output_dtype: wr_dtype,
+    pub accumulate_dtype: wr_dtype,
+    pub nan_mode: wr_nan_mode,
+    pub add_to_output: i32,
+    /// the offsets' elements: `WR_I64` or `WR_I32`; zero: `WR_I64`
+    pub offsets_dtype: wr_dtype,
+    pub input: *const ::core::ffi::c_void,
+    /// \[segments\], contiguous
+    pub output: *mut ::core::ffi::c_void,
+    /// \[segments\], contiguous
+    pub values: *mut ::core::ffi::c_void,
+    /// \[segments + 1\]
+    pub offsets: *const ::core::ffi::c_void,
+    pub segments: usize,
+    /** How many elements the input has: offsets beyond it are refused on the host device, and never followed on a GPU.
+
+ Zero: as many as the last offset says.*/
+    pub input_count: usize,
+    pub workspace: *mut ::core::ffi::c_void,
+    pub workspace_bytes: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of wr_reduce_segments_args",
+    ][::core::mem::size_of::<wr_reduce_segments_args>() - 104usize];
+    [
+        "Alignment of wr_reduce_segments_args",
+    ][::core::mem::align_of::<wr_reduce_segments_args>() - 8usize];
+    [
+        "Offset of field: wr_reduce_segments_args::struct_size",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, struct_size) - 0usize];
+    [
+        "Offset of field: wr_reduce_segments_args::op",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, op) - 8usize];
+    [
+        "Offset of field: wr_reduce_segments_args::dtype",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, dtype) - 12usize];
+    [
+        "Offset of field: wr_reduce_segments_args::output_dtype",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, output_dtype) - 16usize];
+    [
+        "Offset of field: wr_reduce_segments_args::accumulate_dtype",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, accumulate_dtype) - 20usize];
+    [
+        "Offset of field: wr_reduce_segments_args::nan_mode",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, nan_mode) - 24usize];
+    [
+        "Offset of field: wr_reduce_segments_args::add_to_output",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, add_to_output) - 28usize];
+    [
+        "Offset of field: wr_reduce_segments_args::offsets_dtype",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, offsets_dtype) - 32usize];
+    [
+        "Offset of field: wr_reduce_segments_args::input",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, input) - 40usize];
+    [
+        "Offset of field: wr_reduce_segments_args::output",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, output) - 48usize];
+    [
+        "Offset of field: wr_reduce_segments_args::values",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, values) - 56usize];
+    [
+        "Offset of field: wr_reduce_segments_args::offsets",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, offsets) - 64usize];
+    [
+        "Offset of field: wr_reduce_segments_args::segments",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, segments) - 72usize];
+    [
+        "Offset of field: wr_reduce_segments_args::input_count",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, input_count) - 80usize];
+    [
+        "Offset of field: wr_reduce_segments_args::workspace",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, workspace) - 88usize];
+    [
+        "Offset of field: wr_reduce_segments_args::workspace_bytes",
+    ][::core::mem::offset_of!(wr_reduce_segments_args, workspace_bytes) - 96usize];
+};
+impl Default for wr_reduce_segments_args {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+/// Every knob of a dot product; fields of the names of [`wr_reduce_args`] mean the same.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct wr_dot_args {
+    /// sizeof([`wr_dot_args`]) as the caller was compiled
+    pub struct_size: usize,
+    /// left's elements
+    pub dtype: wr_dtype,
+    /// right's elements; zero: dtype. As [`wr_reduce_args`].`weights_dtype`.
+    pub right_dtype: wr_dtype,
+    pub output_dtype: wr_dtype,
+    pub accumulate_dtype: wr_dtype,
+    pub add_to_output: i32,
+    pub left: *const ::core::ffi::c_void,
+    pub right: *const ::core::ffi::c_void,
+    pub output: *mut ::core::ffi::c_void,
+    pub count: usize,
+    pub workspace: *mut ::core::ffi::c_void,
+    pub workspace_bytes: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of wr_dot_args"][::core::mem::size_of::<wr_dot_args>() - 80usize];
+    ["Alignment of wr_dot_args"][::core::mem::align_of::<wr_dot_args>() - 8usize];
+    [
+        "Offset of field: wr_dot_args::struct_size",
+    ][::core::mem::offset_of!(wr_dot_args, struct_size) - 0usize];
+    [
+        "Offset of field: wr_dot_args::dtype",
+    ][::core::mem::offset_of!(wr_dot_args, dtype) - 8usize];
+    [
+        "Offset of field: wr_dot_args::right_dtype",
+    ][::core::mem::offset_of!(wr_dot_args, right_dtype) - 12usize];
+    [
+        "Offset of field: wr_dot_args::output_dtype",
+    ][::core::mem::offset_of!(wr_dot_args, output_dtype) - 16usize];
+    [
+        "Offset of field: wr_dot_args::accumulate_dtype",
+    ][::core::mem::offset_of!(wr_dot_args, accumulate_dtype) - 20usize];
+    [
+        "Offset of field: wr_dot_args::add_to_output",
+    ][::core::mem::offset_of!(wr_dot_args, add_to_output) - 24usize];
+    [
+        "Offset of field: wr_dot_args::left",
+    ][::core::mem::offset_of!(wr_dot_args, left) - 32usize];
+    [
+        "Offset of field: wr_dot_args::right",
+    ][::core::mem::offset_of!(wr_dot_args, right) - 40usize];
+    [
+        "Offset of field: wr_dot_args::output",
+    ][::core::mem::offset_of!(wr_dot_args, output) - 48usize];
+    [
+        "Offset of field: wr_dot_args::count",
+    ][::core::mem::offset_of!(wr_dot_args, count) - 56usize];
+    [
+        "Offset of field: wr_dot_args::workspace",
+    ][::core::mem::offset_of!(wr_dot_args, workspace) - 64usize];
+    [
+        "Offset of field: wr_dot_args::workspace_bytes",
+    ][::core::mem::offset_of!(wr_dot_args, workspace_bytes) - 72usize];
+};
+impl Default for wr_dot_args {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+/** Every knob of softmax. Set all bytes to zero, then `struct_size` = sizeof([`wr_softmax_args`]), then what is needed.
+
+ mask, lengths and the causal limit leave elements out, and may be combined: an element takes part where all agree.
+
+ The others share the weight with the bits that they would have beside logits of -infinity, or, where what is left out
+ is the end of the row, in a row without it. One that is left out is not read, and its output is 0, in log-softmax
+ -infinity, also where a NaN makes the rest of the row NaN.*/
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct wr_softmax_args {
     /// sizeof([`wr_softmax_args`]) as the caller was compiled
     pub struct_size: usize,
     pub dtype: wr_dtype,
-    /// The output's elements: any float type; zero: the input's.
+    /** The output's elements: any float type (E4M3 has no infinity: where log-softmax is -infinity it is NaN); zero: the
+ input's.*/
     pub output_dtype: wr_dtype,
     /// 0: softmax, 1: log-softmax
     pub log: i32,
-    /// what a row of -infinity alone gives
+    /// what every place of a row gives in which no element takes part, or only such of -infinity
     pub empty_row: wr_empty_row,
+    /// 1: row \[o\] (of each inner index) sees its first o % `causal_rows` + `causal_first` elements alone; 0: all of them
+    pub causal: i32,
     /** Multiplies each logit before the exponential, in f32 (f64 for f64), rounded once: the inverse of a
  temperature. Zero: 1. Must be finite, and for inputs other than f64 must not become infinite or 0 in f32;
  otherwise `WR_ERROR_INVALID_OPTION`.*/
@@ -261,13 +469,32 @@ pub struct wr_softmax_args {
     pub output: *mut ::core::ffi::c_void,
     /** \[outer\]\[inner\], f32 (f64 for f64 inputs): log(sum of exp(scale \* x)) of each row; NULL: not wanted.
 
- -infinity for a row of -infinity alone or with axis 0, NaN for a row with a NaN (even beside +infinity),
- +infinity for another row with +infinity.*/
+ -infinity for a row of -infinity alone, with nothing left or with axis 0, NaN for a row with a NaN (even beside
+ +infinity), +infinity for another row with +infinity.*/
     pub logsumexp: *mut ::core::ffi::c_void,
-    /// reserved for a later version: NULL, anything else is `WR_ERROR_UNSUPPORTED`
+    /** \[outer\]\[inner\], f32 (f64 for f64 inputs): the largest scale \* x of each row, -infinity where there is none, NaN
+ for a row with a NaN; a zero is +0. NULL: not wanted.*/
+    pub maximum: *mut ::core::ffi::c_void,
+    /// the shape of the input, contiguous: an element whose byte is 0 takes no part. NULL: none is left out.
     pub mask: *const u8,
-    /// reserved for a later version: NULL, anything else is `WR_ERROR_UNSUPPORTED`
+    /** \[outer\]\[inner\]: how many leading elements of each row take part; below 0 counts as 0, beyond the row as all of
+ it. NULL: all.*/
     pub lengths: *const i64,
+    /// With causal: how many elements row 0 sees (1: each row its own position and those before it); may be negative.
+    pub causal_first: i64,
+    /** With causal: rows of one matrix of scores, where outer counts several; zero: axis, the matrices are square.
+
+ Without it `causal_first` and `causal_rows` must be zero (`WR_ERROR_INVALID_OPTION`).*/
+    pub causal_rows: usize,
+    /** Ragged rows. outer + 1 of them, not decreasing, in memory like the input's: row r is elements offsets\[r\] ..
+
+ offsets\[r + 1\] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1, strides zero
+ and causal 0 (`WR_ERROR_UNSUPPORTED`). Elements in no row are neither read nor written. Offsets that are negative,
+ decrease or lead beyond axis are refused on the host device (`WR_ERROR_INVALID_OFFSETS`); a GPU cuts rows off at
+ the first offset, the last one and axis, and takes a row that ends before it starts for empty.
+
+ NULL: all rows have axis elements.*/
+    pub offsets: *const i64,
     pub outer: usize,
     pub axis: usize,
     pub inner: usize,
@@ -282,7 +509,7 @@ pub struct wr_softmax_args {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of wr_softmax_args"][::core::mem::size_of::<wr_softmax_args>() - 136usize];
+    ["Size of wr_softmax_args"][::core::mem::size_of::<wr_softmax_args>() - 176usize];
     [
         "Alignment of wr_softmax_args",
     ][::core::mem::align_of::<wr_softmax_args>() - 8usize];
@@ -302,47 +529,62 @@ const _: () = {
         "Offset of field: wr_softmax_args::empty_row",
     ][::core::mem::offset_of!(wr_softmax_args, empty_row) - 20usize];
     [
+        "Offset of field: wr_softmax_args::causal",
+    ][::core::mem::offset_of!(wr_softmax_args, causal) - 24usize];
+    [
         "Offset of field: wr_softmax_args::scale",
-    ][::core::mem::offset_of!(wr_softmax_args, scale) - 24usize];
+    ][::core::mem::offset_of!(wr_softmax_args, scale) - 32usize];
     [
         "Offset of field: wr_softmax_args::input",
-    ][::core::mem::offset_of!(wr_softmax_args, input) - 32usize];
+    ][::core::mem::offset_of!(wr_softmax_args, input) - 40usize];
     [
         "Offset of field: wr_softmax_args::output",
-    ][::core::mem::offset_of!(wr_softmax_args, output) - 40usize];
+    ][::core::mem::offset_of!(wr_softmax_args, output) - 48usize];
     [
         "Offset of field: wr_softmax_args::logsumexp",
-    ][::core::mem::offset_of!(wr_softmax_args, logsumexp) - 48usize];
+    ][::core::mem::offset_of!(wr_softmax_args, logsumexp) - 56usize];
+    [
+        "Offset of field: wr_softmax_args::maximum",
+    ][::core::mem::offset_of!(wr_softmax_args, maximum) - 64usize];
     [
         "Offset of field: wr_softmax_args::mask",
-    ][::core::mem::offset_of!(wr_softmax_args, mask) - 56usize];
+    ][::core::mem::offset_of!(wr_softmax_args, mask) - 72usize];
     [
         "Offset of field: wr_softmax_args::lengths",
-    ][::core::mem::offset_of!(wr_softmax_args, lengths) - 64usize];
+    ][::core::mem::offset_of!(wr_softmax_args, lengths) - 80usize];
+    [
+        "Offset of field: wr_softmax_args::causal_first",
+    ][::core::mem::offset_of!(wr_softmax_args, causal_first) - 88usize];
+    [
+        "Offset of field: wr_softmax_args::causal_rows",
+    ][::core::mem::offset_of!(wr_softmax_args, causal_rows) - 96usize];
+    [
+        "Offset of field: wr_softmax_args::offsets",
+    ][::core::mem::offset_of!(wr_softmax_args, offsets) - 104usize];
     [
         "Offset of field: wr_softmax_args::outer",
-    ][::core::mem::offset_of!(wr_softmax_args, outer) - 72usize];
+    ][::core::mem::offset_of!(wr_softmax_args, outer) - 112usize];
     [
         "Offset of field: wr_softmax_args::axis",
-    ][::core::mem::offset_of!(wr_softmax_args, axis) - 80usize];
+    ][::core::mem::offset_of!(wr_softmax_args, axis) - 120usize];
     [
         "Offset of field: wr_softmax_args::inner",
-    ][::core::mem::offset_of!(wr_softmax_args, inner) - 88usize];
+    ][::core::mem::offset_of!(wr_softmax_args, inner) - 128usize];
     [
         "Offset of field: wr_softmax_args::outer_stride",
-    ][::core::mem::offset_of!(wr_softmax_args, outer_stride) - 96usize];
+    ][::core::mem::offset_of!(wr_softmax_args, outer_stride) - 136usize];
     [
         "Offset of field: wr_softmax_args::axis_stride",
-    ][::core::mem::offset_of!(wr_softmax_args, axis_stride) - 104usize];
+    ][::core::mem::offset_of!(wr_softmax_args, axis_stride) - 144usize];
     [
         "Offset of field: wr_softmax_args::inner_stride",
-    ][::core::mem::offset_of!(wr_softmax_args, inner_stride) - 112usize];
+    ][::core::mem::offset_of!(wr_softmax_args, inner_stride) - 152usize];
     [
         "Offset of field: wr_softmax_args::workspace",
-    ][::core::mem::offset_of!(wr_softmax_args, workspace) - 120usize];
+    ][::core::mem::offset_of!(wr_softmax_args, workspace) - 160usize];
     [
         "Offset of field: wr_softmax_args::workspace_bytes",
-    ][::core::mem::offset_of!(wr_softmax_args, workspace_bytes) - 128usize];
+    ][::core::mem::offset_of!(wr_softmax_args, workspace_bytes) - 168usize];
 };
 impl Default for wr_softmax_args {
     fn default() -> Self {
@@ -353,6 +595,209 @@ impl Default for wr_softmax_args {
         }
     }
 }
+/** Every knob of the gradient. Set all bytes to zero, then `struct_size` = sizeof([`wr_softmax_backward_args`]), then what is
+ needed. Fields of the names of [`wr_softmax_args`] mean the same, and are given as they were to [`wr_softmax_ex`]: an element
+ that took no part has the gradient +0, and nothing of it is read.*/
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct wr_softmax_backward_args {
+    /// sizeof([`wr_softmax_backward_args`]) as the caller was compiled
+    pub struct_size: usize,
+    /// the elements of output, or of input
+    pub dtype: wr_dtype,
+    /// Zero: dtype. `WR_F64` goes with a dtype of `WR_F64` alone, and nothing else with that (`WR_ERROR_UNSUPPORTED`).
+    pub output_gradient_dtype: wr_dtype,
+    /// any float type; zero: dtype
+    pub input_gradient_dtype: wr_dtype,
+    pub log: i32,
+    /// With input: the outputs of a row of which nothing was left were NaN, or were 0 (of log-softmax -infinity).
+    pub empty_row: wr_empty_row,
+    pub causal: i32,
+    /** 1: the result is added to what `input_gradient` holds, in f32 (f64 for f64), and rounded once; 0: it is
+ overwritten. Otherwise `WR_ERROR_INVALID_OPTION`.*/
+    pub add_to_input_gradient: i32,
+    /// the forward's: each gradient is multiplied by it, in f32 (f64 for f64), before it is added or stored
+    pub scale: f64,
+    /** What the forward call gave, with any `output_dtype`; or NULL, and then input and logsumexp are the logits that it
+ was given and the logsumexp that it gave. Both, or logsumexp with output, is `WR_ERROR_UNSUPPORTED`.*/
+    pub output: *const ::core::ffi::c_void,
+    pub input: *const ::core::ffi::c_void,
+    pub logsumexp: *const ::core::ffi::c_void,
+    pub output_gradient: *const ::core::ffi::c_void,
+    /// \[outer\]\[axis\]\[inner\], contiguous
+    pub input_gradient: *mut ::core::ffi::c_void,
+    pub mask: *const u8,
+    pub lengths: *const i64,
+    pub causal_first: i64,
+    pub causal_rows: usize,
+    pub offsets: *const i64,
+    pub outer: usize,
+    pub axis: usize,
+    pub inner: usize,
+    /// of output, or of input; as in [`wr_reduce_args`]
+    pub outer_stride: isize,
+    /// of output, or of input; as in [`wr_reduce_args`]
+    pub axis_stride: isize,
+    /// of output, or of input; as in [`wr_reduce_args`]
+    pub inner_stride: isize,
+    /// of `output_gradient`
+    pub gradient_outer_stride: isize,
+    /// of `output_gradient`
+    pub gradient_axis_stride: isize,
+    /// of `output_gradient`
+    pub gradient_inner_stride: isize,
+    pub workspace: *mut ::core::ffi::c_void,
+    pub workspace_bytes: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of wr_softmax_backward_args",
+    ][::core::mem::size_of::<wr_softmax_backward_args>() - 216usize];
+    [
+        "Alignment of wr_softmax_backward_args",
+    ][::core::mem::align_of::<wr_softmax_backward_args>() - 8usize];
+    [
+        "Offset of field: wr_softmax_backward_args::struct_size",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, struct_size) - 0usize];
+    [
+        "Offset of field: wr_softmax_backward_args::dtype",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, dtype) - 8usize];
+    [
+        "Offset of field: wr_softmax_backward_args::output_gradient_dtype",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, output_gradient_dtype)
+        - 12usize];
+    [
+        "Offset of field: wr_softmax_backward_args::input_gradient_dtype",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, input_gradient_dtype) - 16usize];
+    [
+        "Offset of field: wr_softmax_backward_args::log",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, log) - 20usize];
+    [
+        "Offset of field: wr_softmax_backward_args::empty_row",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, empty_row) - 24usize];
+    [
+        "Offset of field: wr_softmax_backward_args::causal",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, causal) - 28usize];
+    [
+        "Offset of field: wr_softmax_backward_args::add_to_input_gradient",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, add_to_input_gradient)
+        - 32usize];
+    [
+        "Offset of field: wr_softmax_backward_args::scale",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, scale) - 40usize];
+    [
+        "Offset of field: wr_softmax_backward_args::output",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, output) - 48usize];
+    [
+        "Offset of field: wr_softmax_backward_args::input",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, input) - 56usize];
+    [
+        "Offset of field: wr_softmax_backward_args::logsumexp",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, logsumexp) - 64usize];
+    [
+        "Offset of field: wr_softmax_backward_args::output_gradient",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, output_gradient) - 72usize];
+    [
+        "Offset of field: wr_softmax_backward_args::input_gradient",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, input_gradient) - 80usize];
+    [
+        "Offset of field: wr_softmax_backward_args::mask",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, mask) - 88usize];
+    [
+        "Offset of field: wr_softmax_backward_args::lengths",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, lengths) - 96usize];
+    [
+        "Offset of field: wr_softmax_backward_args::causal_first",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, causal_first) - 104usize];
+    [
+        "Offset of field: wr_softmax_backward_args::causal_rows",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, causal_rows) - 112usize];
+    [
+        "Offset of field: wr_softmax_backward_args::offsets",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, offsets) - 120usize];
+    [
+        "Offset of field: wr_softmax_backward_args::outer",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, outer) - 128usize];
+    [
+        "Offset of field: wr_softmax_backward_args::axis",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, axis) - 136usize];
+    [
+        "Offset of field: wr_softmax_backward_args::inner",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, inner) - 144usize];
+    [
+        "Offset of field: wr_softmax_backward_args::outer_stride",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, outer_stride) - 152usize];
+    [
+        "Offset of field: wr_softmax_backward_args::axis_stride",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, axis_stride) - 160usize];
+    [
+        "Offset of field: wr_softmax_backward_args::inner_stride",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, inner_stride) - 168usize];
+    [
+        "Offset of field: wr_softmax_backward_args::gradient_outer_stride",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, gradient_outer_stride)
+        - 176usize];
+    [
+        "Offset of field: wr_softmax_backward_args::gradient_axis_stride",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, gradient_axis_stride)
+        - 184usize];
+    [
+        "Offset of field: wr_softmax_backward_args::gradient_inner_stride",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, gradient_inner_stride)
+        - 192usize];
+    [
+        "Offset of field: wr_softmax_backward_args::workspace",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, workspace) - 200usize];
+    [
+        "Offset of field: wr_softmax_backward_args::workspace_bytes",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, workspace_bytes) - 208usize];
+};
+impl Default for wr_softmax_backward_args {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+impl wr_shuffle {
+    /// the lane `operand` lanes below: `__shfl_up_sync`
+    pub const WR_SHUFFLE_UP: wr_shuffle = wr_shuffle(1);
+    /// the lane `operand` lanes above: `__shfl_down_sync`
+    pub const WR_SHUFFLE_DOWN: wr_shuffle = wr_shuffle(2);
+    /// the lane whose number is this lane's XOR operand, which must be below the width: `__shfl_xor_sync`
+    pub const WR_SHUFFLE_XOR: wr_shuffle = wr_shuffle(3);
+    /// lane `operand` modulo the width, for all: `__shfl_sync`
+    pub const WR_SHUFFLE_INDEX: wr_shuffle = wr_shuffle(4);
+}
+#[repr(transparent)]
+/// Which lane of its tile a lane takes its value from. Zero is none.
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct wr_shuffle(pub ::core::ffi::c_uint);
+impl wr_vote {
+    /// 1 where a member's predicate is not 0, else 0: `__any_sync`
+    pub const WR_VOTE_ANY: wr_vote = wr_vote(1);
+    /// 1 where no member's predicate is 0, else 0: `__all_sync`
+    pub const WR_VOTE_ALL: wr_vote = wr_vote(2);
+    /// the mask of the members whose predicate is not 0: `__ballot_sync`
+    pub const WR_VOTE_BALLOT: wr_vote = wr_vote(3);
+}
+#[repr(transparent)]
+/// What a vote says about the member lanes' predicates. Zero is none.
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct wr_vote(pub ::core::ffi::c_uint);
+impl wr_match {
+    /// the mask of the members with this lane's value: `__match_any_sync`
+    pub const WR_MATCH_ANY: wr_match = wr_match(1);
+    /// the mask of all members where all have one value, else 0: `__match_all_sync`
+    pub const WR_MATCH_ALL: wr_match = wr_match(2);
+}
+#[repr(transparent)]
+/// Which member lanes hold the same value. Zero is none.
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct wr_match(pub ::core::ffi::c_uint);
 extern "C" {
     /** The stream that means "run here and now, on host memory": the host device.
 
@@ -375,30 +820,51 @@ extern "C" {
     /** Reduces `axis` of input\[outer\]\[axis\]\[inner\] into output\[outer\]\[inner\]; both contiguous.
 
  ```text
-   operator          element types                          output
-   WR_SUM            f32 f64 f16 bf16 i32 i64 KoalaBear     the input's type
-   WR_MEAN           f32 f64 f16 bf16                       the input's type
-   WR_MIN, WR_MAX    f32 f64 f16 bf16 i32 i64               the input's type
+   operator                          element types               output
+   WR_SUM, WR_PRODUCT,
+   WR_SUM_OF_SQUARES                 all                         the input's type
+   WR_MIN, WR_MAX, WR_NORM_MAX,
+   WR_NORM_L1                        floats and integers         the input's type
+   WR_MEAN, WR_NORM_L2               floats (integers with a     the input's type
+                                     float output: _ex)
+   WR_LOGSUMEXP                      floats                      the input's type
+   WR_ARGMIN, WR_ARGMAX              floats and integers         int64_t
+   WR_COUNT_NONZERO                  all                         int64_t
+   WR_ANY, WR_ALL                    all                         uint8_t, 0 or 1
+   WR_BIT_AND, WR_BIT_OR, WR_BIT_XOR integers                    the input's type
  ```
 
- Sums. Floats are added pairwise in natural order: T(x\[0..n)) = T(x\[0..h)) + T(x\[h..n)), h the largest power
- of two below n. f16, bf16 and f32 are added in f32 and rounded once to the output, f64 in f64; the error is
- at most ceil(log2 n) roundings. Integers wrap modulo 2^32 or 2^64. KoalaBear words are canonical words in,
- canonical word out; the sum is the same in Montgomery and plain form. A word that is not below p makes its
- output unspecified.
+ Floats (f32, f64, f16, bf16, both f8). Sums are added pairwise in natural order: T(x\[0..n)) = T(x\[0..h)) +
+ T(x\[h..n)), h the largest power of two below n; products likewise, and sums of squares and norms over the squares
+ or magnitudes. All but f64 are kept in f32 and rounded once to the output, f64 in f64; the error of a sum is at
+ most ceil(log2 n) roundings. A mean is the sum divided by `axis`, `WR_NORM_L2` the root of the sum of squares, both
+ correctly rounded.
 
- Means. The sum divided by `axis`, one correctly rounded division.
+ Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output.
 
- Extremes. IEEE 754-2019 minimum and maximum: -0 is below +0, and a NaN wins.
+ Fields. Canonical words in, canonical words out: a word that is not below p makes its output unspecified. A product
+ of KoalaBear and BabyBear elements is that of Montgomery forms. The extensions are `F_p`\[x\]/(x^4 - 3) for KoalaBear
+ and `F_p`\[x\]/(x^4 - 11) for BabyBear; `WR_ANY`, `WR_ALL` and `WR_COUNT_NONZERO` take four zero words for zero.
 
- NaN and infinities. A NaN anywhere, or +infinity with -infinity in a sum, gives the canonical NaN.
+ Extremes. IEEE 754-2019 minimum and maximum: -0 is below +0, and a NaN wins, the first of them for `WR_ARGMIN` and
+ `WR_ARGMAX`. Of equal elements these give the first.
 
- Empty axis. Sum 0, mean NaN, min the largest value of the input's type (+infinity), max its smallest (-infinity),
- also where [`wr_reduce_ex`] gives integers in a wider type.
+ NaN and infinities. A NaN anywhere, or +infinity with -infinity in a sum, gives the canonical NaN. A NaN is not
+ zero: `WR_ANY`, `WR_ALL` and `WR_COUNT_NONZERO` count it.
+
+ `WR_LOGSUMEXP`. log(sum of exp(x)) with the bits of [`wr_softmax_ex`]'s logsumexp, rounded once more where the output is
+ narrower; no `nan_mode` but the default. +infinity gives +infinity where there is no NaN.
+
+ Empty axis. Sums, norms and `WR_COUNT_NONZERO` 0, product 1, mean NaN, `WR_LOGSUMEXP` -infinity, min the largest value of
+ the input's type (+infinity; 448 for E4M3, which has none), max its smallest, also where [`wr_reduce_ex`] gives
+
+ integers in a wider type; `WR_ARGMIN` and `WR_ARGMAX` -1, `WR_ANY` 0, `WR_ALL` 1, `WR_BIT_AND` all ones, `WR_BIT_OR` and
+ `WR_BIT_XOR` 0.
 
  Empty output (outer or inner 0). Nothing is done.
 
- Overlap. Where axis is 1, output may be the input itself; any other overlap is refused.
+ Overlap. Where axis is 1 and the output's elements have the input's size, output may be the input itself; any other
+ overlap is refused.
 
  Workspace. On a GPU, memory that the job needs is taken from and given back to the stream's memory pool.
 
@@ -419,27 +885,87 @@ extern "C" {
  Strides: two elements of the input may share an address. With strides, output may be the input itself only
  where axis is 1 and all strides have their contiguous values.
 
- Further errors: `WR_ERROR_STRUCT_SIZE`, `_WORKSPACE_TOO_SMALL`.*/
+ Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_WORKSPACE_TOO_SMALL`.*/
     pub fn wr_reduce_ex(
         args: *const wr_reduce_args,
         stream: *mut CUstream_st,
     ) -> wr_status;
     /** Writes to \*bytes how much workspace [`wr_reduce_ex`] needs for `args`: enough on the host device and on every GPU;
- 0 where it needs none. The pointers in args may be anything, and no GPU is needed to ask.
+ 0 where it needs none. Of the pointers in args only whether `weights` and `values` are NULL is looked at, and no GPU
+ is needed to ask.
 
  Errors: as [`wr_reduce_ex`], before any device is looked at; \*bytes is then left alone.*/
     pub fn wr_reduce_workspace_size(
         args: *const wr_reduce_args,
         bytes: *mut usize,
     ) -> wr_status;
+    /** Reduces ragged rows: segment s is the elements input\[offsets\[s\]\] .. input\[offsets\[s + 1\] - 1\], its result is
+ output\[s\] and has the bits that [`wr_reduce`] gives for it alone.
+
+ offsets: segments + 1 of them, counted in elements from `input`, not decreasing, in memory like the input's; the
+ first need not be 0. Segments may be empty, and of any mixture of lengths. With 0 segments nothing is done and
+ every pointer may be NULL; otherwise offsets and output must not be, and input only where the host device finds
+ that there are no elements.
+
+ Operators, types, NaN, infinities, empty segments: as [`wr_reduce`]. Indices count from the segment's first element.
+
+ Offsets that are negative or decrease are refused on the host device. On a GPU they are not looked at before the
+ job runs: elements outside input\[offsets\[0\]\] .. input\[offsets\[segments\] - 1\] are never read, a segment that ends
+ before it starts is empty, one that starts or ends outside is cut off there, and nothing but output is written.
+
+ Overlap: none is allowed. On a GPU the input's extent is not known and only the other arrays are compared.
+
+ Errors: as [`wr_reduce`], and `WR_ERROR_INVALID_OFFSETS`.*/
+    pub fn wr_reduce_segments(
+        op: wr_op,
+        dtype: wr_dtype,
+        input: *const ::core::ffi::c_void,
+        output: *mut ::core::ffi::c_void,
+        offsets: *const i64,
+        segments: usize,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Like [`wr_reduce_segments`], but with every knob. Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`,
+ `_WORKSPACE_TOO_SMALL`.*/
+    pub fn wr_reduce_segments_ex(
+        args: *const wr_reduce_segments_args,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /// Like [`wr_reduce_workspace_size`], for [`wr_reduce_segments_ex`].
+    pub fn wr_reduce_segments_workspace_size(
+        args: *const wr_reduce_segments_args,
+        bytes: *mut usize,
+    ) -> wr_status;
+    /** The dot product of two vectors: \*output = left\[0\] \* right\[0\] + ... + left\[count - 1\] \* right\[count - 1\], of floats,
+ integers and field elements, with the bits of `WR_SUM` with weights: each product is rounded once (floats) and then
+ the sum is that of [`wr_reduce`]. left and right may be the same memory. No elements: 0.
+
+ Output: one element of the inputs' type. Overlap of the output with an input is refused.
+
+ Errors: as [`wr_reduce`], without `WR_ERROR_INVALID_OP`.*/
+    pub fn wr_dot(
+        dtype: wr_dtype,
+        left: *const ::core::ffi::c_void,
+        right: *const ::core::ffi::c_void,
+        output: *mut ::core::ffi::c_void,
+        count: usize,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /// Like [`wr_dot`], but with every knob. Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_WORKSPACE_TOO_SMALL`.
+    pub fn wr_dot_ex(args: *const wr_dot_args, stream: *mut CUstream_st) -> wr_status;
+    /// Like [`wr_reduce_workspace_size`], for [`wr_dot_ex`].
+    pub fn wr_dot_workspace_size(
+        args: *const wr_dot_args,
+        bytes: *mut usize,
+    ) -> wr_status;
     /** Softmax along `axis` of input\[outer\]\[axis\]\[inner\], into output of the same shape; both contiguous:
  output = exp(x) / sum of exp(x) along the axis.
 
- Types: f32, f64, f16, bf16; the output has the input's type.
+ Types: f32, f64, f16, bf16, and both f8; the output has the input's type.
 
  Error: f32 outputs above 2^-120 are within 4 units in the last place of the exact value, f64 outputs above
- 2^-960 within 12, whatever the spread and the magnitude of the inputs; f16 and bf16 are within 8 f32 units
- before they are rounded. One element gives exactly 1.
+ 2^-960 within 12, whatever the spread and the magnitude of the inputs; f16, bf16 and f8 are within 8 f32
+ units before they are rounded. One element gives exactly 1.
 
  NaN and infinities: a NaN or +infinity gives a row of NaN. -infinity gives 0. A row of -infinity alone gives
  a row of NaN ([`wr_softmax_ex`] has an option).
@@ -475,17 +1001,128 @@ extern "C" {
     ) -> wr_status;
     /** Like [`wr_softmax`] or [`wr_log_softmax`], but with every knob. `args` is read before the call returns.
 
- Overlap: output may be the input itself where the strides are contiguous and the element sizes agree; logsumexp
- must not overlap anything.
+ Overlap: output may be the input itself where the strides are contiguous and the element sizes agree; logsumexp and
+ maximum must not overlap anything.
 
- Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_WORKSPACE_TOO_SMALL`.*/
+ Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_INVALID_OFFSETS`, `_WORKSPACE_TOO_SMALL`.*/
     pub fn wr_softmax_ex(
         args: *const wr_softmax_args,
         stream: *mut CUstream_st,
     ) -> wr_status;
-    /// Like [`wr_reduce_workspace_size`], for [`wr_softmax_ex`].
+    /// Like [`wr_reduce_workspace_size`], for [`wr_softmax_ex`]: of the pointers only whether they are NULL is looked at.
     pub fn wr_softmax_workspace_size(
         args: *const wr_softmax_args,
         bytes: *mut usize,
+    ) -> wr_status;
+    /** The gradient of softmax: from its output y and the gradient dy of a loss with respect to it, the gradient with
+ respect to its input, y \* (dy - sum of y \* dy), the sum being that of [`wr_dot`] for the row. All arrays are
+ \[outer\]\[axis\]\[inner\], contiguous, and of one type: f32, f64, f16, bf16, f8.
+
+ Error: within 2^-20 (f64: 2^-48) of |y| \* (|dy| + sum of |y \* dy|), before the one rounding to the type.
+
+ NaN and infinities follow the formula: a NaN in y or dy makes the row NaN, and so does an infinite dy where y is 0.
+
+ Empty: with any size 0 nothing is done.
+
+ Overlap: `input_gradient` may be `output_gradient` or output itself; any other overlap with it is refused.
+
+ Errors: as [`wr_reduce`], without `WR_ERROR_INVALID_OP`.*/
+    pub fn wr_softmax_backward(
+        dtype: wr_dtype,
+        output: *const ::core::ffi::c_void,
+        output_gradient: *const ::core::ffi::c_void,
+        input_gradient: *mut ::core::ffi::c_void,
+        outer: usize,
+        axis: usize,
+        inner: usize,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Likewise of log-softmax, whose output y is a logarithm: dy - exp(y) \* sum of dy, the sum being `WR_SUM` of the row.
+
+ Error: within 2^-20 (f64: 2^-48) of |dy| + exp(y) \* sum of |dy|, before the one rounding; an exp(y) below 2^-124
+ (f64: 2^-1021) counts as 0.*/
+    pub fn wr_log_softmax_backward(
+        dtype: wr_dtype,
+        output: *const ::core::ffi::c_void,
+        output_gradient: *const ::core::ffi::c_void,
+        input_gradient: *mut ::core::ffi::c_void,
+        outer: usize,
+        axis: usize,
+        inner: usize,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Like [`wr_softmax_backward`] or [`wr_log_softmax_backward`], but with every knob. `args` is read before the call returns.
+
+ With logits, y is exp(scale \* x - logsumexp) of the values given, within 4 roundings; below 2^-124 (f64: 2^-1021) it
+ counts as 0. Where logsumexp is not finite all y of the row are NaN; 0 where it is -infinity and `empty_row` says so.
+
+ Overlap: `input_gradient` may be output, input or `output_gradient` itself, where that is contiguous and has elements of
+ its size; it must not overlap anything else.
+
+ Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_INVALID_OFFSETS`, `_WORKSPACE_TOO_SMALL`.*/
+    pub fn wr_softmax_backward_ex(
+        args: *const wr_softmax_backward_args,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /// Like [`wr_softmax_workspace_size`], for [`wr_softmax_backward_ex`].
+    pub fn wr_softmax_backward_workspace_size(
+        args: *const wr_softmax_backward_args,
+        bytes: *mut usize,
+    ) -> wr_status;
+    /** Reduces each tile, and gives every lane of it the tile's result: output\[count\].
+
+ Operators (but for `WR_LOGSUMEXP`), element types, output types, order of addition, NaN: those of [`wr_reduce`], whose
+ result for the lanes of the tile alone this is, bit by bit; a short last tile is reduced over the lanes that are
+ present, and a mean divides by their number. `WR_ARGMIN` and `WR_ARGMAX` give the lane within its tile.*/
+    pub fn wr_tile_reduce(
+        op: wr_op,
+        dtype: wr_dtype,
+        input: *const ::core::ffi::c_void,
+        output: *mut ::core::ffi::c_void,
+        count: usize,
+        width: u32,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Gives every lane the value of another lane of its tile: output\[count\], of the input's type.
+
+ Every element type, moved as bits: NaNs and words that are not canonical arrive as they were.
+
+ A source lane that lies outside the tile, or is absent in a short last tile, leaves the lane its own value; so
+ UP and DOWN take any operand.*/
+    pub fn wr_tile_shuffle(
+        mode: wr_shuffle,
+        dtype: wr_dtype,
+        input: *const ::core::ffi::c_void,
+        output: *mut ::core::ffi::c_void,
+        count: usize,
+        width: u32,
+        operand: u32,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Gives every member lane what the members' predicates (true where not 0) say together: output\[count\]; 0 to lanes that
+ are no members.*/
+    pub fn wr_tile_vote(
+        vote: wr_vote,
+        predicates: *const i32,
+        output: *mut u32,
+        count: usize,
+        width: u32,
+        members: u32,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Gives every member lane the mask of members whose value equals its own, or of all members where all are equal:
+ output\[count\]; 0 to lanes that are no members.
+
+ Every element type, compared bit by bit: -0 is not +0, a NaN equals a NaN of the same bits, an x4 element is equal
+ where all four words are.*/
+    pub fn wr_tile_match(
+        match_: wr_match,
+        dtype: wr_dtype,
+        input: *const ::core::ffi::c_void,
+        output: *mut u32,
+        count: usize,
+        width: u32,
+        members: u32,
+        stream: *mut CUstream_st,
     ) -> wr_status;
 }

@@ -12,15 +12,20 @@ pub fn host() -> *mut CUstream_st {
     unsafe { wr_host_stream() }
 }
 
-/// `wr_reduce` into as many elements as the shape leaves.
-pub fn reduce<T: Copy + Default>(
+/// `wr_reduce` into as many elements of the input's type as the shape leaves.
+pub fn reduce<T: Copy + Default>(op: wr_op, dtype: wr_dtype, input: &[T], shape: Shape) -> Vec<T> {
+    reduce_to(op, dtype, input, shape)
+}
+
+/// `wr_reduce` of an operator that gives elements of type `O`.
+pub fn reduce_to<T, O: Copy + Default>(
     op: wr_op,
     dtype: wr_dtype,
     input: &[T],
     [outer, axis, inner]: Shape,
-) -> Vec<T> {
+) -> Vec<O> {
     assert_eq!(input.len(), outer * axis * inner);
-    let mut output = vec![T::default(); outer * inner];
+    let mut output = vec![O::default(); outer * inner];
     // SAFETY: both slices have the lengths that the shape says.
     let status = unsafe {
         wr_reduce(
@@ -36,6 +41,55 @@ pub fn reduce<T: Copy + Default>(
     };
     assert_eq!(status, wr_status::WR_SUCCESS);
     output
+}
+
+/// `wr_reduce_ex` on the host stream.
+pub fn reduce_as(args: &wr_reduce_args) {
+    // SAFETY: the callers' arguments describe their own slices.
+    assert_eq!(unsafe { wr_reduce_ex(args, host()) }, wr_status::WR_SUCCESS);
+}
+
+/// `wr_reduce_segments` into one element a segment.
+pub fn segments<T, O: Copy + Default>(
+    op: wr_op,
+    dtype: wr_dtype,
+    input: &[T],
+    offsets: &[i64],
+) -> Vec<O> {
+    let mut output = vec![O::default(); offsets.len() - 1];
+    // SAFETY: the input reaches to the last offset, the output has an element a segment.
+    let status = unsafe {
+        wr_reduce_segments(
+            op,
+            dtype,
+            start(input),
+            start_mut(&mut output),
+            offsets.as_ptr(),
+            output.len(),
+            host(),
+        )
+    };
+    assert_eq!(status, wr_status::WR_SUCCESS);
+    output
+}
+
+/// `wr_dot` of two vectors of one length.
+pub fn dot<T: Copy + Default>(dtype: wr_dtype, left: &[T], right: &[T]) -> T {
+    assert_eq!(left.len(), right.len());
+    let mut output = [T::default()];
+    // SAFETY: both vectors have the length that is given, the output is one element.
+    let status = unsafe {
+        wr_dot(
+            dtype,
+            start(left),
+            start(right),
+            start_mut(&mut output),
+            left.len(),
+            host(),
+        )
+    };
+    assert_eq!(status, wr_status::WR_SUCCESS);
+    output[0]
 }
 
 /// `wr_softmax` into an array of the input's shape.

@@ -2,11 +2,19 @@
 //! library.
 
 mod calls;
+mod dots;
 mod extremes;
+mod field_arithmetic;
+mod fields;
 mod library;
 mod means;
+mod options;
+mod pairwise;
+mod positions;
 mod random;
 mod refusals;
+mod segments;
 mod softmax;
 mod sums;
 mod threads;
+mod tiles;

@@ -42,7 +42,15 @@ fn each_cause_of_a_refused_reduction_has_its_own_status() {
         wr_status::WR_ERROR_INVALID_DTYPE
     );
     assert_eq!(
-        refused(|args| args.nan_mode = wr_nan_mode::WR_NAN_IGNORE),
+        refused(|args| args.nan_mode = wr_nan_mode(2)),
+        wr_status::WR_ERROR_INVALID_OPTION
+    );
+    assert_eq!(
+        refused(|args| args.add_to_output = 2),
+        wr_status::WR_ERROR_INVALID_OPTION
+    );
+    assert_eq!(
+        refused(|args| args.values = args.output),
         wr_status::WR_ERROR_UNSUPPORTED
     );
     assert_eq!(

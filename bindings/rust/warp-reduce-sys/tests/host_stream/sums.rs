@@ -1,36 +1,13 @@
 use crate::calls::{host, reduce, reduce_args, start, start_mut};
+use crate::field_arithmetic::KOALABEAR_PRIME;
+use crate::pairwise::{pairwise_f32, pairwise_f64};
 use crate::random::Random;
 use warp_reduce_sys::*;
-
-const KOALABEAR_PRIME: u64 = (1 << 31) - (1 << 24) + 1;
 
 /// Lengths on both sides of every boundary that a power of two or a block may make.
 const LENGTHS: [usize; 14] = [
     1, 2, 3, 31, 32, 33, 127, 1000, 1023, 1024, 1025, 4097, 65537, 300_001,
 ];
-
-/// The definition: T(x[0..n)) = T(x[0..h)) + T(x[h..n)), h the largest power of two below n.
-fn pairwise_f32(values: &[f32]) -> f32 {
-    match values {
-        [] => 0.0,
-        [value] => *value,
-        _ => {
-            let (left, right) = values.split_at(values.len().next_power_of_two() / 2);
-            pairwise_f32(left) + pairwise_f32(right)
-        }
-    }
-}
-
-fn pairwise_f64(values: &[f64]) -> f64 {
-    match values {
-        [] => 0.0,
-        [value] => *value,
-        _ => {
-            let (left, right) = values.split_at(values.len().next_power_of_two() / 2);
-            pairwise_f64(left) + pairwise_f64(right)
-        }
-    }
-}
 
 /// Any bf16 is the upper half of an f32.
 fn widen_bf16(bits: u16) -> f32 {

@@ -1,0 +1,54 @@
+// The table that every benchmark prints: a job's time and rate beside its peer's, what must be reached, and the
+// measured ceiling; and the memory on the GPU that jobs work on.
+#pragma once
+
+#include "bench/timing.h"
+
+#include <warp_reduce.h>
+
+#include <cstddef>
+#include <string>
+
+namespace bench {
+
+inline constexpr std::size_t gib = std::size_t{1} << 30;
+inline constexpr std::size_t workspace_bytes = 64u << 20;
+inline constexpr int samples = 11;
+
+enum class Fill { f32, f16, bf16, field, bytes };
+
+// Stops the program where a call of the library is refused.
+void check(wr_status status, const char *what);
+
+struct Line {
+    std::string name;
+    double bytes;
+    Job ours;
+    Job peer;
+    double demanded_tb = 0;
+    double ceiling_tb = 0;
+    double demanded_of_peer = 0;
+};
+
+class Table {
+  public:
+    // Opens the GPU and measures its ceilings; 4 GiB and a little each of input and output.
+    Table();
+
+    cudaStream_t stream;
+    char *input, *output;
+    void *workspace;
+    double read_ceiling, copy_ceiling; // TB/s
+
+    void fill_input(std::size_t count, Fill kind, float low = 0, float high = 1);
+    // Prints the line and returns our rate in TB/s.
+    double run(const Line &line);
+    // A line for a job whose time counts; graph replays are measured beside it.
+    void run_small(const std::string &name, const Job &job, const Job &peer, double most_us);
+    int missed() const { return missed_; }
+
+  private:
+    int missed_ = 0;
+};
+
+} // namespace bench

@@ -202,8 +202,9 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
 
 cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
                             const SoftmaxPlan &plan, cudaStream_t stream) {
-    std::size_t size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1;
-    while (static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
+    int size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1;
+    while (size + 1 < softmax_cluster_sizes &&
+           static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
         ++size;
     }
     const std::size_t most_rows = most_blocks / plan.cluster_blocks;

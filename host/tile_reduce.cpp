@@ -13,8 +13,8 @@ namespace {
 // The tree over a tile, `width` a power of two, in place of the values. An absent lane's is the identity.
 template <class Op>
 typename Op::Accumulator tree_over_tile(typename Op::Accumulator *values, std::uint32_t width) {
-    for (std::uint32_t half = width / 2; half > 0; half /= 2) {
-        for (std::uint32_t i = 0; i < half; ++i) {
+    for (std::size_t half = width / 2; half > 0; half /= 2) {
+        for (std::size_t i = 0; i < half; ++i) {
             values[i] = Op::combine(values[2 * i], values[2 * i + 1]);
         }
     }

@@ -11,28 +11,19 @@ struct Quadruple {
     bool operator==(const Quadruple &) const = default;
 };
 
-// Calls work with an element of that size.
+// Calls work with an element of that size, if there is one.
 template <class Work>
 Status with_element_of(std::size_t bytes, Work work) {
-    switch (bytes) {
-    case 1:
-        work(std::uint8_t());
-        return Status::success;
-    case 2:
-        work(std::uint16_t());
-        return Status::success;
-    case 4:
-        work(std::uint32_t());
-        return Status::success;
-    case 8:
-        work(std::uint64_t());
-        return Status::success;
-    case 16:
-        work(Quadruple());
-        return Status::success;
-    default:
-        return Status::internal;
-    }
+    const auto works_with = [&](auto element) {
+        const bool fits = sizeof(element) == bytes;
+        if (fits) {
+            work(element);
+        }
+        return fits;
+    };
+    const bool found = works_with(std::uint8_t()) || works_with(std::uint16_t()) || works_with(std::uint32_t()) ||
+                       works_with(std::uint64_t()) || works_with(Quadruple());
+    return found ? Status::success : Status::internal;
 }
 
 template <class T>

@@ -147,7 +147,7 @@ WR_HD constexpr std::uint64_t flip_of(const Reduction &what) {
 // What the operator's map is told.
 WR_HD Mapping mapping_of(const Reduction &what, const void *weights) {
     const ElementTraits input = traits_of(what.dtype);
-    const int bits = 8 * smaller<int>(input.size, 8);
+    const int bits = 8 * smaller<int>(larger<int>(input.size, 1), 8);
     const std::uint64_t all = ~std::uint64_t{0} >> (64 - bits), top = std::uint64_t{1} << (bits - 1);
     Mapping m{};
     m.type = what.dtype;

@@ -28,38 +28,38 @@ typedef struct job {
     call_kind kind;
     wr_op op;
     wr_dtype dtype;
-    size_t outer, axis, inner;
     int add_to_output;
+    size_t outer, axis, inner;
 } job;
 
 static const job jobs[] = {
-    {"short sum", REDUCE, WR_SUM, WR_F32, 1, 100, 1, 0},
-    {"sum of 2^16", REDUCE, WR_SUM, WR_F32, 1, 65536, 1, 0},
-    {"sum of 2^22 + 1", REDUCE, WR_SUM, WR_F32, 1, 4194305, 1, 0},
-    {"sum added to the output", REDUCE, WR_SUM, WR_F32, 1, 4194305, 1, 1},
-    {"mean of rows", REDUCE, WR_MEAN, WR_BF16, 3000, 1000, 1, 0},
-    {"sums of columns", REDUCE, WR_SUM, WR_F32, 1, 60000, 33, 0},
-    {"norm", REDUCE, WR_NORM_L2, WR_F16, 1, 3000001, 1, 0},
-    {"field sum", REDUCE, WR_SUM, WR_KOALABEAR, 1, 3000001, 1, 0},
-    {"field sum added to the output", REDUCE, WR_SUM, WR_KOALABEAR, 1, 3000001, 1, 1},
-    {"extension's sums of columns", REDUCE, WR_SUM, WR_KOALABEAR_X4, 1, 100000, 8, 0},
-    {"integer sum", REDUCE, WR_SUM, WR_I32, 1, 3000001, 1, 0},
-    {"integer sums of columns added to the output", REDUCE, WR_SUM, WR_I32, 1, 200000, 16, 1},
-    {"count", REDUCE, WR_COUNT_NONZERO, WR_U8, 1, 5000001, 1, 0},
-    {"exclusive or", REDUCE, WR_BIT_XOR, WR_U16, 2, 2000001, 1, 0},
-    {"smallest of i64", REDUCE, WR_MIN, WR_I64, 1, 1000001, 1, 0},
-    {"largest, or what the output holds", REDUCE, WR_MAX, WR_F32, 1, 3000001, 1, 1},
-    {"place of the largest", REDUCE, WR_ARGMAX, WR_F32, 1, 3000001, 1, 0},
-    {"places of the smallest in columns", REDUCE, WR_ARGMIN, WR_I16, 1, 60000, 33, 0},
-    {"sums of segments", SEGMENTS, WR_SUM, WR_F32, 20000, 3000001, 1, 0},
-    {"integer sums of segments added to the output", SEGMENTS, WR_SUM, WR_I32, 20000, 3000001, 1, 1},
-    {"places of the largest in segments", SEGMENTS, WR_ARGMAX, WR_F32, 20000, 3000001, 1, 0},
-    {"dot product", DOT, WR_SUM, WR_F32, 1, 3000001, 1, 0},
-    {"field dot product", DOT, WR_SUM, WR_KOALABEAR, 1, 3000001, 1, 0},
-    {"softmax of short rows", SOFTMAX, WR_SUM, WR_F32, 1000, 1000, 1, 0},
-    {"softmax of one long row", SOFTMAX, WR_SUM, WR_BF16, 1, 1500001, 1, 0},
-    {"softmax of one long row of f32", SOFTMAX, WR_SUM, WR_F32, 1, 1500001, 1, 0},
-    {"softmax of columns", SOFTMAX, WR_SUM, WR_F32, 1, 5000, 40, 0},
+    {"short sum", REDUCE, WR_SUM, WR_F32, 0, 1, 100, 1},
+    {"sum of 2^16", REDUCE, WR_SUM, WR_F32, 0, 1, 65536, 1},
+    {"sum of 2^22 + 1", REDUCE, WR_SUM, WR_F32, 0, 1, 4194305, 1},
+    {"sum added to the output", REDUCE, WR_SUM, WR_F32, 1, 1, 4194305, 1},
+    {"mean of rows", REDUCE, WR_MEAN, WR_BF16, 0, 3000, 1000, 1},
+    {"sums of columns", REDUCE, WR_SUM, WR_F32, 0, 1, 60000, 33},
+    {"norm", REDUCE, WR_NORM_L2, WR_F16, 0, 1, 3000001, 1},
+    {"field sum", REDUCE, WR_SUM, WR_KOALABEAR, 0, 1, 3000001, 1},
+    {"field sum added to the output", REDUCE, WR_SUM, WR_KOALABEAR, 1, 1, 3000001, 1},
+    {"extension's sums of columns", REDUCE, WR_SUM, WR_KOALABEAR_X4, 0, 1, 100000, 8},
+    {"integer sum", REDUCE, WR_SUM, WR_I32, 0, 1, 3000001, 1},
+    {"integer sums of columns added to the output", REDUCE, WR_SUM, WR_I32, 1, 1, 200000, 16},
+    {"count", REDUCE, WR_COUNT_NONZERO, WR_U8, 0, 1, 5000001, 1},
+    {"exclusive or", REDUCE, WR_BIT_XOR, WR_U16, 0, 2, 2000001, 1},
+    {"smallest of i64", REDUCE, WR_MIN, WR_I64, 0, 1, 1000001, 1},
+    {"largest, or what the output holds", REDUCE, WR_MAX, WR_F32, 1, 1, 3000001, 1},
+    {"place of the largest", REDUCE, WR_ARGMAX, WR_F32, 0, 1, 3000001, 1},
+    {"places of the smallest in columns", REDUCE, WR_ARGMIN, WR_I16, 0, 1, 60000, 33},
+    {"sums of segments", SEGMENTS, WR_SUM, WR_F32, 0, 20000, 3000001, 1},
+    {"integer sums of segments added to the output", SEGMENTS, WR_SUM, WR_I32, 1, 20000, 3000001, 1},
+    {"places of the largest in segments", SEGMENTS, WR_ARGMAX, WR_F32, 0, 20000, 3000001, 1},
+    {"dot product", DOT, WR_SUM, WR_F32, 0, 1, 3000001, 1},
+    {"field dot product", DOT, WR_SUM, WR_KOALABEAR, 0, 1, 3000001, 1},
+    {"softmax of short rows", SOFTMAX, WR_SUM, WR_F32, 0, 1000, 1000, 1},
+    {"softmax of one long row", SOFTMAX, WR_SUM, WR_BF16, 0, 1, 1500001, 1},
+    {"softmax of one long row of f32", SOFTMAX, WR_SUM, WR_F32, 0, 1, 1500001, 1},
+    {"softmax of columns", SOFTMAX, WR_SUM, WR_F32, 0, 1, 5000, 40},
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 

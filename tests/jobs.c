@@ -48,7 +48,7 @@ placed put_in_place(const place *where, const image *original) {
 }
 
 void *moved(const placed *copy, const void *pointer) {
-    if (pointer == NULL) {
+    if (pointer == NULL || copy->original == NULL) {
         return NULL;
     }
     return copy->memory + ((const unsigned char *)pointer - copy->original->base);

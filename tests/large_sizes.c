@@ -165,7 +165,7 @@ static void check_field_dot(void) {
         uint64_t bits = random_next(&state);
         left[i] = (uint32_t)((bits >> 32) % REFERENCE_KOALABEAR_P);
         right[i] = (uint32_t)((bits & UINT32_MAX) % REFERENCE_KOALABEAR_P);
-        sum += (uint64_t)left[i] * right[i];
+        sum += (wide)left[i] * right[i];
     }
     /* words are 2^32 times their numbers: what their product has too much */
     expected = (uint32_t)reference_field_integer(WR_KOALABEAR, (uint64_t)(sum % REFERENCE_KOALABEAR_P));

@@ -75,7 +75,7 @@ static placement random_strides(shape of) {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     const int *order = orders[below(6)];
     size_t sizes[3], span = 1 + below(3);
-    ptrdiff_t strides[3];
+    ptrdiff_t strides[3] = {0, 0, 0};
     placement made = {0, 0, 0, 1, 0};
     int i;
     sizes[0] = of.outer;

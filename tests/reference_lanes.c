@@ -74,6 +74,9 @@ static size_t float_extreme(const double *x, size_t n, int largest) {
 
 static double float_result(int op, wr_dtype dtype, double *x, size_t n) {
     size_t i;
+    if (n == 0) {
+        return 0;
+    }
     for (i = 0; i < n; ++i) {
         if (op == WR_SUM_OF_SQUARES || op == WR_NORM_L2) {
             x[i] = rounded(dtype, x[i] * x[i]);
@@ -130,7 +133,7 @@ static void put_word(unsigned char *output, size_t bytes, size_t index, uint64_t
 }
 
 static uint64_t extended(wr_dtype dtype, size_t bytes, uint64_t word) {
-    uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
+    uint64_t sign = bytes == 0 ? 0 : UINT64_C(1) << (8 * bytes - 1);
     return is_signed(dtype) && (word & sign) != 0 ? word - sign - sign : word;
 }
 

@@ -61,7 +61,7 @@ static void fill_selection(job *of, uint64_t *state) {
         lengths[i] = (int64_t)random_below(state, of->elements / of->rows + 3) - 1;
     }
     for (i = 0; i <= of->rows; ++i) {
-        offsets[i] = (int64_t)(of->elements * i * i / (of->rows * of->rows));
+        offsets[i] = of->rows == 0 ? 0 : (int64_t)(of->elements * i * i / (of->rows * of->rows));
     }
 }
 

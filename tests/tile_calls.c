@@ -194,8 +194,8 @@ static void expect_image(const tile_call *call, const place *where, const unsign
     image got = image_copy(expected);
     place_read(where, memory, got.base, got.size);
     CHECK(image_equal(&got, expected), "%s: %s %d of %s, %lu lanes, width %u, argument %u: %s", where->name,
-          kinds[call->kind], call->what, dtype_name(call->dtype), (unsigned long)call->count, (unsigned)call->width,
-          (unsigned)call->argument, what);
+          (unsigned)call->kind < 4 ? kinds[call->kind] : "call", call->what, dtype_name(call->dtype),
+          (unsigned long)call->count, (unsigned)call->width, (unsigned)call->argument, what);
     image_free(&got);
 }
 

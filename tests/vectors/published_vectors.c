@@ -265,7 +265,12 @@ static int generate(const char *text, wr_dtype dtype, image *input, size_t count
     return 1;
 }
 
-static int is_blank(const char *text) { return text[strspn(text, " \n")] == '\0'; }
+static int is_blank(const char *text) {
+    while (*text == ' ' || *text == '\n') {
+        ++text;
+    }
+    return *text == '\0';
+}
 
 /* The next of `word` or `word*times`; 0 at the end of the part. */
 static int next_item(const char **text, uint64_t *word, size_t *times) {

@@ -113,6 +113,13 @@ Status locate(const void *pointer, Extent extent, std::size_t alignment, MemoryR
     return Status::success;
 }
 
+Status locate_array(const void *pointer, std::initializer_list<std::size_t> sizes, std::size_t element_bytes,
+                    std::size_t alignment, MemoryRange &range) {
+    Extent extent{};
+    const Status status = extent_of(sizes, element_bytes, extent);
+    return status == Status::success ? locate(pointer, extent, alignment, range) : status;
+}
+
 Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t needed, MemoryRange &range) {
     if (workspace == nullptr) {
         range = {0, 0};

@@ -37,6 +37,10 @@ Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout);
 // is not NULL and is aligned, and must not run over either end of the address space.
 Status locate(const void *pointer, Extent extent, std::size_t alignment, MemoryRange &range);
 
+// The same of an array of so many elements in each direction, which may not have been found to fit before.
+Status locate_array(const void *pointer, std::initializer_list<std::size_t> sizes, std::size_t element_bytes,
+                    std::size_t alignment, MemoryRange &range);
+
 // The caller's workspace, of which `needed` bytes will be used; nullptr is none.
 Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t needed, MemoryRange &range);
 

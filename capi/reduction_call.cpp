@@ -8,13 +8,8 @@ constexpr std::size_t largest_i32_axis = 0x7FFFFFFF;
 
 bool gives_index(Operator op) { return op == Operator::argmin || op == Operator::argmax; }
 
-// An array of `count` elements, found to fit before.
-Status locate_array(const void *pointer, std::size_t count, ElementType type, MemoryRange &range) {
-    Extent extent{};
-    if (const Status status = extent_of({count}, traits_of(type).size, extent); status != Status::success) {
-        return status;
-    }
-    return locate(pointer, extent, traits_of(type).alignment, range);
+Status locate_elements(const void *pointer, std::size_t count, ElementType type, MemoryRange &range) {
+    return locate_array(pointer, {count}, traits_of(type).size, traits_of(type).alignment, range);
 }
 
 } // namespace
@@ -25,14 +20,15 @@ Status check_pointers(const Reduction &what, const Pointers &p, MemoryRange furt
         status != Status::success) {
         return status;
     }
-    if (const Status status = locate_array(p.weights, p.weights_count, what.weights_dtype, weights);
+    if (const Status status = locate_elements(p.weights, p.weights_count, what.weights_dtype, weights);
         status != Status::success) {
         return status;
     }
-    if (const Status status = locate_array(p.output, p.outputs, what.output_dtype, output); status != Status::success) {
+    if (const Status status = locate_elements(p.output, p.outputs, what.output_dtype, output);
+        status != Status::success) {
         return status;
     }
-    if (const Status status = locate_array(p.values, p.values == nullptr ? 0 : p.outputs, what.dtype, values);
+    if (const Status status = locate_elements(p.values, p.values == nullptr ? 0 : p.outputs, what.dtype, values);
         status != Status::success) {
         return status;
     }

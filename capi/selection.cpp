@@ -4,15 +4,11 @@ namespace wr::capi {
 
 namespace {
 
-Status locate_array(const void *pointer, std::initializer_list<std::size_t> sizes, std::size_t bytes,
-                    MemoryRange &range) {
+// An array that need not be there.
+Status locate_wanted(const void *pointer, std::initializer_list<std::size_t> sizes, std::size_t element_bytes,
+                     MemoryRange &range) {
     range = {0, 0};
-    Extent extent{};
-    if (pointer == nullptr) {
-        return Status::success;
-    }
-    const Status status = extent_of(sizes, bytes, extent);
-    return status == Status::success ? locate(pointer, extent, bytes, range) : status;
+    return pointer == nullptr ? Status::success : locate_array(pointer, sizes, element_bytes, element_bytes, range);
 }
 
 } // namespace
@@ -38,17 +34,17 @@ Status resolve_selection(const SelectionAsked &asked, const Shape &given, bool s
 }
 
 Status locate_selection(const Selection &selection, const Shape &given, std::size_t elements, SelectionRanges &ranges) {
-    if (const Status status = locate_array(selection.mask, {elements}, sizeof(std::uint8_t), ranges.mask);
+    if (const Status status = locate_wanted(selection.mask, {elements}, sizeof(std::uint8_t), ranges.mask);
         status != Status::success) {
         return status;
     }
     if (const Status status =
-            locate_array(selection.lengths, {given.outer, given.inner}, sizeof(std::int64_t), ranges.lengths);
+            locate_wanted(selection.lengths, {given.outer, given.inner}, sizeof(std::int64_t), ranges.lengths);
         status != Status::success) {
         return status;
     }
     const std::size_t offsets = given.outer + (given.outer + 1 == 0 ? 0 : 1);
-    return locate_array(selection.offsets, {offsets}, sizeof(std::int64_t), ranges.offsets);
+    return locate_wanted(selection.offsets, {offsets}, sizeof(std::int64_t), ranges.offsets);
 }
 
 Status check_offsets(const Selection &selection, std::size_t rows, std::size_t elements) {

@@ -37,7 +37,7 @@ struct SegmentMap {
             high = smaller(high, static_cast<std::int64_t>(a.input_count));
             low = smaller(low, high);
         }
-        while (window * most_segment_windows < high - low) {
+        while (windows() > most_segment_windows) {
             window *= 2;
         }
     }

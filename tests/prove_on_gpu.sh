@@ -228,7 +228,7 @@ sanitize() {
     shift
     [[ "$tool" != memcheck ]] || options+=(--report-api-errors no)
     printf '\n== %s: %s\n' "$tool" "$*"
-    within 150 compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode $SANITIZER_FOUND "$@"
+    within 300 compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode $SANITIZER_FOUND "$@"
 }
 
 # The programs that walk every kernel under a tool. Large arrays say nothing about shared memory or barriers that small
@@ -239,7 +239,7 @@ walks_for() {
         echo "$tests_folder/random_problems gpu 40"
         return
     fi
-    echo "$tests_folder/random_problems gpu 200"
+    echo "$tests_folder/random_problems gpu 60"
     [[ "$1" != memcheck && "$1" != initcheck ]] || echo "$planted_folder/every_kernel gpu large"
 }
 

@@ -36,7 +36,7 @@ WR_HD Float finished_float(Float result, Operator op, std::uint64_t count) {
 }
 
 template <class Float>
-WR_HD void finish_float(Float result, std::uint64_t count, const Finish &finish, void *output, std::size_t index) {
+WR_HD_RARE void finish_float(Float result, std::uint64_t count, const Finish &finish, void *output, std::size_t index) {
     Float value = finished_float(result, finish.op, count);
     if (finish.add_to_output) {
         const Float old = static_cast<Float>(load_float(finish.output_type, output, index));
@@ -60,7 +60,7 @@ WR_HD void finish_accumulator(const Counted<Float> &result, std::uint64_t, const
 }
 
 // A number of elements, or what it says.
-WR_HD void finish_count(std::uint64_t count, const Finish &finish, void *output, std::size_t index) {
+WR_HD_RARE void finish_count(std::uint64_t count, const Finish &finish, void *output, std::size_t index) {
     const bool old = finish.add_to_output;
     switch (finish.op) {
     case Operator::any:
@@ -85,7 +85,7 @@ WR_HD void finish_count(std::uint64_t count, const Finish &finish, void *output,
     store_float(value, finish.output_type, output, index);
 }
 
-WR_HD void finish_bits(std::uint64_t bits, const Finish &finish, void *output, std::size_t index) {
+WR_HD_RARE void finish_bits(std::uint64_t bits, const Finish &finish, void *output, std::size_t index) {
     bits ^= finish.flip;
     if (finish.add_to_output) {
         const std::uint64_t old = load_integer(finish.output_type, output, index);
@@ -102,7 +102,7 @@ WR_HD Float integer_as_float(std::uint64_t value, const Finish &finish) {
     return is_signed ? static_cast<Float>(static_cast<std::int64_t>(value)) : static_cast<Float>(value);
 }
 
-WR_HD void finish_integer(std::uint64_t result, std::uint64_t count, const Finish &finish, void *output,
+WR_HD_RARE void finish_integer(std::uint64_t result, std::uint64_t count, const Finish &finish, void *output,
                           std::size_t index) {
     const bool product = finish.op == Operator::product;
     if (!traits_of(finish.output_type).is_float) {
@@ -130,7 +130,7 @@ WR_HD void finish_integer(std::uint64_t result, std::uint64_t count, const Finis
 }
 
 template <class Word>
-WR_HD void finish_word(std::uint32_t word, const Finish &finish, void *output, std::size_t index) {
+WR_HD_RARE void finish_word(std::uint32_t word, const Finish &finish, void *output, std::size_t index) {
     auto *words = static_cast<std::uint32_t *>(output);
     if (finish.add_to_output) {
         word = finish.op == Operator::product ? Field<Word>::product(words[index], word)
@@ -139,7 +139,7 @@ WR_HD void finish_word(std::uint32_t word, const Finish &finish, void *output, s
     words[index] = word;
 }
 
-WR_HD void finish_goldilocks(std::uint64_t word, const Finish &finish, void *output, std::size_t index) {
+WR_HD_RARE void finish_goldilocks(std::uint64_t word, const Finish &finish, void *output, std::size_t index) {
     auto *words = static_cast<std::uint64_t *>(output);
     if (finish.add_to_output) {
         word = finish.op == Operator::product ? Field<Goldilocks>::product(words[index], word)
@@ -197,7 +197,7 @@ WR_HD void finish_accumulator(Goldilocks result, std::uint64_t, const Finish &fi
 }
 
 template <class Element>
-WR_HD void finish_extension(Element result, const Finish &finish, void *output, std::size_t index) {
+WR_HD_RARE void finish_extension(Element result, const Finish &finish, void *output, std::size_t index) {
     Element &element = static_cast<Element *>(output)[index];
     if (finish.add_to_output) {
         const Element old = element;
@@ -271,7 +271,7 @@ WR_HD bool comes_first(std::uint64_t a, std::uint64_t b, bool minimum, bool is_s
 }
 
 template <class Key>
-WR_HD void finish_key(Key key, std::uint64_t count, const Finish &finish, void *output, std::size_t index) {
+WR_HD_RARE void finish_key(Key key, std::uint64_t count, const Finish &finish, void *output, std::size_t index) {
     const bool minimum = finish.op == Operator::min;
     const ElementType type = finish.output_type;
     if (traits_of(finish.input_type).is_float) {

@@ -64,7 +64,7 @@ inline constexpr FloatFormat format_e5m2{2, 15, 0x7Bu, 0x7Cu, canonical_nan_e5m2
 
 // The bits of x rounded once to `format`, to nearest even; NaN becomes the format's canonical one. f64's own
 // subnormals lie below half of every format's smallest value and become zero.
-WR_HD std::uint32_t narrow(double x, FloatFormat format) {
+WR_HD_RARE std::uint32_t narrow(double x, FloatFormat format) {
     const std::uint64_t bits = bit_cast<std::uint64_t>(x);
     const std::uint64_t magnitude = bits & 0x7FFFFFFFFFFFFFFFu;
     if (magnitude > 0x7FF0000000000000u) {
@@ -97,7 +97,7 @@ WR_HD bool is_nan(float x) { return x != x; }
 WR_HD bool is_nan(double x) { return x != x; }
 
 // Writes value as element `index` of an array of float type `type`, rounded once.
-WR_HD void store_float(double value, ElementType type, void *output, std::size_t index) {
+WR_HD_RARE void store_float(double value, ElementType type, void *output, std::size_t index) {
     switch (type) {
     case ElementType::f64:
         static_cast<std::uint64_t *>(output)[index] =
@@ -122,7 +122,7 @@ WR_HD void store_float(double value, ElementType type, void *output, std::size_t
 }
 
 // The same for a value that is already f32, which saves the rounding where the output is f32 too.
-WR_HD void store_float(float value, ElementType type, void *output, std::size_t index) {
+WR_HD_RARE void store_float(float value, ElementType type, void *output, std::size_t index) {
     if (type == ElementType::f32) {
         static_cast<std::uint32_t *>(output)[index] =
             is_nan(value) ? canonical_nan_f32 : bit_cast<std::uint32_t>(value);

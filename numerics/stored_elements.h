@@ -6,7 +6,7 @@
 namespace wr {
 
 // As f64, which is exact.
-WR_HD double load_float(ElementType type, const void *array, std::size_t index) {
+WR_HD_RARE double load_float(ElementType type, const void *array, std::size_t index) {
     switch (type) {
     case ElementType::f64:
         return static_cast<const double *>(array)[index];
@@ -24,7 +24,7 @@ WR_HD double load_float(ElementType type, const void *array, std::size_t index) 
 }
 
 // Modulo 2^64: signed types keep their value.
-WR_HD std::uint64_t load_integer(ElementType type, const void *array, std::size_t index) {
+WR_HD_RARE std::uint64_t load_integer(ElementType type, const void *array, std::size_t index) {
     switch (type) {
     case ElementType::i8:
         return static_cast<std::uint64_t>(static_cast<const std::int8_t *>(array)[index]);
@@ -44,7 +44,7 @@ WR_HD std::uint64_t load_integer(ElementType type, const void *array, std::size_
 }
 
 // Writes the low bits of value.
-WR_HD void store_integer(std::uint64_t value, ElementType type, void *array, std::size_t index) {
+WR_HD_RARE void store_integer(std::uint64_t value, ElementType type, void *array, std::size_t index) {
     switch (traits_of(type).size) {
     case 1:
         static_cast<std::uint8_t *>(array)[index] = static_cast<std::uint8_t>(value);

@@ -63,7 +63,8 @@ struct Launch {
     int thread_rows = 1;        // blocks of threads x thread_rows
     std::size_t block_rows = 1; // a grid of blocks x block_rows, at most most_block_rows
     int cluster_blocks = 1;
-    bool dependent = false; // may take its place before the kernel in front of it on the stream has finished
+    bool dependent = false;       // may take its place before the kernel in front of it on the stream has finished
+    std::size_t shared_bytes = 0; // beside what the kernel declares
 };
 
 // `arguments` is the kernel's one parameter.

@@ -61,9 +61,6 @@ const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
     if (plan.regime == RowRegime::packed) {
         return kernels.aligned_packed_rows;
     }
-    if (plan.regime == RowRegime::padded) {
-        return kernels.padded_rows;
-    }
     if (!plan.vectors) {
         return kernels.scattered_rows;
     }
@@ -92,7 +89,6 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    plan.pieces,
                    std::countr_zero(static_cast<unsigned>(plan.warps)),
                    plan.tiles,
-                   plan.slots,
                    destination,
                    follows,
                    stage.mapping,
@@ -136,11 +132,13 @@ cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream
                       plan.column_tiles,
                       plan.threads_across,
                       plan.threads_down,
+                      static_cast<std::int32_t>(plan.outer_a_block),
+                      small_divisor(static_cast<std::uint32_t>(plan.threads_across)),
                       stage.plan.partials == 0 ? Destination::output : Destination::partials,
                       follows,
                       stage.mapping,
                       stage.finish};
-    Launch how{plan.kernel, 1, block_threads};
+    Launch how{plan.kernel, 1, plan.threads_across * plan.threads_down * a.outer_a_block};
     how.dependent = follows;
     return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_job, &a, stream);
 }
@@ -149,28 +147,34 @@ cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream,
     const Shape &s = stage.plan.shape;
     const StagedPlan &plan = stage.plan.staged;
     const bool follows = gpu.dependent_launch && !stage.first;
-    StagedArguments a{stage.input,
-                      output,
-                      nullptr,
-                      nullptr,
-                      0,
-                      plan.items,
-                      s.axis,
-                      s.inner,
-                      plan.groups,
-                      plan.rows,
-                      plan.items_a_block,
-                      plan.lanes_log2,
-                      plan.gap_shift,
-                      stage.plan.partials == 0 ? Destination::output : Destination::partials,
-                      follows,
-                      stage.mapping,
-                      stage.finish};
+    StagedArguments a{};
+    a.input = stage.input;
+    a.output = output;
+    a.outer = s.outer;
+    a.axis = plan.axis;
+    a.inner = s.inner;
+    a.groups = plan.groups;
+    a.group_blocks = plan.group_blocks;
+    a.rows = static_cast<std::int32_t>(plan.rows);
+    a.items_a_block = static_cast<std::int32_t>(plan.items_a_block);
+    a.run = static_cast<std::int32_t>(plan.run);
+    a.runs = static_cast<std::int32_t>(plan.runs);
+    a.runs_are_neighbours = plan.runs_are_neighbours;
+    a.item_pitch = static_cast<std::int32_t>(plan.item_pitch);
+    a.run_pitch = static_cast<std::int32_t>(plan.run_pitch);
+    a.gap = static_cast<std::int32_t>(plan.gap);
+    a.unit = small_divisor(static_cast<std::uint32_t>(plan.unit));
+    a.by_inner = small_divisor(static_cast<std::uint32_t>(s.inner));
+    a.by_neighbours = small_divisor(static_cast<std::uint32_t>(plan.runs_are_neighbours ? plan.runs : plan.items_a_block));
+    a.destination = stage.plan.partials == 0 ? Destination::output : Destination::partials;
+    a.follows = follows;
+    a.mapping = stage.mapping;
+    a.finish = stage.finish;
     set_hull(a, s, stage.kernels->element_bytes);
-    Launch how{stage.kernels->staged, 1, block_threads};
+    Launch how{plan.kernel, 1, static_cast<int>(plan.threads)};
     how.dependent = follows;
-    return launch_in_parts(how, &Launch::blocks, static_cast<std::size_t>(plan.items_a_block), a.items, a.first_item,
-                           &a, stream);
+    how.shared_bytes = plan.shared_bytes;
+    return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_block, &a, stream);
 }
 
 cudaError_t launch_fill(const Stage &stage, void *output, cudaStream_t stream) {

@@ -1,6 +1,7 @@
 // What the reduction kernels are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/small_divisor.h"
 #include "numerics/finish.h"
 
 namespace wr::cuda {
@@ -24,7 +25,6 @@ struct RowArguments {
     std::size_t pieces;      // blocks that share a row
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
-    std::int32_t row_slots;  // padded rows: places of a vector for each row, a power of two
     Destination destination;
     bool follows;    // launched to depend on the kernel before it in the call
     Mapping mapping; // for the operator's map; all zero where the input is partial results
@@ -41,8 +41,10 @@ struct ColumnArguments {
     std::ptrdiff_t outer_stride, axis_stride;
     std::size_t groups;          // of the axis, each a block's share
     std::size_t column_tiles;    // blocks side by side
-    std::int32_t threads_across; // threads of a block side by side, a power of two
+    std::int32_t threads_across; // threads of a block side by side
     std::int32_t threads_down;   // threads of a block below each other, a power of two
+    std::int32_t outer_a_block;  // outer indices that a block takes
+    SmallDivisor by_across;      // by threads_across
     Destination destination;
     bool follows; // as in RowArguments
     Mapping mapping;
@@ -50,19 +52,23 @@ struct ColumnArguments {
 };
 
 // Short rows and narrow columns of a contiguous array, [outer][axis][inner] to [outer][groups][inner]: an item is up to
-// `rows` rows of one outer index.
+// `rows` rows of one outer index, and a block takes items that touch each other.
 struct StagedArguments {
     const void *input;
     void *output;
     const char *hull_begin, *hull_end;
-    std::size_t first_item; // of this launch
-    std::size_t items;      // outer * groups
-    std::size_t axis, inner;
-    std::size_t groups;         // of the axis
-    std::int32_t rows;          // of an item, at most run_elements * warp_lanes
+    std::size_t first_block; // of this launch
+    std::size_t outer, axis, inner;
+    std::size_t groups;         // of the axis, an item each
+    std::size_t group_blocks;   // that share an outer index, where there is more than one group
+    std::int32_t rows;          // of an item
     std::int32_t items_a_block; // of stage_bytes together
-    std::int32_t lanes_log2;    // of the lanes that share a column of an item
-    std::int32_t gap_shift;     // of the stage
+    std::int32_t run;           // rows that a thread takes, at most most_run_elements
+    std::int32_t runs;          // of an item; where more than one, no block has more tasks than threads
+    bool runs_are_neighbours;   // of threads side by side: the runs of an item, not the same runs of several
+    std::int32_t item_pitch, run_pitch; // places from one to the next
+    std::int32_t gap;                   // places left out behind each `unit` cells
+    SmallDivisor unit, by_inner, by_neighbours;
     Destination destination;
     bool follows; // as in RowArguments
     Mapping mapping;
@@ -91,11 +97,15 @@ struct SegmentArguments {
 inline constexpr std::int64_t most_segment_windows = 65536;
 inline constexpr int segment_window_tiles = 8;
 
-// Elements that a thread reduces by itself.
-inline constexpr int run_elements = 32;
+// The kernel of few rows: the longest axis, and the vectors side by side that a thread takes.
+inline constexpr int few_rows_axis = 4;
+inline constexpr int few_rows_vectors = 4;
 
-// Shared memory that a block fills with input, and how far apart the gaps in it are at least, as a power of two.
+// Elements that a thread reduces by itself: of a segment; at most.
+inline constexpr int run_elements = 32;
+inline constexpr int most_run_elements = 64;
+
+// Shared memory that a block fills with input.
 inline constexpr int stage_bytes = 32768;
-inline constexpr int least_gap_shift = 7;
 
 } // namespace wr::cuda

@@ -75,6 +75,7 @@ extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial
 template <class T, class Op>
 ReduceKernels kernels_of() {
     ReduceKernels kernels{};
+    kernels.aligned_rows = address_of(reduce_rows<T, Op, AlignedAccess<T, Op>>);
     kernels.shifted_rows = address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>);
     kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);
     using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
@@ -86,13 +87,11 @@ ReduceKernels kernels_of() {
         kernels.long_segments = address_of(finish_long_segments<T, Op>);
     }
     if constexpr (has_all_kernels<T, Op>) {
-        kernels.aligned_rows = address_of(reduce_rows<T, Op, AlignedAccess<T, Op>>);
         kernels.aligned_packed_rows = address_of(reduce_packed_rows<T, Op>);
-        kernels.padded_rows = address_of(reduce_padded_rows<T, Op>);
+        kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
+        kernels.few_rows = address_of(reduce_few_rows<T, Op, Vectors>);
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
         kernels.columns = address_of(reduce_columns<T, Op, Vectors, long_run>);
-    } else {
-        kernels.aligned_rows = kernels.shifted_rows;
     }
     kernels.element_bytes = static_cast<int>(sizeof(T));
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;

@@ -1,10 +1,13 @@
-// Short contiguous rows of a power of two elements, or of whole vectors: a warp reads a tile that holds many of them,
-// and the exchange yields all their results at once.
+// Short contiguous rows of a power of two elements: a warp reads a tile that holds many of them, and the exchange yields
+// all their results at once.
 #pragma once
 
 #include "cuda/reduce_rows.cuh"
 
 namespace wr::cuda {
+
+// Rows up to this length are read by plain loads: the outputs are no small part of what moves.
+inline constexpr std::size_t most_plain_axis = 8;
 
 // Delivers the results that the lanes hold after Steps steps of exchange: row number (32 v + lane) >> Steps of the tile
 // for each register that is left.
@@ -37,7 +40,7 @@ __device__ __forceinline__ void deliver_wide(const RowArguments &a, typename Op:
     }
 }
 
-// Rows of `slots` (a power of two) registers each.
+// Rows of `slots` (a power of two) vectors each.
 template <class Op>
 __device__ __forceinline__ void deliver_tile(const RowArguments &a, typename Op::Accumulator (&values)[tree_registers],
                                              std::size_t first_row, unsigned slots) {
@@ -57,12 +60,11 @@ __device__ __forceinline__ void deliver_tile(const RowArguments &a, typename Op:
     }
 }
 
-// Rows within a vector.
-template <class T, class Op>
+// Rows of Width elements, of which a vector holds several.
+template <class T, class Op, int Width>
 __device__ __forceinline__ void deliver_narrow(const RowArguments &a, const uint4 (&vectors)[tree_registers],
                                                std::size_t first_row) {
     constexpr int elements = vector_elements<T>;
-    const int width = static_cast<int>(a.axis);
 #pragma unroll
     for (int v = 0; v < tree_registers; ++v) {
         T raw[elements];
@@ -72,22 +74,33 @@ __device__ __forceinline__ void deliver_narrow(const RowArguments &a, const uint
         for (int e = 0; e < elements; ++e) {
             values[e] = Op::map(raw[e], a.mapping);
         }
-        const std::size_t first =
-            first_row + static_cast<std::size_t>((v * warp_lanes + lane_index()) * (elements / width));
 #pragma unroll
-        for (int stride = 1; stride < elements; stride *= 2) {
-            if (stride < width) {
+        for (int stride = 1; stride < Width; stride *= 2) {
 #pragma unroll
-                for (int e = 0; e < elements; e += 2 * stride) {
-                    values[e] = Op::combine(values[e], values[e + stride]);
-                }
+            for (int e = 0; e < elements; e += 2 * stride) {
+                values[e] = Op::combine(values[e], values[e + stride]);
             }
         }
+        const std::size_t first =
+            first_row + static_cast<std::size_t>((v * warp_lanes + lane_index()) * (elements / Width));
+        typename Op::Accumulator results[elements / Width];
 #pragma unroll
-        for (int e = 0; e < elements; ++e) {
-            if (e % width == 0) {
-                finish_result(values[e], a.finish, a.output, first + static_cast<std::size_t>(e / width));
-            }
+        for (int r = 0; r < elements / Width; ++r) {
+            results[r] = values[r * Width];
+        }
+        finish_neighbours(results, a.finish, a.output, first);
+    }
+}
+
+// Of a.axis elements, a power of two from Width on and less than a vector's.
+template <class T, class Op, int Width = 1>
+__device__ __forceinline__ void deliver_any_narrow(const RowArguments &a, const uint4 (&vectors)[tree_registers],
+                                                   std::size_t first_row) {
+    if constexpr (Width < vector_elements<T>) {
+        if (a.axis == Width) {
+            deliver_narrow<T, Op, Width>(a, vectors, first_row);
+        } else {
+            deliver_any_narrow<T, Op, 2 * Width>(a, vectors, first_row);
         }
     }
 }
@@ -97,13 +110,13 @@ __device__ __forceinline__ void reduce_packed_tile(const RowArguments &a, const 
                                                    std::size_t first_row) {
     constexpr std::size_t elements = vector_elements<T>;
     if (a.axis < elements) {
-        deliver_narrow<T, Op>(a, vectors, first_row);
+        deliver_any_narrow<T, Op>(a, vectors, first_row);
         return;
     }
     typename Op::Accumulator values[tree_registers];
 #pragma unroll
     for (int v = 0; v < tree_registers; ++v) {
-        values[v] = vector_tree<T, Op>(vectors[v], a.mapping, 0);
+        values[v] = vector_tree<T, Op>(vectors[v], a.mapping);
     }
     deliver_tile<Op>(a, values, first_row, static_cast<unsigned>(a.axis / elements));
 }
@@ -116,53 +129,6 @@ __device__ __noinline__ void reduce_rows_singly(const RowArguments &a, std::size
         const auto value = warp_reduce<ScatteredAccess<T, Op>, T, Op>(one, Hull{}, 0, most_tiles_a_warp, a.mapping);
         deliver<Op>(a, value, row, 0);
     }
-}
-
-// The vectors of a tile of rows that take `slots` (a power of two) places of a vector each and fill the first of them.
-template <class T>
-__device__ __forceinline__ void load_padded_tile(const RowArguments &a, std::size_t first_row, unsigned slots,
-                                                 uint4 (&vectors)[tree_registers], bool (&filled)[tree_registers]) {
-    const unsigned row_vectors = static_cast<unsigned>(a.axis) / vector_elements<T>;
-    const char *tile = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
-    const unsigned shift = 31 - static_cast<unsigned>(__clz(static_cast<int>(slots)));
-#pragma unroll
-    for (int v = 0; v < tree_registers; ++v) {
-        const unsigned slot = static_cast<unsigned>(v * warp_lanes + lane_index());
-        const unsigned row = slot >> shift, place = slot & (slots - 1);
-        filled[v] = place < row_vectors;
-        if (filled[v]) {
-            vectors[v] = load_streaming(tile + (row * row_vectors + place) * vector_bytes);
-        }
-    }
-}
-
-// Rows of whole vectors, fewer than a tile's, which touch each other; the first starts on a 16-byte boundary, and each
-// warp takes as many as its tile has places for.
-template <class T, class Op>
-__global__ void __launch_bounds__(row_block_threads, 3) reduce_padded_rows(const __grid_constant__ RowArguments a) {
-    static_assert(!Op::positional);
-    take_place_in_call(a.destination, a.follows);
-    const unsigned slots = static_cast<unsigned>(a.row_slots);
-    const unsigned rows_a_tile = tree_registers * warp_lanes / slots;
-    const std::size_t tile =
-        blockIdx.x * static_cast<std::size_t>(row_block_warps) + static_cast<std::size_t>(warp_index());
-    const std::size_t first_row = a.first_row + tile * rows_a_tile;
-    if (first_row >= a.rows) {
-        return;
-    }
-    if (first_row + rows_a_tile > a.rows) {
-        reduce_rows_singly<T, Op>(a, first_row, a.rows);
-        return;
-    }
-    uint4 vectors[tree_registers];
-    bool filled[tree_registers];
-    load_padded_tile<T>(a, first_row, slots, vectors, filled);
-    typename Op::Accumulator values[tree_registers];
-#pragma unroll
-    for (int v = 0; v < tree_registers; ++v) {
-        values[v] = filled[v] ? vector_tree<T, Op>(vectors[v], a.mapping, 0) : Op::identity();
-    }
-    deliver_tile<Op>(a, values, first_row, slots);
 }
 
 // a.axis is a power of two below a tile's elements, the rows touch each other and the first starts on a 16-byte
@@ -182,8 +148,13 @@ __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const
         reduce_rows_singly<T, Op>(a, first_row, a.rows);
         return;
     }
+    const char *first = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
     uint4 vectors[tree_registers];
-    load_aligned_tile(reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis), vectors);
+    if (a.axis <= most_plain_axis) {
+        load_aligned_tile_plainly(first, vectors);
+    } else {
+        load_aligned_tile(first, vectors);
+    }
     reduce_packed_tile<T, Op>(a, vectors, first_row);
 }
 

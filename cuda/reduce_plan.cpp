@@ -14,6 +14,8 @@ constexpr std::size_t block_threads = 256;
 constexpr std::size_t vector_bytes = 16;
 constexpr std::size_t warp_lanes = 32;
 constexpr int most_tiles = 32; // a warp keeps one tile's result a lane
+constexpr std::size_t least_staged_run = 8;
+constexpr std::size_t most_staged_cells = 16384; // runs of the longest length, one a thread
 
 std::size_t clamped_multiprocessors(GpuFacts gpu) {
     return static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
@@ -62,16 +64,9 @@ bool fits_packed(const Shape &s, std::uintptr_t address, std::size_t tile, const
            std::has_single_bit(s.axis) && s.axis < tile && s.outer > 1;
 }
 
-bool fits_padded(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
-    const auto elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
-    return kernels.padded_rows != nullptr && rows_touch(s) && address % vector_bytes == 0 && s.axis > elements &&
-           s.axis % elements == 0 && s.axis < static_cast<std::size_t>(bytes_a_tile) / kernels.element_bytes &&
-           s.outer > 1;
-}
-
 RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const std::size_t rows = s.outer * s.inner;
-    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, 1, false, 1};
+    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1};
     plan.aligned = rows_are_aligned(s, address, kernels.element_bytes);
     const std::size_t elements =
         plan.vectors ? static_cast<std::size_t>(bytes_a_tile / kernels.element_bytes) : scattered_tile;
@@ -79,14 +74,6 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
     if (fits_packed(s, address, elements, kernels)) {
         plan.regime = RowRegime::packed;
         plan.rows_a_block = elements / s.axis * block_warps;
-        return plan;
-    }
-    if (fits_padded(s, address, kernels)) {
-        const std::size_t slots =
-            std::bit_ceil(s.axis * static_cast<std::size_t>(kernels.element_bytes) / vector_bytes);
-        plan.regime = RowRegime::padded;
-        plan.slots = static_cast<int>(slots);
-        plan.rows_a_block = static_cast<std::size_t>(bytes_a_tile) / vector_bytes / slots * block_warps;
         return plan;
     }
     if (plan.vectors && fits_cluster(rows, row_tiles, kernels, gpu)) {
@@ -123,11 +110,15 @@ ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKern
     const auto layout = [&](const void *kernel, std::size_t run) {
         ColumnPlan plan{kernel, 1, 1, 1, 1, 1, 0};
         const std::size_t runs = std::bit_ceil(divide_up(std::max(s.axis, std::size_t{1}), run));
-        const std::size_t narrowest =
-            across <= tuning::few_column_vectors ? tuning::vectors_across_few : tuning::vectors_across_many;
+        const bool few = across <= tuning::few_column_vectors;
+        const std::size_t narrowest = few ? tuning::vectors_across_few : tuning::vectors_across_many;
         const std::size_t widest = std::max(block_threads / std::min(runs, block_threads), narrowest);
-        const std::size_t threads_across = std::min(std::bit_ceil(across), widest);
-        const std::size_t threads_down = std::min(runs, block_threads / threads_across);
+        // A few vectors that are no whole lines stand side by side all of them: no thread is idle, no piece of memory
+        // two blocks'. (48 columns of f32 as 2 times 8 vectors, a quarter of them absent: 3.99 TB/s; 2 times 6: 3.64.)
+        const std::size_t threads_across = few && across % tuning::vectors_across_few != 0
+                                               ? across
+                                               : std::min(std::bit_ceil(across), widest);
+        const std::size_t threads_down = std::min(runs, std::bit_floor(block_threads / threads_across));
         plan.threads_across = static_cast<int>(threads_across);
         plan.threads_down = static_cast<int>(threads_down);
         plan.groups = std::max<std::size_t>(divide_up(s.axis, run * threads_down), 1);
@@ -139,17 +130,23 @@ ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKern
     if (!vectors) {
         return layout(kernels.scalar_columns, scalar_run);
     }
+    if (kernels.few_rows != nullptr && s.axis <= few_rows_axis && across >= tuning::few_rows_vectors_across) {
+        const std::size_t tiles = divide_up(across, few_rows_vectors * block_threads);
+        return {kernels.few_rows, 1, tiles, static_cast<int>(block_threads), 1, 1, s.outer * tiles};
+    }
     const ColumnPlan long_runs = layout(kernels.columns, long_run);
     const std::size_t wanted = clamped_multiprocessors(gpu) * tuning::column_blocks_a_multiprocessor;
     const bool enough = kernels.columns != nullptr && long_runs.blocks >= wanted;
     return enough ? long_runs : layout(kernels.short_columns, short_run);
 }
 
-// Rows of an item: the whole axis where it fits a block's stage and the lanes of a warp, else a power of two.
-std::size_t staged_rows(const Shape &s, std::size_t element_bytes) {
-    constexpr std::size_t most = run_elements * warp_lanes;
-    const std::size_t fit = stage_bytes / (s.inner * element_bytes);
-    return s.axis <= std::min(fit, most) ? s.axis : std::min(std::bit_floor(fit), most);
+// Rows of whole vectors that a block reduces to a tree each before they are staged. Rows of whole tiles are a warp's.
+bool fits_staged_vectors(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
+    const std::size_t row_bytes = s.axis * static_cast<std::size_t>(kernels.element_bytes);
+    return kernels.staged_vectors != nullptr && rows_touch(s) && s.outer > 1 && address % vector_bytes == 0 &&
+           s.axis > elements && s.axis % elements == 0 && row_bytes % bytes_a_tile != 0 &&
+           row_bytes <= tuning::staged_vector_row_bytes;
 }
 
 bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
@@ -158,27 +155,102 @@ bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &ker
         return false;
     }
     if (s.inner == 1) {
-        const bool packed = fits_packed(s, address, static_cast<std::size_t>(bytes_a_tile) / element_bytes, kernels) ||
-                            fits_padded(s, address, kernels);
-        return s.outer > 1 && !packed && s.axis <= run_elements * warp_lanes &&
-               s.axis * element_bytes <= tuning::staged_row_bytes;
+        const bool packed = fits_packed(s, address, static_cast<std::size_t>(bytes_a_tile) / element_bytes, kernels);
+        return s.outer > 1 && !packed &&
+               (s.axis * element_bytes <= tuning::staged_row_bytes || fits_staged_vectors(s, address, kernels));
     }
     const std::size_t line =
         columns_are_vectors(s, address, kernels) ? tuning::staged_line_bytes_of_vectors : tuning::staged_line_bytes;
     return s.inner * element_bytes < line;
 }
 
-StagedPlan plan_stage(const Shape &s, const ReduceKernels &kernels) {
+// Threads of a block, cells that it stages, rows of an item: the whole axis where its longest runs are one a thread at
+// most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has less to leave
+// (24 columns of f32: 192 threads); else items of fewer rows.
+void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread) {
+    constexpr std::size_t blocks[] = {block_threads, block_threads / 4 * 3};
+    const auto stage = [&](std::size_t threads, std::size_t rows) {
+        const std::size_t cells = threads * cells_a_thread, of_item = rows * inner;
+        plan.threads = threads;
+        plan.rows = rows;
+        plan.items_a_block = std::max<std::size_t>(cells / of_item, 1);
+        return plan.items_a_block * of_item >= cells / 8 * 7;
+    };
+    const auto most_rows = [&](std::size_t threads) {
+        const std::size_t cells = threads * cells_a_thread;
+        return std::min(cells / inner, cells / least_staged_run);
+    };
+    const std::size_t runs = divide_up(plan.axis, std::size_t{most_run_elements});
+    if (plan.axis <= most_rows(block_threads) && (runs == 1 || runs * inner <= block_threads)) {
+        stage(block_threads, plan.axis);
+        return;
+    }
+    for (const std::size_t threads : blocks) {
+        if (stage(threads, std::bit_floor(std::min(plan.axis, most_rows(threads))))) {
+            return;
+        }
+    }
+    std::size_t rows = std::bit_floor(std::min(plan.axis, most_rows(block_threads)));
+    while (!stage(block_threads, rows) && rows > tuning::least_staged_rows) {
+        rows /= 2;
+    }
+}
+
+// The shortest runs that leave a block's threads one task each, and few enough for one thread to end with. Where even
+// the longest do not, fewer items.
+void plan_runs(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes) {
+    for (plan.run = std::max(least_staged_run, vector_bytes / cell_bytes);; plan.run *= 2) {
+        plan.runs = divide_up(plan.rows, plan.run);
+        const bool few = plan.runs <= most_run_elements && plan.items_a_block * inner * plan.runs <= plan.threads;
+        if (plan.runs == 1 || few) {
+            return;
+        }
+        if (plan.run == most_run_elements) {
+            plan.items_a_block = plan.threads / (inner * plan.runs);
+            return;
+        }
+    }
+}
+
+// Where the gaps are, as the kernels' threads walk: neighbours in columns of neighbouring runs, which a gap of a row
+// sets apart, or of neighbouring items, which lie apart by an odd number of vectors (of trees over vectors: of cells).
+void plan_gaps(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes, bool vectors) {
+    plan.runs_are_neighbours = plan.runs > 1 && (plan.items_a_block == 1 || plan.rows % plan.run == 0);
+    const std::size_t row_gap = vectors ? 1 : divide_up(inner * cell_bytes, vector_bytes) * vector_bytes / cell_bytes;
+    if (plan.runs_are_neighbours) {
+        plan.unit = plan.run * inner;
+        plan.gap = row_gap;
+        plan.run_pitch = plan.unit + plan.gap;
+        plan.item_pitch = plan.runs * plan.run_pitch;
+        return;
+    }
+    plan.unit = plan.rows * inner;
+    const std::size_t grains = vectors ? plan.unit : plan.unit * cell_bytes / vector_bytes;
+    const bool whole_grains = vectors || plan.unit * cell_bytes % vector_bytes == 0;
+    plan.gap = whole_grains && grains % 2 == 0 ? row_gap : 0;
+    plan.run_pitch = plan.run * inner;
+    plan.item_pitch = plan.unit + plan.gap;
+}
+
+StagedPlan plan_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    const bool vectors = fits_staged_vectors(s, address, kernels);
+    const std::size_t cell_bytes = vectors ? vector_bytes : element_bytes;
+    const std::size_t cells = std::min(static_cast<std::size_t>(stage_bytes) / cell_bytes, most_staged_cells);
     StagedPlan plan{};
-    const std::size_t rows = staged_rows(s, element_bytes);
-    plan.rows = static_cast<int>(rows);
-    plan.groups = divide_up(s.axis, rows);
-    plan.items = s.outer * plan.groups;
-    plan.items_a_block = static_cast<int>(std::max<std::size_t>(stage_bytes / (rows * s.inner * element_bytes), 1));
-    plan.lanes_log2 = std::countr_zero(std::bit_ceil(divide_up(rows, std::size_t{run_elements})));
-    // Runs lie run_elements * inner elements apart: one gap, or an odd number of them, in between.
-    plan.gap_shift = std::max(least_gap_shift, std::countr_zero(run_elements * s.inner * element_bytes));
+    plan.kernel = vectors ? kernels.staged_vectors : kernels.staged;
+    plan.axis = s.axis * element_bytes / cell_bytes;
+    plan_items(plan, s.inner, cells / block_threads);
+    plan.groups = divide_up(plan.axis, plan.rows);
+    plan.items_a_block = std::min(plan.items_a_block, plan.groups == 1 ? s.outer : plan.groups);
+    plan_runs(plan, s.inner, cell_bytes);
+    plan_gaps(plan, s.inner, cell_bytes, vectors);
+    plan.items_a_block = std::clamp<std::size_t>(cells / 8 * 9 / plan.item_pitch, 1, plan.items_a_block);
+    const std::size_t staged = plan.items_a_block * plan.rows * s.inner;
+    const std::size_t places = staged + divide_up(staged, plan.unit) * plan.gap;
+    plan.shared_bytes = vectors ? 0 : places * cell_bytes + 2 * vector_bytes; // an unaligned piece has a vector more
+    plan.group_blocks = divide_up(plan.groups, plan.items_a_block);
+    plan.blocks = plan.groups == 1 ? divide_up(s.outer, plan.items_a_block) : s.outer * plan.group_blocks;
     return plan;
 }
 
@@ -200,8 +272,8 @@ ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const Redu
     const Shape &s = plan.shape;
     if (fits_stage(s, address, kernels)) {
         plan.regime = ReduceRegime::staged;
-        plan.staged = plan_stage(s, kernels);
-        plan.partials = plan.staged.groups > 1 ? plan.staged.items * s.inner : 0;
+        plan.staged = plan_stage(s, address, kernels);
+        plan.partials = plan.staged.groups > 1 ? s.outer * plan.staged.groups * s.inner : 0;
     } else if (s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1)) {
         plan.regime = ReduceRegime::columns;
         plan.columns = plan_columns(s, address, kernels, gpu);

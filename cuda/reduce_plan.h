@@ -13,7 +13,7 @@ struct GpuFacts {
     bool dependent_launch; // compute capability 9.0 and later
 };
 
-enum class RowRegime { packed, padded, cluster, rows };
+enum class RowRegime { packed, cluster, rows };
 
 struct RowPlan {
     RowRegime regime;
@@ -22,7 +22,6 @@ struct RowPlan {
     std::size_t pieces;
     int warps;
     int tiles;
-    int slots;   // of a padded row
     bool shared; // pieces of a row update one accumulator
     std::size_t rows_a_block;
 };
@@ -37,13 +36,17 @@ struct ColumnPlan {
     std::size_t blocks;
 };
 
+// As StagedArguments has it.
 struct StagedPlan {
-    std::size_t groups; // of the axis
-    std::size_t items;
-    int rows; // of an item
-    int items_a_block;
-    int lanes_log2;
-    int gap_shift;
+    const void *kernel;
+    std::size_t axis; // cells
+    std::size_t groups, group_blocks, blocks, threads;
+    std::size_t shared_bytes; // for the cells, where the kernel declares no room for them
+    std::size_t rows, items_a_block;
+    std::size_t run, runs;
+    bool runs_are_neighbours;
+    std::size_t unit, gap;
+    std::size_t item_pitch, run_pitch;
 };
 
 enum class ReduceRegime { rows, columns, staged };

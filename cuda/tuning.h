@@ -39,10 +39,19 @@ inline constexpr std::size_t vectors_across_many = 32;
 // itself.
 inline constexpr std::size_t staged_row_bytes = 2048;
 
+// The same of rows that are whole vectors, of which a block stages only the trees over them.
+inline constexpr std::size_t staged_vector_row_bytes = 8192;
+
+// Columns: where few rows have so many vectors side by side, each thread takes several.
+inline constexpr std::size_t few_rows_vectors_across = 1024;
+
 // Columns are staged where inner has fewer bytes: a line, where threads could read vectors of columns; more where they
 // would have to take single columns.
 inline constexpr std::size_t staged_line_bytes_of_vectors = 128;
 inline constexpr std::size_t staged_line_bytes = 512;
+
+// Columns that are staged: items of fewer rows would leave too many partial results.
+inline constexpr std::size_t least_staged_rows = 64;
 
 // Segments: blocks a multiprocessor that look for windows of long ones.
 inline constexpr std::size_t segment_blocks_a_multiprocessor = 3;

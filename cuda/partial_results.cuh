@@ -101,10 +101,14 @@ using PartialElement = typename PartialResults<Op>::Element;
 // Two fields of a struct of 16 bytes, with zeros between them where the first has 4.
 template <class First, class Struct>
 __device__ __forceinline__ void store_fields(First first, std::uint64_t second, Struct &to) {
-    static_assert(sizeof(Struct) == 16);
-    std::uint64_t words[2] = {0, second};
-    memcpy(words, &first, sizeof(first));
-    memcpy(&to, words, sizeof(words));
+    static_assert(sizeof(Struct) == 16 && alignof(Struct) == alignof(std::uint64_t));
+    std::uint64_t *words = reinterpret_cast<std::uint64_t *>(&to);
+    if constexpr (sizeof(First) == sizeof(std::uint32_t)) {
+        words[0] = bit_cast<std::uint32_t>(first);
+    } else {
+        words[0] = bit_cast<std::uint64_t>(first);
+    }
+    words[1] = second;
 }
 template <class Key>
 __device__ __forceinline__ void store_without_gaps(const KeyAt<Key> &value, KeyAt<Key> &to) {
@@ -116,8 +120,7 @@ __device__ __forceinline__ void store_without_gaps(const Counted<Float> &value, 
 }
 template <class Value, class Element>
 __device__ __forceinline__ void store_without_gaps(const Value &value, Element &to) {
-    static_assert(sizeof(value) == sizeof(to));
-    memcpy(&to, &value, sizeof(to));
+    to = bit_cast<Element>(value);
 }
 
 template <class Op>

@@ -30,24 +30,49 @@ struct Hull {
 
 __device__ __forceinline__ uint4 load_streaming(const char *at) { return __ldcs(reinterpret_cast<const uint4 *>(at)); }
 
-// The weights of a vector of elements: in one load where they lie for it.
-template <class T>
-__device__ __forceinline__ void load_weights(const Mapping &m, std::size_t position, T (&weights)[vector_elements<T>]) {
-    const T *at = static_cast<const T *>(m.weights) + position;
-    if (reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0) {
-        const uint4 vector = __ldg(reinterpret_cast<const uint4 *>(at));
-        memcpy(weights, &vector, sizeof(vector));
-    } else {
-#pragma unroll
-        for (int e = 0; e < vector_elements<T>; ++e) {
-            weights[e] = at[e];
-        }
-    }
-}
-
 // Whether the weights are of the elements' own type, and so can be read by vectors as these are.
 template <class T, class Op>
 concept WeightedAlike = requires(T x, Mapping m) { Op::times(x, x, m); };
+
+// The weights of a vector of elements that do not lie for one load.
+template <class T>
+__device__ __noinline__ uint4 single_weights(const T *at) {
+    T weights[vector_elements<T>];
+#pragma unroll
+    for (int e = 0; e < vector_elements<T>; ++e) {
+        weights[e] = at[e];
+    }
+    uint4 vector;
+    memcpy(&vector, weights, sizeof(vector));
+    return vector;
+}
+
+// The weights of `Vectors` vectors of elements, `step` vectors apart, the first of which stands at `position`: asked for
+// beside the elements. Nothing where the operator does not take them so.
+template <class T, class Op, int Vectors>
+struct Weights {
+    __device__ __forceinline__ Weights(const Mapping &, std::size_t, int) {}
+};
+template <class T, class Op, int Vectors>
+    requires WeightedAlike<T, Op>
+struct Weights<T, Op, Vectors> {
+    uint4 vectors[Vectors];
+
+    __device__ __forceinline__ Weights(const Mapping &m, std::size_t position, int step) {
+        const T *at = static_cast<const T *>(m.weights) + position;
+        if (reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0) {
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                vectors[v] = __ldg(reinterpret_cast<const uint4 *>(at + v * step * vector_elements<T>));
+            }
+        } else {
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                vectors[v] = single_weights(at + v * step * vector_elements<T>);
+            }
+        }
+    }
+};
 
 // Integers that are added up as they are, four or two in one instruction.
 template <class T>
@@ -76,8 +101,8 @@ inline constexpr bool is_arg_extreme = false;
 template <class Key>
 inline constexpr bool is_arg_extreme<ArgExtreme<Key>> = true;
 
-// Two E4M3 in one instruction, where the GPU has it.
-__device__ __forceinline__ void widen_pair(unsigned short bits, float &low, float &high) {
+// Two f8 in one instruction, where the GPU has it.
+__device__ __forceinline__ void widen_pair(unsigned short bits, float &low, float &high, E4M3) {
 #if __CUDA_ARCH__ >= 890
     unsigned halves;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(bits));
@@ -88,13 +113,22 @@ __device__ __forceinline__ void widen_pair(unsigned short bits, float &low, floa
     high = widen(E4M3{static_cast<std::uint8_t>(bits >> 8)});
 #endif
 }
+// E5M2 is the upper half of an f16.
+__device__ __forceinline__ void widen_pair(unsigned short bits, float &low, float &high, E5M2) {
+    low = widen(F16{static_cast<std::uint16_t>(bits << 8)});
+    high = widen(F16{static_cast<std::uint16_t>(bits & 0xFF00u)});
+}
 
+template <class T>
+inline constexpr bool is_f8 = std::is_same_v<T, E4M3> || std::is_same_v<T, E5M2>;
+
+template <class F8>
 __device__ __forceinline__ void widen_vector(const uint4 &vector, float (&values)[16]) {
     const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-        widen_pair(static_cast<unsigned short>(words[w]), values[4 * w], values[4 * w + 1]);
-        widen_pair(static_cast<unsigned short>(words[w] >> 16), values[4 * w + 2], values[4 * w + 3]);
+        widen_pair(static_cast<unsigned short>(words[w]), values[4 * w], values[4 * w + 1], F8());
+        widen_pair(static_cast<unsigned short>(words[w] >> 16), values[4 * w + 2], values[4 * w + 3], F8());
     }
 }
 
@@ -111,52 +145,23 @@ __device__ __forceinline__ std::uint64_t count_vector(const uint4 &vector, const
     return count;
 }
 
-// Where the first of the largest keys of a vector stands: its elements in order, so that a later one must be larger.
-template <class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator best_of_vector(const uint4 &vector, const Mapping &m,
-                                                                   std::size_t position) {
-    T raw[vector_elements<T>];
-    memcpy(raw, &vector, sizeof(vector));
-    auto best = Op::map(raw[0], m, 0);
-    int place = 0;
+// The tree over the accumulators of the elements of one vector.
+template <class Op, int Elements>
+__device__ __forceinline__ typename Op::Accumulator tree_of_elements(typename Op::Accumulator (&values)[Elements]) {
 #pragma unroll
-    for (int e = 1; e < vector_elements<T>; ++e) {
-        const auto other = Op::map(raw[e], m, 0);
-        const bool better = other.key > best.key;
-        best.key = better ? other.key : best.key;
-        place = better ? e : place;
-    }
-    const bool found = best.key != Op::identity().key || !m.ignore_nan;
-    best.position = found ? position + static_cast<std::size_t>(place) : Op::nowhere;
-    return best;
-}
-
-// The accumulators of the elements of one 16-byte vector, the first of which stands at `position` of the row.
-template <class T, class Op>
-__device__ __forceinline__ void map_vector(const uint4 &vector, const Mapping &m, std::size_t position,
-                                           typename Op::Accumulator (&values)[vector_elements<T>]) {
-    constexpr int elements = vector_elements<T>;
-    T raw[elements];
-    memcpy(raw, &vector, sizeof(vector));
-    if constexpr (WeightedAlike<T, Op>) {
-        T weights[elements];
-        load_weights(m, position, weights);
+    for (int width = 1; width < Elements; width *= 2) {
 #pragma unroll
-        for (int e = 0; e < elements; ++e) {
-            values[e] = Op::times(raw[e], weights[e], m);
-        }
-    } else {
-#pragma unroll
-        for (int e = 0; e < elements; ++e) {
-            values[e] = map_element<Op>(raw[e], m, position + static_cast<std::size_t>(e));
+        for (int e = 0; e < Elements; e += 2 * width) {
+            values[e] = Op::combine(values[e], values[e + width]);
         }
     }
+    return values[0];
 }
 
 // The tree over the elements of one 16-byte vector.
 template <class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vector, const Mapping &m,
-                                                                std::size_t position) {
+__device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vector, const Mapping &m) {
+    static_assert(!Op::positional);
     constexpr int elements = vector_elements<T>;
     if constexpr (std::is_same_v<Op, IntegerSum> && has_dot_instruction<T>) {
         return sum_of_narrow_integers<T>(vector, m.sign_bit != 0);
@@ -164,23 +169,47 @@ __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vec
     if constexpr (std::is_same_v<Op, Count>) {
         return count_vector<T>(vector, m);
     }
-    if constexpr (is_arg_extreme<Op> && elements > 1 && !std::is_same_v<T, typename Op::Accumulator>) {
-        return best_of_vector<T, Op>(vector, m, position);
-    }
     typename Op::Accumulator values[elements];
-    if constexpr (std::is_same_v<T, E4M3> && std::is_same_v<Op, FloatSum<float>>) {
-        widen_vector(vector, values);
+    if constexpr (is_f8<T> && std::is_same_v<Op, FloatSum<float>>) {
+        widen_vector<T>(vector, values);
     } else {
-        map_vector<T, Op>(vector, m, position, values);
-    }
+        T raw[elements];
+        memcpy(raw, &vector, sizeof(vector));
 #pragma unroll
-    for (int width = 1; width < elements; width *= 2) {
-#pragma unroll
-        for (int e = 0; e < elements; e += 2 * width) {
-            values[e] = Op::combine(values[e], values[e + width]);
+        for (int e = 0; e < elements; ++e) {
+            values[e] = Op::map(raw[e], m);
         }
     }
-    return values[0];
+    return tree_of_elements<Op>(values);
+}
+
+// The same where an element's place on the axis counts, or its weight; the first element stands at `position`.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator positional_vector_tree(const uint4 &vector, const Mapping &m,
+                                                                           std::size_t position) {
+    constexpr int elements = vector_elements<T>;
+    T raw[elements];
+    memcpy(raw, &vector, sizeof(vector));
+    typename Op::Accumulator values[elements];
+#pragma unroll
+    for (int e = 0; e < elements; ++e) {
+        values[e] = map_element<Op>(raw[e], m, position + static_cast<std::size_t>(e));
+    }
+    return tree_of_elements<Op>(values);
+}
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator weighted_vector_tree(const uint4 &vector, const uint4 &weights,
+                                                                         const Mapping &m) {
+    constexpr int elements = vector_elements<T>;
+    T raw[elements], factors[elements];
+    memcpy(raw, &vector, sizeof(vector));
+    memcpy(factors, &weights, sizeof(weights));
+    typename Op::Accumulator values[elements];
+#pragma unroll
+    for (int e = 0; e < elements; ++e) {
+        values[e] = Op::times(raw[e], factors[e], m);
+    }
+    return tree_of_elements<Op>(values);
 }
 
 // Moves a tile of vectors that were read from 16-byte boundaries to where the row's own vectors lie, Words 32-bit words
@@ -253,6 +282,14 @@ __device__ __forceinline__ void load_aligned_tile(const char *at, uint4 (&vector
     }
 }
 
+// The same by plain loads, which are the quicker ones where nearly as much is written.
+__device__ __forceinline__ void load_aligned_tile_plainly(const char *at, uint4 (&vectors)[tree_registers]) {
+#pragma unroll
+    for (int v = 0; v < tree_registers; ++v) {
+        vectors[v] = *reinterpret_cast<const uint4 *>(at + (v * warp_lanes + lane_index()) * vector_bytes);
+    }
+}
+
 // The vectors of the tile at `at`, which lies `offset` bytes behind a 16-byte boundary.
 template <class T>
 __device__ __forceinline__ void load_any_tile(const char *at, unsigned offset, uint4 (&vectors)[tree_registers]) {
@@ -303,7 +340,8 @@ __device__ __forceinline__ typename Op::Accumulator tile_result(typename Op::Acc
 }
 
 // How a warp walks its tiles of a row: `keep(t, result)` is called with tile_result of tile first + t for each t below
-// `count` (at least 1), in whatever order suits. All tiles but the row's last lie within the row.
+// `count` (at least 1), in whatever order suits. All tiles but the row's last lie within the row. `so_far` is what keep
+// has made of the results before.
 // `resident_blocks` blocks of 8 warps should find room on a multiprocessor, 4 KiB in flight for each warp: with 3 the
 // loop over aligned tiles reads 4.69 TB/s on an H200, with 4 it is short of registers and reads 4.47.
 template <class T, class Op>
@@ -314,7 +352,7 @@ struct ScatteredAccess {
 
     template <class Keep>
     __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
-                                                         const Mapping &m, Keep keep) {
+                                                         const Mapping &m, const Accumulator &, Keep keep) {
 #pragma unroll 1
         for (int t = 0; t < count; ++t) {
             Accumulator values[tree_registers];
@@ -330,82 +368,170 @@ __device__ __forceinline__ std::size_t place_of_vector(int v) {
     return static_cast<std::size_t>(v * warp_lanes + lane_index()) * vector_elements<T>;
 }
 
-// The result of a tile whose first element stands at `first` of the row.
-template <class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint4 (&vectors)[tree_registers],
-                                                                      const Mapping &m, std::size_t first) {
-    typename Op::Accumulator values[tree_registers];
-#pragma unroll
-    for (int v = 0; v < tree_registers; ++v) {
-        values[v] = vector_tree<T, Op>(vectors[v], m, first + place_of_vector<T>(v));
+// The largest key that any lane has found so far.
+template <class Key>
+__device__ __forceinline__ Key warp_best(Key key) {
+    if constexpr (sizeof(Key) == 4) {
+        return __reduce_max_sync(whole_warp, key);
+    } else {
+        return key; // of this lane: it must do
     }
-    return tile_result<Op>(values);
 }
 
-// A tile of which not all can be read by vectors, by scattered tiles: its subtrees of 256 elements. Behind a call, so
-// that the loops over whole tiles keep their registers.
+// Of a lane's vectors, the first of which stands at `first`, the first of the largest keys. `so_far` is what the lane
+// has found before it on the axis: an equal key would change nothing, and mostly no lane has a larger one, so that none
+// need look for its place. To be called by the whole warp.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator best_of_vectors(const uint4 (&vectors)[tree_registers],
+                                                                    const Mapping &m, std::size_t first,
+                                                                    const typename Op::Accumulator &so_far) {
+    constexpr int elements = vector_elements<T>;
+    const auto key_of = [&](int v, int e) {
+        T raw[elements];
+        memcpy(raw, &vectors[v], sizeof(uint4));
+        return Op::map(raw[e], m, 0).key;
+    };
+    auto best = Op::identity();
+#pragma unroll
+    for (int v = 0; v < tree_registers; ++v) {
+#pragma unroll
+        for (int e = 0; e < elements; ++e) {
+            best.key = larger(best.key, key_of(v, e));
+        }
+    }
+    const auto threshold = warp_best(so_far.key);
+    const bool found_before = threshold != Op::identity().key || so_far.position != Op::nowhere;
+    if (found_before && best.key <= threshold) {
+        return Op::identity();
+    }
+    int place = 0;
+#pragma unroll
+    for (int v = tree_registers - 1; v >= 0; --v) {
+#pragma unroll
+        for (int e = elements - 1; e >= 0; --e) {
+            place = key_of(v, e) == best.key ? v * warp_lanes * elements + e : place;
+        }
+    }
+    // The lowest key is that of an element, of which the first is meant, or of none.
+    const bool found = best.key != Op::identity().key || !m.ignore_nan;
+    best.position = found ? first + place_of_vector<T>(0) + static_cast<std::size_t>(place) : std::size_t{Op::nowhere};
+    return best;
+}
+
+// The result of a tile whose first element stands at `first` of the row; the lane has `so_far` of the tiles before it.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator
+result_of_vectors(const uint4 (&vectors)[tree_registers], const Weights<T, Op, tree_registers> &weights,
+                  const Mapping &m, std::size_t first, const typename Op::Accumulator &so_far) {
+    if constexpr (is_arg_extreme<Op> && !std::is_same_v<T, typename Op::Accumulator>) {
+        return best_of_vectors<T, Op>(vectors, m, first, so_far);
+    } else {
+        typename Op::Accumulator values[tree_registers];
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            if constexpr (WeightedAlike<T, Op>) {
+                values[v] = weighted_vector_tree<T, Op>(vectors[v], weights.vectors[v], m);
+            } else if constexpr (Op::positional) {
+                values[v] = positional_vector_tree<T, Op>(vectors[v], m, first + place_of_vector<T>(v));
+            } else {
+                values[v] = vector_tree<T, Op>(vectors[v], m);
+            }
+        }
+        return tile_result<Op>(values);
+    }
+}
+
+// A tile of which not all can be read by vectors, by its subtrees of 256 elements, of which the loads of up to four are
+// on their way together. Behind a call, so that the loops over whole tiles keep their registers.
 template <class T, class Op>
 __device__ __noinline__ typename Op::Accumulator end_tile(Row<T> row, std::size_t first, const Mapping &m) {
-    constexpr int parts = tile_elements<T> / ScatteredAccess<T, Op>::elements;
-    typename Op::Accumulator mine = Op::identity();
+    constexpr int part_elements = ScatteredAccess<T, Op>::elements;
+    constexpr int parts = tile_elements<T> / part_elements, together = smaller(parts, 4);
+    const std::size_t left = row.count - smaller(first, row.count);
+    const int count = static_cast<int>(smaller<std::size_t>(left, tile_elements<T>));
+    const T *data = row.data + first;
+    auto mine = Op::identity();
 #pragma unroll 1
-    for (int part = 0; part < parts; ++part) {
-        typename Op::Accumulator values[tree_registers];
-        load_scattered<T, Op>(row, first + static_cast<std::size_t>(part) * 256, m, values);
-        const auto sum = tile_result<Op>(values);
-        if constexpr (Op::order_free) {
-            mine = Op::combine(mine, sum);
-        } else {
-            mine = lane_index() % parts == part ? sum : mine;
+    for (int part = 0; part < parts && part * part_elements < count; part += together) {
+        const int lanes_first = part * part_elements + lane_index();
+        T raw[together][tree_registers];
+#pragma unroll
+        for (int i = 0; i < together * tree_registers; ++i) {
+            if (lanes_first + i * warp_lanes < count) {
+                raw[i / tree_registers][i % tree_registers] = data[lanes_first + i * warp_lanes];
+            }
+        }
+#pragma unroll
+        for (int p = 0; p < together; ++p) {
+            typename Op::Accumulator values[tree_registers];
+#pragma unroll
+            for (int v = 0; v < tree_registers; ++v) {
+                const int at = lanes_first + (p * tree_registers + v) * warp_lanes;
+                values[v] = at < count ? map_element<Op>(raw[p][v], m, first + static_cast<std::size_t>(at))
+                                       : Op::identity();
+            }
+            const auto sum = tile_result<Op>(values);
+            if constexpr (Op::order_free) {
+                mine = Op::combine(mine, sum);
+            } else {
+                mine = lane_index() % parts == part + p ? sum : mine;
+            }
         }
     }
     return Op::order_free ? mine : tree_over_lanes<Op>(mine, parts);
 }
+
+// Blocks that hold tiles of vectors in their registers; weights take as many registers again.
+template <class T, class Op>
+inline constexpr int tile_blocks_resident = WeightedAlike<T, Op> ? 2 : 3;
 
 // Rows that start on 16-byte boundaries.
 template <class T, class Op>
 struct AlignedAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tile_elements<T>;
-    static constexpr int resident_blocks = 3;
+    static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
 
     template <class Keep>
     __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
-                                                         const Mapping &m, Keep keep) {
+                                                         const Mapping &m, const Accumulator &so_far, Keep keep) {
         const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes + lane_index() * vector_bytes;
         const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
         const int whole = last_is_whole ? count : count - 1;
 #pragma unroll 1
         for (int t = 0; t < whole; ++t) {
+            const std::size_t tile = (first + static_cast<std::size_t>(t)) * elements;
+            const Weights<T, Op, tree_registers> weights(m, tile + place_of_vector<T>(0), warp_lanes);
             uint4 vectors[tree_registers];
 #pragma unroll
             for (int v = 0; v < tree_registers; ++v) {
                 vectors[v] = load_streaming(at + v * warp_lanes * vector_bytes);
             }
             at += tile_bytes;
-            keep(t, result_of_vectors<T, Op>(vectors, m, (first + static_cast<std::size_t>(t)) * elements));
+            keep(t, result_of_vectors<T, Op>(vectors, weights, m, tile, so_far));
         }
         if (whole < count) {
-            const std::size_t left = row.count - (first + static_cast<std::size_t>(whole)) * elements;
-            if (left % vector_elements<T> == 0) {
-                keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, m, row.count - left));
-            } else {
-                keep(whole, end_tile<T, Op>(row, (first + static_cast<std::size_t>(whole)) * elements, m));
+            const std::size_t tile = (first + static_cast<std::size_t>(whole)) * elements;
+            if constexpr (!Op::positional) {
+                const std::size_t left = row.count - tile;
+                if (left % vector_elements<T> == 0) {
+                    keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, m));
+                    return;
+                }
             }
+            keep(whole, end_tile<T, Op>(row, tile, m));
         }
     }
 
   private:
     // The tile's first `count` vectors; `at` is this lane's first.
-    __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m,
-                                                                std::size_t first) {
+    __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m) {
         Accumulator values[tree_registers];
 #pragma unroll
         for (int v = 0; v < tree_registers; ++v) {
             values[v] = Op::identity();
             if (v * warp_lanes + lane_index() < count) {
-                values[v] = vector_tree<T, Op>(load_streaming(at + v * warp_lanes * vector_bytes), m,
-                                               first + place_of_vector<T>(v));
+                values[v] = vector_tree<T, Op>(load_streaming(at + v * warp_lanes * vector_bytes), m);
             }
         }
         return tile_result<Op>(values);
@@ -417,11 +543,11 @@ template <class T, class Op>
 struct ShiftedAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tile_elements<T>;
-    static constexpr int resident_blocks = 3;
+    static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
 
     template <class Keep>
     __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull hull, std::size_t first, int count,
-                                                         const Mapping &m, Keep keep) {
+                                                         const Mapping &m, const Accumulator &so_far, Keep keep) {
         const char *data = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
         const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
         int begin = 0, end = last_is_whole ? count : count - 1;
@@ -432,18 +558,20 @@ struct ShiftedAccess {
         if (end > 0 && !tile_is_readable(data, hull)) {
             begin = 1;
         }
+        const unsigned offset = offset_in_vector(data);
+#pragma unroll 1
+        for (int t = begin; t < end; ++t) {
+            const std::size_t tile = (first + static_cast<std::size_t>(t)) * elements;
+            const Weights<T, Op, tree_registers> weights(m, tile + place_of_vector<T>(0), warp_lanes);
+            uint4 vectors[tree_registers];
+            load_any_tile<T>(data + static_cast<std::size_t>(t) * tile_bytes, offset, vectors);
+            keep(t, result_of_vectors<T, Op>(vectors, weights, m, tile, so_far));
+        }
 #pragma unroll 1
         for (int t = 0; t < count; ++t) {
             if (t < begin || t >= end) {
                 keep(t, end_tile<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m));
             }
-        }
-        const unsigned offset = offset_in_vector(data);
-#pragma unroll 1
-        for (int t = begin; t < end; ++t) {
-            uint4 vectors[tree_registers];
-            load_any_tile<T>(data + static_cast<std::size_t>(t) * tile_bytes, offset, vectors);
-            keep(t, result_of_vectors<T, Op>(vectors, m, (first + static_cast<std::size_t>(t)) * elements));
         }
     }
 };

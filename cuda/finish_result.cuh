@@ -58,8 +58,8 @@ __device__ __forceinline__ void finish_result(std::uint64_t value, std::uint64_t
 }
 
 // The largest or smallest of floats.
-__device__ __forceinline__ void finish_result(std::int32_t key, std::uint64_t count, const Finish &finish,
-                                              void *output, std::size_t index) {
+__device__ __forceinline__ void finish_result(std::int32_t key, std::uint64_t count, const Finish &finish, void *output,
+                                              std::size_t index) {
     const bool plain = finish.input_type == ElementType::f32 && finish.output_type == ElementType::f32 &&
                        !finish.add_to_output && key != Extreme<std::int32_t>::nan_key &&
                        key != Extreme<std::int32_t>::identity();

@@ -165,7 +165,8 @@ cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream,
     a.gap = static_cast<std::int32_t>(plan.gap);
     a.unit = small_divisor(static_cast<std::uint32_t>(plan.unit));
     a.by_inner = small_divisor(static_cast<std::uint32_t>(s.inner));
-    a.by_neighbours = small_divisor(static_cast<std::uint32_t>(plan.runs_are_neighbours ? plan.runs : plan.items_a_block));
+    a.by_neighbours =
+        small_divisor(static_cast<std::uint32_t>(plan.runs_are_neighbours ? plan.runs : plan.items_a_block));
     a.destination = stage.plan.partials == 0 ? Destination::output : Destination::partials;
     a.follows = follows;
     a.mapping = stage.mapping;

@@ -59,13 +59,13 @@ struct StagedArguments {
     const char *hull_begin, *hull_end;
     std::size_t first_block; // of this launch
     std::size_t outer, axis, inner;
-    std::size_t groups;         // of the axis, an item each
-    std::size_t group_blocks;   // that share an outer index, where there is more than one group
-    std::int32_t rows;          // of an item
-    std::int32_t items_a_block; // of stage_bytes together
-    std::int32_t run;           // rows that a thread takes, at most most_run_elements
-    std::int32_t runs;          // of an item; where more than one, no block has more tasks than threads
-    bool runs_are_neighbours;   // of threads side by side: the runs of an item, not the same runs of several
+    std::size_t groups;                 // of the axis, an item each
+    std::size_t group_blocks;           // that share an outer index, where there is more than one group
+    std::int32_t rows;                  // of an item
+    std::int32_t items_a_block;         // of stage_bytes together
+    std::int32_t run;                   // rows that a thread takes, at most most_run_elements
+    std::int32_t runs;                  // of an item; where more than one, no block has more tasks than threads
+    bool runs_are_neighbours;           // of threads side by side: the runs of an item, not the same runs of several
     std::int32_t item_pitch, run_pitch; // places from one to the next
     std::int32_t gap;                   // places left out behind each `unit` cells
     SmallDivisor unit, by_inner, by_neighbours;

@@ -1,5 +1,5 @@
-// Short contiguous rows of a power of two elements: a warp reads a tile that holds many of them, and the exchange yields
-// all their results at once.
+// Short contiguous rows of a power of two elements: a warp reads a tile that holds many of them, and the exchange
+// yields all their results at once.
 #pragma once
 
 #include "cuda/reduce_rows.cuh"

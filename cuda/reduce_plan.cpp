@@ -115,9 +115,8 @@ ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKern
         const std::size_t widest = std::max(block_threads / std::min(runs, block_threads), narrowest);
         // A few vectors that are no whole lines stand side by side all of them: no thread is idle, no piece of memory
         // two blocks'. (48 columns of f32 as 2 times 8 vectors, a quarter of them absent: 3.99 TB/s; 2 times 6: 3.64.)
-        const std::size_t threads_across = few && across % tuning::vectors_across_few != 0
-                                               ? across
-                                               : std::min(std::bit_ceil(across), widest);
+        const std::size_t threads_across =
+            few && across % tuning::vectors_across_few != 0 ? across : std::min(std::bit_ceil(across), widest);
         const std::size_t threads_down = std::min(runs, std::bit_floor(block_threads / threads_across));
         plan.threads_across = static_cast<int>(threads_across);
         plan.threads_down = static_cast<int>(threads_down);
@@ -165,8 +164,8 @@ bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &ker
 }
 
 // Threads of a block, cells that it stages, rows of an item: the whole axis where its longest runs are one a thread at
-// most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has less to leave
-// (24 columns of f32: 192 threads); else items of fewer rows.
+// most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has less to
+// leave (24 columns of f32: 192 threads); else items of fewer rows.
 void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread) {
     constexpr std::size_t blocks[] = {block_threads, block_threads / 4 * 3};
     const auto stage = [&](std::size_t threads, std::size_t rows) {

@@ -10,9 +10,8 @@ namespace wr::cuda {
 
 // 64-bit division only where the numbers need it.
 __device__ __forceinline__ std::size_t quotient(std::size_t dividend, std::size_t divisor) {
-    return ((dividend | divisor) >> 32) == 0
-               ? static_cast<unsigned>(dividend) / static_cast<unsigned>(divisor)
-               : dividend / divisor;
+    return ((dividend | divisor) >> 32) == 0 ? static_cast<unsigned>(dividend) / static_cast<unsigned>(divisor)
+                                             : dividend / divisor;
 }
 
 // The items that a block takes, which touch each other in memory.
@@ -36,8 +35,7 @@ struct StagedBlock {
                 group = (number - outer * a.group_blocks) * items_a_block;
             }
             items = static_cast<int>(smaller(a.groups - group, items_a_block));
-            last_rows = static_cast<int>(
-                smaller(a.axis - (group + static_cast<std::size_t>(items) - 1) * rows, rows));
+            last_rows = static_cast<int>(smaller(a.axis - (group + static_cast<std::size_t>(items) - 1) * rows, rows));
         }
         first_item = outer * a.groups + group;
         first_row = group * rows;
@@ -129,8 +127,9 @@ __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     auto *memory = reinterpret_cast<unsigned char *>(stage);
     take_place_in_call(a.destination, a.follows);
     const StagedBlock block(a);
-    const unsigned start = fill_stage<T>(static_cast<const T *>(a.input) + block.first_element, block.cells(a),
-                                         {a.unit, static_cast<unsigned>(a.gap)}, Hull{a.hull_begin, a.hull_end}, memory);
+    const unsigned start =
+        fill_stage<T>(static_cast<const T *>(a.input) + block.first_element, block.cells(a),
+                      {a.unit, static_cast<unsigned>(a.gap)}, Hull{a.hull_begin, a.hull_end}, memory);
     __syncthreads();
     const unsigned char *elements = memory + start;
     reduce_stage<Op, Op>(a, block, [&](unsigned i) { return staged_element<T>(elements + i * sizeof(T)); });

@@ -1,5 +1,5 @@
-// A block's stage: a contiguous piece of the array in shared memory, filled by whole vectors. Its cells are elements, or
-// the trees over vectors of them.
+// A block's stage: a contiguous piece of the array in shared memory, filled by whole vectors. Its cells are elements,
+// or the trees over vectors of them.
 #pragma once
 
 #include "cuda/reduce_arguments.h"

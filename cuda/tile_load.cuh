@@ -47,8 +47,8 @@ __device__ __noinline__ uint4 single_weights(const T *at) {
     return vector;
 }
 
-// The weights of `Vectors` vectors of elements, `step` vectors apart, the first of which stands at `position`: asked for
-// beside the elements. Nothing where the operator does not take them so.
+// The weights of `Vectors` vectors of elements, `step` vectors apart, the first of which stands at `position`: asked
+// for beside the elements. Nothing where the operator does not take them so.
 template <class T, class Op, int Vectors>
 struct Weights {
     __device__ __forceinline__ Weights(const Mapping &, std::size_t, int) {}
@@ -467,8 +467,8 @@ __device__ __noinline__ typename Op::Accumulator end_tile(Row<T> row, std::size_
 #pragma unroll
             for (int v = 0; v < tree_registers; ++v) {
                 const int at = lanes_first + (p * tree_registers + v) * warp_lanes;
-                values[v] = at < count ? map_element<Op>(raw[p][v], m, first + static_cast<std::size_t>(at))
-                                       : Op::identity();
+                values[v] =
+                    at < count ? map_element<Op>(raw[p][v], m, first + static_cast<std::size_t>(at)) : Op::identity();
             }
             const auto sum = tile_result<Op>(values);
             if constexpr (Op::order_free) {

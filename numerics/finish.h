@@ -103,7 +103,7 @@ WR_HD Float integer_as_float(std::uint64_t value, const Finish &finish) {
 }
 
 WR_HD_RARE void finish_integer(std::uint64_t result, std::uint64_t count, const Finish &finish, void *output,
-                          std::size_t index) {
+                               std::size_t index) {
     const bool product = finish.op == Operator::product;
     if (!traits_of(finish.output_type).is_float) {
         if (finish.add_to_output) {

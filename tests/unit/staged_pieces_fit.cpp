@@ -58,8 +58,12 @@ long check_shapes(int element_bytes, bool whole_vectors) {
         for (std::size_t axis = 1; axis <= 5000; axis = axis < 140 ? axis + 1 : axis * 17 / 16 + axis % 3) {
             for (const std::size_t outer : {1ul, 2ul, 3ul, 7ul, 100ul, 100000ul}) {
                 for (const std::uintptr_t address : {0ul, 1ul}) {
-                    const wr::Shape shape{outer, axis, inner, static_cast<std::ptrdiff_t>(axis * inner),
-                                          static_cast<std::ptrdiff_t>(inner), 1};
+                    const wr::Shape shape{outer,
+                                          axis,
+                                          inner,
+                                          static_cast<std::ptrdiff_t>(axis * inner),
+                                          static_cast<std::ptrdiff_t>(inner),
+                                          1};
                     const ReducePlan plan = plan_reduction(shape, address, kernels, gpu);
                     if (plan.regime == ReduceRegime::staged) {
                         CHECK(fits(plan.staged, plan.shape.inner, static_cast<std::size_t>(element_bytes)),

@@ -63,8 +63,13 @@ struct Launch {
     int thread_rows = 1;        // blocks of threads x thread_rows
     std::size_t block_rows = 1; // a grid of blocks x block_rows, at most most_block_rows
     int cluster_blocks = 1;
-    bool dependent = false; // may take its place before the kernel in front of it on the stream has finished
+    bool dependent = false;       // may take its place before the kernel in front of it on the stream has finished
+    std::size_t shared_bytes = 0; // beside what the kernel declares
 };
+
+// Lets a kernel have clusters of more blocks than all GPUs promise, and more shared memory than it has unasked, where
+// `how` has; and tells how many of its clusters the current device holds at a time. 0: not one.
+cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *resident);
 
 // `arguments` is the kernel's one parameter.
 cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream);

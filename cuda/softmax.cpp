@@ -262,17 +262,22 @@ std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
+Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pieces, bool dependent) {
+    const std::size_t rows_a_block = pieces > softmax_pieces_a_warp ? 1 : long_row_warps;
+    return {kernels.totals, blocks_for(rows, rows_a_block), static_cast<int>(long_row_threads), 1, 1, 1, dependent};
+}
+
 cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
                              std::size_t row_blocks, bool dependent, cudaStream_t stream) {
     constexpr int threads = static_cast<int>(long_row_threads);
     cudaError_t error = launch({rows.piece_states, blocks_for(a.outer * a.pieces, 1), threads}, &a, stream);
     if (error == cudaSuccess) {
-        error = launch({kernels.totals, blocks_for(a.outer, long_row_warps), threads, 1, 1, dependent}, &a, stream);
+        error = launch(totals_of(kernels, a.outer, a.pieces, dependent), &a, stream);
     }
     if (error == cudaSuccess) {
         error = launch(
-            {rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, dependent}, &a,
-            stream);
+            {rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, 1, dependent},
+            &a, stream);
     }
     return error;
 }
@@ -283,12 +288,10 @@ cudaError_t launch_columns(const SoftmaxKernels &kernels, SoftmaxArguments a, bo
     const std::size_t blocks = blocks_for(rows * a.pieces, column_threads);
     cudaError_t error = launch({kernels.column_states, blocks, threads}, &a, stream);
     if (error == cudaSuccess) {
-        error = launch(
-            {kernels.totals, blocks_for(rows, long_row_warps), static_cast<int>(long_row_threads), 1, 1, dependent}, &a,
-            stream);
+        error = launch(totals_of(kernels, rows, a.pieces, dependent), &a, stream);
     }
     if (error == cudaSuccess) {
-        error = launch({kernels.column_apply, blocks, threads, 1, 1, dependent}, &a, stream);
+        error = launch({kernels.column_apply, blocks, threads, 1, 1, 1, dependent}, &a, stream);
     }
     return error;
 }

@@ -2,6 +2,8 @@
 
 #include "cuda/tuning.h"
 
+#include <algorithm>
+
 namespace wr::cuda {
 
 namespace {
@@ -27,6 +29,9 @@ cudaError_t facts_of(int device, GpuFacts *gpu) {
     cudaError_t error = runtime().device_get_attribute(&gpu->multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (error == cudaSuccess) {
         error = runtime().device_get_attribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    }
+    if (error == cudaSuccess) {
+        error = runtime().device_get_attribute(&gpu->shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     }
     gpu->dependent_launch = major >= 9;
     gpu->cluster_blocks = major < 9 ? 0 : tuning::cluster_blocks;
@@ -95,8 +100,13 @@ void *Workspace::take(std::size_t bytes) {
     return taken;
 }
 
-cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {
-    cudaLaunchAttribute attributes[2];
+namespace {
+
+constexpr std::size_t unasked_shared_bytes = 48 * 1024;
+constexpr int most_declared_shared_bytes = 4 * 1024; // by the kernels that ask for more
+
+// `attributes` must outlive the configuration.
+cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&attributes)[2], cudaStream_t stream) {
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(how.blocks), static_cast<unsigned>(how.block_rows));
     config.blockDim = dim3(static_cast<unsigned>(how.threads), static_cast<unsigned>(how.thread_rows));
@@ -115,6 +125,37 @@ cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {
         dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         dependent.val.programmaticStreamSerializationAllowed = 1;
     }
+    return config;
+}
+
+} // namespace
+
+cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
+    *resident = 0;
+    cudaError_t error = cudaSuccess;
+    if (how.cluster_blocks > tuning::cluster_blocks) {
+        error = runtime().func_set_attribute(how.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    }
+    if (error == cudaSuccess && how.shared_bytes > unasked_shared_bytes) {
+        // Always the same, whatever this launch needs: another thread may be about to launch the same kernel.
+        const int most = gpu.shared_bytes - most_declared_shared_bytes;
+        if (how.shared_bytes > static_cast<std::size_t>(std::max(most, 0))) {
+            return cudaSuccess;
+        }
+        error = runtime().func_set_attribute(how.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config = configuration_of(how, attributes, nullptr);
+    config.gridDim = dim3(static_cast<unsigned>(how.cluster_blocks));
+    return runtime().occupancy_max_active_clusters(resident, how.kernel, &config);
+}
+
+cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {
+    cudaLaunchAttribute attributes[2];
+    const cudaLaunchConfig_t config = configuration_of(how, attributes, stream);
     void *parameters[] = {arguments};
     return runtime().launch_kernel(&config, how.kernel, parameters);
 }

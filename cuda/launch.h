@@ -67,6 +67,10 @@ struct Launch {
     std::size_t shared_bytes = 0; // beside what the kernel declares
 };
 
+// Lets a kernel have clusters of more blocks than all GPUs promise, and more shared memory than it has unasked, where
+// `how` has; and tells how many of its clusters the current device holds at a time. 0: not one.
+cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *resident);
+
 // `arguments` is the kernel's one parameter.
 cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream);
 

@@ -11,6 +11,7 @@ struct GpuFacts {
     int multiprocessors;
     int cluster_blocks;    // the largest cluster that is sure to fit; 0 without clusters
     bool dependent_launch; // compute capability 9.0 and later
+    int shared_bytes = 0;  // that a block may have, if it asks for them
 };
 
 enum class RowRegime { packed, cluster, rows };

@@ -3,6 +3,7 @@
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
 #include "cuda/softmax_kernels.h"
+#include "cuda/softmax_pipeline_runs.h"
 #include "cuda/tuning.h"
 
 #include <algorithm>
@@ -41,19 +42,42 @@ bool is_small(std::size_t base_blocks, const GpuFacts &gpu) {
     return base_blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
 }
 
-// Blocks of a cluster and warps of a block for rows of so many base blocks.
-void plan_cluster(SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    const auto most = static_cast<std::size_t>(gpu.cluster_blocks);
-    const bool few = is_small(rows * plan.blocks, gpu);
-    std::size_t warps = few ? 1 : tuning::softmax_cluster_warps;
-    if (!few && plan.blocks > warp_lanes) {
-        warps = std::max(warps, tuning::softmax_long_cluster_warps);
-    }
-    while (warps * most < plan.blocks) {
+// Blocks of so many warps at least, and so many at most, for a cluster that shares a row.
+void set_cluster(SoftmaxPlan &plan, std::size_t least_warps, std::size_t most_blocks_of_cluster) {
+    std::size_t warps = least_warps;
+    while (warps * most_blocks_of_cluster < plan.blocks) {
         warps *= 2;
     }
     plan.cluster_blocks = divide_up(plan.blocks, warps);
     plan.cluster_warps = divide_up(plan.blocks, plan.cluster_blocks);
+}
+
+// Blocks of a cluster and warps of a block for rows of so many base blocks.
+void plan_cluster(SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    std::size_t least_warps =
+        plan.blocks > warp_lanes ? tuning::softmax_long_cluster_warps : tuning::softmax_cluster_warps;
+    if (is_small(rows * plan.blocks, gpu)) {
+        least_warps = 1;
+    }
+    set_cluster(plan, least_warps, static_cast<std::size_t>(gpu.cluster_blocks));
+}
+
+// The same with more blocks than every GPU allows.
+SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu) {
+    set_cluster(plan, is_small(rows * plan.blocks, gpu) ? 1 : tuning::softmax_cluster_warps,
+                tuning::softmax_wide_cluster_blocks);
+    return plan;
+}
+
+bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    const bool rather_few =
+        rows * plan.blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_wide_blocks;
+    return plan.blocks > (rather_few ? tuning::softmax_wide_row_blocks : tuning::softmax_wide_long_row_blocks);
+}
+
+bool wants_pipeline(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    return plan.blocks > tuning::softmax_pipeline_row_blocks &&
+           rows * plan.blocks >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_pipeline_blocks;
 }
 
 // Columns that a block's or a cluster's registers hold.
@@ -200,29 +224,87 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
     }
 }
 
-cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
-                            const SoftmaxPlan &plan, cudaStream_t stream) {
+// One cluster of a plan; `blocks` is to be set to the whole grid's.
+Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
     int size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1;
     while (size + 1 < softmax_cluster_sizes &&
            static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
         ++size;
     }
+    return {rows.clusters[log ? 1 : 0][size],
+            plan.cluster_blocks,
+            static_cast<int>(plan.cluster_warps * warp_lanes),
+            1,
+            1,
+            static_cast<int>(plan.cluster_blocks)};
+}
+
+cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
+                            SoftmaxPlan plan, const GpuFacts &gpu, cudaStream_t stream) {
+    if (wants_wide_cluster(plan, a.outer, gpu)) {
+        const SoftmaxPlan wide = with_wide_cluster(plan, a.outer, gpu);
+        int resident = 0;
+        const cudaError_t error = prepare_clusters(one_cluster(rows, a.log, wide), gpu, &resident);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        plan = resident > 0 ? wide : plan;
+    }
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    Launch how = one_cluster(rows, a.log, plan);
     const std::size_t most_rows = most_blocks / plan.cluster_blocks;
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_rows);
-        const Launch how{rows.clusters[a.log ? 1 : 0][size],
-                         part.outer * plan.cluster_blocks,
-                         static_cast<int>(plan.cluster_warps * warp_lanes),
-                         1,
-                         1,
-                         static_cast<int>(plan.cluster_blocks)};
+        how.blocks = part.outer * plan.cluster_blocks;
         const cudaError_t error = launch(how, &part, stream);
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
         }
         skip_rows(a, part.outer, kernels.element_bytes);
     }
+}
+
+// What the pipeline is launched with, with clusters of so many blocks at most; `blocks` is to be set to the whole
+// grid's.
+Launch one_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxPlan &plan, std::size_t most_blocks_of_cluster) {
+    set_cluster(plan, tuning::softmax_cluster_warps, most_blocks_of_cluster);
+    Launch how{pipeline.kernel,
+               plan.cluster_blocks,
+               static_cast<int>(plan.cluster_warps * warp_lanes),
+               1,
+               1,
+               static_cast<int>(plan.cluster_blocks)};
+    how.shared_bytes = pipeline.shared_bytes(plan.cluster_warps, plan.blocks);
+    return how;
+}
+
+// Where the GPU holds no such cluster, nothing is launched and `served` is false.
+cudaError_t launch_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxArguments a, SoftmaxPlan plan,
+                            const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    *served = false;
+    Launch how{};
+    int resident = 0;
+    if (plan.blocks > tuning::softmax_wide_long_row_blocks) {
+        how = one_pipeline(pipeline, plan, tuning::softmax_wide_cluster_blocks);
+        const cudaError_t error = prepare_clusters(how, gpu, &resident);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    if (resident == 0) {
+        how = one_pipeline(pipeline, plan, static_cast<std::size_t>(gpu.cluster_blocks));
+        const cudaError_t error = prepare_clusters(how, gpu, &resident);
+        if (error != cudaSuccess || resident == 0) {
+            return error;
+        }
+    }
+    *served = true;
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    a.pieces = static_cast<std::size_t>(resident);
+    how.blocks = plan.cluster_blocks *
+                 pipeline_clusters(static_cast<std::uint32_t>(a.outer), static_cast<std::uint32_t>(resident));
+    return launch(how, &a, stream);
 }
 
 cudaError_t launch_short_rows(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
@@ -262,17 +344,22 @@ std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
+Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pieces, bool dependent) {
+    const std::size_t rows_a_block = pieces > softmax_pieces_a_warp ? 1 : long_row_warps;
+    return {kernels.totals, blocks_for(rows, rows_a_block), static_cast<int>(long_row_threads), 1, 1, 1, dependent};
+}
+
 cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
                              std::size_t row_blocks, bool dependent, cudaStream_t stream) {
     constexpr int threads = static_cast<int>(long_row_threads);
     cudaError_t error = launch({rows.piece_states, blocks_for(a.outer * a.pieces, 1), threads}, &a, stream);
     if (error == cudaSuccess) {
-        error = launch({kernels.totals, blocks_for(a.outer, long_row_warps), threads, 1, 1, dependent}, &a, stream);
+        error = launch(totals_of(kernels, a.outer, a.pieces, dependent), &a, stream);
     }
     if (error == cudaSuccess) {
         error = launch(
-            {rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, dependent}, &a,
-            stream);
+            {rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, 1, dependent},
+            &a, stream);
     }
     return error;
 }
@@ -283,12 +370,10 @@ cudaError_t launch_columns(const SoftmaxKernels &kernels, SoftmaxArguments a, bo
     const std::size_t blocks = blocks_for(rows * a.pieces, column_threads);
     cudaError_t error = launch({kernels.column_states, blocks, threads}, &a, stream);
     if (error == cudaSuccess) {
-        error = launch(
-            {kernels.totals, blocks_for(rows, long_row_warps), static_cast<int>(long_row_threads), 1, 1, dependent}, &a,
-            stream);
+        error = launch(totals_of(kernels, rows, a.pieces, dependent), &a, stream);
     }
     if (error == cudaSuccess) {
-        error = launch({kernels.column_apply, blocks, threads, 1, 1, dependent}, &a, stream);
+        error = launch({kernels.column_apply, blocks, threads, 1, 1, 1, dependent}, &a, stream);
     }
     return error;
 }
@@ -342,9 +427,17 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     case Regime::registers:
         launched = launch_registers(*kernels, row_kernels, a, plan.blocks, stream);
         break;
-    case Regime::clusters:
-        launched = launch_clusters(*kernels, row_kernels, a, plan, stream);
+    case Regime::clusters: {
+        bool served = false;
+        if (row_kernels.pipeline.kernel != nullptr && !a.log && a.logsumexp == nullptr && a.outer <= most_blocks &&
+            wants_pipeline(plan, a.outer, device.gpu())) {
+            launched = launch_pipeline(row_kernels.pipeline, a, plan, device.gpu(), stream, &served);
+        }
+        if (launched == cudaSuccess && !served) {
+            launched = launch_clusters(*kernels, row_kernels, a, plan, device.gpu(), stream);
+        }
         break;
+    }
     case Regime::long_rows:
         launched = launch_long_rows(*kernels, row_kernels, a, plan.blocks, dependent, stream);
         break;

@@ -10,6 +10,9 @@ struct StoredState {
     double maximum, sum;
 };
 
+// A row of more pieces than this has a block for its total, else a warp.
+inline constexpr std::size_t softmax_pieces_a_warp = 256;
+
 struct SoftmaxArguments {
     const void *input;
     void *output;

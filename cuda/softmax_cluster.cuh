@@ -23,30 +23,49 @@ __device__ __forceinline__ void await_cluster() {
 #endif
 }
 
-// A barrier in shared memory that the arrival of a number of bytes completes: a block that waits for it does not wait
-// for memory, as it would at a barrier of the cluster.
+// A barrier in shared memory that the arrival of one thread and of the bytes it announced complete, phase after phase:
+// a block that waits for it does not wait for memory, as it would at a barrier of the cluster.
 class ArrivalBarrier {
   public:
-    __device__ __forceinline__ void expect(unsigned bytes) {
+    // Known to the cluster after a barrier of it.
+    __device__ __forceinline__ void initialise() {
 #if __CUDA_ARCH__ >= 900
-        const unsigned at = address(&bits_);
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&bits_)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
 #endif
     }
 
-    __device__ __forceinline__ void wait() {
+    // The same for a barrier that is used once, with the bytes that it waits for.
+    __device__ __forceinline__ void expect(unsigned bytes) {
+        initialise();
+        announce(bytes);
+    }
+
+    __device__ __forceinline__ void arrive() {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(&bits_)) : "memory");
+#endif
+    }
+
+    __device__ __forceinline__ void announce(unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&bits_)), "r"(bytes)
+                     : "memory");
+#endif
+    }
+
+    // Until a phase of this parity has completed: the first one's is 0.
+    __device__ __forceinline__ void wait(unsigned parity = 0) {
 #if __CUDA_ARCH__ >= 900
         unsigned done = 0;
         while (done == 0) {
             asm volatile("{\n"
                          ".reg .pred complete;\n"
-                         "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], 0;\n"
+                         "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
                          "selp.u32 %0, 1, 0, complete;\n"
                          "}"
                          : "=r"(done)
-                         : "r"(address(&bits_))
+                         : "r"(address(&bits_)), "r"(parity)
                          : "memory");
         }
 #endif
@@ -56,17 +75,35 @@ class ArrivalBarrier {
     template <class State>
     __device__ __forceinline__ void send(unsigned rank, State *place, const State &state) {
 #if __CUDA_ARCH__ >= 900
-        uint4 pieces[sizeof(State) / sizeof(uint4)];
+        constexpr unsigned piece_bytes = 16;
+        unsigned long long pieces[sizeof(State) / sizeof(unsigned long long)];
         memcpy(pieces, &state, sizeof(state));
         const unsigned to = in_block(rank, address(place)), barrier = in_block(rank, address(&bits_));
+        if constexpr (sizeof(State) < piece_bytes) {
+            asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
+                         "l"(pieces[0]), "r"(barrier)
+                         : "memory");
+        } else {
 #pragma unroll
-        for (unsigned i = 0; i < sizeof(State) / sizeof(uint4); ++i) {
-            asm volatile(
-                "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
-                    to + i * static_cast<unsigned>(sizeof(uint4))),
-                "r"(pieces[i].x), "r"(pieces[i].y), "r"(pieces[i].z), "r"(pieces[i].w), "r"(barrier)
-                : "memory");
+            for (unsigned i = 0; i < sizeof(State) / piece_bytes; ++i) {
+                asm volatile(
+                    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(
+                        to + i * piece_bytes),
+                    "l"(pieces[2 * i]), "l"(pieces[2 * i + 1]), "r"(barrier)
+                    : "memory");
+            }
         }
+#endif
+    }
+
+    // Starts a copy of whole vectors into this block's shared memory, and announces its bytes.
+    __device__ __forceinline__ void copy(void *to, const void *from, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+        announce(bytes);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                         address(to)),
+                     "l"(from), "r"(bytes), "r"(address(&bits_))
+                     : "memory");
 #endif
     }
 
@@ -100,6 +137,14 @@ __device__ __forceinline__ unsigned cluster_number() {
     return number;
 }
 
+// The barrier of the whole cluster that makes writes known.
+__device__ __forceinline__ void synchronise_cluster() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
 struct ClusterPlace {
     std::uint32_t row;
     int block, count; // base block of the row
@@ -123,30 +168,94 @@ struct ClusterPlace {
     }
 };
 
-// What one warp of a block tells the others of their row.
-template <bool Log, class Float, class Sum>
-struct ClusterRow {
-    using Type = RowView<Sum>;
+// What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is absent_n
+// or unusual_n.
+template <class Sum>
+struct PlainRow {
+    Sum base; // what the factors of its blocks are made of
+    std::int32_t n;
+
+    __device__ __forceinline__ bool plain() const { return n != absent_n && n != unusual_n; }
 };
+
+// The row of `count` blocks whose states lie in shared memory, PerLane of them for each lane.
+template <int PerLane, class Float, class Sum>
+__device__ __forceinline__ RowView<Sum> merge_row_states(const RowState<Float, Sum> *states, int count) {
+    std::int32_t n[PerLane];
+    Sum sums[PerLane];
+    std::int32_t largest = absent_n;
+    const int first = lane_index() * PerLane;
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        n[i] = absent_n;
+        sums[i] = Sum(0);
+        if (first + i < count) {
+            const RowState<Float, Sum> state = states[state_place(first + i)];
+            n[i] = state_n(state.maximum);
+            sums[i] = state.sum;
+        }
+        largest = larger(largest, n[i]);
+    }
+    const std::int32_t row_n = __reduce_max_sync(whole_warp, largest);
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        sums[i] = scale_by_power(sums[i], n[i] - row_n);
+    }
+    return {tree_over_lanes<FloatSum<Sum>>(run_sum<PerLane, Sum>(sums), warp_lanes), row_n};
+}
+
+// The total of `count` states in shared memory, whatever they are, in every lane.
 template <class Float, class Sum>
-struct ClusterRow<true, Float, Sum> {
-    using Type = LogRow<Float>;
-};
+__device__ __noinline__ RowState<Float, Sum> merge_any_row_states(const RowState<Float, Sum> *states, int count) {
+    Float maximum = -std::numeric_limits<Float>::infinity();
+#pragma unroll 1
+    for (int at = lane_index(); at < count; at += warp_lanes) {
+        maximum = larger_with_nan(maximum, states[state_place(at)].maximum);
+    }
+    maximum = warp_maximum(maximum);
+    TreeCounter<FloatSum<Sum>, 6> runs; // of 32 states
+#pragma unroll 1
+    for (int first = 0; first < count; first += warp_lanes) {
+        const int at = first + lane_index();
+        const Sum scaled = at < count ? scale_by_power(states[state_place(at)].sum,
+                                                       frame_gap(states[state_place(at)].maximum, maximum))
+                                      : Sum(0);
+        runs.push(tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes));
+    }
+    return {maximum, runs.result()};
+}
 
 // More states than lanes: behind a call, so that the exponentials of the warp that merges stay in registers elsewhere.
 template <class Float, class Sum>
-__device__ __noinline__ RowView<Sum> merge_many_states(const BlockState<Float, Sum> *states, int count) {
-    return merge_states<most_cluster_states / warp_lanes, warp_lanes>(states, count);
+__device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum> *states, int count) {
+    if (count <= warp_lanes) {
+        return merge_row_states<1>(states, count);
+    }
+    return count <= 4 * warp_lanes ? merge_row_states<4>(states, count)
+                                   : merge_row_states<most_cluster_states / warp_lanes>(states, count);
 }
 
-template <bool Log, class Float, class Sum>
-__device__ __forceinline__ typename ClusterRow<Log, Float, Sum>::Type
-merge_cluster(const BlockState<Float, Sum> *states, int count) {
-    if constexpr (Log) {
-        return log_row(merge_any_states(states, count));
-    } else {
-        return merge_many_states(states, count);
-    }
+// What the factors of a row's blocks are made of. In f32 the inverse of the sum: dividing a power of two by the sum has
+// the bits of multiplying it by the inverse, but where the factor is 0 either way.
+__device__ __forceinline__ float factor_base(float sum, float) { return __frcp_rn(sum); }
+__device__ __forceinline__ double factor_base(double sum, float) { return 1.0 / sum; }
+__device__ __forceinline__ double factor_base(double sum, double) { return sum; }
+
+__device__ __forceinline__ BlockFactor<float> factor_of(float base, std::int32_t gap, float) {
+    return {base * power_of_two_f32(gap), 0.0f};
+}
+__device__ __forceinline__ BlockFactor<float> factor_of(double base, std::int32_t gap, float) {
+    const double factor = base * power_of_two_f64(gap);
+    const float high = static_cast<float>(factor);
+    return {high, static_cast<float>(factor - static_cast<double>(high))};
+}
+__device__ __forceinline__ BlockFactor<double> factor_of(double base, std::int32_t gap, double) {
+    return factor_in_pieces(power_of_two_f64(gap), base, double());
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ PlainRow<Sum> plain_row(RowView<Sum> view) {
+    return {factor_base(view.sum, Float()), view.n};
 }
 
 // a.cluster_blocks blocks of any number of warps form the cluster.
@@ -156,11 +265,10 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
 #if __CUDA_ARCH__ >= 900
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    using State = BlockState<Float, Sum>;
+    using State = RowState<Float, Sum>;
     constexpr bool few = Warps <= few_state_warps;                                // at most one state a lane
     __shared__ State states[state_place(few ? warp_lanes : most_cluster_states)]; // of the row
-    __shared__ State own_states[Warps];
-    __shared__ typename ClusterRow<Log, Float, Sum>::Type shared_row;
+    __shared__ std::conditional_t<Log, LogRow<Float>, PlainRow<Sum>> shared_row;
     __shared__ ArrivalBarrier arrivals;
     const int count = a.cluster_blocks * static_cast<int>(blockDim.x / warp_lanes);
     if (thread_x_again() == 0) {
@@ -172,47 +280,54 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     const ClusterPlace from(a);
     const BlockLogits<T, Places> x(a, from.input<T, Places>(a), from.count);
     Float e[lane_elements];
-    block_state<T, Places, Float, Sum>(a, from.input<T, Places>(a), from.count, x, e, &own_states[warp_again()]);
-    __syncwarp();
+    Float maximum = 0;
+    const Sum sum = block_sum<T, Places, Float, Sum>(a, from.input<T, Places>(a), from.count, x, e,
+                                                     [&](Float own, std::int32_t) { maximum = own; });
     await_cluster();
     if (lane_index() < a.cluster_blocks) {
         const ClusterPlace own(a);
-        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(own.block), own_states[warp_again()]);
+        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(own.block), State{maximum, sum});
     }
-    if (few && !Log) {
+    if constexpr (few && !Log) {
         arrivals.wait();
     } else {
         if (warp_again() == 0) {
             arrivals.wait();
-            const auto row = merge_cluster<Log>(states, count);
-            if (lane_index() == 0) {
-                shared_row = row;
+            if constexpr (Log) {
+                const LogRow<Float> row = log_row(merge_any_row_states(states, count));
+                if (lane_index() == 0) {
+                    shared_row = row;
+                }
+            } else {
+                const PlainRow<Sum> row = plain_row<Float>(merge_many_states(states, count));
+                if (lane_index() == 0) {
+                    shared_row = row;
+                }
             }
         }
         __syncthreads();
     }
+    const ClusterPlace to(a);
     if constexpr (Log) {
-        const ClusterPlace to(a);
         finish_log_softmax<T, Places>(a, shared_row, to.output(a), to.count, x);
     } else {
-        RowView<Sum> view;
+        PlainRow<Sum> row;
         if constexpr (few) {
-            view = merge_states<1, warp_lanes>(states, count);
+            row = plain_row<Float>(merge_row_states<1>(states, count));
         } else {
-            view = shared_row;
+            row = shared_row;
         }
-        const ClusterPlace to(a);
-        const std::int32_t n = own_states[warp_again()].n;
-        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n)) {
-            finish_softmax<T, Places>(a, plain_factor(view.sum, n - view.n, Float()), to.output(a), to.count, e);
+        const std::int32_t n = state_n(maximum);
+        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n)) {
+            finish_softmax<T, Places>(a, factor_of(row.base, n - row.n, Float()), to.output(a), to.count, e);
         } else {
             arrivals.wait(); // the states are looked at, which another warp may have waited for
-            finish_unusual_softmax<T, Places>(a, to.input<T, Places>(a), to.output(a), to.count,
-                                              states[state_place(to.block)].maximum, merge_any_states(states, count));
+            finish_unusual_softmax<T, Places>(a, to.input<T, Places>(a), to.output(a), to.count, maximum,
+                                              merge_any_row_states(states, count));
         }
     }
     if (a.logsumexp != nullptr && block_in_cluster() == 0 && warp_again() == 0) {
-        const RowState<Float, Sum> total = merge_any_states(states, count);
+        const RowState<Float, Sum> total = merge_any_row_states(states, count);
         if (lane_index() == 0) {
             store_row_logsumexp(total, a.logsumexp, cluster_number());
         }

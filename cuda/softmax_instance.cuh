@@ -5,6 +5,7 @@
 #include "cuda/softmax_columns.cuh"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_long_rows.cuh"
+#include "cuda/softmax_pipeline.cuh"
 #include "cuda/softmax_short_rows.cuh"
 
 namespace wr::cuda {
@@ -94,6 +95,9 @@ SoftmaxRowKernels softmax_row_kernels() {
     set_rows_of_block<Places>(kernels.rows_of_block);
     set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
+    if constexpr (is_packed<T, Places> && !Places::shifted) {
+        kernels.pipeline = {softmax_address(softmax_pipeline<T>), pipeline_shared_bytes<T>};
+    }
     kernels.piece_states = softmax_address(softmax_piece_states<T, Places>);
     kernels.apply[0] = softmax_address(softmax_apply<T, Places, false>);
     kernels.apply[1] = softmax_address(softmax_apply<T, Places, true>);

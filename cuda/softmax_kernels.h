@@ -12,12 +12,19 @@ inline constexpr int softmax_row_sizes = 6;
 inline constexpr int softmax_cluster_sizes = 3;
 inline constexpr int softmax_cluster_warps[softmax_cluster_sizes] = {8, 16, 32};
 
+// Many rows in the registers of clusters that go from row to row.
+struct SoftmaxPipelineKernel {
+    const void *kernel; // nullptr: not served
+    std::size_t (*shared_bytes)(std::size_t warps, std::size_t row_blocks);
+};
+
 // One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address, one for all
 // others.
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes]; // [log]
     int rows_of_block[softmax_row_sizes];
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
+    SoftmaxPipelineKernel pipeline;                 // not of log-softmax, and writes no logsumexp
     const void *piece_states;
     const void *apply[2]; // [log]
 };

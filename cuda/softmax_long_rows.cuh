@@ -23,6 +23,11 @@ struct BlockSource {
     }
 };
 
+// Dividing 64 bits takes as long as the exponentials of a few elements.
+__device__ __forceinline__ std::size_t quotient(std::size_t a, std::size_t b) {
+    return a >> 32 == 0 && b >> 32 == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
+}
+
 // The states of pieces of long_row_warps * a.blocks_a_warp base blocks.
 template <class T, class Places>
 __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const __grid_constant__ SoftmaxArguments a) {
@@ -67,7 +72,8 @@ __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const _
     }
 }
 
-// The outputs, once the totals are known. A block's exponentials do not wait for them.
+// The outputs, once the totals are known. A block's exponentials do not wait for them. The end of the input comes
+// first: it was read last, and some of it is in the cache still.
 template <class T, class Places, bool Log>
 __global__ void __launch_bounds__(long_row_threads) softmax_apply(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -79,8 +85,9 @@ __global__ void __launch_bounds__(long_row_threads) softmax_apply(const __grid_c
     for (std::size_t job =
              blockIdx.x * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_index());
          job < a.outer * row_blocks; job += warps) {
-        const std::size_t row = job / row_blocks;
-        const std::size_t block = job % row_blocks;
+        const std::size_t from_end = a.outer * row_blocks - 1 - job;
+        const std::size_t row = quotient(from_end, row_blocks);
+        const std::size_t block = from_end - row * row_blocks;
         const BlockSource<T> source(a, row, block);
         const BlockLogits<T, Places> x(a, source.data, source.count);
         Float e[lane_elements];
@@ -108,42 +115,70 @@ __global__ void __launch_bounds__(long_row_threads) softmax_apply(const __grid_c
     }
 }
 
-// The totals of rows from the states of their pieces, a warp to a row: first the row's maximum, then the natural tree
-// over the scaled sums, each lane taking a run of 2^k pieces.
+// What all warps of a block bring, in every thread: the largest of the maxima, the natural tree over the sums.
+template <class Float>
+__device__ __forceinline__ Float block_maximum(Float maximum) {
+    __shared__ Float of_warps[long_row_warps];
+    of_warps[warp_index()] = maximum;
+    __syncthreads();
+    return warp_maximum(of_warps[lane_index() % long_row_warps]);
+}
+template <class Sum>
+__device__ __forceinline__ Sum block_tree(Sum sum) {
+    __shared__ Sum of_warps[long_row_warps];
+    of_warps[warp_index()] = sum;
+    __syncthreads();
+    return tree_over_lanes<FloatSum<Sum>>(of_warps[lane_index() % long_row_warps], long_row_warps);
+}
+
+// The totals of rows from the states of their pieces, a warp to a row, or a block to one of more than
+// softmax_pieces_a_warp: first the row's maximum, then the natural tree over the scaled sums, each thread taking a run
+// of 2^k pieces.
 template <class T>
 __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     allow_dependent_launch();
     wait_for_previous_kernel();
+    const bool together = a.pieces > softmax_pieces_a_warp;
+    const std::size_t threads = together ? long_row_threads : warp_lanes;
+    const std::size_t thread = together ? threadIdx.x : static_cast<std::size_t>(lane_index());
+    const std::size_t rows_a_block = together ? 1 : long_row_warps;
     std::size_t run = 1;
-    while (run * warp_lanes < a.pieces) {
+    while (run * threads < a.pieces) {
         run *= 2;
     }
     const std::size_t rows = a.outer * a.inner;
-    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * long_row_warps;
-    for (std::size_t row =
-             blockIdx.x * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_index());
-         row < rows; row += warps) {
+    for (std::size_t row = blockIdx.x * rows_a_block + (together ? 0 : static_cast<std::size_t>(warp_index()));
+         row < rows; row += gridDim.x * rows_a_block) {
         const StoredState *states = a.states + row * a.pieces;
         Float maximum = -std::numeric_limits<Float>::infinity();
-        for (std::size_t piece = static_cast<std::size_t>(lane_index()); piece < a.pieces; piece += warp_lanes) {
+        for (std::size_t piece = thread; piece < a.pieces; piece += threads) {
             maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
         }
         maximum = warp_maximum(maximum);
+        if (together) {
+            maximum = block_maximum(maximum);
+        }
         TreeCounter<FloatSum<Sum>, 40> counter;
-        const std::size_t first = static_cast<std::size_t>(lane_index()) * run;
+        const std::size_t first = thread * run;
         for (std::size_t piece = first; piece < smaller(first + run, a.pieces); ++piece) {
             const StoredState state = states[piece];
             counter.push(
                 scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
         }
-        const Sum sum = tree_over_lanes<FloatSum<Sum>>(counter.result(), warp_lanes);
-        if (lane_index() == 0) {
+        Sum sum = tree_over_lanes<FloatSum<Sum>>(counter.result(), warp_lanes);
+        if (together) {
+            sum = block_tree(sum);
+        }
+        if (thread == 0) {
             a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
             if (a.logsumexp != nullptr) {
                 store_logsumexp(maximum, sum, a.logsumexp, row);
             }
+        }
+        if (together) {
+            __syncthreads(); // what the next row writes is what this one reads
         }
     }
 }

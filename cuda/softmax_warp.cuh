@@ -72,6 +72,16 @@ struct Logits {
         }
         return largest;
     }
+
+    // The lower one says nothing about NaN.
+    __device__ __forceinline__ void extremes(bool, Float &lowest, Float &highest) const {
+        highest = maximum();
+        lowest = x[0];
+#pragma unroll
+        for (int i = 1; i < lane_elements; ++i) {
+            lowest = fmin(lowest, x[i]);
+        }
+    }
 };
 
 __device__ __forceinline__ unsigned larger_pair(unsigned a, unsigned b, F16) {
@@ -145,6 +155,11 @@ struct PackedLogits {
 template <class T, class Places>
 inline constexpr bool is_packed = sizeof(T) == 2 && Places::vectors;
 
+// Where a form of the exponential is worth its code that serves blocks in which no element is too small to count.
+template <class T, class Places>
+inline constexpr bool has_plain_blocks =
+    is_packed<T, Places> || (sizeof(T) == 4 && Places::vectors && !Places::shifted);
+
 template <class T, class Places>
 struct LogitsFor {
     using Type = Logits<T, Places>;
@@ -157,13 +172,30 @@ struct LogitsFor<Half, Places> {
 template <class T, class Places>
 using BlockLogits = typename LogitsFor<T, Places>::Type;
 
+// An exponential as a term of a sum. Normal: it is known to be a positive normal number, which is widened by integer
+// instructions; the conversion's unit takes eight cycles for a warp.
+template <class Sum, bool Normal, class Float>
+__device__ __forceinline__ Sum term(Float e) {
+    if constexpr (Normal && sizeof(Float) == 4 && sizeof(Sum) == 8) {
+        constexpr unsigned more_mantissa = 1u << (52 - 23);
+        constexpr long long bias_difference = (1023LL - 127) << 52;
+        long long bits;
+        asm("mad.wide.u32 %0, %1, %2, %3;"
+            : "=l"(bits)
+            : "r"(__float_as_uint(e)), "n"(more_mantissa), "n"(bias_difference));
+        return __longlong_as_double(bits);
+    } else {
+        return static_cast<Sum>(e);
+    }
+}
+
 // The natural tree over the exponentials of one lane's neighbours.
-template <int Run, class Sum, class Float>
+template <int Run, class Sum, bool Normal = false, class Float>
 __device__ __forceinline__ Sum run_sum(const Float *e) {
     Sum part[Run];
 #pragma unroll
     for (int j = 0; j < Run; ++j) {
-        part[j] = static_cast<Sum>(e[j]);
+        part[j] = term<Sum, Normal>(e[j]);
     }
 #pragma unroll
     for (int width = 1; width < Run; width *= 2) {
@@ -176,25 +208,25 @@ __device__ __forceinline__ Sum run_sum(const Float *e) {
 }
 
 // The exponentials of one lane's run of neighbours, and their tree.
-template <class Places, class Sum, class Float, class Exponential>
+template <class Places, class Sum, bool Normal, class Float, class Exponential>
 __device__ __forceinline__ Sum run_of_exponentials(int run, Float (&e)[lane_elements], Exponential exponential) {
 #pragma unroll
     for (int i = run * Places::run; i < (run + 1) * Places::run; ++i) {
         e[i] = exponential(i);
     }
-    return run_sum<Places::run, Sum>(e + run * Places::run);
+    return run_sum<Places::run, Sum, Normal>(e + run * Places::run);
 }
 
 // The block's exponentials and the natural tree over them. Runs are taken in the pairs that the first step of the
 // exchange brings together, so that half as many sums wait in registers.
-template <class Places, class Sum, class Float, class Exponential>
+template <class Places, class Sum, bool Normal = false, class Float, class Exponential>
 __device__ __forceinline__ Sum sum_of_exponentials(Float (&e)[lane_elements], Exponential exponential) {
     constexpr int half = lane_elements / Places::run / 2;
     Sum sums[half];
 #pragma unroll
     for (int run = 0; run < half; ++run) {
-        const Sum low = run_of_exponentials<Places, Sum>(run, e, exponential);
-        const Sum high = run_of_exponentials<Places, Sum>(run + half, e, exponential);
+        const Sum low = run_of_exponentials<Places, Sum, Normal>(run, e, exponential);
+        const Sum high = run_of_exponentials<Places, Sum, Normal>(run + half, e, exponential);
         sums[run] = exchange_pair<FloatSum<Sum>, 0>(low, high);
     }
     return warp_tree<FloatSum<Sum>, 1>(sums);
@@ -249,53 +281,49 @@ __device__ __noinline__ Sum unusual_block_sum(const SoftmaxArguments &a, const T
     return settle_block_sum(maximum, BlockAgain<T, Places>(a, data, count, maximum).sum);
 }
 
-// The block's exponentials, and its state at `state`, in shared memory; the sum in every lane too. Where the state's n
-// is unusual_n there are no exponentials. Maximum and n are written before the exponentials are formed, so that no
-// register holds them.
+// The block's exponentials and their sum, in every lane. note(maximum, n) is called before the exponentials are formed,
+// so that a caller who writes these down needs no registers for them. Where n is unusual_n there are no exponentials.
+template <class T, class Places, class Float, class Sum, class Note>
+__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
+                                         const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note) {
+    using C = ExponentialConstants<Float>;
+    Float lowest, maximum;
+    x.extremes(a.scaled, lowest, maximum);
+    maximum = warp_maximum(maximum);
+    const bool absent = maximum == -std::numeric_limits<Float>::infinity();
+    if (!is_ordinary(maximum) && !absent) {
+        note(maximum, unusual_n);
+        return unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
+    }
+    const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
+    const std::int32_t nearest = nearest_exponent(maximum);
+    const Float magic_less_n = C::magic - static_cast<Float>(nearest);
+    note(maximum, absent ? absent_n : nearest);
+    if constexpr (has_plain_blocks<T, Places>) {
+        // In nearly every block no exponential needs a test, or is 0.
+        if (!(is_packed<T, Places> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
+            return sum_of_exponentials<Places, Sum, true>(
+                e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
+        }
+    }
+    return sum_of_exponentials<Places, Sum>(e, [&](int i) {
+        const Float value = x[i];
+        const Float result = scaled_exponential(value, magic_less_n);
+        return value > bound ? result : Float(0);
+    });
+}
+
+// The same, with the block's state left at `state`, in shared memory.
 template <class T, class Places, class Float, class Sum>
 __device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count,
                                            const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
                                            BlockState<Float, Sum> *state) {
-    using C = ExponentialConstants<Float>;
-    Float lowest = 0, maximum;
-    if constexpr (is_packed<T, Places>) {
-        x.extremes(a.scaled, lowest, maximum);
-    } else {
-        maximum = x.maximum();
-    }
-    maximum = warp_maximum(maximum);
-    const bool absent = maximum == -std::numeric_limits<Float>::infinity();
-    Sum sum;
-    if (is_ordinary(maximum) || absent) {
-        const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
-        const std::int32_t nearest = nearest_exponent(maximum);
-        const Float magic_less_n = C::magic - static_cast<Float>(nearest);
+    const Sum sum = block_sum<T, Places, Float, Sum>(a, data, count, x, e, [&](Float maximum, std::int32_t n) {
         if (lane_index() == 0) {
             state->maximum = maximum;
-            state->n = absent ? absent_n : nearest;
+            state->n = n;
         }
-        bool plain = false;
-        if constexpr (is_packed<T, Places>) {
-            plain = !a.scaled && __all_sync(whole_warp, lowest > bound) != 0;
-        }
-        if (plain) {
-            // Instructions are what 16-bit rows are short of: in nearly every block the exponential needs no test.
-            sum = sum_of_exponentials<Places, Sum>(
-                e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
-        } else {
-            sum = sum_of_exponentials<Places, Sum>(e, [&](int i) {
-                const Float value = x[i];
-                const Float result = scaled_exponential(value, magic_less_n);
-                return value > bound ? result : Float(0);
-            });
-        }
-    } else {
-        sum = unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
-        if (lane_index() == 0) {
-            state->maximum = maximum;
-            state->n = unusual_n;
-        }
-    }
+    });
     if (lane_index() == 0) {
         state->sum = sum;
     }

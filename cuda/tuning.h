@@ -74,6 +74,21 @@ inline constexpr std::size_t softmax_long_cluster_warps = 16;
 inline constexpr std::size_t softmax_few_blocks = 16;
 inline constexpr std::size_t softmax_small_row_warps = 4;
 
+// Softmax: 16 blocks share a row, where the GPU can have such clusters, of more base blocks than this where there are
+// fewer base blocks a multiprocessor than softmax_wide_blocks (H200, 1 x 131072 f32: 4.4 us in a graph, with 8 blocks
+// 5.3; 64 x 131072: 23.5 us and 26), and of more than softmax_wide_long_row_blocks in any case: two blocks of 16 warps
+// to a multiprocessor instead of one of 32 (262144 f32: 3.74 TB/s, with 8 blocks 3.45; bf16 3.26 and 3.15).
+inline constexpr std::size_t softmax_wide_cluster_blocks = 16;
+inline constexpr std::size_t softmax_wide_blocks = 128;
+inline constexpr std::size_t softmax_wide_row_blocks = 32;
+inline constexpr std::size_t softmax_wide_long_row_blocks = 128;
+
+// Softmax of 16-bit rows of more base blocks than this goes through clusters that stay, where there are so many base
+// blocks a multiprocessor that setting them up is worth it (H200, 65536 f16: 3.90 TB/s, one row and gone 3.3; 16384:
+// 3.88, one row and gone 4.11).
+inline constexpr std::size_t softmax_pipeline_row_blocks = 16;
+inline constexpr std::size_t softmax_pipeline_blocks = 192;
+
 // Softmax: rows of whole vectors up to so many elements share a warp.
 inline constexpr std::size_t softmax_short_vector_row = 320;
 

@@ -429,6 +429,24 @@ static void check_softmax(wr_dtype dtype, int log, int masked, const shape *of) 
     free(mask);
 }
 
+/* So many long rows of 16 bits, and no logsumexp, that clusters go from row to row. */
+static void check_many_rows(wr_dtype dtype) {
+    size_t rows = 1500, axis = 17000, bytes = rows * axis * 2;
+    void *elements = random_elements(dtype, rows * axis), *expected = allocate(bytes);
+    tight input = tight_new(bytes, 0), output = tight_new(bytes, 0);
+    wr_status status = wr_softmax(dtype, elements, expected, rows, axis, 1, wr_host_stream());
+    CHECK(status == WR_SUCCESS, "many rows on the host: %s", wr_status_name(status));
+    tight_write(&input, elements);
+    status = wr_softmax(dtype, input.at, output.at, rows, axis, 1, place_at(1)->stream);
+    CHECK(status == WR_SUCCESS, "many rows: %s", wr_status_name(status));
+    expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
+    CHECK(tight_holds(&output, expected), "softmax, many rows, of %s: differs from the host", dtype_name(dtype));
+    tight_free(&input);
+    tight_free(&output);
+    free(elements);
+    free(expected);
+}
+
 /* Bits that are a number in every type and a canonical word in every field. */
 static void *random_words(size_t bytes) {
     uint32_t *words = allocate(bytes);
@@ -536,6 +554,8 @@ static void check_small(void) {
             }
         }
     }
+    check_many_rows(WR_F16);
+    check_many_rows(WR_BF16);
 }
 
 static void check_large(void) {

@@ -136,6 +136,22 @@ cudaError_t func_get_attributes(cudaFuncAttributes *attributes, const void *) {
     return error;
 }
 
+cudaError_t func_set_attribute(const void *kernel, cudaFuncAttribute, int) {
+    if (kernel == nullptr) {
+        runtime().misuse = "an attribute of no kernel";
+    }
+    return arrive("func_set_attribute");
+}
+
+// One block of a cluster on each multiprocessor, in groups of 16 multiprocessors.
+cudaError_t occupancy_max_active_clusters(int *clusters, const void *, const cudaLaunchConfig_t *config) {
+    const cudaError_t error = arrive("occupancy_max_active_clusters");
+    if (error == cudaSuccess) {
+        *clusters = runtime().gpu.multiprocessors / 16 * (16 / static_cast<int>(config->gridDim.x));
+    }
+    return error;
+}
+
 // Clusters and dependent launches came with compute capability 9.0.
 void note_attributes(const cudaLaunchConfig_t &config) {
     Runtime &r = runtime();
@@ -164,8 +180,20 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, 
 
 // The runtime's own words need no GPU.
 const wr::cuda::Runtime table{
-    get_device,   set_device, get_last_error,      device_get_attribute, stream_get_device, stream_is_capturing,
-    malloc_async, free_async, func_get_attributes, launch_kernel,        cudaGetErrorName,  cudaGetErrorString,
+    get_device,
+    set_device,
+    get_last_error,
+    device_get_attribute,
+    stream_get_device,
+    stream_is_capturing,
+    malloc_async,
+    free_async,
+    func_get_attributes,
+    func_set_attribute,
+    occupancy_max_active_clusters,
+    launch_kernel,
+    cudaGetErrorName,
+    cudaGetErrorString,
 };
 
 } // namespace

@@ -1,0 +1,109 @@
+/*
+ * Softmax of so many long rows that a GPU takes the ways of working that only such jobs take: the host's bits, in place
+ * and not, scaled and not, with rows among them that hold NaN, infinities, large logits or nothing but -infinity.
+ */
+#include "harness.h"
+#include "jobs.h"
+#include "random_numbers.h"
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ELEMENTS = 40 << 20 }; /* of a job */
+
+static double random_logit(uint64_t *state) { return (double)(random_next(state) % 65536) / 8192.0 - 4.0; }
+
+/* One element or one base block of every row in eight is out of the ordinary. */
+static double logit(uint64_t *state, size_t row, size_t column, size_t axis) {
+    double ordinary = random_logit(state);
+    size_t block = column / 1024, special_block = row / 64 % (axis / 1024 + 1);
+    int in_block = block == special_block;
+    switch (row % 64) {
+    case 1:
+        return column == axis - 1 ? (double)NAN : ordinary;
+    case 9:
+        return column == axis / 2 ? (double)INFINITY : ordinary;
+    case 17:
+        return -(double)INFINITY;
+    case 25:
+        return in_block ? -(double)INFINITY : ordinary;
+    case 33:
+        return in_block ? ordinary * 16000.0 : ordinary; /* beyond f16's range no type here is asked to go */
+    case 41:
+        return in_block ? ordinary - 300.0 : ordinary;
+    case 49:
+        return in_block && column % 32 == 5 ? ordinary - 86.0 : ordinary;
+    case 57:
+        return column < 1024 ? ordinary : ordinary - 100.0;
+    default:
+        return ordinary;
+    }
+}
+
+static void fill(wr_dtype dtype, void *array, size_t rows, size_t axis) {
+    uint64_t state = 11;
+    size_t i, j;
+    for (i = 0; i < rows; ++i) {
+        for (j = 0; j < axis; ++j) {
+            reference_put(dtype, array, i * axis + j, logit(&state, i, j, axis));
+        }
+    }
+}
+
+static void run_at(const place *where, wr_dtype dtype, const void *input, void *result, size_t rows, size_t axis,
+                   double scale, int in_place) {
+    size_t bytes = rows * axis * reference_size(dtype);
+    void *array = place_allocate(where, bytes);
+    void *output = in_place ? array : place_allocate(where, bytes);
+    wr_softmax_args args = softmax_args(dtype, rows, axis, 1);
+    wr_status status;
+    place_write(where, array, input, bytes);
+    args.scale = scale;
+    args.input = array;
+    args.output = output;
+    status = wr_softmax_ex(&args, where->stream);
+    CHECK(status == WR_SUCCESS, "%s: %s", where->name, wr_status_name(status));
+    place_read(where, output, result, bytes);
+    place_free(where, array);
+    if (!in_place) {
+        place_free(where, output);
+    }
+}
+
+static void check_rows(wr_dtype dtype, size_t axis, double scale) {
+    size_t rows = ELEMENTS / axis, bytes = rows * axis * reference_size(dtype), i;
+    void *input = malloc(bytes), *expected = malloc(bytes), *result = malloc(bytes);
+    if (input == NULL || expected == NULL || result == NULL) {
+        give_up("out of memory");
+    }
+    fill(dtype, input, rows, axis);
+    run_at(place_at(0), dtype, input, expected, rows, axis, scale, 0);
+    for (i = 1; i < place_count(); ++i) {
+        int in_place;
+        for (in_place = 0; in_place < 2; ++in_place) {
+            run_at(place_at(i), dtype, input, result, rows, axis, scale, in_place);
+            CHECK(memcmp(expected, result, bytes) == 0, "%zu rows of %zu %s, scale %g, %s: differ from the host's",
+                  rows, axis, dtype_name(dtype), scale, in_place ? "in place" : "not in place");
+        }
+    }
+    free(input);
+    free(expected);
+    free(result);
+}
+
+int main(int argc, char **argv) {
+    static const size_t lengths[] = {16392, 32000, 32768, 50000, 65536, 100008, 131072, 262144};
+    size_t i;
+    places_open_gpu_only(argc, argv);
+    for (i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+        check_rows(WR_BF16, lengths[i], 1.0);
+    }
+    check_rows(WR_BF16, 40000, -0.75);
+    check_rows(WR_F16, 65536, 1.0);
+    check_rows(WR_F16, 262144, 3.0);
+    check_rows(WR_F32, 131072, 1.0);
+    places_close();
+    return check_report("softmax_of_many_long_rows");
+}

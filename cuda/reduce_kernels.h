@@ -19,7 +19,7 @@ struct ReduceKernels {
     const void *short_columns;       // ColumnArguments: vectors, runs of short_run rows
     const void *scalar_columns;      // ColumnArguments: single columns, runs of scalar_run rows
     const void *staged;              // StagedArguments
-    const void *segments;            // SegmentArguments: all but the end of long segments
+    const void *segments;            // SegmentArguments: all but the end of long segments; nullptr: not asked for
     const void *long_segments;       // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;

@@ -82,20 +82,23 @@ struct SegmentArguments {
     const void *offsets; // segments + 1
     bool narrow_offsets; // 32 bits, not 64
     std::size_t segments;
-    std::size_t input_count;       // 0: as many elements as the last offset says
-    std::size_t first_block;       // of this launch
-    std::size_t group_blocks;      // that take 32 segments a warp
-    std::size_t window_blocks;     // behind them, that take windows
-    std::int64_t least_window;     // elements, a power of two
-    void *first_runs, *later_runs; // partial results, one each a window
-    std::int64_t *long_segments;   // the long segment that begins in a window, or -1
+    std::size_t input_count;        // 0: as many elements as the last offset says
+    std::int32_t segment_work;      // in elements, beside its own
+    std::int32_t least_window_log2; // of elements
+    void *first_runs, *later_runs;  // partial results, one each a window
+    std::int64_t *long_segments;    // the long segment that begins in a window, or -1
     Mapping mapping;
     Finish finish;
 };
 
-// Windows that the input is seen as at most, and the tiles of the shortest ones.
+// Windows that the line of all segments is seen as at most.
 inline constexpr std::int64_t most_segment_windows = 65536;
-inline constexpr int segment_window_tiles = 8;
+
+// Warps of a block that take a share of the line each, threads of such a block, and of one that puts long segments
+// together.
+inline constexpr int segment_block_warps = 4;
+inline constexpr int segment_block_threads = 128;
+inline constexpr int long_segment_threads = 1024;
 
 // The kernel of few rows: the longest axis, and the vectors side by side that a thread takes.
 inline constexpr int few_rows_axis = 4;

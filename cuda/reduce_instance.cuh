@@ -36,6 +36,14 @@ template <class T, class Op>
 inline constexpr bool has_all_kernels =
     is_common<Op> && sizeof(T) >= 2 && sizeof(T) <= 8 && !std::is_same_v<T, std::uint16_t>;
 
+// Segments have no weights, and nobody asks for an operator over mere partial results.
+template <class Op>
+inline constexpr bool has_segments = !Op::positional;
+template <class Key>
+inline constexpr bool has_segments<ArgExtreme<Key>> = true;
+template <class Op>
+inline constexpr bool has_segments<Partial<Op>> = false;
+
 template <class Op>
 std::uint64_t bits_of_identity() {
     if constexpr (!has_atomic_update<Op>) {
@@ -82,7 +90,9 @@ ReduceKernels kernels_of() {
     kernels.short_columns = address_of(reduce_columns<T, Op, Vectors, short_run>);
     kernels.scalar_columns = address_of(reduce_columns<T, Op, SingleColumn<T>, scalar_run>);
     kernels.staged = address_of(reduce_staged<T, Op>);
-    kernels.segments = address_of(reduce_segments<T, Op>);
+    if constexpr (has_segments<Op>) {
+        kernels.segments = address_of(reduce_segments<T, Op, has_all_kernels<T, Op>>);
+    }
     if constexpr (std::is_same_v<PartialElement<Op>, T> && std::is_same_v<typename PartialResults<Op>::Next, Op>) {
         kernels.long_segments = address_of(finish_long_segments<T, Op>);
     }

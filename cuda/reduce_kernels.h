@@ -20,7 +20,7 @@ struct ReduceKernels {
     const void *few_rows;            // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
     const void *staged;              // StagedArguments
     const void *staged_vectors;      // StagedArguments: rows of whole vectors; nullptr: staged
-    const void *segments;            // SegmentArguments: all but the end of long segments
+    const void *segments;            // SegmentArguments: all but the end of long segments; nullptr: not asked for
     const void *long_segments;       // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;

@@ -10,9 +10,9 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr int block_threads = 256;
-constexpr std::size_t segments_a_block = 256;
 constexpr std::size_t windows = most_segment_windows;
+
+constexpr int log2_of(std::size_t power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
 
 std::size_t runs_bytes(const ReduceKernels &kernels) {
     return divide_up(windows * static_cast<std::size_t>(kernels.partial_bytes), std::size_t{16}) * 16;
@@ -22,18 +22,7 @@ std::size_t workspace_bytes(const ReduceKernels &kernels) {
     return 2 * runs_bytes(kernels) + windows * sizeof(std::int64_t);
 }
 
-// Blocks that go on to further windows where there are more; how many there are only the GPU knows.
-std::size_t blocks_for_windows(GpuFacts gpu) {
-    return static_cast<std::size_t>(gpu.multiprocessors) * tuning::segment_blocks_a_multiprocessor;
-}
-
-// Enough to fill the GPU several times over: segments differ in length.
-std::size_t blocks_for_groups(GpuFacts gpu) {
-    return static_cast<std::size_t>(gpu.multiprocessors) * tuning::segment_group_blocks_a_multiprocessor;
-}
-
-SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernels &kernels, Workspace &workspace,
-                              GpuFacts gpu) {
+SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernels &kernels, Workspace &workspace) {
     SegmentArguments a{};
     a.input = problem.input;
     a.output = problem.output;
@@ -41,9 +30,8 @@ SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernel
     a.narrow_offsets = problem.offsets_type == ElementType::i32;
     a.segments = problem.segments;
     a.input_count = problem.input_count;
-    a.group_blocks = std::min(divide_up(problem.segments, segments_a_block), blocks_for_groups(gpu));
-    a.window_blocks = blocks_for_windows(gpu);
-    a.least_window = std::int64_t{bytes_a_tile / kernels.element_bytes} * segment_window_tiles;
+    a.segment_work = tuning::segment_work;
+    a.least_window_log2 = log2_of(tuning::least_segment_window);
     a.first_runs = workspace.take(runs_bytes(kernels));
     a.later_runs = workspace.take(runs_bytes(kernels));
     a.long_segments = static_cast<std::int64_t *>(workspace.take(windows * sizeof(std::int64_t)));
@@ -52,17 +40,24 @@ SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernel
     return a;
 }
 
-cudaError_t run(const ReduceKernels &kernels, SegmentArguments &a, cudaStream_t stream, GpuFacts gpu) {
-    const std::size_t blocks = a.group_blocks + a.window_blocks;
-    Launch how{kernels.segments, 1, block_threads};
-    for (; a.first_block < blocks; a.first_block += most_blocks) {
-        how.blocks = std::min(blocks - a.first_block, most_blocks);
-        const cudaError_t error = launch(how, &a, stream);
-        if (error != cudaSuccess) {
-            return error;
-        }
+// Enough to fill the GPU several times over; fewer where the caller has said how many elements there are.
+std::size_t blocks_for(const SegmentsProblem &problem, GpuFacts gpu) {
+    const std::size_t most = static_cast<std::size_t>(gpu.multiprocessors) * tuning::segment_blocks_a_multiprocessor;
+    if (problem.input_count == 0) {
+        return most;
     }
-    how = {kernels.partial().long_segments, a.window_blocks, block_threads};
+    const std::size_t line = problem.input_count + problem.segments * tuning::segment_work;
+    return std::min(most, divide_up(line, tuning::least_segment_window * segment_block_warps));
+}
+
+cudaError_t run(const ReduceKernels &kernels, SegmentArguments &a, std::size_t blocks, cudaStream_t stream,
+                GpuFacts gpu) {
+    Launch how{kernels.segments, blocks, segment_block_threads};
+    const cudaError_t error = launch(how, &a, stream);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    how = {kernels.partial().long_segments, windows / long_segment_threads, long_segment_threads};
     how.dependent = gpu.dependent_launch;
     return launch(how, &a, stream);
 }
@@ -77,7 +72,7 @@ std::size_t segments_workspace_bytes(const SegmentsProblem &problem) {
 std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream_handle) {
     const auto stream = static_cast<cudaStream_t>(stream_handle);
     const ReduceKernels *kernels = find_reduce_kernels(problem.what);
-    if (kernels == nullptr) {
+    if (kernels == nullptr || kernels->segments == nullptr) {
         return static_cast<std::int32_t>(Status::unsupported);
     }
     const DeviceScope device(stream);
@@ -88,8 +83,8 @@ std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream_handle
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }
-    SegmentArguments a = arguments_of(problem, *kernels, workspace, device.gpu());
-    const cudaError_t launched = run(*kernels, a, stream, device.gpu());
+    SegmentArguments a = arguments_of(problem, *kernels, workspace);
+    const cudaError_t launched = run(*kernels, a, blocks_for(problem, device.gpu()), stream, device.gpu());
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);
 }

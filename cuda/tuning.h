@@ -53,11 +53,14 @@ inline constexpr std::size_t staged_line_bytes = 512;
 // Columns that are staged: items of fewer rows would leave too many partial results.
 inline constexpr std::size_t least_staged_rows = 64;
 
-// Segments: blocks a multiprocessor that look for windows of long ones.
-inline constexpr std::size_t segment_blocks_a_multiprocessor = 3;
+// Segments: what one costs beside its elements, in elements of work.
+inline constexpr std::size_t segment_work = 16;
 
-// Segments: blocks a multiprocessor that take groups of 32 a warp, before they take several one after the other.
-inline constexpr std::size_t segment_group_blocks_a_multiprocessor = 24;
+// Segments: elements of the shortest window. Segments up to a window's length are one warp's.
+inline constexpr std::size_t least_segment_window = 2048;
+
+// Segments: blocks a multiprocessor; 6 are there at a time.
+inline constexpr std::size_t segment_blocks_a_multiprocessor = 24;
 
 // Softmax of long rows: blocks a multiprocessor should get before warps take more than one base block each.
 inline constexpr int softmax_blocks_a_multiprocessor = 8;

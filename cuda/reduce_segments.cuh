@@ -12,7 +12,8 @@
 // workspace is of one size.
 #pragma once
 
-#include "cuda/reduce_staged.cuh"
+#include "cuda/reduce_rows.cuh"
+#include "cuda/stage.cuh"
 
 namespace wr::cuda {
 
@@ -208,12 +209,19 @@ __device__ __forceinline__ void wait_for_copies_before_last() {
 #endif
 }
 
+// What elements are copied by where vectors may not be: they need not lie on boundaries of their own size.
+template <class T>
+using Grain = std::conditional_t<sizeof(T) == 1, unsigned char,
+                                 std::conditional_t<sizeof(T) == 2, unsigned short, unsigned>>;
+
 // A piece at an end of the caller's array, where vectors reach beyond it.
 template <class T>
 __device__ __noinline__ void copy_end_of_array(unsigned char *to, const char *from, int vectors, Hull hull) {
-    for (int v = lane_index(); v < vectors; v += warp_lanes) {
-        const uint4 vector = load_staged_vector<T>(from + v * vector_bytes, hull);
-        memcpy(__builtin_assume_aligned(to + v * vector_bytes, vector_bytes), &vector, sizeof(vector));
+    constexpr int bytes = static_cast<int>(sizeof(Grain<T>));
+    for (int at = lane_index() * bytes; at < vectors * vector_bytes; at += warp_lanes * bytes) {
+        if (from + at >= hull.begin && from + at < hull.end) {
+            *reinterpret_cast<Grain<T> *>(to + at) = *reinterpret_cast<const Grain<T> *>(from + at);
+        }
     }
 }
 
@@ -506,22 +514,6 @@ class SegmentWalk {
     unsigned run_window_ = 0;
     unsigned run_end_ = 0;
 };
-
-template <class T>
-__device__ __forceinline__ T staged_element(const unsigned char *at) {
-    T element;
-    if constexpr (sizeof(T) == 16) {
-        unsigned words[4];
-#pragma unroll
-        for (unsigned k = 0; k < 4; ++k) {
-            memcpy(words + k, __builtin_assume_aligned(at + 4 * k, 4), 4);
-        }
-        memcpy(&element, words, sizeof(T));
-    } else {
-        memcpy(&element, __builtin_assume_aligned(at, sizeof(T)), sizeof(T));
-    }
-    return element;
-}
 
 // The tree over 8 elements, number base ^ i of a run, in bytes; the identity stands for those from `valid` on, unless
 // the run is known to be whole.

@@ -1,0 +1,129 @@
+#include "cuda/logsumexp.h"
+
+#include "cuda/launch.h"
+#include "cuda/tuning.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t base_block = 1024;
+constexpr std::size_t vector_bytes = 16;
+constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t lane_elements = base_block / warp_lanes;
+
+constexpr std::ptrdiff_t most_stride = 1 << 22; // of short rows: 31 of them are counted in 32 bits
+
+bool allows(const SoftmaxProblem &p) {
+    const Selection &chosen = p.selection;
+    const Shape &s = p.shape;
+    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    return p.output == nullptr && p.maximum == nullptr && p.logsumexp != nullptr && p.scale == 1.0 &&
+           chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal && !chosen.ragged && s.inner == 1 &&
+           s.axis > 0 && s.axis_stride == 1 && s.axis % elements == 0 &&
+           (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0) &&
+           (s.axis >= base_block || (s.outer_stride < most_stride && s.outer_stride > -most_stride));
+}
+
+// Whether short rows lie otherwise in memory than in the lanes.
+bool is_gapped(const LogSumExpPlan &plan, const Shape &s) {
+    return plan.row_lanes < static_cast<int>(warp_lanes) &&
+           (s.axis != static_cast<std::size_t>(plan.row_lanes) * lane_elements ||
+            s.outer_stride != static_cast<std::ptrdiff_t>(s.axis));
+}
+
+} // namespace
+
+const void *logsumexp_rows_kernel(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return logsumexp_rows_kernel_f32();
+    case ElementType::f16:
+        return logsumexp_rows_kernel_f16();
+    case ElementType::bf16:
+        return logsumexp_rows_kernel_bf16();
+    default:
+        return nullptr;
+    }
+}
+
+LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
+    constexpr LogSumExpPlan not_served{};
+    if (logsumexp_rows_kernel(problem.dtype) == nullptr || !allows(problem)) {
+        return not_served;
+    }
+    const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
+    const std::size_t blocks = divide_up(axis, base_block);
+    LogSumExpPlan plan{rows, 1, 1, blocks, static_cast<int>(warp_lanes)};
+    if (blocks == 1) {
+        plan.row_lanes = static_cast<int>(std::bit_ceil(divide_up(axis, lane_elements)));
+        plan.units = divide_up(rows, warp_lanes / static_cast<std::size_t>(plan.row_lanes));
+    } else {
+        std::size_t run = tuning::logsumexp_unit_blocks;
+        while (run > 1 && rows * divide_up(blocks, run) < tuning::logsumexp_units) {
+            run /= 2;
+        }
+        plan.unit_blocks = std::min(run, blocks);
+        plan.pieces = divide_up(blocks, run);
+        plan.units = rows * plan.pieces;
+        if (plan.pieces > 1 && blocks <= warp_lanes && plan.units < tuning::logsumexp_least_units) {
+            return not_served;
+        }
+    }
+    plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_unit_blocks / plan.unit_blocks, 1);
+    while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_units) {
+        plan.units_a_warp /= 2;
+    }
+    return plan.units < std::size_t{1} << 31 ? plan : not_served;
+}
+
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan) {
+    return plan.pieces <= 1 ? 0 : problem.shape.outer * (plan.pieces + 1) * sizeof(GeneralState);
+}
+
+bool is_aligned_for_logsumexp(const SoftmaxProblem &problem) {
+    return reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0;
+}
+
+cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a,
+                             cudaStream_t stream) {
+    const SoftmaxProblem &p = a.problem;
+    const Shape &s = p.shape;
+    LogSumExpArguments own{};
+    own.input = p.input;
+    own.output = p.logsumexp;
+    own.states = plan.pieces > 1 ? a.states : nullptr;
+    own.rows = s.outer;
+    own.axis = s.axis;
+    own.outer_stride = s.outer_stride;
+    own.units = static_cast<std::uint32_t>(plan.units);
+    own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
+    own.pieces = static_cast<std::uint32_t>(plan.pieces);
+    own.unit_blocks = static_cast<std::int32_t>(plan.unit_blocks);
+    own.row_lanes = plan.row_lanes;
+    own.output_type = p.logsumexp_dtype;
+    if (is_gapped(plan, s)) {
+        const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
+        const auto axis = static_cast<std::ptrdiff_t>(s.axis);
+        const auto room = static_cast<std::ptrdiff_t>(plan.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
+        own.gapped = true;
+        own.lane_gap = static_cast<std::int32_t>((room - axis) * bytes / static_cast<std::ptrdiff_t>(vector_bytes));
+        own.row_gap_bytes = static_cast<std::int32_t>((s.outer_stride - axis) * bytes);
+        own.row_reciprocal =
+            static_cast<std::int32_t>(65536 / (axis * bytes / static_cast<std::ptrdiff_t>(vector_bytes)) + 1);
+    }
+    constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
+    const std::size_t blocks = divide_up(divide_up(plan.units, plan.units_a_warp), warps);
+    const cudaError_t error = launch(
+        {logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes)}, &own, stream);
+    if (error != cudaSuccess || plan.pieces == 1) {
+        return error;
+    }
+    return launch({totals, std::min(divide_up(s.outer, std::size_t{general_block_warps}), most_blocks), general_block_threads}, &a,
+                  stream);
+}
+
+} // namespace wr::cuda

@@ -35,6 +35,23 @@ bool is_gapped(const LogSumExpPlan &plan, const Shape &s) {
             s.outer_stride != static_cast<std::ptrdiff_t>(s.axis));
 }
 
+// How units follow each other in memory, and what is in each.
+void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
+    const auto rows_of_unit = plan.unit_blocks > 1 ? 1 : warp_lanes / static_cast<std::size_t>(plan.row_lanes);
+    const auto vectors_of = [&](std::size_t elements) {
+        return static_cast<std::int32_t>(elements * static_cast<std::size_t>(element_bytes) / vector_bytes);
+    };
+    const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * base_block : rows_of_unit * s.axis;
+    const std::size_t last =
+        plan.pieces > 1 ? s.axis - (plan.pieces - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
+    a.row_step = static_cast<std::ptrdiff_t>(rows_of_unit) * s.outer_stride * element_bytes;
+    a.unit_step = a.row_step - static_cast<std::ptrdiff_t>((plan.unit_blocks - 1) * base_block) * element_bytes;
+    a.unit_blocks = static_cast<std::int32_t>(plan.unit_blocks);
+    a.unit_vectors = vectors_of(elements);
+    a.last_blocks = plan.pieces > 1 ? static_cast<std::int32_t>(divide_up(last, base_block)) : a.unit_blocks;
+    a.last_vectors = vectors_of(last);
+}
+
 } // namespace
 
 const void *logsumexp_rows_kernel(ElementType dtype) {
@@ -89,7 +106,7 @@ bool is_aligned_for_logsumexp(const SoftmaxProblem &problem) {
 }
 
 cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a,
-                             cudaStream_t stream) {
+                             bool dependent, cudaStream_t stream) {
     const SoftmaxProblem &p = a.problem;
     const Shape &s = p.shape;
     LogSumExpArguments own{};
@@ -102,11 +119,11 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     own.units = static_cast<std::uint32_t>(plan.units);
     own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
     own.pieces = static_cast<std::uint32_t>(plan.pieces);
-    own.unit_blocks = static_cast<std::int32_t>(plan.unit_blocks);
     own.row_lanes = plan.row_lanes;
     own.output_type = p.logsumexp_dtype;
+    const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
+    set_steps(own, plan, s, bytes);
     if (is_gapped(plan, s)) {
-        const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
         const auto axis = static_cast<std::ptrdiff_t>(s.axis);
         const auto room = static_cast<std::ptrdiff_t>(plan.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
         own.gapped = true;
@@ -122,8 +139,9 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     if (error != cudaSuccess || plan.pieces == 1) {
         return error;
     }
-    return launch({totals, std::min(divide_up(s.outer, std::size_t{general_block_warps}), most_blocks), general_block_threads}, &a,
-                  stream);
+    return launch({totals, std::min(divide_up(s.outer, std::size_t{general_block_warps}), most_blocks),
+                   general_block_threads, 1, 1, 1, dependent},
+                  &a, stream);
 }
 
 } // namespace wr::cuda

@@ -16,6 +16,19 @@ inline constexpr int chunk_vectors = lane_elements / vector_elements<T>;
 // vectors, meet different banks.
 __device__ __forceinline__ int staged_place(int g) { return g ^ ((g >> 3) & 7); }
 
+// A warp's tile in shared memory, and of the lane's vectors number 0 and 1 (of the tile: lane and 32 + lane) the places;
+// those of further ones lie at fixed distances.
+struct Stage {
+    uint4 *vectors;
+    uint4 *even, *odd;
+
+    __device__ __forceinline__ explicit Stage(uint4 *of_warp)
+        : vectors(of_warp), even(of_warp + staged_place(lane_index())),
+          odd(of_warp + staged_place(lane_index() + warp_lanes) - warp_lanes) {}
+
+    __device__ __forceinline__ uint4 *place(int v) const { return (v % 2 == 0 ? even : odd) + v * warp_lanes; }
+};
+
 __device__ __forceinline__ void copy_vector_async(uint4 *to, const void *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
                  "l"(from)
@@ -95,7 +108,7 @@ __device__ __forceinline__ Sum chunk_sum(Exponential exponential) {
     return run_sum<lane_elements / run, Sum>(sums);
 }
 
-// A lane's place among short rows, and where a warp's tile lies in memory.
+// Where a warp's tile lies in memory.
 struct TileWalk {
     std::uint32_t unit;
     int block, blocks; // of the unit
@@ -104,56 +117,54 @@ struct TileWalk {
 
     template <class T>
     __device__ __forceinline__ void enter(const LogSumExpArguments &a) {
-        constexpr std::size_t block_bytes = softmax_block * sizeof(T);
-        const char *input = static_cast<const char *>(a.input);
-        const std::ptrdiff_t row_bytes = a.outer_stride * static_cast<std::ptrdiff_t>(sizeof(T));
-        block = 0;
-        blocks = 1;
-        if (a.row_lanes < warp_lanes) {
-            const std::size_t row = unit * static_cast<std::size_t>(warp_lanes / a.row_lanes);
-            data = input + static_cast<std::ptrdiff_t>(row) * row_bytes;
-            vectors = static_cast<int>(smaller(row < a.rows ? (a.rows - row) * a.axis : 0, softmax_block) /
-                                       static_cast<std::size_t>(vector_elements<T>));
-            return;
-        }
         const std::uint32_t row = a.pieces == 1 ? unit : unit / a.pieces;
-        const std::size_t first =
-            (unit - row * a.pieces) * static_cast<std::size_t>(a.unit_blocks) * softmax_block;
-        const std::size_t left = a.axis - first;
-        blocks = static_cast<int>(
-            smaller(divide_up(left, softmax_block), static_cast<std::size_t>(a.unit_blocks)));
-        data = input + static_cast<std::ptrdiff_t>(row) * row_bytes +
-               static_cast<std::ptrdiff_t>(first * sizeof(T));
-        vectors = static_cast<int>(smaller(left * sizeof(T), static_cast<std::size_t>(blocks) * block_bytes) /
-                                   vector_bytes);
+        const std::uint32_t piece = unit - row * a.pieces;
+        data = static_cast<const char *>(a.input) +
+               static_cast<std::ptrdiff_t>(row) * a.row_step +
+               static_cast<std::ptrdiff_t>(piece) * (a.unit_blocks * block_bytes<T>);
+        blocks = a.unit_blocks;
+        vectors = a.unit_vectors;
+        if (a.pieces == 1 ? unit + 1 == a.units : piece + 1 == a.pieces) {
+            blocks = a.last_blocks;
+            vectors = a.last_vectors;
+        }
+        block = 0;
     }
 
     template <class T>
     __device__ __forceinline__ void advance(const LogSumExpArguments &a) {
-        if (block + 1 < blocks) {
-            ++block;
-            data += softmax_block * sizeof(T);
+        if (++block < blocks) {
+            data += block_bytes<T>;
             vectors -= warp_lanes * chunk_vectors<T>;
             return;
         }
         ++unit;
-        enter<T>(a);
+        if (a.pieces > 1) {
+            enter<T>(a);
+            return;
+        }
+        data += a.unit_step;
+        vectors = unit + 1 == a.units ? a.last_vectors : a.unit_vectors;
+        block = 0;
     }
+
+    template <class T>
+    static constexpr int block_bytes = static_cast<int>(softmax_block * sizeof(T));
 };
 
 // Fills the stage with what stands behind a row's end.
 template <class T>
-__device__ __forceinline__ void clear_stage(uint4 *stage) {
+__device__ __forceinline__ void clear_stage(const Stage &stage) {
 #pragma unroll
     for (int v = 0; v < chunk_vectors<T>; ++v) {
-        stage[v * warp_lanes + lane_index()] = filler_vector<T>(false);
+        *stage.place(v) = filler_vector<T>(false);
     }
     __syncwarp();
 }
 
 // Starts the copies of a tile.
 template <class T>
-__device__ __forceinline__ void start_tile(const LogSumExpArguments &a, const TileWalk &walk, uint4 *stage) {
+__device__ __forceinline__ void start_tile(const LogSumExpArguments &a, const TileWalk &walk, const Stage &stage) {
     const int lane = lane_index();
     const char *mine = walk.data + lane * vector_bytes;
     if (a.gapped) {
@@ -164,23 +175,22 @@ __device__ __forceinline__ void start_tile(const LogSumExpArguments &a, const Ti
             const int g = v * warp_lanes + lane;
             const int row = g * a.row_reciprocal >> 16;
             if (row < rows) {
-                copy_vector_async(stage + staged_place(g + row * a.lane_gap),
+                copy_vector_async(stage.vectors + staged_place(g + row * a.lane_gap),
                                   mine + v * warp_lanes * vector_bytes + row * a.row_gap_bytes);
             }
         }
     } else if (walk.vectors >= warp_lanes * chunk_vectors<T>) {
 #pragma unroll
         for (int v = 0; v < chunk_vectors<T>; ++v) {
-            copy_vector_async(stage + staged_place(v * warp_lanes + lane), mine + v * warp_lanes * vector_bytes);
+            copy_vector_async(stage.place(v), mine + v * warp_lanes * vector_bytes);
         }
     } else {
 #pragma unroll
         for (int v = 0; v < chunk_vectors<T>; ++v) {
-            const int g = v * warp_lanes + lane;
-            if (g < walk.vectors) {
-                copy_vector_async(stage + staged_place(g), mine + v * warp_lanes * vector_bytes);
+            if (v * warp_lanes + lane < walk.vectors) {
+                copy_vector_async(stage.place(v), mine + v * warp_lanes * vector_bytes);
             } else {
-                stage[staged_place(g)] = filler_vector<T>(false);
+                *stage.place(v) = filler_vector<T>(false);
             }
         }
     }
@@ -188,8 +198,11 @@ __device__ __forceinline__ void start_tile(const LogSumExpArguments &a, const Ti
 
 template <class Sum>
 __device__ __forceinline__ Sum sum_over_lanes(Sum sum, int lanes) {
-    for (int distance = 1; distance < lanes; distance *= 2) {
-        sum = sum + from_lane_xor(sum, distance);
+#pragma unroll
+    for (int distance = 1; distance < warp_lanes; distance *= 2) {
+        if (distance < lanes) {
+            sum = sum + from_lane_xor(sum, distance);
+        }
     }
     return sum;
 }
@@ -233,8 +246,11 @@ tile_state(const LogSumExpArguments &a, const TileWalk &walk, const Chunk<T> &x)
     if (a.row_lanes == warp_lanes) {
         maximum = warp_maximum(maximum);
     } else {
-        for (int distance = 1; distance < a.row_lanes; distance *= 2) {
-            maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
+#pragma unroll
+        for (int distance = 1; distance < warp_lanes / 2; distance *= 2) {
+            if (distance < a.row_lanes) {
+                maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
+            }
         }
     }
     const bool absent = maximum == -std::numeric_limits<float>::infinity();
@@ -276,11 +292,12 @@ __device__ __noinline__ void write_states(const LogSumExpArguments &a, RowState<
 }
 
 template <class T>
-__global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) == 4 ? 3 : 4)
+__global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) == 4 ? 4 : 5)
     logsumexp_rows(const __grid_constant__ LogSumExpArguments a) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
+    allow_dependent_launch();
     __shared__ uint4 stages[logsumexp_block_warps][warp_lanes * chunk_vectors<T>];
-    uint4 *stage = stages[warp_index()];
+    const Stage stage(stages[warp_index()]);
     const std::uint32_t first =
         (blockIdx.x * static_cast<std::uint32_t>(logsumexp_block_warps) + static_cast<std::uint32_t>(warp_index())) *
         a.units_a_warp;
@@ -301,7 +318,7 @@ __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) =
     for (bool more = true; more;) {
         await_copies();
         __syncwarp();
-        const Chunk<T> x(stage);
+        const Chunk<T> x(stage.vectors);
         __syncwarp();
         const TileWalk now = ahead;
         ahead.advance<T>(a);

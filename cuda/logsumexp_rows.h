@@ -14,11 +14,14 @@ struct LogSumExpArguments {
     GeneralState *states; // [rows][pieces]; nullptr: every row is one unit's, and its logsumexp is stored
     std::size_t rows, axis;
     std::ptrdiff_t outer_stride;
+    std::ptrdiff_t row_step;  // bytes from a unit that begins a row to the next such one
+    std::ptrdiff_t unit_step; // where rows are whole: bytes from a unit's last tile to the next unit
     std::uint32_t units, units_a_warp;
-    std::uint32_t pieces;     // of a row
-    std::int32_t unit_blocks; // base blocks of a piece
-    std::int32_t row_lanes;   // that share a row, a power of two: 32 for rows of more than 512 elements
-    bool gapped;              // short rows: they do not fill their lanes, or lie apart in memory
+    std::uint32_t pieces;                    // of a row
+    std::int32_t unit_blocks, unit_vectors;  // base blocks of a unit and vectors in them
+    std::int32_t last_blocks, last_vectors;  // of a row's last piece, or of the last unit
+    std::int32_t row_lanes;                  // that share a row, a power of two: 32 for rows of more than 512 elements
+    bool gapped;                 // short rows: they do not fill their lanes, or lie apart in memory
     std::int32_t lane_gap;       // vectors by which a row falls short of its lanes
     std::int32_t row_gap_bytes;  // from a row's end to the next row
     std::int32_t row_reciprocal; // 2^16 over the vectors of a row, rounded up

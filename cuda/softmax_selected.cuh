@@ -14,9 +14,14 @@ struct SelectedPlaces : VectorPlaces<T> {
     static constexpr bool selected = true;
 };
 
-// Warps that a multiprocessor should hold.
-template <class T>
-inline constexpr int selected_resident_warps = sizeof(T) == 4 ? 24 : 32;
+// Warps that a multiprocessor should hold: where f32 logits wait for the row's total, as many as leave little spilled.
+template <class T, bool Log>
+inline constexpr int selected_resident_warps = sizeof(T) == 4 && Log ? 24 : 32;
+
+// Rows that a block has at most.
+inline constexpr int most_block_rows = 4;
+
+__device__ __forceinline__ bool is_first_warp() { return thread_x_again() < warp_lanes && thread_y_again() == 0; }
 
 // Four mask bytes, each 0xFF where it was not 0. (Only the top bit of each counts.)
 __device__ __forceinline__ unsigned taken_bytes(unsigned mask) {
@@ -64,11 +69,18 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
     const uint4 behind = filler_vector<T>(negative_scale);
     const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
     const int left = count - lane_index() * elements;
+    if (count == static_cast<int>(softmax_block)) {
 #pragma unroll
-    for (int v = 0; v < lane_vectors<T>; ++v) {
-        vectors[v] = behind;
-        if (v * warp_lanes * elements < left) {
+        for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = load_vector(mine + v * warp_lanes);
+        }
+    } else {
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = behind;
+            if (v * warp_lanes * elements < left) {
+                vectors[v] = load_vector(mine + v * warp_lanes);
+            }
         }
     }
     if (a.mask != nullptr) {
@@ -142,22 +154,110 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
     }
 }
 
-// What there is of a row beside its outputs, by the warp of its first block.
+// The totals of the rows whose states lie side by side in shared memory, `warps` (1 or 2) of each: lane r's is row r's.
+template <class Float, class Sum>
+__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
+                                                                int warps) {
+    RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
+    if (lane_index() < rows) {
+        const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
+        total = {own[0].maximum, own[0].sum};
+        if (warps == 2) {
+            total = combine(total, RowState<Float, Sum>{own[1].maximum, own[1].sum});
+        }
+    }
+    return total;
+}
+
+// The total of the block's row in every lane, or of its rows in a lane each.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> totals_of_block(const BlockState<Float, Sum> *states, int count) {
+    return blockDim.y > 1 ? merge_side_by_side(states, static_cast<int>(blockDim.y), count)
+                          : merge_any_states(states, count);
+}
+
+// What there is of a block's rows beside their outputs, by its first warp.
 template <class Float, class Sum>
 __device__ __noinline__ void store_row_values(const SelectedSoftmaxArguments &a, const BlockState<Float, Sum> *states,
                                               int count) {
     const RowBlock place(a.cluster_blocks);
-    if (place.block != 0 || place.row >= a.outer) {
+    const std::size_t row = place.row + static_cast<std::size_t>(lane_index());
+    const RowState<Float, Sum> total = totals_of_block(states, count);
+    if (place.block != 0 || lane_index() >= static_cast<int>(blockDim.y) || row >= a.outer) {
         return;
     }
-    const RowState<Float, Sum> total = merge_any_states(states, count);
+    if (a.logsumexp != nullptr) {
+        store_row_logsumexp(total, a.logsumexp, row);
+    }
+    if (a.maximum != nullptr) {
+        store_maximum(total.maximum, a.maximum, row);
+    }
+}
+
+// The sum of a block's exponentials where some of its vectors may be behind the end of what takes part: no work is
+// spent on those from number `live` on.
+template <class Places, class Sum, class Float, class Exponential>
+__device__ __forceinline__ Sum sum_of_live_exponentials(int live, Float (&e)[lane_elements], Exponential exponential) {
+    constexpr int half = lane_elements / Places::run / 2;
+    Sum sums[half];
+#pragma unroll
+    for (int run = 0; run < half; ++run) {
+        Sum of_runs[2];
+#pragma unroll
+        for (int upper = 0; upper < 2; ++upper) {
+            const int number = run + upper * half;
+            of_runs[upper] = 0;
+            if (number < live) {
+                of_runs[upper] = run_of_exponentials<Places, Sum>(number, e, exponential);
+            } else {
+#pragma unroll
+                for (int i = number * Places::run; i < (number + 1) * Places::run; ++i) {
+                    e[i] = 0;
+                }
+            }
+        }
+        sums[run] = exchange_pair<FloatSum<Sum>, 0>(of_runs[0], of_runs[1]);
+    }
+    return warp_tree<FloatSum<Sum>, 1>(sums);
+}
+
+// block_state for a block of which `taken` leading elements may take part.
+template <class T, class Places, class Float, class Sum>
+__device__ __forceinline__ void selected_block_state(const SoftmaxArguments &a, const T *data, int taken,
+                                                     const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
+                                                     BlockState<Float, Sum> *state) {
+    if (taken == static_cast<int>(softmax_block)) {
+        block_state<T, Places, Float, Sum>(a, data, taken, x, e, state);
+        return;
+    }
+    using C = ExponentialConstants<Float>;
+    Float lowest = 0, maximum;
+    if constexpr (is_packed<T, Places>) {
+        x.extremes(a.scaled, lowest, maximum);
+    } else {
+        maximum = x.maximum();
+    }
+    maximum = warp_maximum(maximum);
+    const bool absent = maximum == -std::numeric_limits<Float>::infinity();
+    Sum sum;
+    std::int32_t n = absent_n;
+    if (is_ordinary(maximum) || absent) {
+        const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
+        const std::int32_t nearest = nearest_exponent(maximum);
+        const Float magic_less_n = C::magic - static_cast<Float>(nearest);
+        const int live = (taken + run_distance<Places> - 1) / run_distance<Places>;
+        n = absent ? absent_n : nearest;
+        sum = sum_of_live_exponentials<Places, Sum>(live, e, [&](int i) {
+            const Float value = x[i];
+            const Float result = scaled_exponential(value, magic_less_n);
+            return value > bound ? result : Float(0);
+        });
+    } else {
+        sum = unusual_block_sum<T, Places, Float, Sum>(a, data, taken, maximum);
+        n = unusual_n;
+    }
     if (lane_index() == 0) {
-        if (a.logsumexp != nullptr) {
-            store_row_logsumexp(total, a.logsumexp, place.row);
-        }
-        if (a.maximum != nullptr) {
-            store_maximum(total.maximum, a.maximum, place.row);
-        }
+        *state = {maximum, n, sum};
     }
 }
 
@@ -205,7 +305,7 @@ struct RowStates {
                 arrivals.send(static_cast<unsigned>(lane_index()), all + state_place(place.block), own[warp_again()]);
             }
             arrivals.wait();
-        } else if (row_warps() > 1) {
+        } else if (row_warps() > 1 || blockDim.y > 1) {
             __syncthreads();
         }
     }
@@ -214,12 +314,13 @@ struct RowStates {
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
 // few_state_warps a row has no more than 32 base blocks.
 template <class T, bool Log, int Warps>
-__global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_warps<T> / Warps, 1))
+__global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_warps<T, Log> / Warps, 1))
     softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
     using Places = SelectedPlaces<T>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     __shared__ RowStates<BlockState<Float, Sum>, Warps> shared;
+    __shared__ LogRow<Float> log_rows[Log ? most_block_rows : 1];
     const bool by_cluster = a.cluster_blocks > 1;
     const int count = RowStates<BlockState<Float, Sum>, Warps>::row_warps() * a.cluster_blocks; // states of a row
     shared.prepare(a.cluster_blocks);
@@ -229,7 +330,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_wa
     const BlockLogits<T, Places> x(a, data, taken);
     Float e[lane_elements];
     if (taken > 0) {
-        block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
+        selected_block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
     } else if (lane_index() == 0) {
         *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
     }
@@ -237,7 +338,14 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_wa
     const std::int32_t n = shared.of_warp(by_cluster)->n;
     bool finished = false;
     if constexpr (Log) {
-        const LogRow<Float> row = log_row(merge_any_states(shared.of_row(), count));
+        if (is_first_warp()) {
+            const LogRow<Float> found = log_row(totals_of_block(shared.all, count));
+            if (lane_index() < static_cast<int>(blockDim.y)) {
+                log_rows[lane_index()] = found;
+            }
+        }
+        __syncthreads();
+        const LogRow<Float> row = log_rows[thread_y_again()];
         if (row.kind == RowKind::ordinary && n != absent_n) {
             const RowBlock to(a.cluster_blocks);
             finish_log_softmax<T, Places>(a, row, first_output(a, to), present(a, to), x);
@@ -256,8 +364,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_wa
         finish_unusual_selected<T, Places>(a, shared.of_warp(by_cluster)->maximum,
                                            merge_any_states(shared.of_row(), count));
     }
-    if (a.logsumexp != nullptr || a.maximum != nullptr) {
-        store_row_values(a, shared.of_row(), count);
+    if ((a.logsumexp != nullptr || a.maximum != nullptr) && is_first_warp()) {
+        store_row_values(a, shared.all, count);
     }
 }
 

@@ -74,27 +74,28 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     }
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
     const std::size_t blocks = divide_up(axis, base_block);
-    LogSumExpPlan plan{rows, 1, 1, blocks, static_cast<int>(warp_lanes)};
-    if (blocks == 1) {
-        plan.row_lanes = static_cast<int>(std::bit_ceil(divide_up(axis, lane_elements)));
-        plan.units = divide_up(rows, warp_lanes / static_cast<std::size_t>(plan.row_lanes));
-    } else {
-        std::size_t run = tuning::logsumexp_unit_blocks;
-        while (run > 1 && rows * divide_up(blocks, run) < tuning::logsumexp_units) {
-            run /= 2;
+    LogSumExpPlan plan{rows, 1, 1, blocks, static_cast<int>(warp_lanes), false};
+    if (blocks > 1 && (blocks > tuning::logsumexp_warp_blocks || rows < tuning::logsumexp_warp_units)) {
+        plan.by_blocks = true;
+        plan.unit_blocks = logsumexp_most_unit_blocks;
+        while (blocks > tuning::logsumexp_one_launch_blocks && plan.unit_blocks > logsumexp_block_warps &&
+               rows * divide_up(blocks, plan.unit_blocks) < tuning::logsumexp_block_units) {
+            plan.unit_blocks /= 2;
         }
-        plan.unit_blocks = std::min(run, blocks);
-        plan.pieces = divide_up(blocks, run);
+        plan.unit_blocks = std::min(plan.unit_blocks, blocks);
+        plan.pieces = divide_up(blocks, plan.unit_blocks);
         plan.units = rows * plan.pieces;
-        if (plan.pieces > 1 && blocks <= warp_lanes && plan.units < tuning::logsumexp_least_units) {
-            return not_served;
+    } else {
+        if (blocks == 1) {
+            plan.row_lanes = static_cast<int>(std::bit_ceil(divide_up(axis, lane_elements)));
+            plan.units = divide_up(rows, warp_lanes / static_cast<std::size_t>(plan.row_lanes));
+        }
+        plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_warp_blocks / blocks, 1);
+        while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {
+            plan.units_a_warp /= 2;
         }
     }
-    plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_unit_blocks / plan.unit_blocks, 1);
-    while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_units) {
-        plan.units_a_warp /= 2;
-    }
-    return plan.units < std::size_t{1} << 31 ? plan : not_served;
+    return plan.units <= most_blocks ? plan : not_served;
 }
 
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan) {
@@ -120,6 +121,7 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
     own.pieces = static_cast<std::uint32_t>(plan.pieces);
     own.row_lanes = plan.row_lanes;
+    own.by_blocks = plan.by_blocks;
     own.output_type = p.logsumexp_dtype;
     const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
     set_steps(own, plan, s, bytes);
@@ -133,7 +135,7 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
             static_cast<std::int32_t>(65536 / (axis * bytes / static_cast<std::ptrdiff_t>(vector_bytes)) + 1);
     }
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
-    const std::size_t blocks = divide_up(divide_up(plan.units, plan.units_a_warp), warps);
+    const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
     const cudaError_t error = launch(
         {logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes)}, &own, stream);
     if (error != cudaSuccess || plan.pieces == 1) {

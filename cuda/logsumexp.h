@@ -12,6 +12,7 @@ struct LogSumExpPlan {
     std::size_t units, units_a_warp;
     std::size_t pieces, unit_blocks;
     int row_lanes;
+    bool by_blocks; // blocks of threads take a unit each; else warps take units_a_warp
 };
 
 // What the shape and the options allow, wherever the input lies.

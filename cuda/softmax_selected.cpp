@@ -86,10 +86,9 @@ cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan
     a.causal_first = p.selection.causal_first;
     a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
     a.maximum = p.maximum;
-    const std::size_t size = divide_up(s.axis, base_block) <= selected_few_blocks &&
-                                     plan.warps <= static_cast<std::size_t>(selected_warps[0])
-                                 ? 0
-                                 : 1;
+    const bool few = divide_up(s.axis, base_block) <= selected_few_blocks &&
+                     plan.warps <= static_cast<std::size_t>(selected_warps[0]);
+    const int size = !few ? 2 : plan.cluster_blocks > 1 ? 1 : 0;
     return launch_row_blocks(kernels.of[p.log ? 1 : 0][size], plan, s.outer, &a, stream);
 }
 

@@ -14,10 +14,6 @@ struct SelectedPlaces : VectorPlaces<T> {
     static constexpr bool selected = true;
 };
 
-// Warps that a multiprocessor should hold: where f32 logits wait for the row's total, as many as leave little spilled.
-template <class T, bool Log>
-inline constexpr int selected_resident_warps = sizeof(T) == 4 && Log ? 24 : 32;
-
 // Rows that a block has at most.
 inline constexpr int most_block_rows = 4;
 
@@ -295,8 +291,9 @@ struct RowStates {
         }
     }
 
-    // Brings the row's states together. The warp's own is written.
-    __device__ __forceinline__ void exchange(std::int32_t cluster_blocks) {
+    // Brings the row's states together, and, where they are wanted so, those of the block's rows. The warp's own is
+    // written.
+    __device__ __forceinline__ void exchange(std::int32_t cluster_blocks, bool all_rows) {
         __syncwarp();
         if (cluster_blocks > 1) {
             await_cluster();
@@ -305,7 +302,7 @@ struct RowStates {
                 arrivals.send(static_cast<unsigned>(lane_index()), all + state_place(place.block), own[warp_again()]);
             }
             arrivals.wait();
-        } else if (row_warps() > 1 || blockDim.y > 1) {
+        } else if (row_warps() > 1 || (all_rows && blockDim.y > 1)) {
             __syncthreads();
         }
     }
@@ -313,8 +310,8 @@ struct RowStates {
 
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
 // few_state_warps a row has no more than 32 base blocks.
-template <class T, bool Log, int Warps>
-__global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_warps<T, Log> / Warps, 1))
+template <class T, bool Log, int Warps, int ResidentWarps>
+__global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
     softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
     using Places = SelectedPlaces<T>;
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -334,7 +331,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_wa
     } else if (lane_index() == 0) {
         *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
     }
-    shared.exchange(a.cluster_blocks);
+    const bool wants_row_values = a.logsumexp != nullptr || a.maximum != nullptr;
+    shared.exchange(a.cluster_blocks, Log || wants_row_values);
     const std::int32_t n = shared.of_warp(by_cluster)->n;
     bool finished = false;
     if constexpr (Log) {
@@ -364,18 +362,32 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(selected_resident_wa
         finish_unusual_selected<T, Places>(a, shared.of_warp(by_cluster)->maximum,
                                            merge_any_states(shared.of_row(), count));
     }
-    if ((a.logsumexp != nullptr || a.maximum != nullptr) && is_first_warp()) {
+    if (wants_row_values && is_first_warp()) {
         store_row_values(a, shared.all, count);
     }
 }
 
+// Warps that a multiprocessor should hold. Of f32 rows of one block 24, with nothing spilled (masked rows of 1024: 4.23
+// TB/s on an H200, with 32 warps 4.02); a cluster's have an exchange to wait for (of 32768: 3.40, with 32 warps 3.82),
+// but for logits that are kept for log-softmax.
+template <class T, bool Log>
+void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
+    const auto address = [](auto *kernel) { return reinterpret_cast<const void *>(kernel); };
+    constexpr int blocks = sizeof(T) == 4 ? 24 : 32, clusters = sizeof(T) == 4 && Log ? 24 : 32;
+    kernels[0] = address(softmax_selected<T, Log, selected_warps[0], blocks>);
+    kernels[1] = address(softmax_selected<T, Log, selected_warps[1], clusters>);
+    kernels[2] = address(softmax_selected<T, Log, selected_warps[2], clusters>);
+}
+
 template <class T>
 const SelectedSoftmaxKernels &selected_softmax_kernels() {
-    const auto address = [](auto *kernel) { return reinterpret_cast<const void *>(kernel); };
-    static const SelectedSoftmaxKernels kernels{
-        {{address(softmax_selected<T, false, selected_warps[0]>), address(softmax_selected<T, false, selected_warps[1]>)},
-         {address(softmax_selected<T, true, selected_warps[0]>), address(softmax_selected<T, true, selected_warps[1]>)}},
-        static_cast<int>(sizeof(T))};
+    static const SelectedSoftmaxKernels kernels = [] {
+        SelectedSoftmaxKernels made{};
+        set_selected_kernels<T, false>(made.of[0]);
+        set_selected_kernels<T, true>(made.of[1]);
+        made.element_bytes = static_cast<int>(sizeof(T));
+        return made;
+    }();
     return kernels;
 }
 

@@ -17,10 +17,11 @@ struct SelectedSoftmaxArguments : SoftmaxArguments {
     void *maximum;
 };
 
-// The warps along a row that a block may have, and the base blocks of a row that the first kernel serves.
-inline constexpr int selected_sizes = 2;
+// The kernels: for rows of a block, for rows of up to 32 base blocks by clusters, and for longer ones; and the warps
+// along a row that a block of each may have.
+inline constexpr int selected_sizes = 3;
+inline constexpr int selected_warps[selected_sizes] = {8, 8, 32};
 inline constexpr std::size_t selected_few_blocks = 32;
-inline constexpr int selected_warps[selected_sizes] = {8, 32};
 
 struct SelectedSoftmaxKernels {
     const void *of[2][selected_sizes]; // [log]

@@ -68,13 +68,14 @@ inline constexpr std::size_t softmax_small_row_warps = 4;
 // Softmax: rows of whole vectors up to so many elements share a warp.
 inline constexpr std::size_t softmax_short_vector_row = 320;
 
-// logsumexp: base blocks that a warp takes one after the other, of one row or of several; as long as there are so many
-// runs of them (several for every warp that a GPU holds), else shorter runs.
-inline constexpr std::size_t logsumexp_unit_blocks = 16;
-inline constexpr std::size_t logsumexp_units = 12288;
+// logsumexp: base blocks that a warp takes one after the other, of one row or of several, as long as that leaves so many
+// jobs, several for every warp that a GPU holds.
+inline constexpr std::size_t logsumexp_warp_blocks = 16;
+inline constexpr std::size_t logsumexp_warp_units = 12288;
 
-// logsumexp: rows of up to 32 base blocks, so few of them that their runs are fewer than this, are left to the kernel
-// that needs one launch.
-inline constexpr std::size_t logsumexp_least_units = 2048;
+// logsumexp of longer or fewer rows, by blocks of threads: as many jobs as there should be, before rows of more base
+// blocks than logsumexp_one_launch_blocks are cut into pieces, which take a second launch.
+inline constexpr std::size_t logsumexp_block_units = 1536;
+inline constexpr std::size_t logsumexp_one_launch_blocks = 64;
 
 } // namespace wr::cuda::tuning

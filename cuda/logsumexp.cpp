@@ -90,7 +90,7 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
             plan.row_lanes = static_cast<int>(std::bit_ceil(divide_up(axis, lane_elements)));
             plan.units = divide_up(rows, warp_lanes / static_cast<std::size_t>(plan.row_lanes));
         }
-        plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_warp_blocks / blocks, 1);
+        plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / blocks, 1);
         while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {
             plan.units_a_warp /= 2;
         }
@@ -106,8 +106,8 @@ bool is_aligned_for_logsumexp(const SoftmaxProblem &problem) {
     return reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0;
 }
 
-cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a,
-                             bool dependent, cudaStream_t stream) {
+cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+                             cudaStream_t stream) {
     const SoftmaxProblem &p = a.problem;
     const Shape &s = p.shape;
     LogSumExpArguments own{};
@@ -136,8 +136,8 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     }
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
-    const cudaError_t error = launch(
-        {logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes)}, &own, stream);
+    const cudaError_t error =
+        launch({logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes)}, &own, stream);
     if (error != cudaSuccess || plan.pieces == 1) {
         return error;
     }

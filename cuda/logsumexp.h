@@ -24,8 +24,8 @@ std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSu
 // Whether the input's address allows it too.
 bool is_aligned_for_logsumexp(const SoftmaxProblem &problem);
 
-// Launches `totals`, a kernel that takes GeneralSoftmaxArguments, where rows have several pieces; `a` brings the problem
-// and room for the states. `dependent`: whether the GPU knows dependent launches.
+// Launches `totals`, a kernel that takes GeneralSoftmaxArguments, where rows have several pieces; `a` brings the
+// problem and room for the states. `dependent`: whether the GPU knows dependent launches.
 cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
                              cudaStream_t stream);
 

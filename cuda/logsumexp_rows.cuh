@@ -16,8 +16,8 @@ inline constexpr int chunk_vectors = lane_elements / vector_elements<T>;
 // vectors, meet different banks.
 __device__ __forceinline__ int staged_place(int g) { return g ^ ((g >> 3) & 7); }
 
-// A warp's tile in shared memory, and of the lane's vectors number 0 and 1 (of the tile: lane and 32 + lane) the places;
-// those of further ones lie at fixed distances.
+// A warp's tile in shared memory, and of the lane's vectors number 0 and 1 (of the tile: lane and 32 + lane) the
+// places; those of further ones lie at fixed distances.
 struct Stage {
     uint4 *vectors;
     uint4 *even, *odd;

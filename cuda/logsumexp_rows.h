@@ -7,7 +7,7 @@
 namespace wr::cuda {
 
 inline constexpr int logsumexp_block_warps = 8;
-inline constexpr int logsumexp_most_unit_blocks = 128;
+inline constexpr int logsumexp_most_unit_blocks = 64;
 
 // What a unit is: a row of a few base blocks, or as many short rows as a warp has room for in a tile of 32 lanes times
 // 32 elements, each warp taking some; or a piece of a long row, up to logsumexp_most_unit_blocks base blocks, which a
@@ -26,10 +26,10 @@ struct LogSumExpArguments {
     std::int32_t last_blocks, last_vectors; // of a row's last piece, or of the last unit
     std::int32_t row_lanes;                 // that share a row, a power of two: 32 for rows of more than 512 elements
     bool by_blocks;                         // blocks of threads share a unit
-    bool gapped;                 // short rows: they do not fill their lanes, or lie apart in memory
-    std::int32_t lane_gap;       // vectors by which a row falls short of its lanes
-    std::int32_t row_gap_bytes;  // from a row's end to the next row
-    std::int32_t row_reciprocal; // 2^16 over the vectors of a row, rounded up
+    bool gapped;                            // short rows: they do not fill their lanes, or lie apart in memory
+    std::int32_t lane_gap;                  // vectors by which a row falls short of its lanes
+    std::int32_t row_gap_bytes;             // from a row's end to the next row
+    std::int32_t row_reciprocal;            // 2^16 over the vectors of a row, rounded up
     ElementType output_type;
 };
 

@@ -35,8 +35,7 @@ RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, std::size_t 
 RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, std::size_t most_warps, std::size_t long_row_warps,
                               const GpuFacts &gpu) {
     const RowBlocksPlan plan = plan_any_number(rows, blocks, most_warps, long_row_warps, gpu);
-    const bool one_launch =
-        plan.warps != 0 && rows <= most_blocks / plan.cluster_blocks * plan.rows_a_block;
+    const bool one_launch = plan.warps != 0 && rows <= most_blocks / plan.cluster_blocks * plan.rows_a_block;
     return one_launch ? plan : RowBlocksPlan{};
 }
 

@@ -2,8 +2,8 @@
 // both inputs in the registers of a block's or a cluster's warps, each read once.
 #pragma once
 
-#include "cuda/softmax_backward_vectors.h"
 #include "cuda/row_blocks.cuh"
+#include "cuda/softmax_backward_vectors.h"
 #include "numerics/softmax_backward.h"
 
 namespace wr::cuda {
@@ -11,9 +11,6 @@ namespace wr::cuda {
 // Warps that a multiprocessor should hold: as many as leave nothing spilled, f32 rows having 64 registers of elements.
 template <class T>
 inline constexpr int backward_resident_warps = sizeof(T) == 4 ? 24 : 32;
-
-// Rows of a block of 128 threads where a row takes fewer.
-inline constexpr int backward_block_warps = 4;
 
 // A warp's sum on its way to the blocks of its cluster.
 struct alignas(16) SentSum {
@@ -94,7 +91,6 @@ __device__ __forceinline__ float tree_of_warps(const SentSum *sums, int count) {
 }
 
 // The word of two packed elements with the NaN that narrowing gives made the canonical one.
-template <class Half>
 __device__ __forceinline__ unsigned canonical_nans(unsigned pair, unsigned canonical) {
     constexpr unsigned narrowed = 0x7FFF;
     pair = (pair & 0xFFFFu) == narrowed ? (pair & 0xFFFF0000u) | canonical : pair;
@@ -119,8 +115,8 @@ __device__ __forceinline__ uint4 pack_with_nans(float *y, Half half) {
     }
     uint4 vector = pack(y, half);
     if (any) {
-        vector = {canonical_nans<Half>(vector.x, canonical), canonical_nans<Half>(vector.y, canonical),
-                  canonical_nans<Half>(vector.z, canonical), canonical_nans<Half>(vector.w, canonical)};
+        vector = {canonical_nans(vector.x, canonical), canonical_nans(vector.y, canonical),
+                  canonical_nans(vector.z, canonical), canonical_nans(vector.w, canonical)};
     }
     return vector;
 }
@@ -166,8 +162,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
         total = tree_of_warps(sums, warps);
     }
     const RowBlock to(a.cluster_blocks);
-    uint4 *mine = reinterpret_cast<uint4 *>(static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first) +
-                  lane_index();
+    uint4 *mine =
+        reinterpret_cast<uint4 *>(static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first) + lane_index();
     const int vectors = (to.row < a.rows ? to.count(a.axis) : 0) / vector_elements<T> - lane_index();
 #pragma unroll
     for (int v = 0; v < lane_vectors<T>; ++v) {
@@ -198,10 +194,9 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels() {
     const auto address = [](auto *kernel) { return reinterpret_cast<const void *>(kernel); };
-    static const BackwardVectorKernels kernels{
-        {address(backward_vectors<T, 8>), address(backward_vectors<T, 16>),
-         sizeof(T) == 2 ? address(backward_vectors<T, 32>) : nullptr},
-        static_cast<int>(sizeof(T))};
+    static const BackwardVectorKernels kernels{{address(backward_vectors<T, 8>), address(backward_vectors<T, 16>),
+                                                sizeof(T) == 2 ? address(backward_vectors<T, 32>) : nullptr},
+                                               static_cast<int>(sizeof(T))};
     return kernels;
 }
 

@@ -62,9 +62,9 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     }
     const bool has_outputs = a.problem.output != nullptr;
     const GeneralKernels &kernels = kernels_of(asked.dtype);
-    const cudaError_t launched = alone.units != 0 ? launch_logsumexp(alone, kernels.totals, a,
-                                                                   device.gpu().dependent_launch, stream)
-                                                  : launch_general(kernels, plan, has_outputs, &a, stream);
+    const cudaError_t launched = alone.units != 0
+                                     ? launch_logsumexp(alone, kernels.totals, a, device.gpu().dependent_launch, stream)
+                                     : launch_general(kernels, plan, has_outputs, &a, stream);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);
 }

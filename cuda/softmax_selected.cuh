@@ -20,9 +20,7 @@ inline constexpr int most_block_rows = 4;
 __device__ __forceinline__ bool is_first_warp() { return thread_x_again() < warp_lanes && thread_y_again() == 0; }
 
 // Four mask bytes, each 0xFF where it was not 0. (Only the top bit of each counts.)
-__device__ __forceinline__ unsigned taken_bytes(unsigned mask) {
-    return ((mask & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | mask;
-}
+__device__ __forceinline__ unsigned taken_bytes(unsigned mask) { return ((mask & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | mask; }
 
 // Bytes made of the top bits of bytes, which the nibbles of Chosen name.
 template <unsigned Chosen>
@@ -190,73 +188,6 @@ __device__ __noinline__ void store_row_values(const SelectedSoftmaxArguments &a,
     }
 }
 
-// The sum of a block's exponentials where some of its vectors may be behind the end of what takes part: no work is
-// spent on those from number `live` on.
-template <class Places, class Sum, class Float, class Exponential>
-__device__ __forceinline__ Sum sum_of_live_exponentials(int live, Float (&e)[lane_elements], Exponential exponential) {
-    constexpr int half = lane_elements / Places::run / 2;
-    Sum sums[half];
-#pragma unroll
-    for (int run = 0; run < half; ++run) {
-        Sum of_runs[2];
-#pragma unroll
-        for (int upper = 0; upper < 2; ++upper) {
-            const int number = run + upper * half;
-            of_runs[upper] = 0;
-            if (number < live) {
-                of_runs[upper] = run_of_exponentials<Places, Sum>(number, e, exponential);
-            } else {
-#pragma unroll
-                for (int i = number * Places::run; i < (number + 1) * Places::run; ++i) {
-                    e[i] = 0;
-                }
-            }
-        }
-        sums[run] = exchange_pair<FloatSum<Sum>, 0>(of_runs[0], of_runs[1]);
-    }
-    return warp_tree<FloatSum<Sum>, 1>(sums);
-}
-
-// block_state for a block of which `taken` leading elements may take part.
-template <class T, class Places, class Float, class Sum>
-__device__ __forceinline__ void selected_block_state(const SoftmaxArguments &a, const T *data, int taken,
-                                                     const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
-                                                     BlockState<Float, Sum> *state) {
-    if (taken == static_cast<int>(softmax_block)) {
-        block_state<T, Places, Float, Sum>(a, data, taken, x, e, state);
-        return;
-    }
-    using C = ExponentialConstants<Float>;
-    Float lowest = 0, maximum;
-    if constexpr (is_packed<T, Places>) {
-        x.extremes(a.scaled, lowest, maximum);
-    } else {
-        maximum = x.maximum();
-    }
-    maximum = warp_maximum(maximum);
-    const bool absent = maximum == -std::numeric_limits<Float>::infinity();
-    Sum sum;
-    std::int32_t n = absent_n;
-    if (is_ordinary(maximum) || absent) {
-        const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
-        const std::int32_t nearest = nearest_exponent(maximum);
-        const Float magic_less_n = C::magic - static_cast<Float>(nearest);
-        const int live = (taken + run_distance<Places> - 1) / run_distance<Places>;
-        n = absent ? absent_n : nearest;
-        sum = sum_of_live_exponentials<Places, Sum>(live, e, [&](int i) {
-            const Float value = x[i];
-            const Float result = scaled_exponential(value, magic_less_n);
-            return value > bound ? result : Float(0);
-        });
-    } else {
-        sum = unusual_block_sum<T, Places, Float, Sum>(a, data, taken, maximum);
-        n = unusual_n;
-    }
-    if (lane_index() == 0) {
-        *state = {maximum, n, sum};
-    }
-}
-
 // The row's states, once all of them are here, as every warp needs them. Few: no more than lanes.
 template <bool Few, class Float, class Sum>
 __device__ __forceinline__ RowView<Sum> merge_row(const BlockState<Float, Sum> *states, int count) {
@@ -327,7 +258,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     const BlockLogits<T, Places> x(a, data, taken);
     Float e[lane_elements];
     if (taken > 0) {
-        selected_block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
+        block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
     } else if (lane_index() == 0) {
         *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
     }
@@ -367,16 +298,17 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     }
 }
 
-// Warps that a multiprocessor should hold. Of f32 rows of one block 24, with nothing spilled (masked rows of 1024: 4.23
-// TB/s on an H200, with 32 warps 4.02); a cluster's have an exchange to wait for (of 32768: 3.40, with 32 warps 3.82),
-// but for logits that are kept for log-softmax.
+// Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (masked f32 rows of
+// 1024: 4.23 TB/s on an H200 with 24 warps, 4.02 with 32; bf16 4.15 with 32, 3.72 with 40). A cluster's rows have an
+// exchange to wait for (masked rows of 32768: f32 3.40 with 24 warps, 3.83 with 32; bf16 3.34 with 32, 3.40 with 40),
+// but for f32 logits, which are kept for log-softmax.
 template <class T, bool Log>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
     const auto address = [](auto *kernel) { return reinterpret_cast<const void *>(kernel); };
-    constexpr int blocks = sizeof(T) == 4 ? 24 : 32, clusters = sizeof(T) == 4 && Log ? 24 : 32;
+    constexpr int blocks = sizeof(T) == 4 ? 24 : 32, clusters = sizeof(T) == 2 ? 40 : Log ? 24 : 32;
     kernels[0] = address(softmax_selected<T, Log, selected_warps[0], blocks>);
     kernels[1] = address(softmax_selected<T, Log, selected_warps[1], clusters>);
-    kernels[2] = address(softmax_selected<T, Log, selected_warps[2], clusters>);
+    kernels[2] = address(softmax_selected<T, Log, selected_warps[2], 32>);
 }
 
 template <class T>

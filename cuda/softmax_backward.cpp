@@ -1,8 +1,76 @@
 // Puts the gradient of softmax on a stream.
 #include "cuda/gpu.h"
+#include "cuda/row_blocks_plan.h"
+#include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_general_plan.h"
+#include "cuda/tuning.h"
 
 namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t vector_bytes = 16;
+
+const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return &backward_vector_kernels_f32();
+    case ElementType::f16:
+        return &backward_vector_kernels_f16();
+    case ElementType::bf16:
+        return &backward_vector_kernels_bf16();
+    default:
+        return nullptr;
+    }
+}
+
+// Whether all of the rows' elements take part, and rows are whole vectors of one type from outputs to gradients.
+bool has_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *kernels) {
+    const Selection &chosen = p.selection;
+    const Shape &s = p.shape;
+    if (kernels == nullptr || p.output == nullptr || p.add_to_input_gradient || chosen.mask != nullptr ||
+        chosen.lengths != nullptr || chosen.causal || chosen.ragged || s.inner != 1 || s.axis_stride != 1 ||
+        p.gradient_axis_stride != 1 || p.output_gradient_dtype != p.dtype || p.input_gradient_dtype != p.dtype) {
+        return false;
+    }
+    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels->element_bytes);
+    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
+    const auto starts_aligned = [&](std::ptrdiff_t stride) {
+        return s.outer == 1 || stride % static_cast<std::ptrdiff_t>(elements) == 0;
+    };
+    return s.axis % elements == 0 && starts_aligned(s.outer_stride) && starts_aligned(p.gradient_outer_stride) &&
+           is_aligned(p.output) && is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
+}
+
+RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &plan, const GpuFacts &gpu) {
+    std::size_t most_warps = 0;
+    for (int size = 0; size < backward_vector_sizes && kernels.of[size] != nullptr; ++size) {
+        most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
+    }
+    return plan_row_blocks(plan.rows, plan.blocks, most_warps, tuning::softmax_cluster_warps, gpu);
+}
+
+cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                           const RowBlocksPlan &plan, cudaStream_t stream) {
+    const Shape &s = problem.shape;
+    int size = 0;
+    while (static_cast<std::size_t>(backward_vector_warps[size]) < plan.warps) {
+        ++size;
+    }
+    BackwardVectorArguments a{problem.output,
+                              problem.output_gradient,
+                              problem.input_gradient,
+                              s.outer,
+                              s.axis,
+                              s.outer_stride,
+                              problem.gradient_outer_stride,
+                              static_cast<std::int32_t>(plan.cluster_blocks),
+                              static_cast<float>(problem.scale),
+                              problem.log};
+    return launch_row_blocks(kernels.of[size], plan, s.outer, &a, stream);
+}
+
+} // namespace
 
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &problem) {
     return general_workspace_bytes(plan_general(problem.shape, problem.selection.ragged), sizeof(double));
@@ -17,6 +85,13 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     const DeviceScope device(stream);
     if (device.error() != cudaSuccess) {
         return report(device.error());
+    }
+    const BackwardVectorKernels *vectors = vector_kernels_of(problem.dtype);
+    if (has_vectors(problem, vectors)) {
+        const RowBlocksPlan registers = plan_vectors(*vectors, plan, device.gpu());
+        if (registers.warps != 0) {
+            return report(launch_vectors(*vectors, problem, registers, stream));
+        }
     }
     Workspace workspace(problem.workspace, general_workspace_bytes(plan, sizeof(double)), stream);
     if (workspace.error() != cudaSuccess) {

@@ -101,21 +101,16 @@ __device__ __forceinline__ Float add_warps(Float own, Float (&sums)[general_bloc
     return all;
 }
 
-// Whole rows: one by each block, or, where blocks are one warp wide, one by each warp.
+// Whole rows.
 template <class Float>
 __global__ void __launch_bounds__(general_block_threads)
     backward_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
     __shared__ Float sums[general_block_warps];
     const SoftmaxBackwardProblem &p = a.problem;
-    const std::size_t rows = p.shape.outer * p.shape.inner;
-    const auto warps = static_cast<std::size_t>(blockDim.x / warp_lanes);
-    const std::size_t distance = static_cast<std::size_t>(gridDim.x) * blockDim.y;
-    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.y) + threadIdx.y; row < rows;
-         row += distance) {
-        const RowPlace place = row_place(p.shape, p.selection, row);
-        const SavedRow<Float> saved = saved_row_of<Float>(p, row);
-        const std::size_t step = warps * softmax_block;
-        const std::size_t own_begin = static_cast<std::size_t>(warp_index()) * softmax_block;
+    for_each_row(p.shape, p.selection, [&](const RowPlace &place, int warps, int warp) {
+        const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
+        const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
+        const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
         BackwardBlock<Float> block;
         Float own = block.load(p, place, saved, own_begin);
         Float total = warps == 1 ? own : add_warps(own, sums);
@@ -135,7 +130,7 @@ __global__ void __launch_bounds__(general_block_threads)
             }
             block.write(p, place, saved, done + own_begin, total);
         }
-    }
+    });
 }
 
 // The sums of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.

@@ -1,6 +1,8 @@
 // Puts a softmax with knobs on a stream: elements left out, ragged rows, f8 inputs, maxima, logsumexp alone.
 #include "cuda/gpu.h"
+#include "cuda/logsumexp.h"
 #include "cuda/softmax_general_plan.h"
+#include "cuda/softmax_selected_launch.h"
 
 namespace wr::cuda {
 
@@ -26,7 +28,8 @@ const GeneralKernels &kernels_of(ElementType dtype) {
 
 std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &problem) {
     const SoftmaxProblem p = normalised(problem);
-    return general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(GeneralState));
+    return std::max(general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(GeneralState)),
+                    logsumexp_workspace_bytes(p, plan_logsumexp(p)));
 }
 
 std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
@@ -41,18 +44,27 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    Workspace workspace(asked.workspace, general_workspace_bytes(plan, sizeof(GeneralState)), stream);
+    if (const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu()); registers.warps != 0) {
+        return report(launch_selected_softmax(a.problem, registers, stream));
+    }
+    const LogSumExpPlan alone = is_aligned_for_logsumexp(a.problem) ? plan_logsumexp(a.problem) : LogSumExpPlan{};
+    const std::size_t bytes = alone.units != 0 ? logsumexp_workspace_bytes(a.problem, alone)
+                                               : general_workspace_bytes(plan, sizeof(GeneralState));
+    Workspace workspace(asked.workspace, bytes, stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }
-    a.pieces = plan.pieces;
+    a.pieces = alone.units != 0 ? alone.pieces : plan.pieces;
     a.blocks_a_warp = static_cast<std::int32_t>(plan.blocks_a_warp);
-    if (plan.pieces != 0) {
+    if (bytes != 0) {
         a.totals = static_cast<GeneralState *>(workspace.take(plan.rows * sizeof(GeneralState)));
-        a.states = static_cast<GeneralState *>(workspace.take(plan.rows * plan.pieces * sizeof(GeneralState)));
+        a.states = static_cast<GeneralState *>(workspace.take(plan.rows * a.pieces * sizeof(GeneralState)));
     }
     const bool has_outputs = a.problem.output != nullptr;
-    const cudaError_t launched = launch_general(kernels_of(asked.dtype), plan, has_outputs, &a, stream);
+    const GeneralKernels &kernels = kernels_of(asked.dtype);
+    const cudaError_t launched = alone.units != 0
+                                     ? launch_logsumexp(alone, kernels.totals, a, device.gpu().dependent_launch, stream)
+                                     : launch_general(kernels, plan, has_outputs, &a, stream);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);
 }

@@ -44,6 +44,10 @@ __device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
     return output_type == ElementType::f32 || output_type == ElementType::f64;
 }
 
+// Blocks that a multiprocessor should hold: enough warps for the latency of loads, none of which waits for another.
+template <class Float>
+inline constexpr int general_resident_blocks = sizeof(Float) == 4 ? 2 : 1;
+
 // A base block of a row in a warp's registers.
 template <class Float, class Sum>
 struct GeneralBlock {
@@ -69,13 +73,16 @@ struct GeneralBlock {
         }
         maximum = maximum_over_warp(maximum);
         const Frame<Float> frame = frame_of(maximum);
-        Sum sums[lane_elements];
+        // In the pairs of the exchange's first step, so that half as many sums wait in registers.
+        constexpr int half = lane_elements / 2;
+        Sum sums[half];
 #pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
+        for (int i = 0; i < half; ++i) {
             e[i] = exponential_in(frame, logits[i]);
-            sums[i] = static_cast<Sum>(e[i]);
+            e[i + half] = exponential_in(frame, logits[i + half]);
+            sums[i] = exchange_pair<FloatSum<Sum>, 0>(static_cast<Sum>(e[i]), static_cast<Sum>(e[i + half]));
         }
-        return {maximum, settle_block_sum(maximum, warp_tree<FloatSum<Sum>>(sums))};
+        return {maximum, settle_block_sum(maximum, warp_tree<FloatSum<Sum>, 1>(sums))};
     }
 
     // The outputs, into e, and from there to memory.
@@ -135,21 +142,15 @@ __device__ __forceinline__ RowState<Float, Sum> merge_warps(RowState<Float, Sum>
     return mine;
 }
 
-// Whole rows: one by each block, or, where blocks are one warp wide, one by each warp. A row of no more base blocks
-// than warps stays in registers; longer ones are read twice.
+// Whole rows. A row of no more base blocks than warps stays in registers; longer ones are read twice.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads)
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
     general_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
     __shared__ RowState<Float, Sum> states[general_block_warps];
     const SoftmaxProblem &p = a.problem;
-    const std::size_t rows = p.shape.outer * p.shape.inner;
-    const auto warps = static_cast<std::size_t>(blockDim.x / warp_lanes);
-    const std::size_t distance = static_cast<std::size_t>(gridDim.x) * blockDim.y;
-    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.y) + threadIdx.y; row < rows;
-         row += distance) {
-        const RowPlace place = row_place(p.shape, p.selection, row);
-        const std::size_t step = warps * softmax_block;
-        const std::size_t own_begin = static_cast<std::size_t>(warp_index()) * softmax_block;
+    for_each_row(p.shape, p.selection, [&](const RowPlace &place, int warps, int warp) {
+        const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
+        const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
         GeneralBlock<Float, Sum> block;
         RowState<Float, Sum> own = block.load(p, place, own_begin);
         RowState<Float, Sum> total = warps == 1 ? own : merge_warps(own, states);
@@ -163,8 +164,8 @@ __global__ void __launch_bounds__(general_block_threads)
             }
             total = counter.result();
         }
-        if (threadIdx.x == 0) {
-            store_row_values(p, row, total);
+        if (lane_index() == 0 && warp == 0) {
+            store_row_values(p, place.row, total);
         }
         for (std::size_t done = 0; p.output != nullptr && done < place.count; done += step) {
             if (!one_step) {
@@ -172,7 +173,7 @@ __global__ void __launch_bounds__(general_block_threads)
             }
             block.write(p, place, done + own_begin, own.maximum, total);
         }
-    }
+    });
 }
 
 // The states of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.
@@ -207,6 +208,7 @@ __global__ void __launch_bounds__(general_block_threads)
 template <class Float, class Sum>
 __global__ void __launch_bounds__(general_block_threads)
     general_totals(const __grid_constant__ GeneralSoftmaxArguments a) {
+    wait_for_previous_kernel();
     const SoftmaxProblem &p = a.problem;
     std::size_t run = 1;
     while (run * warp_lanes < a.pieces) {

@@ -23,7 +23,7 @@ std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
 
 GeneralPlan plan_general(const Shape &shape, bool ragged) {
     const std::size_t rows = shape.outer * shape.inner;
-    GeneralPlan plan{GeneralRegime::rows, rows, divide_up(shape.axis, base_block), 0, 1, general_block_warps};
+    GeneralPlan plan{GeneralRegime::rows, rows, divide_up(shape.axis, base_block), 0, 1, general_block_warps, ragged};
     if (ragged) {
         return plan;
     }
@@ -56,9 +56,9 @@ std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_b
 cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool apply, void *arguments,
                            cudaStream_t stream) {
     if (plan.regime == GeneralRegime::rows) {
-        const std::size_t rows_a_block = plan.warps == 1 ? block_warps : 1;
-        return launch({kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * static_cast<int>(warp_lanes),
-                       static_cast<int>(rows_a_block)},
+        const std::size_t thread_rows = plan.warps == 1 ? block_warps : 1;
+        return launch({kernels.rows, grid_of(plan.rows, plan.ragged ? block_warps : thread_rows),
+                       plan.warps * static_cast<int>(warp_lanes), static_cast<int>(thread_rows)},
                       arguments, stream);
     }
     const bool columns = plan.regime == GeneralRegime::columns;

@@ -19,7 +19,8 @@ struct GeneralPlan {
     std::size_t rows, blocks; // base blocks of a row; of ragged rows unknown
     std::size_t pieces;       // of a row, each with a partial result in the workspace
     std::size_t blocks_a_warp;
-    int warps; // of a row, where regime is rows
+    int warps; // of a row, where regime is rows; of ragged rows, of a block that takes as many
+    bool ragged;
 };
 
 GeneralPlan plan_general(const Shape &shape, bool ragged);

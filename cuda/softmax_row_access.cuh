@@ -48,6 +48,37 @@ __device__ __forceinline__ RowPlace row_place(const Shape &s, const Selection &s
             leading_elements(selection, row, outer, s.axis)};
 }
 
+// Calls act(place, warps, warp) for each row of a block of threads, `warp` being this warp's number among the `warps`
+// that share the row. Rows of one length are shared by all warps of the block, or, where blockDim.y runs over rows, by
+// one. Of ragged rows a block takes as many at a time as it has warps: each warp one of up to a base block by itself,
+// then all warps together each of the longer ones.
+template <class Act>
+__device__ __forceinline__ void for_each_row(const Shape &s, const Selection &selection, Act act) {
+    const std::size_t rows = s.outer * s.inner;
+    const int warps = static_cast<int>(blockDim.x) / warp_lanes;
+    const std::size_t group = selection.ragged ? static_cast<std::size_t>(warps) : blockDim.y;
+    for (std::size_t first = blockIdx.x * group; first < rows; first += gridDim.x * group) {
+        unsigned shared = 1u << threadIdx.y;
+        bool own = false;
+        if (selection.ragged) {
+            const std::size_t row = first + static_cast<std::size_t>(lane_index());
+            const bool there = lane_index() < warps && row < rows;
+            const bool is_long = there && ragged_row(selection, s.outer, s.axis, row).count > softmax_block;
+            shared = __ballot_sync(whole_warp, is_long);
+            own = ((__ballot_sync(whole_warp, there && !is_long) >> warp_index()) & 1u) != 0;
+        }
+        while (own || shared != 0) {
+            const int member = own ? warp_index() : __ffs(static_cast<int>(shared)) - 1;
+            const std::size_t row = first + static_cast<std::size_t>(member);
+            if (row < rows) {
+                act(row_place(s, selection, row), own ? 1 : warps, own ? 0 : warp_index());
+            }
+            shared = own ? shared : shared & (shared - 1);
+            own = false;
+        }
+    }
+}
+
 // The index of element `at` of a row in an array with strides.
 __device__ __forceinline__ std::ptrdiff_t strided_index(const RowPlace &place, bool ragged, std::ptrdiff_t outer_stride,
                                                         std::ptrdiff_t axis_stride, std::ptrdiff_t inner_stride,

@@ -95,4 +95,17 @@ inline constexpr std::size_t softmax_pipeline_blocks = 192;
 // Softmax: rows of whole vectors up to so many elements share a warp.
 inline constexpr std::size_t softmax_short_vector_row = 320;
 
+// logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every
+// warp that a GPU holds: rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and 32 4.14, 4.25, 4.41 and 4.20.
+inline constexpr std::size_t logsumexp_run = 8;
+inline constexpr std::size_t logsumexp_warp_units = 12288;
+
+// logsumexp: rows of so many base blocks may be one warp's (4.45 TB/s of f32); longer ones are a block's.
+inline constexpr std::size_t logsumexp_warp_blocks = 16;
+
+// logsumexp of longer or fewer rows, by blocks of threads: as many jobs as there should be, before rows of more base
+// blocks than logsumexp_one_launch_blocks are cut into pieces, which take a second launch.
+inline constexpr std::size_t logsumexp_block_units = 1536;
+inline constexpr std::size_t logsumexp_one_launch_blocks = 64;
+
 } // namespace wr::cuda::tuning

@@ -84,6 +84,9 @@ static const shape softmax_shapes[] = {
     {"tiles of columns", 2, 300, 64, 1},
     {"tall tiles of columns", 1, 1024, 200, 1},
     {"tiles of few columns", 4, 33, 7, 1},
+    {"two rows a block", 5, 2048, 1, 1},
+    {"rows of clusters of several warps a block", 3, 40960, 1, 1},
+    {"rows of clusters of many warps a block", 2, 140000, 1, 1},
 };
 enum { SOFTMAX_SHAPES = sizeof softmax_shapes / sizeof *softmax_shapes };
 
@@ -404,6 +407,39 @@ static void check_gradient(wr_dtype dtype, int log, const shape *of) {
     free(expected);
 }
 
+static void logsumexp_on_gpu(const wr_reduce_args *host_args, const shape *of, size_t offset) {
+    size_t size = reference_size(host_args->dtype);
+    tight input = tight_new(elements_of(of) * size, offset), sums = tight_new(of->outer * of->inner * size, 0);
+    wr_reduce_args args = *host_args;
+    wr_status status;
+    tight_write(&input, host_args->input);
+    args.input = input.at;
+    args.output = sums.at;
+    status = wr_reduce_ex(&args, place_at(1)->stream);
+    CHECK(status == WR_SUCCESS, "logsumexp, %s: %s", of->regime, wr_status_name(status));
+    expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
+    CHECK(tight_holds(&sums, host_args->output),
+          "logsumexp, %s, of %s, %zu bytes past an allocation: differs from the host", of->regime,
+          dtype_name(args.dtype), offset);
+    tight_free(&input);
+    tight_free(&sums);
+}
+
+static void check_logsumexp(wr_dtype dtype, const shape *of) {
+    size_t size = reference_size(dtype);
+    void *elements = random_elements(dtype, elements_of(of)), *expected = allocate(of->outer * of->inner * size);
+    wr_reduce_args args = reduce_args(WR_LOGSUMEXP, dtype, of->outer, of->axis, of->inner);
+    wr_status status;
+    args.input = elements;
+    args.output = expected;
+    status = wr_reduce_ex(&args, wr_host_stream());
+    CHECK(status == WR_SUCCESS, "logsumexp, %s on the host: %s", of->regime, wr_status_name(status));
+    logsumexp_on_gpu(&args, of, 0);
+    logsumexp_on_gpu(&args, of, size);
+    free(elements);
+    free(expected);
+}
+
 static void check_softmax(wr_dtype dtype, int log, int masked, const shape *of) {
     size_t size = reference_size(dtype), count = elements_of(of), i;
     uint8_t *mask = allocate(count);
@@ -547,6 +583,7 @@ static void check_small(void) {
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         for (j = 0; j < SOFTMAX_SHAPES; ++j) {
             int log;
+            check_logsumexp(softmax_types[i], &softmax_shapes[j]);
             for (log = 0; log < 2; ++log) {
                 check_softmax(softmax_types[i], log, 0, &softmax_shapes[j]);
                 check_softmax(softmax_types[i], log, 1, &softmax_shapes[j]);

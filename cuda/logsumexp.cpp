@@ -1,0 +1,149 @@
+#include "cuda/logsumexp.h"
+
+#include "cuda/launch.h"
+#include "cuda/tuning.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t base_block = 1024;
+constexpr std::size_t vector_bytes = 16;
+constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t lane_elements = base_block / warp_lanes;
+
+constexpr std::ptrdiff_t most_stride = 1 << 22; // of short rows: 31 of them are counted in 32 bits
+
+bool allows(const SoftmaxProblem &p) {
+    const Selection &chosen = p.selection;
+    const Shape &s = p.shape;
+    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    return p.output == nullptr && p.maximum == nullptr && p.logsumexp != nullptr && p.scale == 1.0 &&
+           chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal && !chosen.ragged && s.inner == 1 &&
+           s.axis > 0 && s.axis_stride == 1 && s.axis % elements == 0 &&
+           (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0) &&
+           (s.axis >= base_block || (s.outer_stride < most_stride && s.outer_stride > -most_stride));
+}
+
+// Whether short rows lie otherwise in memory than in the lanes.
+bool is_gapped(const LogSumExpPlan &plan, const Shape &s) {
+    return plan.row_lanes < static_cast<int>(warp_lanes) &&
+           (s.axis != static_cast<std::size_t>(plan.row_lanes) * lane_elements ||
+            s.outer_stride != static_cast<std::ptrdiff_t>(s.axis));
+}
+
+// How units follow each other in memory, and what is in each.
+void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
+    const auto rows_of_unit = plan.unit_blocks > 1 ? 1 : warp_lanes / static_cast<std::size_t>(plan.row_lanes);
+    const auto vectors_of = [&](std::size_t elements) {
+        return static_cast<std::int32_t>(elements * static_cast<std::size_t>(element_bytes) / vector_bytes);
+    };
+    const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * base_block : rows_of_unit * s.axis;
+    const std::size_t last =
+        plan.pieces > 1 ? s.axis - (plan.pieces - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
+    a.row_step = static_cast<std::ptrdiff_t>(rows_of_unit) * s.outer_stride * element_bytes;
+    a.unit_step = a.row_step - static_cast<std::ptrdiff_t>((plan.unit_blocks - 1) * base_block) * element_bytes;
+    a.unit_blocks = static_cast<std::int32_t>(plan.unit_blocks);
+    a.unit_vectors = vectors_of(elements);
+    a.last_blocks = plan.pieces > 1 ? static_cast<std::int32_t>(divide_up(last, base_block)) : a.unit_blocks;
+    a.last_vectors = vectors_of(last);
+}
+
+} // namespace
+
+const void *logsumexp_rows_kernel(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return logsumexp_rows_kernel_f32();
+    case ElementType::f16:
+        return logsumexp_rows_kernel_f16();
+    case ElementType::bf16:
+        return logsumexp_rows_kernel_bf16();
+    default:
+        return nullptr;
+    }
+}
+
+LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
+    constexpr LogSumExpPlan not_served{};
+    if (logsumexp_rows_kernel(problem.dtype) == nullptr || !allows(problem)) {
+        return not_served;
+    }
+    const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
+    const std::size_t blocks = divide_up(axis, base_block);
+    LogSumExpPlan plan{rows, 1, 1, blocks, static_cast<int>(warp_lanes), false};
+    if (blocks > 1 && (blocks > tuning::logsumexp_warp_blocks || rows < tuning::logsumexp_warp_units)) {
+        plan.by_blocks = true;
+        plan.unit_blocks = logsumexp_most_unit_blocks;
+        while (blocks > tuning::logsumexp_one_launch_blocks && plan.unit_blocks > logsumexp_block_warps &&
+               rows * divide_up(blocks, plan.unit_blocks) < tuning::logsumexp_block_units) {
+            plan.unit_blocks /= 2;
+        }
+        plan.unit_blocks = std::min(plan.unit_blocks, blocks);
+        plan.pieces = divide_up(blocks, plan.unit_blocks);
+        plan.units = rows * plan.pieces;
+    } else {
+        if (blocks == 1) {
+            plan.row_lanes = static_cast<int>(std::bit_ceil(divide_up(axis, lane_elements)));
+            plan.units = divide_up(rows, warp_lanes / static_cast<std::size_t>(plan.row_lanes));
+        }
+        plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / blocks, 1);
+        while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {
+            plan.units_a_warp /= 2;
+        }
+    }
+    return plan.units <= most_blocks ? plan : not_served;
+}
+
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan) {
+    return plan.pieces <= 1 ? 0 : problem.shape.outer * (plan.pieces + 1) * sizeof(GeneralState);
+}
+
+bool is_aligned_for_logsumexp(const SoftmaxProblem &problem) {
+    return reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0;
+}
+
+cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+                             cudaStream_t stream) {
+    const SoftmaxProblem &p = a.problem;
+    const Shape &s = p.shape;
+    LogSumExpArguments own{};
+    own.input = p.input;
+    own.output = p.logsumexp;
+    own.states = plan.pieces > 1 ? a.states : nullptr;
+    own.rows = s.outer;
+    own.axis = s.axis;
+    own.outer_stride = s.outer_stride;
+    own.units = static_cast<std::uint32_t>(plan.units);
+    own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
+    own.pieces = static_cast<std::uint32_t>(plan.pieces);
+    own.row_lanes = plan.row_lanes;
+    own.by_blocks = plan.by_blocks;
+    own.output_type = p.logsumexp_dtype;
+    const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
+    set_steps(own, plan, s, bytes);
+    if (is_gapped(plan, s)) {
+        const auto axis = static_cast<std::ptrdiff_t>(s.axis);
+        const auto room = static_cast<std::ptrdiff_t>(plan.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
+        own.gapped = true;
+        own.lane_gap = static_cast<std::int32_t>((room - axis) * bytes / static_cast<std::ptrdiff_t>(vector_bytes));
+        own.row_gap_bytes = static_cast<std::int32_t>((s.outer_stride - axis) * bytes);
+        own.row_reciprocal =
+            static_cast<std::int32_t>(65536 / (axis * bytes / static_cast<std::ptrdiff_t>(vector_bytes)) + 1);
+    }
+    constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
+    const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
+    const cudaError_t error =
+        launch({logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes)}, &own, stream);
+    if (error != cudaSuccess || plan.pieces == 1) {
+        return error;
+    }
+    return launch({totals, std::min(divide_up(s.outer, std::size_t{general_block_warps}), most_blocks),
+                   general_block_threads, 1, 1, 1, dependent},
+                  &a, stream);
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,32 @@
+// The logsumexp of whole rows that 16-byte vectors can read: everything else is the general kernels'.
+#pragma once
+
+#include "cuda/logsumexp_rows.h"
+
+#include <cuda_runtime_api.h>
+
+namespace wr::cuda {
+
+// How rows are spread over warps. No units: not served.
+struct LogSumExpPlan {
+    std::size_t units, units_a_warp;
+    std::size_t pieces, unit_blocks;
+    int row_lanes;
+    bool by_blocks; // blocks of threads take a unit each; else warps take units_a_warp
+};
+
+// What the shape and the options allow, wherever the input lies.
+LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem);
+
+// Of the states of pieces and of rows.
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan);
+
+// Whether the input's address allows it too.
+bool is_aligned_for_logsumexp(const SoftmaxProblem &problem);
+
+// Launches `totals`, a kernel that takes GeneralSoftmaxArguments, where rows have several pieces; `a` brings the
+// problem and room for the states. `dependent`: whether the GPU knows dependent launches.
+cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+                             cudaStream_t stream);
+
+} // namespace wr::cuda

@@ -1,0 +1,8 @@
+// logsumexp of bf16 rows of whole vectors.
+#include "cuda/logsumexp_rows.cuh"
+
+namespace wr::cuda {
+
+const void *logsumexp_rows_kernel_bf16() { return reinterpret_cast<const void *>(logsumexp_rows<BF16>); }
+
+} // namespace wr::cuda

@@ -1,0 +1,50 @@
+#include "cuda/row_blocks_plan.h"
+
+#include "cuda/tuning.h"
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t least_block_warps = 4; // where a row takes fewer, several share a block
+
+RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, std::size_t most_warps, std::size_t long_row_warps,
+                              const GpuFacts &gpu) {
+    const auto most_cluster = static_cast<std::size_t>(gpu.cluster_blocks);
+    const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
+    const std::size_t most_of_one = most_cluster == 0 ? most_warps
+                                    : few             ? tuning::softmax_small_row_warps
+                                                      : tuning::softmax_row_warps;
+    if (blocks <= most_of_one) {
+        return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1};
+    }
+    if (blocks > most_cluster * most_warps) {
+        return {};
+    }
+    std::size_t warps = few ? 1 : blocks > warp_lanes ? long_row_warps : tuning::softmax_cluster_warps;
+    while (warps * most_cluster < blocks) {
+        warps *= 2;
+    }
+    const std::size_t cluster_blocks = divide_up(blocks, warps);
+    return {cluster_blocks, divide_up(blocks, cluster_blocks), 1};
+}
+
+} // namespace
+
+RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, std::size_t most_warps, std::size_t long_row_warps,
+                              const GpuFacts &gpu) {
+    const RowBlocksPlan plan = plan_any_number(rows, blocks, most_warps, long_row_warps, gpu);
+    const bool one_launch = plan.warps != 0 && rows <= most_blocks / plan.cluster_blocks * plan.rows_a_block;
+    return one_launch ? plan : RowBlocksPlan{};
+}
+
+cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
+                              cudaStream_t stream) {
+    return launch({kernel, divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
+                   static_cast<int>(plan.warps * warp_lanes), static_cast<int>(plan.rows_a_block), 1,
+                   static_cast<int>(plan.cluster_blocks)},
+                  arguments, stream);
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,32 @@
+// What the kernels for the gradient of rows of whole 16-byte vectors are launched with. Plain data: host and GPU share
+// it.
+#pragma once
+
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+struct BackwardVectorArguments {
+    const void *output, *output_gradient;
+    void *input_gradient;
+    std::size_t rows, axis;
+    std::ptrdiff_t outer_stride, gradient_outer_stride;
+    std::int32_t cluster_blocks; // blocks that share a row
+    float scale;
+    bool log;
+};
+
+// The warps along a row that a block may have.
+inline constexpr int backward_vector_sizes = 3;
+inline constexpr int backward_vector_warps[backward_vector_sizes] = {8, 16, 32};
+
+struct BackwardVectorKernels {
+    const void *of[backward_vector_sizes]; // nullptr: not served
+    int element_bytes;
+};
+
+const BackwardVectorKernels &backward_vector_kernels_f32();
+const BackwardVectorKernels &backward_vector_kernels_f16();
+const BackwardVectorKernels &backward_vector_kernels_bf16();
+
+} // namespace wr::cuda

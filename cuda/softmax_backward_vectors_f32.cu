@@ -1,0 +1,8 @@
+// The gradient of softmax of f32 rows of whole vectors.
+#include "cuda/softmax_backward_vectors.cuh"
+
+namespace wr::cuda {
+
+const BackwardVectorKernels &backward_vector_kernels_f32() { return backward_vector_kernels<float>(); }
+
+} // namespace wr::cuda

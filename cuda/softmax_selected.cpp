@@ -1,0 +1,95 @@
+#include "cuda/softmax_selected.h"
+
+#include "cuda/softmax_selected_launch.h"
+#include "cuda/tuning.h"
+
+#include <limits>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t base_block = 1024;
+constexpr std::size_t vector_bytes = 16;
+
+const SelectedSoftmaxKernels *kernels_of(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return &selected_softmax_kernels_f32();
+    case ElementType::f16:
+        return &selected_softmax_kernels_f16();
+    case ElementType::bf16:
+        return &selected_softmax_kernels_bf16();
+    default:
+        return nullptr;
+    }
+}
+
+bool is_aligned(const void *at, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(at) % bytes == 0; }
+
+// Whether rows are whole vectors, and mask bytes whole words beside them.
+bool has_vectors(const SoftmaxProblem &p, std::size_t elements) {
+    const Shape &s = p.shape;
+    const bool rows_aligned = s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
+    const bool mask_fits =
+        p.selection.mask == nullptr || (is_aligned(p.selection.mask, elements) &&
+                                        (s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis)));
+    return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && s.axis % elements == 0 && rows_aligned && mask_fits &&
+           is_aligned(p.input, vector_bytes) && is_aligned(p.output, vector_bytes);
+}
+
+// Whether a row's limit can be counted without overflow.
+bool has_small_limits(const SoftmaxProblem &p) {
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    constexpr std::size_t most_rows = std::numeric_limits<std::uint32_t>::max();
+    const Selection &chosen = p.selection;
+    return p.shape.outer <= most_rows &&
+           (!chosen.causal ||
+            (chosen.causal_rows <= most_rows && chosen.causal_first < most && chosen.causal_first > -most));
+}
+
+} // namespace
+
+RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
+    const SelectedSoftmaxKernels *kernels = kernels_of(p.dtype);
+    if (kernels == nullptr || p.output == nullptr || p.output_dtype != p.dtype || p.selection.ragged ||
+        !has_vectors(p, vector_bytes / static_cast<std::size_t>(kernels->element_bytes)) || !has_small_limits(p)) {
+        return {};
+    }
+    return plan_row_blocks(p.shape.outer, divide_up(p.shape.axis, base_block),
+                           static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
+                           tuning::softmax_long_cluster_warps, gpu);
+}
+
+cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {
+    const SelectedSoftmaxKernels &kernels = *kernels_of(p.dtype);
+    const Shape &s = p.shape;
+    SelectedSoftmaxArguments a{};
+    a.input = p.input;
+    a.output = p.output;
+    a.logsumexp = p.logsumexp;
+    a.outer = s.outer;
+    a.axis = s.axis;
+    a.inner = 1;
+    a.outer_stride = s.outer_stride;
+    a.axis_stride = 1;
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    a.scale = p.scale;
+    a.narrow_scale = static_cast<float>(p.scale);
+    a.output_type = p.output_dtype;
+    a.scaled = p.scale != 1.0;
+    a.log = p.log;
+    a.empty_row_zero = p.empty_row_zero;
+    a.mask = p.selection.mask;
+    a.lengths = p.selection.lengths;
+    a.causal = p.selection.causal;
+    a.causal_first = p.selection.causal_first;
+    a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
+    a.maximum = p.maximum;
+    const bool few = divide_up(s.axis, base_block) <= selected_few_blocks &&
+                     plan.warps <= static_cast<std::size_t>(selected_warps[0]);
+    const int size = !few ? 2 : plan.cluster_blocks > 1 ? 1 : 0;
+    return launch_row_blocks(kernels.of[p.log ? 1 : 0][size], plan, s.outer, &a, stream);
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,326 @@
+// Softmax of rows of whole 16-byte vectors of which masks, lengths or the causal limit leave elements out: the row in
+// the registers of a block's or a cluster's warps, read once and written once. What is left out becomes -infinity as it
+// is read; base blocks that are left out altogether are not read.
+#pragma once
+
+#include "cuda/row_blocks.cuh"
+#include "cuda/softmax_selected.h"
+#include "numerics/softmax_rows.h"
+
+namespace wr::cuda {
+
+template <class T>
+struct SelectedPlaces : VectorPlaces<T> {
+    static constexpr bool selected = true;
+};
+
+// Rows that a block has at most.
+inline constexpr int most_block_rows = 4;
+
+__device__ __forceinline__ bool is_first_warp() { return thread_x_again() < warp_lanes && thread_y_again() == 0; }
+
+// Four mask bytes, each 0xFF where it was not 0. (Only the top bit of each counts.)
+__device__ __forceinline__ unsigned taken_bytes(unsigned mask) { return ((mask & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | mask; }
+
+// Bytes made of the top bits of bytes, which the nibbles of Chosen name.
+template <unsigned Chosen>
+__device__ __forceinline__ unsigned spread_top_bits(unsigned bytes) {
+    unsigned spread;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(bytes), "n"(Chosen | 0x8888u));
+    return spread;
+}
+
+__device__ __forceinline__ unsigned chosen(unsigned taken, unsigned word, unsigned otherwise) {
+    return (word & taken) | (otherwise & ~taken);
+}
+
+// A vector of which only elements with mask bytes other than 0 stay.
+__device__ __forceinline__ uint4 masked_vector(uint4 vector, const std::uint8_t *mask, unsigned filler, float) {
+    const unsigned taken = taken_bytes(*reinterpret_cast<const unsigned *>(mask));
+    return {chosen(spread_top_bits<0x0000>(taken), vector.x, filler),
+            chosen(spread_top_bits<0x1111>(taken), vector.y, filler),
+            chosen(spread_top_bits<0x2222>(taken), vector.z, filler),
+            chosen(spread_top_bits<0x3333>(taken), vector.w, filler)};
+}
+template <class Half>
+__device__ __forceinline__ uint4 masked_vector(uint4 vector, const std::uint8_t *mask, unsigned filler, Half) {
+    const uint2 bytes = *reinterpret_cast<const uint2 *>(mask);
+    const unsigned low = taken_bytes(bytes.x), high = taken_bytes(bytes.y);
+    return {chosen(spread_top_bits<0x1100>(low), vector.x, filler),
+            chosen(spread_top_bits<0x3322>(low), vector.y, filler),
+            chosen(spread_top_bits<0x1100>(high), vector.z, filler),
+            chosen(spread_top_bits<0x3322>(high), vector.w, filler)};
+}
+
+// The first `count` elements from `data` on, but for those that the mask leaves out.
+template <class T, class Places>
+    requires Places::selected
+__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
+                                                   uint4 (&vectors)[lane_vectors<T>]) {
+    const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
+    const bool negative_scale = a.scale < 0;
+    constexpr int elements = vector_elements<T>;
+    const uint4 behind = filler_vector<T>(negative_scale);
+    const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
+    const int left = count - lane_index() * elements;
+    if (count == static_cast<int>(softmax_block)) {
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = load_vector(mine + v * warp_lanes);
+        }
+    } else {
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = behind;
+            if (v * warp_lanes * elements < left) {
+                vectors[v] = load_vector(mine + v * warp_lanes);
+            }
+        }
+    }
+    if (a.mask != nullptr) {
+        const std::uint8_t *mask = a.mask + (data - static_cast<const T *>(a.input)) + lane_index() * elements;
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            if (v * warp_lanes * elements < left) {
+                vectors[v] = masked_vector(vectors[v], mask + v * warp_lanes * elements, behind.x, T());
+            }
+        }
+    }
+    if (count % elements != 0) {
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = fill_from<T>(vectors[v], left - v * warp_lanes * elements, negative_scale);
+        }
+    }
+}
+
+// How many leading elements of a row take part, but for those that the mask leaves out.
+__device__ __forceinline__ std::size_t taken_of_row(const SelectedSoftmaxArguments &a, std::size_t row) {
+    if (row >= a.outer) {
+        return 0;
+    }
+    std::size_t taken = a.axis;
+    if (a.lengths != nullptr) {
+        taken = no_more_than(taken, a.lengths[row]);
+    }
+    if (a.causal) { // both terms of the sum are below 2^62
+        taken = no_more_than(taken, a.causal_first + static_cast<std::uint32_t>(row) % a.causal_rows);
+    }
+    return taken;
+}
+
+// Of the warp's block: its first output and how many there are.
+__device__ __forceinline__ std::size_t first_output(const SelectedSoftmaxArguments &a, const RowBlock &place) {
+    return place.row * a.axis + static_cast<std::size_t>(place.first);
+}
+__device__ __forceinline__ int present(const SelectedSoftmaxArguments &a, const RowBlock &place) {
+    return place.row < a.outer ? place.count(a.axis) : 0;
+}
+
+// The outputs of a block of which nothing takes part, or whose maximum, or whose row's, is unusual.
+template <class T, class Places, class Float, class Sum>
+__device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArguments &a, Float maximum,
+                                                     RowState<Float, Sum> total) {
+    const RowBlock place(a.cluster_blocks);
+    const std::size_t first = first_output(a, place);
+    const int count = present(a, place), taken = place.count(taken_of_row(a, place.row));
+    const RowKind kind = row_kind(total.maximum);
+    if (kind == RowKind::ordinary && maximum == -std::numeric_limits<Float>::infinity()) {
+        Float y[lane_elements];
+#pragma unroll
+        for (Float &each : y) {
+            each = left_out_output<Float>(kind, a.log, a.empty_row_zero);
+        }
+        store_block<T, Places>(a, first, count, y);
+        return;
+    }
+    if (kind == RowKind::ordinary) {
+        BlockAgain<T, Places> block(a, place.in<T>(a.input, a.outer_stride), taken, maximum);
+        finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
+        return;
+    }
+    const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
+    const Float left_out = left_out_output<Float>(kind, a.log, a.empty_row_zero);
+    for (int at = lane_index(); at < count; at += warp_lanes) {
+        const std::size_t index = first + static_cast<std::size_t>(at);
+        const bool takes_part = at < taken && (a.mask == nullptr || a.mask[index] != 0);
+        store_any(takes_part ? special : left_out, a.output_type, a.output, index);
+    }
+}
+
+// The totals of the rows whose states lie side by side in shared memory, `warps` (1 or 2) of each: lane r's is row r's.
+template <class Float, class Sum>
+__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
+                                                                int warps) {
+    RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
+    if (lane_index() < rows) {
+        const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
+        total = {own[0].maximum, own[0].sum};
+        if (warps == 2) {
+            total = combine(total, RowState<Float, Sum>{own[1].maximum, own[1].sum});
+        }
+    }
+    return total;
+}
+
+// The total of the block's row in every lane, or of its rows in a lane each.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> totals_of_block(const BlockState<Float, Sum> *states, int count) {
+    return blockDim.y > 1 ? merge_side_by_side(states, static_cast<int>(blockDim.y), count)
+                          : merge_any_states(states, count);
+}
+
+// What there is of a block's rows beside their outputs, by its first warp.
+template <class Float, class Sum>
+__device__ __noinline__ void store_row_values(const SelectedSoftmaxArguments &a, const BlockState<Float, Sum> *states,
+                                              int count) {
+    const RowBlock place(a.cluster_blocks);
+    const std::size_t row = place.row + static_cast<std::size_t>(lane_index());
+    const RowState<Float, Sum> total = totals_of_block(states, count);
+    if (place.block != 0 || lane_index() >= static_cast<int>(blockDim.y) || row >= a.outer) {
+        return;
+    }
+    if (a.logsumexp != nullptr) {
+        store_row_logsumexp(total, a.logsumexp, row);
+    }
+    if (a.maximum != nullptr) {
+        store_maximum(total.maximum, a.maximum, row);
+    }
+}
+
+// The row's states, once all of them are here, as every warp needs them. Few: no more than lanes.
+template <bool Few, class Float, class Sum>
+__device__ __forceinline__ RowView<Sum> merge_row(const BlockState<Float, Sum> *states, int count) {
+    if constexpr (Few) {
+        return merge_states<1, warp_lanes>(states, count);
+    } else {
+        return merge_many_states(states, count);
+    }
+}
+
+// The states in a block's shared memory: of its warps where rows are its own, else of all the row's warps, and those
+// that its own warps send to the others. Looked up again where they are wanted again, as places are.
+template <class State, int Warps>
+struct RowStates {
+    State all[state_place(most_cluster_states)];
+    State own[Warps];
+    ArrivalBarrier arrivals;
+
+    __device__ __forceinline__ State *of_row() { return all + thread_y_again() * state_place(row_warps()); }
+    __device__ __forceinline__ State *of_warp(bool by_cluster) {
+        return by_cluster ? own + warp_again() : of_row() + state_place(warp_again());
+    }
+    __device__ __forceinline__ static int row_warps() { return static_cast<int>(blockDim.x / warp_lanes); }
+
+    __device__ __forceinline__ void prepare(std::int32_t cluster_blocks) {
+        if (cluster_blocks > 1) {
+            if (thread_x_again() == 0) {
+                arrivals.expect(static_cast<unsigned>(cluster_blocks * row_warps()) *
+                                static_cast<unsigned>(sizeof(State)));
+            }
+            join_cluster();
+        }
+    }
+
+    // Brings the row's states together, and, where they are wanted so, those of the block's rows. The warp's own is
+    // written.
+    __device__ __forceinline__ void exchange(std::int32_t cluster_blocks, bool all_rows) {
+        __syncwarp();
+        if (cluster_blocks > 1) {
+            await_cluster();
+            if (lane_index() < cluster_blocks) {
+                const RowBlock place(cluster_blocks);
+                arrivals.send(static_cast<unsigned>(lane_index()), all + state_place(place.block), own[warp_again()]);
+            }
+            arrivals.wait();
+        } else if (row_warps() > 1 || (all_rows && blockDim.y > 1)) {
+            __syncthreads();
+        }
+    }
+};
+
+// blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
+// few_state_warps a row has no more than 32 base blocks.
+template <class T, bool Log, int Warps, int ResidentWarps>
+__global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
+    softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
+    using Places = SelectedPlaces<T>;
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    __shared__ RowStates<BlockState<Float, Sum>, Warps> shared;
+    __shared__ LogRow<Float> log_rows[Log ? most_block_rows : 1];
+    const bool by_cluster = a.cluster_blocks > 1;
+    const int count = RowStates<BlockState<Float, Sum>, Warps>::row_warps() * a.cluster_blocks; // states of a row
+    shared.prepare(a.cluster_blocks);
+    const RowBlock from(a.cluster_blocks);
+    const int taken = from.count(taken_of_row(a, from.row));
+    const T *const data = from.in<T>(a.input, a.outer_stride);
+    const BlockLogits<T, Places> x(a, data, taken);
+    Float e[lane_elements];
+    if (taken > 0) {
+        block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
+    } else if (lane_index() == 0) {
+        *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
+    }
+    const bool wants_row_values = a.logsumexp != nullptr || a.maximum != nullptr;
+    shared.exchange(a.cluster_blocks, Log || wants_row_values);
+    const std::int32_t n = shared.of_warp(by_cluster)->n;
+    bool finished = false;
+    if constexpr (Log) {
+        if (is_first_warp()) {
+            const LogRow<Float> found = log_row(totals_of_block(shared.all, count));
+            if (lane_index() < static_cast<int>(blockDim.y)) {
+                log_rows[lane_index()] = found;
+            }
+        }
+        __syncthreads();
+        const LogRow<Float> row = log_rows[thread_y_again()];
+        if (row.kind == RowKind::ordinary && n != absent_n) {
+            const RowBlock to(a.cluster_blocks);
+            finish_log_softmax<T, Places>(a, row, first_output(a, to), present(a, to), x);
+            finished = true;
+        }
+    } else {
+        const RowView<Sum> view = merge_row<Warps <= few_state_warps>(shared.of_row(), count);
+        if (n != unusual_n && n != absent_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n)) {
+            const RowBlock to(a.cluster_blocks);
+            finish_softmax<T, Places>(a, plain_factor(view.sum, n - view.n, Float()), first_output(a, to),
+                                      present(a, to), e);
+            finished = true;
+        }
+    }
+    if (!finished) {
+        finish_unusual_selected<T, Places>(a, shared.of_warp(by_cluster)->maximum,
+                                           merge_any_states(shared.of_row(), count));
+    }
+    if (wants_row_values && is_first_warp()) {
+        store_row_values(a, shared.all, count);
+    }
+}
+
+// Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (masked f32 rows of
+// 1024: 4.23 TB/s on an H200 with 24 warps, 4.02 with 32; bf16 4.15 with 32, 3.72 with 40). A cluster's rows have an
+// exchange to wait for (masked rows of 32768: f32 3.40 with 24 warps, 3.83 with 32; bf16 3.34 with 32, 3.40 with 40),
+// but for f32 logits, which are kept for log-softmax.
+template <class T, bool Log>
+void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
+    const auto address = [](auto *kernel) { return reinterpret_cast<const void *>(kernel); };
+    constexpr int blocks = sizeof(T) == 4 ? 24 : 32, clusters = sizeof(T) == 2 ? 40 : Log ? 24 : 32;
+    kernels[0] = address(softmax_selected<T, Log, selected_warps[0], blocks>);
+    kernels[1] = address(softmax_selected<T, Log, selected_warps[1], clusters>);
+    kernels[2] = address(softmax_selected<T, Log, selected_warps[2], 32>);
+}
+
+template <class T>
+const SelectedSoftmaxKernels &selected_softmax_kernels() {
+    static const SelectedSoftmaxKernels kernels = [] {
+        SelectedSoftmaxKernels made{};
+        set_selected_kernels<T, false>(made.of[0]);
+        set_selected_kernels<T, true>(made.of[1]);
+        made.element_bytes = static_cast<int>(sizeof(T));
+        return made;
+    }();
+    return kernels;
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,35 @@
+// What the kernels for softmax of rows of whole 16-byte vectors, of which some elements may take no part, are launched
+// with. Plain data: host and GPU share it.
+#pragma once
+
+#include "cuda/softmax_arguments.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+// Of the arguments of plain softmax those of a row's place and arithmetic count.
+struct SelectedSoftmaxArguments : SoftmaxArguments {
+    const std::uint8_t *mask; // nullptr: none; the input is contiguous then
+    const std::int64_t *lengths;
+    bool causal;
+    std::int64_t causal_first;
+    std::uint32_t causal_rows;
+    void *maximum;
+};
+
+// The kernels: for rows of a block, for rows of up to 32 base blocks by clusters, and for longer ones; and the warps
+// along a row that a block of each may have.
+inline constexpr int selected_sizes = 3;
+inline constexpr int selected_warps[selected_sizes] = {8, 8, 32};
+inline constexpr std::size_t selected_few_blocks = 32;
+
+struct SelectedSoftmaxKernels {
+    const void *of[2][selected_sizes]; // [log]
+    int element_bytes;
+};
+
+const SelectedSoftmaxKernels &selected_softmax_kernels_f32();
+const SelectedSoftmaxKernels &selected_softmax_kernels_f16();
+const SelectedSoftmaxKernels &selected_softmax_kernels_bf16();
+
+} // namespace wr::cuda

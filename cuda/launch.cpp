@@ -100,6 +100,7 @@ cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(how.blocks), static_cast<unsigned>(how.block_rows));
     config.blockDim = dim3(static_cast<unsigned>(how.threads), static_cast<unsigned>(how.thread_rows));
+    config.dynamicSmemBytes = static_cast<std::size_t>(how.shared_bytes);
     config.stream = stream;
     config.attrs = attributes;
     if (how.cluster_blocks > 1) {

@@ -64,6 +64,7 @@ struct Launch {
     std::size_t block_rows = 1; // a grid of blocks x block_rows, at most most_block_rows
     int cluster_blocks = 1;
     bool dependent = false; // may take its place before the kernel in front of it on the stream has finished
+    int shared_bytes = 0;   // that a block gets beside what the kernel declares
 };
 
 // `arguments` is the kernel's one parameter.

@@ -12,14 +12,16 @@ inline constexpr int softmax_row_sizes = 6;
 inline constexpr int softmax_cluster_sizes = 3;
 inline constexpr int softmax_cluster_warps[softmax_cluster_sizes] = {8, 16, 32};
 
-// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address, one for all
-// others.
+// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up to
+// softmax_shifted_warps), one for all others.
+inline constexpr std::size_t softmax_shifted_warps = 8;
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes]; // [log]
     int rows_of_block[softmax_row_sizes];
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     const void *piece_states;
     const void *apply[2]; // [log]
+    int stage_bytes;      // of shared memory that each warp of these gets by its launch
 };
 
 // Columns in the registers of a block or a cluster, each thread softmax_tile_run elements of one: the threads of a
@@ -35,9 +37,13 @@ struct SoftmaxTileKernels {
     const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not served
 };
 
-// Short rows: the longest, and the elements of one lane.
-inline constexpr std::size_t softmax_short_row = 512;
-inline constexpr std::size_t softmax_short_run = 64;
+// Short rows that touch each other. Packed: of whole vectors, which lie on lines; staged: of whole vectors wherever they
+// lie; any: of any length and alignment.
+struct SoftmaxShortRowKernels {
+    const void *packed[2], *staged[2]; // [log]; nullptr: not served
+    const void *any[2];                // [log]
+};
+inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
 struct SoftmaxKernels {
     SoftmaxRowKernels vectors;
@@ -46,9 +52,8 @@ struct SoftmaxKernels {
     const void *totals;
     const void *column_states;
     const void *column_apply;
-    const void *short_rows[2]; // [log]
+    SoftmaxShortRowKernels short_rows;
     SoftmaxTileKernels tiles;
-    int short_row_warps; // of a block
     int element_bytes;
 };
 

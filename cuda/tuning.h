@@ -65,7 +65,9 @@ inline constexpr std::size_t softmax_long_cluster_warps = 16;
 inline constexpr std::size_t softmax_few_blocks = 16;
 inline constexpr std::size_t softmax_small_row_warps = 4;
 
-// Softmax: rows of whole vectors up to so many elements share a warp.
-inline constexpr std::size_t softmax_short_vector_row = 320;
+// Softmax: rows up to so many elements that touch each other share a warp; of whole vectors of 16-bit elements, longer
+// ones are taken by the same kernel.
+inline constexpr std::size_t softmax_short_row = 512;
+inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
 } // namespace wr::cuda::tuning

@@ -13,7 +13,6 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t line_bytes = 128;
 constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t long_row_threads = 256;
 constexpr std::size_t long_row_warps = long_row_threads / warp_lanes;
@@ -33,7 +32,7 @@ struct SoftmaxPlan {
     std::size_t pieces; // states of a row; 0 where none is stored
     std::size_t blocks_a_warp;
     std::size_t cluster_blocks, cluster_warps;
-    int tile; // which of softmax_tiles
+    int tile;                      // which of softmax_tiles
     const void *const *short_rows; // the kernels of short rows, [log]
     std::size_t lanes, batches;    // a short row's lanes or places, and how often a warp's lanes take rows
     std::size_t warp_rows;         // short rows of a warp
@@ -77,13 +76,6 @@ void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, co
     }
 }
 
-// Whether rows of so many bytes from this address on fill whole lines between them.
-bool fill_lines(std::size_t row_bytes, const void *input, const void *output) {
-    return (row_bytes % line_bytes == 0 || line_bytes % row_bytes == 0) &&
-           reinterpret_cast<std::uintptr_t>(input) % line_bytes == 0 &&
-           reinterpret_cast<std::uintptr_t>(output) % line_bytes == 0;
-}
-
 // Rows that share a warp, if these do.
 void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels, Places places) {
     const Shape &s = problem.shape;
@@ -99,9 +91,7 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     const std::size_t longest = element_bytes == 2 ? tuning::softmax_narrow_packed_row : tuning::softmax_short_row;
     if (kernels.short_rows.packed[0] != nullptr && s.axis % elements == 0 && slots >= registers && s.axis <= longest) {
         plan.regime = Regime::short_rows;
-        plan.short_rows = places == Places::vectors && fill_lines(s.axis * element_bytes, problem.input, problem.output)
-                              ? kernels.short_rows.packed
-                              : kernels.short_rows.staged;
+        plan.short_rows = places == Places::vectors ? kernels.short_rows.packed : kernels.short_rows.staged;
         plan.lanes = slots;
         plan.batches = 1;
         plan.warp_rows = registers * warp_lanes / slots;
@@ -174,8 +164,8 @@ Places places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     return aligned ? Places::vectors : Places::shifted;
 }
 
-// Shifted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one block take their
-// elements one at a time.
+// Shifted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one block take
+// their elements one at a time.
 Places served_places(Places places, std::size_t row_blocks, const GpuFacts &gpu) {
     const bool too_long = row_blocks > softmax_shifted_warps && row_blocks <= most_register_blocks;
     return places == Places::shifted && gpu.cluster_blocks == 0 && too_long ? Places::singles : places;
@@ -320,8 +310,8 @@ cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKern
         error = launch({kernels.totals, blocks_for(a.outer, long_row_warps), threads, 1, 1, dependent}, &a, stream);
     }
     if (error == cudaSuccess) {
-        Launch apply{rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1,
-                     dependent};
+        Launch apply{
+            rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, dependent};
         apply.shared_bytes = stages;
         error = launch(apply, &a, stream);
     }
@@ -364,8 +354,8 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         return report(device.error());
     }
     const auto element_bytes = static_cast<std::size_t>(kernels->element_bytes);
-    const Places places = served_places(places_of(problem, element_bytes),
-                                        divide_up(problem.shape.axis, softmax_block), device.gpu());
+    const Places places =
+        served_places(places_of(problem, element_bytes), divide_up(problem.shape.axis, softmax_block), device.gpu());
     SoftmaxPlan plan =
         plan_softmax(problem.shape, element_bytes, places, problem.output_dtype == problem.dtype, device.gpu());
     plan_short_rows(plan, problem, *kernels, places);

@@ -109,24 +109,11 @@ __device__ __forceinline__ void load_aligned_block(const T *data, int count, boo
     }
 }
 
-// Elements from number `left` on become the filler.
-template <class T>
-__device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative_scale) {
-    T elements[vector_elements<T>];
-    memcpy(elements, &vector, sizeof(vector));
-#pragma unroll
-    for (int i = 0; i < vector_elements<T>; ++i) {
-        elements[i] = i < left ? elements[i] : filler<T>(negative_scale);
-    }
-    memcpy(&vector, elements, sizeof(vector));
-    return vector;
-}
-
 // What crosses a warp's stage at once: a block, or half of one of f64.
 template <class T>
 inline constexpr int staged_vectors = lane_vectors<T> < 8 ? lane_vectors<T> : 8; // of a lane
 template <class T>
-inline constexpr int staged_elements = staged_vectors<T> * warp_lanes *vector_elements<T>;
+inline constexpr int staged_elements = staged_vectors<T> * warp_lanes * vector_elements<T>;
 
 // The stages of a block's warps, which the launcher gives the kernels of shifted places: stage_bytes each.
 extern __shared__ uint4 shifted_stages[];
@@ -151,16 +138,13 @@ __device__ __forceinline__ void load_shifted_block(const SoftmaxArguments &a, co
         copy_to_stage<T, elements>(a, data_here, count_here, stage);
         wait_for_copies();
         const int before = elements_before(data_here);
+        if (count_here < elements) {
+            fill_stage(stage, before + count_here, before + elements, filler<T>(negative_scale));
+            __syncwarp();
+        }
 #pragma unroll
         for (int v = 0; v < staged_vectors<T>; ++v) {
             vectors[part * staged_vectors<T> + v] = staged_vector<T>(stage, v * warp_lanes + lane_index(), before);
-        }
-    }
-    if (count < static_cast<int>(softmax_block)) {
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            const int left = count - (v * warp_lanes + lane_index()) * vector_elements<T>;
-            vectors[v] = fill_from<T>(vectors[v], left, negative_scale);
         }
     }
 }

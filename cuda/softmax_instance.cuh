@@ -81,7 +81,7 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         if constexpr (Places::shifted) { // a warp more than they have: for rows of more than a state a lane
             constexpr int warps = static_cast<int>(softmax_shifted_warps) + 1;
-            kernels[1] = softmax_address(softmax_cluster<T, Places, Log, warps, sizeof(T) == 8 ? 1 : 3>);
+            kernels[1] = softmax_address(softmax_cluster < T, Places, Log, warps, sizeof(T) == 8 ? 1 : 3 >);
         } else {
             kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
             kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
@@ -139,16 +139,15 @@ SoftmaxShortRowKernels softmax_short_row_kernels() {
 
 template <class T>
 const SoftmaxKernels &softmax_kernels() {
-    static const SoftmaxKernels kernels{
-        softmax_row_kernels<T, VectorPlaces<T>>(),
-        softmax_row_kernels<T, ShiftedPlaces<T>>(),
-        softmax_row_kernels<T, SinglePlaces<T>>(),
-        softmax_address(softmax_totals<T>),
-        softmax_address(softmax_column_states<T>),
-        softmax_address(softmax_column_apply<T>),
-        softmax_short_row_kernels<T>(),
-        softmax_tile_kernels<T>(),
-        static_cast<int>(sizeof(T))};
+    static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(),
+                                        softmax_row_kernels<T, ShiftedPlaces<T>>(),
+                                        softmax_row_kernels<T, SinglePlaces<T>>(),
+                                        softmax_address(softmax_totals<T>),
+                                        softmax_address(softmax_column_states<T>),
+                                        softmax_address(softmax_column_apply<T>),
+                                        softmax_short_row_kernels<T>(),
+                                        softmax_tile_kernels<T>(),
+                                        static_cast<int>(sizeof(T))};
     return kernels;
 }
 

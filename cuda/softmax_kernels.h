@@ -12,8 +12,8 @@ inline constexpr int softmax_row_sizes = 6;
 inline constexpr int softmax_cluster_sizes = 3;
 inline constexpr int softmax_cluster_warps[softmax_cluster_sizes] = {8, 16, 32};
 
-// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up to
-// softmax_shifted_warps), one for all others.
+// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
+// to softmax_shifted_warps), one for all others.
 inline constexpr std::size_t softmax_shifted_warps = 8;
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes]; // [log]
@@ -37,8 +37,8 @@ struct SoftmaxTileKernels {
     const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not served
 };
 
-// Short rows that touch each other. Packed: of whole vectors, which lie on lines; staged: of whole vectors wherever they
-// lie; any: of any length and alignment.
+// Short rows that touch each other. Packed: of whole vectors on their boundaries; staged: of whole vectors wherever
+// they start; any: of any length and alignment.
 struct SoftmaxShortRowKernels {
     const void *packed[2], *staged[2]; // [log]; nullptr: not served
     const void *any[2];                // [log]

@@ -23,11 +23,14 @@ struct PackedTile {
     }
     __device__ __forceinline__ bool filled(int v) const { return place_of(v) < row_vectors && row_of(v) < rows; }
     __device__ __forceinline__ int vector_of(int v) const { return row_of(v) * row_vectors + place_of(v); }
+    // The vector to read: behind a row's end its last one, behind the last row that again, which changes no extreme.
+    __device__ __forceinline__ int source_of(int v) const {
+        return smaller(row_of(v), rows - 1) * row_vectors + smaller(place_of(v), row_vectors - 1);
+    }
 
     // Once the values of all registers are exchanged, a lane holds what belongs to this place of the tile.
     __device__ __forceinline__ int held_place() const {
-        return exchanged_register<steps, registers>(lane_index()) * warp_lanes +
-               (lane_index() & ~(registers - 1));
+        return exchanged_register<steps, registers>(lane_index()) * warp_lanes + (lane_index() & ~(registers - 1));
     }
     // And what belongs to register v of a lane is found in this one.
     __device__ __forceinline__ static int holder_of(int v) {
@@ -60,10 +63,7 @@ __device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, const ui
         for (int h = 0; h < 2; ++h) {
             const int at = v + h * half;
             exponentials_of_vector<T, Scaled, Tested>(vectors[at], scale, magic[at], bound[at], e + at * each);
-            pair[h] = run_sum<each, Sum>(e + at * each);
-            if (!Tested && !tile.filled(at)) {
-                pair[h] = 0;
-            }
+            pair[h] = tile.filled(at) ? run_sum<each, Sum>(e + at * each) : Sum(0);
         }
         sums[v] = exchange_pair<FloatSum<Sum>, 0>(pair[0], pair[1]);
     }
@@ -73,7 +73,10 @@ __device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, const ui
 
 // Registers that leave so many warps room on a multiprocessor: of 16-bit elements 64, else 80.
 template <class T>
-inline constexpr int short_row_blocks = (sizeof(T) == 2 ? 32 : sizeof(T) == 4 ? 24 : 12) / short_row_warps;
+inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
+                                         : sizeof(T) == 4 ? 24
+                                                          : 12) /
+                                        short_row_warps;
 
 // Staged: for rows that start or end off the boundaries, or whose vectors lie across lines.
 template <class T, bool Log, bool Staged>
@@ -90,9 +93,9 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     tile.shift = 31 - __clz(a.row_lanes);
     tile.row_vectors = axis / each;
     const int rows_a_tile = (registers * warp_lanes) >> tile.shift;
-    const std::uint64_t first_row = (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) +
-                                     static_cast<std::uint64_t>(warp_index())) *
-                                    static_cast<std::uint64_t>(rows_a_tile);
+    const std::uint64_t first_row =
+        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
+        static_cast<std::uint64_t>(rows_a_tile);
     if (first_row >= a.outer) {
         return;
     }
@@ -107,22 +110,18 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     uint4 vectors[registers];
 #pragma unroll
     for (int v = 0; v < registers; ++v) {
-        vectors[v] = filler_vector<T>(a.scale < 0);
-        if (tile.filled(v)) {
-            vectors[v] = Staged ? staged_vector<T>(stage, tile.vector_of(v), before)
-                                : load_vector(reinterpret_cast<const uint4 *>(data) + tile.vector_of(v));
-        }
+        vectors[v] = Staged ? staged_vector<T>(stage, tile.source_of(v), before)
+                            : load_vector(reinterpret_cast<const uint4 *>(data) + tile.source_of(v));
     }
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
     Float largest[registers];
 #pragma unroll
     for (int v = 0; v < registers; ++v) {
         if constexpr (sizeof(T) == 2) {
-            largest[v] = a.scaled ? largest_when_scaled<T>(vectors[v], scale, tile.filled(v) ? each : 0)
-                                  : largest_of_vector<T>(vectors[v]);
+            largest[v] = a.scaled ? largest_when_scaled<T>(vectors[v], scale, each) : largest_of_vector<T>(vectors[v]);
         } else {
             if (a.scaled) {
-                scale_vector<T>(vectors[v], scale, tile.filled(v) ? each : 0);
+                scale_vector<T>(vectors[v], scale, each);
             }
             largest[v] = largest_of_vector<T>(vectors[v]);
         }
@@ -130,7 +129,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
     const Float maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
     const int held_row = tile.held_place() >> tile.shift;
-    if (!__all_sync(whole_warp, is_ordinary(maximum) || held_row >= tile.rows)) {
+    if (!__all_sync(whole_warp, is_ordinary(maximum))) {
         const T *from = Staged ? reinterpret_cast<const T *>(stage) + before : data;
         T *to = Staged ? reinterpret_cast<T *>(stage) + before : output;
         softmax_rows_alone<T, Log>(a, from, to, first_row, tile.rows);
@@ -150,12 +149,14 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
             bound[v] = __shfl_sync(whole_warp, frame.bound, tile.holder_of(v));
         }
         if constexpr (sizeof(T) == 2) {
-            bool plain = !a.scaled;
+            unsigned least = least_pair<T>(vectors[0]);
+            Float highest_bound = bound[0];
 #pragma unroll
-            for (int v = 0; v < registers; ++v) {
-                plain = plain && (!tile.filled(v) || least_of_vector<T>(vectors[v]) > bound[v]);
+            for (int v = 1; v < registers; ++v) {
+                least = smaller_pair(least, least_pair<T>(vectors[v]), T());
+                highest_bound = fmaxf(highest_bound, bound[v]);
             }
-            sum = __all_sync(whole_warp, plain)
+            sum = __all_sync(whole_warp, !a.scaled && lower_of_pair<T>(least) > highest_bound)
                       ? sum_of_packed<T, false, false, Sum>(tile, vectors, scale, magic, bound, e)
                       : sum_of_packed<T, true, true, Sum>(tile, vectors, scale, magic, bound, e);
         } else {

@@ -12,7 +12,7 @@ inline constexpr int short_row_registers = lane_vectors<T> + 1;
 
 // What a warp's stage holds.
 template <class T>
-inline constexpr int short_rows_elements = warp_lanes *short_row_registers<T> *vector_elements<T>;
+inline constexpr int short_rows_elements = warp_lanes * short_row_registers<T> * vector_elements<T>;
 
 template <class T>
 inline constexpr int short_rows_blocks = (sizeof(T) == 8 ? 12 : 24) / short_row_warps;
@@ -98,9 +98,9 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
     const int lanes = a.row_lanes; // of a row, a power of two
     const int rows_at_once = warp_lanes >> (31 - __clz(lanes));
     const int rows_of_warp = rows_at_once * a.row_batches;
-    const std::uint64_t first_row = (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) +
-                                     static_cast<std::uint64_t>(warp_index())) *
-                                    static_cast<std::uint64_t>(rows_of_warp);
+    const std::uint64_t first_row =
+        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
+        static_cast<std::uint64_t>(rows_of_warp);
     if (first_row >= a.outer) {
         return;
     }
@@ -128,9 +128,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
                     vectors[v] = vector_at(raw, start + v * distance, left_here, a.scale < 0);
                 }
                 if constexpr (sizeof(T) == 2) {
-                    maximum = larger_with_nan(maximum, a.scaled
-                                                           ? largest_when_scaled<T>(vectors[v], scale, left_here)
-                                                           : largest_of_vector<T>(vectors[v]));
+                    maximum = larger_with_nan(maximum, a.scaled ? largest_when_scaled<T>(vectors[v], scale, left_here)
+                                                                : largest_of_vector<T>(vectors[v]));
                 } else {
                     if (a.scaled) {
                         scale_vector<T>(vectors[v], scale, left_here);

@@ -29,6 +29,19 @@ __device__ __forceinline__ float element_of(const uint4 &v, int i, Half) {
     return widen(Half{static_cast<std::uint16_t>(i % 2 == 0 ? pair & 0xFFFFu : pair >> 16)});
 }
 
+// Elements from number `left` on become the filler.
+template <class T>
+__device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative_scale) {
+    T elements[vector_elements<T>];
+    memcpy(elements, &vector, sizeof(vector));
+#pragma unroll
+    for (int i = 0; i < vector_elements<T>; ++i) {
+        elements[i] = i < left ? elements[i] : filler<T>(negative_scale);
+    }
+    memcpy(&vector, elements, sizeof(vector));
+    return vector;
+}
+
 // Wide elements are scaled in place; those from number `left` on are -infinity whatever they held.
 template <class T>
 __device__ __forceinline__ void scale_vector(uint4 &v, T scale, int left) {
@@ -57,8 +70,11 @@ __device__ __forceinline__ auto largest_of_vector(const uint4 &v) {
     }
 }
 template <class Half>
-__device__ __forceinline__ float least_of_vector(const uint4 &v) {
-    const unsigned pair = smaller_pair(smaller_pair(v.x, v.y, Half()), smaller_pair(v.z, v.w, Half()), Half());
+__device__ __forceinline__ unsigned least_pair(const uint4 &v) {
+    return smaller_pair(smaller_pair(v.x, v.y, Half()), smaller_pair(v.z, v.w, Half()), Half());
+}
+template <class Half>
+__device__ __forceinline__ float lower_of_pair(unsigned pair) {
     const uint4 both{pair, 0, 0, 0};
     return fminf(element_of(both, 0, Half()), element_of(both, 1, Half()));
 }
@@ -124,7 +140,8 @@ __device__ __forceinline__ BlockFactor<double> factor_of_sum(double sum, double)
 
 // A row of up to a base block, whatever it holds, from and to memory of any kind.
 template <class T, bool Log>
-__device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, const T *data, T *output, std::uint64_t row) {
+__device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, const T *data, T *output,
+                                                  std::uint64_t row) {
     using Places = SinglePlaces<T>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
@@ -151,8 +168,9 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
             } else if (Log) {
                 output[place] = narrow_one(log_softmax_output(x[i], log.pieces), T());
             } else {
-                output[place] = narrow_one(
-                    sizeof(T) >= sizeof(float) ? softmax_output(y[i], factor) : softmax_narrow_output(y[i], factor), T());
+                output[place] = narrow_one(sizeof(T) >= sizeof(float) ? softmax_output(y[i], factor)
+                                                                      : softmax_narrow_output(y[i], factor),
+                                           T());
             }
         }
     }

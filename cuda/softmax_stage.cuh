@@ -28,17 +28,11 @@ __device__ __forceinline__ int elements_before(const T *at) {
 }
 
 // Asynchronous, from global to shared memory.
-__device__ __forceinline__ void copy_unit(std::uint32_t *to, const std::uint32_t *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
-                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
-                 "l"(from)
-                 : "memory");
+__device__ __forceinline__ void copy_unit(unsigned to, const std::uint32_t *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
-__device__ __forceinline__ void copy_unit(std::uint64_t *to, const std::uint64_t *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
-                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
-                 "l"(from)
-                 : "memory");
+__device__ __forceinline__ void copy_unit(unsigned to, const std::uint64_t *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
 }
 __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -46,38 +40,38 @@ __device__ __forceinline__ void wait_for_copies() {
 }
 
 // The units from number `begin` (0 or 1) to `end` of those that start at `units`, as a lane of a warp sees them that
-// takes them line by line: number first() + 32 i.
-template <class Unit>
+// takes them line by line: number first + 32 i for each i. Lines hold 32 units at most, so that in all but the first
+// every unit is behind the begin.
 struct UnitsByLine {
-    int first, begin, end;
+    int first, left;
+    bool in_first_line;
 
-    __device__ __forceinline__ UnitsByLine(const Unit *units, int from, int to)
+    template <class Unit>
+    __device__ __forceinline__ UnitsByLine(const Unit *units, int begin, int end)
         : first(lane_index() - static_cast<int>(reinterpret_cast<std::uintptr_t>(units) % line_bytes / sizeof(Unit))),
-          begin(from), end(to) {}
-    __device__ __forceinline__ int number(int i) const { return first + i * warp_lanes; }
-    // Lines hold 32 units at most: in all but the first, every unit is behind the begin.
-    __device__ __forceinline__ bool has(int i) const { return (i > 0 || first >= begin) && number(i) < end; }
+          left(end - first), in_first_line(first >= begin && first < end) {}
+    __device__ __forceinline__ bool has(int i) const { return i == 0 ? in_first_line : i * warp_lanes < left; }
 };
 
-// Sets units[u] to read(u) for all of them, of which at most Most lie between the start of the first one's line and
-// their end. Some are read before the first of these is written.
+// Writes units of which at most Most lie between the start of the first one's line and their end: read(i) gives number
+// first + 32 i. Some are read before the first of these is written.
 template <int Most, class Unit, class Read>
-__device__ __forceinline__ void write_by_line(Unit *units, int begin, int end, Read read) {
-    const UnitsByLine<Unit> mine(units, begin, end);
+__device__ __forceinline__ void write_by_line(Unit *units, const UnitsByLine &mine, Read read) {
+    Unit *to = units + mine.first;
     constexpr int together = 8;
 #pragma unroll
     for (int i = 0; i < divide_up(Most, warp_lanes); i += together) {
         Unit read_units[together];
 #pragma unroll
-        for (int j = 0; j < together; ++j) {
+        for (int j = 0; j < together && i + j < divide_up(Most, warp_lanes); ++j) {
             if (mine.has(i + j)) {
-                read_units[j] = read(mine.number(i + j));
+                read_units[j] = read((i + j) * warp_lanes);
             }
         }
 #pragma unroll
-        for (int j = 0; j < together; ++j) {
+        for (int j = 0; j < together && i + j < divide_up(Most, warp_lanes); ++j) {
             if (mine.has(i + j)) {
-                units[mine.number(i + j)] = read_units[j];
+                to[(i + j) * warp_lanes] = read_units[j];
             }
         }
     }
@@ -85,8 +79,8 @@ __device__ __forceinline__ void write_by_line(Unit *units, int begin, int end, R
 
 // Units that a run of so many elements takes, with what may lie before it in its first line.
 template <class T, int Elements>
-inline constexpr int most_units = (Elements * static_cast<int>(sizeof(T)) + line_bytes) /
-                                  static_cast<int>(sizeof(typename StageUnit<T>::Type));
+inline constexpr int most_units =
+    (Elements * static_cast<int>(sizeof(T)) + line_bytes) / static_cast<int>(sizeof(typename StageUnit<T>::Type));
 
 // Bytes of a stage for so many elements: one unit more for the halves around, one vector for reading across the end.
 template <class T, int Elements>
@@ -107,19 +101,45 @@ __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T
         if (cut_low || cut_high) {
             begin = cut_low ? 1 : 0;
             end -= cut_high ? 1 : 0;
-            if (lane_index() == 0 && count > 0) {
-                T *elements = static_cast<T *>(stage) + before;
+            T *elements = static_cast<T *>(stage) + before;
+            if (lane_index() == 0 && count > 0 && cut_low) {
                 elements[0] = data[0];
+            }
+            if (lane_index() == 0 && count > 0 && cut_high) {
                 elements[count - 1] = data[count - 1];
             }
         }
     }
-    const UnitsByLine<Unit> mine(units, begin, end);
+    const UnitsByLine mine(units, begin, end);
+    const Unit *from = units + mine.first;
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(staged)) +
+                        static_cast<unsigned>(mine.first) * static_cast<unsigned>(sizeof(Unit));
 #pragma unroll
     for (int i = 0; i < divide_up(most_units<T, Elements>, warp_lanes); ++i) {
         if (mine.has(i)) {
-            copy_unit(staged + mine.number(i), units + mine.number(i));
+            copy_unit(to + static_cast<unsigned>(i * warp_lanes) * static_cast<unsigned>(sizeof(Unit)),
+                      from + i * warp_lanes);
         }
+    }
+}
+
+// Gives elements `begin` to `end` of the stage the one value, and perhaps one behind them.
+template <class T>
+__device__ __forceinline__ void fill_stage(void *stage, int begin, int end, T value) {
+    using Unit = typename StageUnit<T>::Type;
+    constexpr int each = static_cast<int>(sizeof(Unit) / sizeof(T));
+    T values[each];
+#pragma unroll
+    for (T &v : values) {
+        v = value;
+    }
+    Unit unit;
+    memcpy(&unit, values, sizeof(unit));
+    if (begin % each != 0 && lane_index() == 0) {
+        static_cast<T *>(stage)[begin] = value;
+    }
+    for (int u = divide_up(begin, each) + lane_index(); u < divide_up(end, each); u += warp_lanes) {
+        static_cast<Unit *>(stage)[u] = unit;
     }
 }
 
@@ -132,15 +152,17 @@ __device__ __forceinline__ void copy_from_stage(T *output, int count, const void
     const Unit *staged = static_cast<const Unit *>(stage);
     constexpr int most = most_units<T, Elements>;
     if constexpr (sizeof(Unit) == sizeof(T)) {
-        write_by_line<most>(units, 0, count, [&](int u) { return staged[u]; });
+        const UnitsByLine mine(units, 0, count);
+        const Unit *from = staged + mine.first;
+        write_by_line<most>(units, mine, [&](int i) { return from[i]; });
     } else {
-        const int end = (count + out_before) / 2; // of words that are the run's alone
+        const UnitsByLine mine(units, out_before, (count + out_before) / 2); // words that are the run's alone
+        const Unit *low = staged + mine.first, *high = low + before;
         if (before == out_before) {
-            write_by_line<most>(units, out_before, end, [&](int u) { return staged[u]; });
+            write_by_line<most>(units, mine, [&](int i) { return low[i]; });
         } else {
-            const Unit *low = staged - out_before, *high = staged + before;
-            write_by_line<most>(units, out_before, end,
-                                [&](int u) { return __funnelshift_r(low[u], high[u], 16); });
+            low -= out_before;
+            write_by_line<most>(units, mine, [&](int i) { return __funnelshift_r(low[i], high[i], 16); });
         }
         const T *elements = static_cast<const T *>(stage) + before;
         if (lane_index() == 0 && out_before == 1 && count > 0) {

@@ -65,8 +65,9 @@ inline constexpr std::size_t softmax_long_cluster_warps = 16;
 inline constexpr std::size_t softmax_few_blocks = 16;
 inline constexpr std::size_t softmax_small_row_warps = 4;
 
-// Softmax: rows up to so many elements that touch each other share a warp; of whole vectors of 16-bit elements, longer
-// ones are taken by the same kernel.
+// Softmax: rows up to so many elements that touch each other share a warp (f32 of 128: 4.11 TB/s on an H200, 2.45
+// before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel (bf16 of 768: 3.38, by
+// softmax_rows 3.20).
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 

@@ -211,8 +211,8 @@ __device__ __forceinline__ void wait_for_copies_before_last() {
 
 // What elements are copied by where vectors may not be: they need not lie on boundaries of their own size.
 template <class T>
-using Grain = std::conditional_t<sizeof(T) == 1, unsigned char,
-                                 std::conditional_t<sizeof(T) == 2, unsigned short, unsigned>>;
+using Grain =
+    std::conditional_t<sizeof(T) == 1, unsigned char, std::conditional_t<sizeof(T) == 2, unsigned short, unsigned>>;
 
 // A piece at an end of the caller's array, where vectors reach beyond it.
 template <class T>

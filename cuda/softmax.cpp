@@ -33,8 +33,10 @@ struct SoftmaxPlan {
     std::size_t pieces; // states of a row; 0 where none is stored
     std::size_t blocks_a_warp;
     std::size_t cluster_blocks, cluster_warps;
-    int tile;          // which of softmax_tiles
-    std::size_t lanes; // of a short row
+    int tile;                      // which of softmax_tiles
+    const void *const *short_rows; // the kernels of short rows, [log]
+    std::size_t lanes, batches;    // a short row's lanes or places, and how often a warp's lanes take rows
+    std::size_t warp_rows;         // short rows of a warp
 };
 
 // Whether there are so few base blocks that each should get a multiprocessor's attention to itself.
@@ -53,9 +55,11 @@ void set_cluster(SoftmaxPlan &plan, std::size_t least_warps, std::size_t most_bl
 }
 
 // Blocks of a cluster and warps of a block for rows of so many base blocks.
-void plan_cluster(SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    std::size_t least_warps =
-        plan.blocks > warp_lanes ? tuning::softmax_long_cluster_warps : tuning::softmax_cluster_warps;
+void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t most_warps, const GpuFacts &gpu) {
+    std::size_t least_warps = tuning::softmax_cluster_warps;
+    if (plan.blocks > warp_lanes) {
+        least_warps = std::max(least_warps, most_warps);
+    }
     if (is_small(rows * plan.blocks, gpu)) {
         least_warps = 1;
     }
@@ -98,8 +102,38 @@ void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, co
     }
 }
 
+// Rows that share a warp, if these do.
+void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels, Places places) {
+    const Shape &s = problem.shape;
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    if (places == Places::singles || s.inner != 1 || s.axis == 0 ||
+        s.outer_stride != static_cast<std::ptrdiff_t>(s.axis)) {
+        return;
+    }
+    const std::size_t elements = vector_bytes / element_bytes; // of a vector
+    const std::size_t registers = softmax_block / warp_lanes / elements;
+    const std::size_t vectors = divide_up(s.axis, elements);
+    const std::size_t slots = std::bit_ceil(vectors);
+    const std::size_t longest = element_bytes == 2 ? tuning::softmax_narrow_packed_row : tuning::softmax_short_row;
+    if (kernels.short_rows.packed[0] != nullptr && s.axis % elements == 0 && slots >= registers && s.axis <= longest) {
+        plan.regime = Regime::short_rows;
+        plan.short_rows = places == Places::vectors ? kernels.short_rows.packed : kernels.short_rows.staged;
+        plan.lanes = slots;
+        plan.batches = 1;
+        plan.warp_rows = registers * warp_lanes / slots;
+    } else if (s.axis <= tuning::softmax_short_row) {
+        plan.regime = Regime::short_rows;
+        plan.short_rows = kernels.short_rows.any;
+        plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
+        const std::size_t rows = warp_lanes / plan.lanes;
+        plan.batches = std::max<std::size_t>(warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
+        plan.warp_rows = rows * plan.batches;
+    }
+}
+
 SoftmaxPlan plan_softmax(const Shape &s, std::size_t element_bytes, Places places, bool same_type, GpuFacts gpu) {
-    SoftmaxPlan plan{Regime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, 0};
+    SoftmaxPlan plan{Regime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0};
+    const bool shifted = places == Places::shifted;
     const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
     const std::size_t rows = s.outer * s.inner;
     const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
@@ -110,15 +144,11 @@ SoftmaxPlan plan_softmax(const Shape &s, std::size_t element_bytes, Places place
         if (same_type) {
             plan_tiles(plan, s, element_bytes, gpu);
         }
-    } else if (places != Places::singles && s.axis > 0 &&
-               s.axis <= (places == Places::shifted ? softmax_short_row : tuning::softmax_short_vector_row) &&
-               s.outer_stride == static_cast<std::ptrdiff_t>(s.axis)) {
-        plan.regime = Regime::short_rows;
-        plan.lanes = std::bit_ceil(divide_up(s.axis, softmax_short_run));
     } else if (clusters && plan.blocks > most_of_one &&
-               plan.blocks <= static_cast<std::size_t>(gpu.cluster_blocks) * most_cluster_warps) {
+               plan.blocks <= static_cast<std::size_t>(gpu.cluster_blocks) *
+                                  (shifted ? softmax_shifted_warps : most_cluster_warps)) {
         plan.regime = Regime::clusters;
-        plan_cluster(plan, rows, gpu);
+        plan_cluster(plan, rows, shifted ? softmax_shifted_warps : tuning::softmax_long_cluster_warps, gpu);
     } else if (plan.blocks > most_register_blocks) {
         plan.regime = Regime::long_rows;
         const auto multiprocessors =
@@ -158,6 +188,13 @@ Places places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
                          reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
                          reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
     return aligned ? Places::vectors : Places::shifted;
+}
+
+// Shifted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one block take
+// their elements one at a time.
+Places served_places(Places places, std::size_t row_blocks, const GpuFacts &gpu) {
+    const bool too_long = row_blocks > softmax_shifted_warps && row_blocks <= most_register_blocks;
+    return places == Places::shifted && gpu.cluster_blocks == 0 && too_long ? Places::singles : places;
 }
 
 // The bytes of the input that may be read, where a row's elements are neighbours.
@@ -214,8 +251,9 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
-        const Launch how{kernel, divide_up(part.outer, rows_a_block), static_cast<int>(warps * warp_lanes),
-                         static_cast<int>(rows_a_block)};
+        Launch how{kernel, divide_up(part.outer, rows_a_block), static_cast<int>(warps * warp_lanes),
+                   static_cast<int>(rows_a_block)};
+        how.shared_bytes = warps * rows_a_block * rows.stage_bytes;
         const cudaError_t error = launch(how, &part, stream);
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
@@ -226,7 +264,7 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
 
 // One cluster of a plan; `blocks` is to be set to the whole grid's.
 Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
-    int size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1;
+    int size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1; // states of one a lane, or more
     while (size + 1 < softmax_cluster_sizes &&
            static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
         ++size;
@@ -236,7 +274,9 @@ Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &p
             static_cast<int>(plan.cluster_warps * warp_lanes),
             1,
             1,
-            static_cast<int>(plan.cluster_blocks)};
+            static_cast<int>(plan.cluster_blocks),
+            false,
+            plan.cluster_warps * rows.stage_bytes};
 }
 
 cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
@@ -309,14 +349,14 @@ cudaError_t launch_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxArgume
 
 cudaError_t launch_short_rows(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
                               cudaStream_t stream) {
-    a.blocks_a_warp = static_cast<std::int32_t>(plan.lanes);
-    const auto warps = static_cast<std::size_t>(kernels.short_row_warps);
-    const std::size_t rows_a_block = warps * (warp_lanes / plan.lanes);
+    a.row_lanes = static_cast<std::int32_t>(plan.lanes);
+    a.row_batches = static_cast<std::int32_t>(plan.batches);
+    const std::size_t rows_a_block = softmax_short_row_warps * plan.warp_rows;
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
-        const cudaError_t error = launch({kernels.short_rows[a.log ? 1 : 0], divide_up(part.outer, rows_a_block),
-                                          static_cast<int>(warps * warp_lanes)},
+        const cudaError_t error = launch({plan.short_rows[a.log ? 1 : 0], divide_up(part.outer, rows_a_block),
+                                          static_cast<int>(softmax_short_row_warps * warp_lanes)},
                                          &part, stream);
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
@@ -352,14 +392,23 @@ Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pi
 cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
                              std::size_t row_blocks, bool dependent, cudaStream_t stream) {
     constexpr int threads = static_cast<int>(long_row_threads);
-    cudaError_t error = launch({rows.piece_states, blocks_for(a.outer * a.pieces, 1), threads}, &a, stream);
+    const std::size_t stages = long_row_warps * rows.stage_bytes;
+    Launch states{rows.piece_states, blocks_for(a.outer * a.pieces, 1), threads};
+    states.shared_bytes = stages;
+    cudaError_t error = launch(states, &a, stream);
     if (error == cudaSuccess) {
         error = launch(totals_of(kernels, a.outer, a.pieces, dependent), &a, stream);
     }
     if (error == cudaSuccess) {
-        error = launch(
-            {rows.apply[a.log ? 1 : 0], blocks_for(a.outer * row_blocks, long_row_warps), threads, 1, 1, 1, dependent},
-            &a, stream);
+        const Launch apply{rows.apply[a.log ? 1 : 0],
+                           blocks_for(a.outer * row_blocks, long_row_warps),
+                           threads,
+                           1,
+                           1,
+                           1,
+                           dependent,
+                           stages};
+        error = launch(apply, &a, stream);
     }
     return error;
 }
@@ -398,9 +447,11 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         return report(device.error());
     }
     const auto element_bytes = static_cast<std::size_t>(kernels->element_bytes);
-    const Places places = places_of(problem, element_bytes);
-    const SoftmaxPlan plan =
+    const Places places =
+        served_places(places_of(problem, element_bytes), divide_up(problem.shape.axis, softmax_block), device.gpu());
+    SoftmaxPlan plan =
         plan_softmax(problem.shape, element_bytes, places, problem.output_dtype == problem.dtype, device.gpu());
+    plan_short_rows(plan, problem, *kernels, places);
     Workspace workspace(problem.workspace, workspace_bytes(problem.shape, plan), stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());

@@ -2,8 +2,7 @@
 // whatever the row's alignment, and never a byte outside the caller's arrays.
 #pragma once
 
-#include "cuda/softmax_arguments.h"
-#include "cuda/tile_load.cuh"
+#include "cuda/softmax_stage.cuh"
 #include "numerics/float_formats.h"
 #include "numerics/softmax.h"
 
@@ -110,131 +109,42 @@ __device__ __forceinline__ void load_aligned_block(const T *data, int count, boo
     }
 }
 
-// The same, element by element, from any address: the ends of the caller's array.
+// What crosses a warp's stage at once: a block, or half of one of f64.
 template <class T>
-__device__ __noinline__ void load_block_by_elements(const T *data, int count, bool negative_scale, uint4 *vectors) {
-#pragma unroll 1
-    for (int v = 0; v < lane_vectors<T>; ++v) {
-        T elements[vector_elements<T>];
-        const int first = (v * warp_lanes + lane_index()) * vector_elements<T>;
-#pragma unroll
-        for (int i = 0; i < vector_elements<T>; ++i) {
-            elements[i] = filler<T>(negative_scale);
-            if (first + i < count) {
-                elements[i] = data[first + i];
-            }
-        }
-        memcpy(vectors + v, elements, sizeof(uint4));
-    }
-}
-
-// Vectors are read and written on 128-byte lines, eight lanes to a line: on other boundaries half as many bytes cross
-// to the cache and back in the same time.
-inline constexpr int line_bytes = 128;
-inline constexpr int line_vectors = line_bytes / vector_bytes;
-
-__device__ __forceinline__ unsigned offset_in_line(const void *at) {
-    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % line_bytes);
-}
-
-// Of two registers' vectors, `low` numbers 0 to 31 and `high` numbers 32 to 63, in each lane the 16 bytes that begin
-// `lanes` vectors, Words 32-bit words and `bits` bits behind the lane's own place.
-template <int Words, bool SubWord>
-__device__ __forceinline__ uint4 moved_vector(uint4 low, uint4 high, int lanes, unsigned bits) {
-    const int lane = lane_index();
-    const unsigned lows[4] = {low.x, low.y, low.z, low.w}, highs[4] = {high.x, high.y, high.z, high.w};
-    unsigned w[5] = {0, 0, 0, 0, 0};
-#pragma unroll
-    for (int j = 0; j < 4 + (SubWord ? 1 : 0); ++j) {
-        const int word = (Words + j) % 4, distance = lanes + (Words + j) / 4;
-        w[j] = __shfl_sync(whole_warp, lane < distance ? highs[word] : lows[word], lane + distance);
-    }
-    if constexpr (SubWord) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            w[j] = __funnelshift_r(w[j], w[j + 1], bits);
-        }
-    }
-    return {w[0], w[1], w[2], w[3]};
-}
-
-// Calls act(move) with move(low, high) moving by `bytes`, the same in all lanes, a multiple of the element's size.
-template <class T, class Act>
-__device__ __forceinline__ void with_move(unsigned bytes, Act act) {
-    constexpr bool sub_word = sizeof(T) < 4;
-    const int lanes = static_cast<int>(bytes / vector_bytes);
-    const unsigned bits = bytes % 4 * 8;
-    switch (bytes / 4 % 4) {
-    case 0:
-        act([=](uint4 low, uint4 high) { return moved_vector<0, sub_word>(low, high, lanes, bits); });
-        break;
-    case 1:
-        if constexpr (sizeof(T) < 8) {
-            act([=](uint4 low, uint4 high) { return moved_vector<1, sub_word>(low, high, lanes, bits); });
-        }
-        break;
-    case 2:
-        act([=](uint4 low, uint4 high) { return moved_vector<2, sub_word>(low, high, lanes, bits); });
-        break;
-    default:
-        if constexpr (sizeof(T) < 8) {
-            act([=](uint4 low, uint4 high) { return moved_vector<3, sub_word>(low, high, lanes, bits); });
-        }
-        break;
-    }
-}
-
-// Elements from number `left` on become the filler.
+inline constexpr int staged_vectors = lane_vectors<T> < 8 ? lane_vectors<T> : 8; // of a lane
 template <class T>
-__device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative_scale) {
-    T elements[vector_elements<T>];
-    memcpy(elements, &vector, sizeof(vector));
-#pragma unroll
-    for (int i = 0; i < vector_elements<T>; ++i) {
-        elements[i] = i < left ? elements[i] : filler<T>(negative_scale);
-    }
-    memcpy(&vector, elements, sizeof(vector));
-    return vector;
+inline constexpr int staged_elements = staged_vectors<T> * warp_lanes * vector_elements<T>;
+
+// The stages of a block's warps, which the launcher gives the kernels of shifted places: stage_bytes each.
+extern __shared__ uint4 shifted_stages[];
+
+template <class T>
+__device__ __forceinline__ uint4 *own_stage() {
+    const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / warp_lanes;
+    return shifted_stages + warp * (stage_bytes<T, staged_elements<T>> / vector_bytes);
 }
 
-// A block at any address: vectors from the lines that hold it, moved to where the row's own vectors lie.
+// A block at any address.
 template <class T>
 __device__ __forceinline__ void load_shifted_block(const SoftmaxArguments &a, const T *data, int count,
                                                    bool negative_scale, uint4 (&vectors)[lane_vectors<T>]) {
-    const unsigned offset = offset_in_line(data);
-    const char *base = reinterpret_cast<const char *>(data) - offset;
-    const int begin = static_cast<int>(offset) / vector_bytes; // the first vector that holds something of the block
-    const int end = (static_cast<int>(offset) + count * static_cast<int>(sizeof(T)) + vector_bytes - 1) / vector_bytes;
-    if (base + begin * vector_bytes < a.hull_begin || base + end * vector_bytes > a.hull_end) {
-        uint4 slow[lane_vectors<T>];
-        load_block_by_elements(data, count, negative_scale, slow);
+    constexpr int elements = staged_elements<T>;
+    uint4 *stage = own_stage<T>();
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = slow[v];
+    for (int part = 0; part < lane_vectors<T> / staged_vectors<T>; ++part) {
+        const int count_here = smaller(larger(count - part * elements, 0), elements);
+        const T *data_here = data + part * elements;
+        __syncwarp();
+        copy_to_stage<T, elements>(a, data_here, count_here, stage);
+        wait_for_copies();
+        const int before = elements_before(data_here);
+        if (count_here < elements) {
+            fill_stage(stage, before + count_here, before + elements, filler<T>(negative_scale));
+            __syncwarp();
         }
-        return;
-    }
-    const char *mine = base + lane_index() * vector_bytes;
-    uint4 lines[lane_vectors<T> + 1];
 #pragma unroll
-    for (int v = 0; v <= lane_vectors<T>; ++v) {
-        const int number = v * warp_lanes + lane_index();
-        lines[v] = uint4{0, 0, 0, 0};
-        if ((v > 0 || number >= begin) && number < end) {
-            lines[v] = load_vector(mine + v * warp_lanes * vector_bytes);
-        }
-    }
-    with_move<T>(offset, [&](auto move) {
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = move(lines[v], lines[v + 1]);
-        }
-    });
-    if (count < static_cast<int>(softmax_block)) {
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            const int left = count - (v * warp_lanes + lane_index()) * vector_elements<T>;
-            vectors[v] = fill_from<T>(vectors[v], left, negative_scale);
+        for (int v = 0; v < staged_vectors<T>; ++v) {
+            vectors[part * staged_vectors<T> + v] = staged_vector<T>(stage, v * warp_lanes + lane_index(), before);
         }
     }
 }
@@ -298,38 +208,22 @@ __device__ __forceinline__ void store_part_of_vector(T *at, uint4 vector, int fr
     }
 }
 
-// At any address: vectors on the lines that the block reaches into, each made of two that lie across it; of the first
-// and the last only the block's own elements, one at a time.
+// At any address.
 template <class T>
 __device__ __forceinline__ void store_shifted_block(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
-    constexpr int elements = vector_elements<T>;
-    const unsigned offset = offset_in_line(output);
-    const int skipped = static_cast<int>(offset / sizeof(T)); // elements of the first line that are not the block's
-    T *mine = output - skipped + lane_index() * elements;
-    const int first = skipped - lane_index() * elements; // of this lane's vectors
-    const int end = first + count;
-    with_move<T>(warp_lanes * vector_bytes - offset, [&](auto move) {
-        uint4 tail{0, 0, 0, 0};
-        int tail_place = 0, tail_count = 0;
+    constexpr int elements = staged_elements<T>;
+    uint4 *stage = own_stage<T>();
 #pragma unroll
-        for (int v = 0; v <= lane_vectors<T>; ++v) {
-            const int place = v * warp_lanes * elements;
-            const uint4 low = vectors[v > 0 ? v - 1 : 0], high = vectors[v < lane_vectors<T> ? v : 0];
-            const uint4 vector = move(low, high);
-            if ((v > 0 || place >= first) && place + elements <= end) {
-                store_vector(mine + place, vector);
-            } else if (v == 0) {
-                store_part_of_vector(mine, vector, larger(first, 0), smaller(end, elements));
-            } else if (place < end) {
-                tail = vector;
-                tail_place = place;
-                tail_count = end - place;
-            }
+    for (int part = 0; part < lane_vectors<T> / staged_vectors<T>; ++part) {
+        __syncwarp();
+#pragma unroll
+        for (int v = 0; v < staged_vectors<T>; ++v) {
+            stage[v * warp_lanes + lane_index()] = vectors[part * staged_vectors<T> + v];
         }
-        if (tail_count > 0) {
-            store_part_of_vector(mine + tail_place, tail, 0, tail_count);
-        }
-    });
+        __syncwarp();
+        copy_from_stage<T, elements>(output + part * elements, smaller(larger(count - part * elements, 0), elements),
+                                     stage, 0);
+    }
 }
 
 } // namespace wr::cuda

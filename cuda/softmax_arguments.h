@@ -25,6 +25,8 @@ struct SoftmaxArguments {
     std::size_t pieces;         // of a row, each with a state
     std::int32_t blocks_a_warp; // base blocks that a warp takes, a power of two
     std::int32_t cluster_blocks;
+    std::int32_t row_lanes;   // that share a short row, or places of a vector that it takes: a power of two
+    std::int32_t row_batches; // short rows of a warp, in turns of as many as its lanes have room for
     double scale;
     float narrow_scale; // the same, rounded
     ElementType output_type;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "cuda/softmax_cluster.cuh"
+#include "cuda/softmax_column_tiles.cuh"
 #include "cuda/softmax_columns.cuh"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_long_rows.cuh"
+#include "cuda/softmax_packed_rows.cuh"
 #include "cuda/softmax_pipeline.cuh"
 #include "cuda/softmax_short_rows.cuh"
 
@@ -43,17 +45,16 @@ const void *softmax_rows_kernel() {
 template <class T, class Places, bool Log>
 void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
     kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
-    kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
-    if constexpr (!Places::vectors) {
-        kernels[1] = kernels[2] = kernels[3] = kernels[4] = kernels[5];
+    if constexpr (Places::shifted) { // a block has stages in shared memory for up to 8 warps
+        kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
     } else {
-        kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
-        kernels[4] = kernels[5];
-        if constexpr (Places::shifted) {
-            kernels[1] = kernels[2] = kernels[3];
+        kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
+        if constexpr (!Places::vectors) {
+            kernels[1] = kernels[2] = kernels[3] = kernels[4] = kernels[5];
         } else {
             kernels[1] = softmax_rows_kernel<T, Places, Log, 1>();
             kernels[2] = softmax_rows_kernel<T, Places, Log, 2>();
+            kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
             kernels[4] = softmax_rows_kernel<T, Places, Log, 4>();
         }
     }
@@ -79,10 +80,12 @@ template <class T, class Places, bool Log>
 void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
     if constexpr (Places::vectors) {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
-        kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
-        kernels[1] = kernels[2];
-        if constexpr (!Places::shifted) {
+        if constexpr (Places::shifted) { // a warp more than they have: for rows of more than a state a lane
+            constexpr int warps = static_cast<int>(softmax_shifted_warps) + 1;
+            kernels[1] = softmax_address(softmax_cluster < T, Places, Log, warps, sizeof(T) == 8 ? 1 : 3 >);
+        } else {
             kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
+            kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
         }
     }
 }
@@ -101,6 +104,7 @@ SoftmaxRowKernels softmax_row_kernels() {
     kernels.piece_states = softmax_address(softmax_piece_states<T, Places>);
     kernels.apply[0] = softmax_address(softmax_apply<T, Places, false>);
     kernels.apply[1] = softmax_address(softmax_apply<T, Places, true>);
+    kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
     return kernels;
 }
 
@@ -124,18 +128,30 @@ SoftmaxTileKernels softmax_tile_kernels() {
 }
 
 template <class T>
+SoftmaxShortRowKernels softmax_short_row_kernels() {
+    SoftmaxShortRowKernels kernels{};
+    kernels.any[0] = softmax_address(softmax_short_rows<T, false>);
+    kernels.any[1] = softmax_address(softmax_short_rows<T, true>);
+    if constexpr (sizeof(T) < sizeof(double)) {
+        kernels.packed[0] = softmax_address(softmax_packed_rows<T, false, false>);
+        kernels.packed[1] = softmax_address(softmax_packed_rows<T, true, false>);
+        kernels.staged[0] = softmax_address(softmax_packed_rows<T, false, true>);
+        kernels.staged[1] = softmax_address(softmax_packed_rows<T, true, true>);
+    }
+    return kernels;
+}
+
+template <class T>
 const SoftmaxKernels &softmax_kernels() {
-    static const SoftmaxKernels kernels{
-        softmax_row_kernels<T, VectorPlaces<T>>(),
-        softmax_row_kernels<T, ShiftedPlaces<T>>(),
-        softmax_row_kernels<T, SinglePlaces<T>>(),
-        softmax_address(softmax_totals<T>),
-        softmax_address(softmax_column_states<T>),
-        softmax_address(softmax_column_apply<T>),
-        {softmax_address(softmax_short_rows<T, false>), softmax_address(softmax_short_rows<T, true>)},
-        softmax_tile_kernels<T>(),
-        short_row_warps<T>,
-        static_cast<int>(sizeof(T))};
+    static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(),
+                                        softmax_row_kernels<T, ShiftedPlaces<T>>(),
+                                        softmax_row_kernels<T, SinglePlaces<T>>(),
+                                        softmax_address(softmax_totals<T>),
+                                        softmax_address(softmax_column_states<T>),
+                                        softmax_address(softmax_column_apply<T>),
+                                        softmax_short_row_kernels<T>(),
+                                        softmax_tile_kernels<T>(),
+                                        static_cast<int>(sizeof(T))};
     return kernels;
 }
 

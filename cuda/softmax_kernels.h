@@ -18,15 +18,17 @@ struct SoftmaxPipelineKernel {
     std::size_t (*shared_bytes)(std::size_t warps, std::size_t row_blocks);
 };
 
-// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address, one for all
-// others.
+// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
+// to softmax_shifted_warps), one for all others.
+inline constexpr std::size_t softmax_shifted_warps = 8;
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes]; // [log]
     int rows_of_block[softmax_row_sizes];
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     SoftmaxPipelineKernel pipeline;                 // not of log-softmax, and writes no logsumexp
     const void *piece_states;
-    const void *apply[2]; // [log]
+    const void *apply[2];    // [log]
+    std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
 };
 
 // Columns in the registers of a block or a cluster, each thread softmax_tile_run elements of one: the threads of a
@@ -42,9 +44,13 @@ struct SoftmaxTileKernels {
     const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not served
 };
 
-// Short rows: the longest, and the elements of one lane.
-inline constexpr std::size_t softmax_short_row = 512;
-inline constexpr std::size_t softmax_short_run = 64;
+// Short rows that touch each other. Packed: of whole vectors on their boundaries; staged: of whole vectors wherever
+// they start; any: of any length and alignment.
+struct SoftmaxShortRowKernels {
+    const void *packed[2], *staged[2]; // [log]; nullptr: not served
+    const void *any[2];                // [log]
+};
+inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
 struct SoftmaxKernels {
     SoftmaxRowKernels vectors;
@@ -53,9 +59,8 @@ struct SoftmaxKernels {
     const void *totals;
     const void *column_states;
     const void *column_apply;
-    const void *short_rows[2]; // [log]
+    SoftmaxShortRowKernels short_rows;
     SoftmaxTileKernels tiles;
-    int short_row_warps; // of a block
     int element_bytes;
 };
 

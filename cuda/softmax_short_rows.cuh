@@ -1,204 +1,230 @@
-// Rows of up to 512 neighbouring elements, one behind the other: a warp takes as many as give each lane up to 64
-// elements of one row, through shared memory, whatever their length and alignment.
+// Rows of up to 512 elements of any length and alignment, one behind the other: a warp brings as many as there is room
+// for into shared memory, and a few lanes hold each in registers, vector number j being one of lane j mod lanes.
 #pragma once
 
-#include "cuda/softmax_column_tiles.cuh"
+#include "cuda/softmax_short_vectors.cuh"
 
 namespace wr::cuda {
 
-inline constexpr int short_run = 64;      // elements of a lane
-inline constexpr int short_row_lanes = 8; // of a row, at most
-inline constexpr int most_short_row = short_run * short_row_lanes;
+// Registers' vectors of a lane: one more than the exchange takes, for rows that one lane holds alone.
+template <class T>
+inline constexpr int short_row_registers = lane_vectors<T> + 1;
+
+// What a warp's stage holds.
+template <class T>
+inline constexpr int short_rows_elements = warp_lanes * short_row_registers<T> * vector_elements<T>;
 
 template <class T>
-inline constexpr int short_row_warps = sizeof(T) == 8 ? 2 : 4; // of a block
+inline constexpr int short_rows_blocks = (sizeof(T) == 8 ? 12 : 24) / short_row_warps;
 
-// Elements in shared memory, one place in 33 left out, so that lanes that walk rows of even lengths meet different
-// banks.
-template <class Float>
-struct SkewedElements {
-    static constexpr int capacity = short_run * warp_lanes + line_bytes;
-    Float places[capacity + capacity / 32];
-
-    __device__ __forceinline__ Float &operator[](int i) { return places[i + (static_cast<unsigned>(i) >> 5)]; }
-};
-
-// The rows that a warp works on, as one run of elements.
-struct ShortRows {
-    std::uint64_t first; // row
-    int rows, count;     // rows present and their elements
-
-    __device__ __forceinline__ ShortRows(const SoftmaxArguments &a, int rows_of_warp, int warps_of_block) {
-        first = (blockIdx.x * static_cast<std::uint64_t>(warps_of_block) + static_cast<std::uint64_t>(warp_again())) *
-                static_cast<std::uint64_t>(rows_of_warp);
-        rows = first < a.outer ? static_cast<int>(smaller<std::uint64_t>(a.outer - first, rows_of_warp)) : 0;
-        count = rows * static_cast<int>(a.axis);
-    }
-};
-
-// From global to shared memory; element i of the run becomes number skipped + i, `skipped` elements of the run's first
-// line lying before it.
-template <class T, class Float>
-__device__ __forceinline__ void load_run(const SoftmaxArguments &a, const T *data, int count, int skipped,
-                                         SkewedElements<Float> &elements) {
+// A vector of neighbours in the stage from element `at` on, of which `left` exist.
+template <class T>
+__device__ __forceinline__ uint4 vector_at(const T *stage, int at, int left, bool negative_scale) {
     constexpr int each = vector_elements<T>;
-    const T *lines = data - skipped;
-    const int end = skipped + count;
-#pragma unroll 4
-    for (int at = lane_index() * each; at < end; at += warp_lanes * each) {
-        T raw[each];
-        const char *bytes = reinterpret_cast<const char *>(lines + at);
-        if (bytes >= a.hull_begin && bytes + vector_bytes <= a.hull_end) {
-            const uint4 vector = load_vector(bytes);
-            memcpy(raw, &vector, sizeof(vector));
-        } else {
+    T x[each];
+    if constexpr (sizeof(T) == 2) {
+        const unsigned *words = reinterpret_cast<const unsigned *>(stage) + (at >> 1);
+        const unsigned bits = static_cast<unsigned>(at & 1) * 16;
+        uint4 v{words[0], words[1], words[2], words[3]};
+        const unsigned next = bits != 0 ? words[4] : 0;
+        v = {__funnelshift_r(v.x, v.y, bits), __funnelshift_r(v.y, v.z, bits), __funnelshift_r(v.z, v.w, bits),
+             __funnelshift_r(v.w, next, bits)};
+        memcpy(x, &v, sizeof(v));
+    } else {
 #pragma unroll
-            for (int j = 0; j < each; ++j) {
-                raw[j] = T{};
-                if (at + j >= skipped && at + j < end) {
-                    raw[j] = lines[at + j];
-                }
-            }
+        for (int i = 0; i < each; ++i) {
+            x[i] = stage[at + i];
         }
+    }
+    uint4 vector;
+    memcpy(&vector, x, sizeof(vector));
+    return left < each ? fill_from<T>(vector, left, negative_scale) : vector;
+}
+
+// Writes `left` of a vector's outputs to the stage.
+template <class T, class Float>
+__device__ __forceinline__ void store_vector_at(T *stage, int at, int left, bool even, const Float *y) {
+    constexpr int each = vector_elements<T>;
+    if constexpr (sizeof(T) == 2) {
+        const uint4 v = pack(y, T());
+        if (even && left >= each) {
+            unsigned *words = reinterpret_cast<unsigned *>(stage) + (at >> 1);
+            words[0] = v.x;
+            words[1] = v.y;
+            words[2] = v.z;
+            words[3] = v.w;
+        } else {
+            store_part_of_vector(stage + at, v, 0, left);
+        }
+    } else if (left >= each) {
 #pragma unroll
-        for (int j = 0; j < each; ++j) {
-            const Float x = static_cast<Float>(widen(raw[j]));
-            elements[at + j] = a.scaled ? x * static_cast<Float>(a.scale) : x;
+        for (int i = 0; i < each; ++i) {
+            stage[at + i] = y[i];
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            if (i < left) {
+                stage[at + i] = y[i];
+            }
         }
     }
 }
 
-// And back, where the output begins `skipped` elements behind a line and the run in shared memory `from` behind its
-// start.
-template <class T, class Float>
-__device__ __forceinline__ void store_run(T *output, int count, int skipped, int from,
-                                          SkewedElements<Float> &elements) {
-    constexpr int each = vector_elements<T>;
-    T *lines = output - skipped;
-    const int end = skipped + count;
-#pragma unroll 4
-    for (int at = lane_index() * each; at < end; at += warp_lanes * each) {
-        const int place = at - skipped + from;
-        if (at >= skipped && at + each <= end) {
-            Float y[each];
-#pragma unroll
-            for (int j = 0; j < each; ++j) {
-                y[j] = elements[place + j];
-            }
-            store_vector(lines + at, pack(y, T()));
-        } else {
-#pragma unroll
-            for (int j = 0; j < each; ++j) {
-                if (at + j >= skipped && at + j < end) {
-                    lines[at + j] = narrow_one(elements[place + j], T());
-                }
-            }
-        }
+// A lane's place in a batch of rows, computed from the special register again where it is wanted, so that no registers
+// hold its addresses through the arithmetic.
+struct ShortRowLane {
+    int row, column, left; // of the warp's rows; of the lane's first vector; elements from there on
+
+    __device__ __forceinline__ ShortRowLane(const SoftmaxArguments &a, int batch, int rows, int elements) {
+        unsigned lane;
+        asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+        const int at = static_cast<int>(lane);
+        row = batch + (at >> (31 - __clz(a.row_lanes)));
+        column = (at & (a.row_lanes - 1)) * elements;
+        left = row < rows ? static_cast<int>(a.axis) - column : 0;
     }
-}
+};
 
 template <class T, bool Log>
-__global__ void __launch_bounds__(short_row_warps<T> *warp_lanes)
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks<T>)
     softmax_short_rows(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    __shared__ SkewedElements<Float> elements_of_block[short_row_warps<T>];
-    SkewedElements<Float> &elements = elements_of_block[warp_again()];
-    const int lanes_of_row = a.blocks_a_warp; // a power of two
+    constexpr int exchanged = lane_vectors<T>, registers = short_row_registers<T>, each = vector_elements<T>;
+    constexpr int elements = short_rows_elements<T>;
+    __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
     const int axis = static_cast<int>(a.axis);
-    const ShortRows rows(a, warp_lanes / lanes_of_row, short_row_warps<T>);
-    const T *data = static_cast<const T *>(a.input) + rows.first * a.axis;
-    const int skipped = static_cast<int>(offset_in_line(data) / sizeof(T));
-    load_run(a, data, rows.count, skipped, elements);
-    __syncwarp();
-
-    const int row = lane_index() / lanes_of_row;
-    const int column = lane_index() % lanes_of_row * short_run;
-    const int count = row < rows.rows ? smaller(axis - column, short_run) : 0;
-    const int first = skipped + row * axis + column;
-    Float maximum = -std::numeric_limits<Float>::infinity();
-#pragma unroll 8
-    for (int i = 0; i < count; ++i) {
-        maximum = larger_with_nan(maximum, elements[first + i]);
+    const int lanes = a.row_lanes; // of a row, a power of two
+    const int rows_at_once = warp_lanes >> (31 - __clz(lanes));
+    const int rows_of_warp = rows_at_once * a.row_batches;
+    const std::uint64_t first_row =
+        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
+        static_cast<std::uint64_t>(rows_of_warp);
+    if (first_row >= a.outer) {
+        return;
     }
-    for (int distance = 1; distance < lanes_of_row; distance *= 2) {
-        maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
-    }
-    const Frame<Float> frame = frame_of(maximum);
-    constexpr int group = 8;
-    Sum levels[4];
+    const int rows = static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_of_warp));
+    const T *data = static_cast<const T *>(a.input) + first_row * a.axis;
+    const int before = elements_before(data);
+    copy_to_stage<T, elements>(a, data, rows * axis, stages[warp_index()]);
+    T *raw = reinterpret_cast<T *>(stages[warp_index()]);
+    const int vectors_of_lane = (divide_up(axis, each) + lanes - 1) >> (31 - __clz(lanes));
+    const int distance = lanes * each;
+    const bool even = before == 0 && axis % 2 == 0;
+    const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
+    wait_for_copies();
+    for (int batch = 0; batch < rows; batch += rows_at_once) {
+        uint4 vectors[registers];
+        Float maximum = -std::numeric_limits<Float>::infinity();
+        const ShortRowLane from(a, batch, rows, each);
+        const int start = before + from.row * axis + from.column;
 #pragma unroll
-    for (int g = 0; g < short_run / group; ++g) {
-        Sum sum = 0;
-        if (g * group < count) {
-            Float e[group];
-#pragma unroll
-            for (int j = 0; j < group; ++j) {
-                const int i = g * group + j;
-                e[j] = 0;
-                if (i < count) {
-                    e[j] = exponential_in(frame, elements[first + i]);
-                    if constexpr (!Log) {
-                        elements[first + i] = e[j];
+        for (int v = 0; v < registers; ++v) {
+            vectors[v] = filler_vector<T>(a.scale < 0);
+            if (v < vectors_of_lane) {
+                const int left_here = from.left - v * distance;
+                if (left_here > 0) {
+                    vectors[v] = vector_at(raw, start + v * distance, left_here, a.scale < 0);
+                }
+                if constexpr (sizeof(T) == 2) {
+                    maximum = larger_with_nan(maximum, a.scaled ? largest_when_scaled<T>(vectors[v], scale, left_here)
+                                                                : largest_of_vector<T>(vectors[v]));
+                } else {
+                    if (a.scaled) {
+                        scale_vector<T>(vectors[v], scale, left_here);
                     }
+                    maximum = larger_with_nan(maximum, largest_of_vector<T>(vectors[v]));
                 }
             }
-            sum = run_sum<group, Sum>(e);
         }
-        int level = 0;
+        for (int d = 1; d < lanes; d *= 2) {
+            maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
+        }
+        __syncwarp();
+        if (!__all_sync(whole_warp, is_ordinary(maximum) || from.row >= rows)) {
+            T *rows_here = raw + before + batch * axis;
+            softmax_rows_alone<T, Log>(a, rows_here, rows_here, first_row + static_cast<unsigned>(batch),
+                                       smaller(rows_at_once, rows - batch));
+            continue;
+        }
+        const RowFrame<Float> frame(maximum);
+        Float e[registers * each];
+        Sum sums[registers];
 #pragma unroll
-        for (; level < 3; ++level) {
-            if (((g >> level) & 1) == 0) {
-                break;
+        for (int v = 0; v < registers; ++v) {
+            sums[v] = 0;
+#pragma unroll
+            for (int i = 0; i < each; ++i) {
+                e[v * each + i] = 0; // defined on every way, or they would be kept through the call above
             }
-            sum = levels[level] + sum;
+            if (v < vectors_of_lane) {
+                exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, frame.magic_less_n, frame.bound,
+                                                                e + v * each);
+                sums[v] = run_sum<each, Sum>(e + v * each);
+            }
         }
-        levels[level] = sum;
-    }
-    Sum sum = levels[3];
-    for (int distance = 1; distance < lanes_of_row; distance *= 2) {
-        sum = sum + from_lane_xor(sum, distance);
-    }
-    const std::int32_t n = state_n(maximum);
-    if (n == unusual_n) {
-        sum = settle_any_sum(maximum, sum);
-    }
-    const RowState<Float, Sum> total{maximum, sum};
-    const RowKind kind = row_kind(maximum);
-    if (kind != RowKind::ordinary) {
-        const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
-        for (int i = 0; i < count; ++i) {
-            elements[first + i] = special;
+        Sum sum;
+        if (lanes >= exchanged) {
+            Sum values[exchanged];
+#pragma unroll
+            for (int v = 0; v < exchanged; ++v) {
+                values[v] = sums[v];
+            }
+            exchange_halves<FloatSum<Sum>, log2_of(exchanged)>(values);
+            sum = values[0];
+            for (int d = exchanged; d < lanes; d *= 2) {
+                sum = sum + from_lane_xor(sum, d);
+            }
+#pragma unroll
+            for (int d = exchanged / 2; d > 0; d /= 2) {
+                sum = sum + from_lane_xor(sum, d);
+            }
+        } else {
+            for (int d = 1; d < lanes; d *= 2) {
+#pragma unroll
+                for (int v = 0; v < exchanged; ++v) {
+                    sums[v] = sums[v] + from_lane_xor(sums[v], d);
+                }
+            }
+            sum = run_sum<exchanged, Sum>(sums) + sums[exchanged];
         }
-    } else if constexpr (Log) {
-        const LogPieces<Float> pieces = log_row(total).pieces;
-#pragma unroll 8
-        for (int i = 0; i < count; ++i) {
-            elements[first + i] = log_softmax_output(elements[first + i], pieces);
+        const RowState<Float, Sum> total{maximum, sum};
+        BlockFactor<Float> factor{0, 0};
+        LogPieces<Float> pieces{0, 0};
+        if constexpr (Log) {
+            pieces = log_row(total).pieces;
+        } else {
+            factor = factor_of_sum(sum, Float());
         }
-    } else {
-        const BlockFactor<Float> factor =
-            n == unusual_n ? any_factor(maximum, total) : factor_in_pieces(1.0, total.sum, Float());
-#pragma unroll 8
-        for (int i = 0; i < count; ++i) {
-            elements[first + i] = sizeof(T) >= sizeof(float) ? softmax_output(elements[first + i], factor)
-                                                             : softmax_narrow_output(elements[first + i], factor);
+        const ShortRowLane to(a, batch, rows, each);
+        const int place = before + to.row * axis + to.column;
+#pragma unroll
+        for (int v = 0; v < registers; ++v) {
+            const int left_here = to.left - v * distance;
+            if (v < vectors_of_lane && left_here > 0) {
+                Float y[each];
+#pragma unroll
+                for (int i = 0; i < each; ++i) {
+                    if constexpr (Log) {
+                        const Float x = element_of(vectors[v], i, T());
+                        y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, pieces);
+                    } else {
+                        y[i] = sizeof(T) >= sizeof(float) ? softmax_output(e[v * each + i], factor)
+                                                          : softmax_narrow_output(e[v * each + i], factor);
+                    }
+                }
+                store_vector_at(raw, place + v * distance, left_here, even, y);
+            }
         }
+        if (a.logsumexp != nullptr && to.row < rows && to.column == 0) {
+            store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(to.row));
+        }
+        __syncwarp();
     }
     __syncwarp();
-    T *output = static_cast<T *>(a.output) + rows.first * a.axis;
-    store_run(output, rows.count, static_cast<int>(offset_in_line(output) / sizeof(T)), skipped, elements);
-    __syncwarp();
-    if (sizeof(T) == 2 && kind != RowKind::ordinary) { // packing does not give the canonical NaN
-        const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
-        const std::uint64_t place = (rows.first + static_cast<std::uint64_t>(row)) * a.axis;
-        for (int i = 0; i < count; ++i) {
-            store_any(special, a.output_type, a.output, place + static_cast<std::uint64_t>(column + i));
-        }
-    }
-    if (a.logsumexp != nullptr && row < rows.rows && column == 0) {
-        store_row_logsumexp(total, a.logsumexp, rows.first + static_cast<std::uint64_t>(row));
-    }
+    copy_from_stage<T, elements>(static_cast<T *>(a.output) + first_row * a.axis, rows * axis, stages[warp_index()],
+                                 before);
 }
 
 } // namespace wr::cuda

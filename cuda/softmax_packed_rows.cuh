@@ -1,0 +1,214 @@
+// Rows of up to 512 elements, whole vectors each and one behind the other: a warp holds as many as its 1024 elements
+// have room for, each in a power of two places of a vector, and the exchange yields all their maxima and sums at once.
+#pragma once
+
+#include "cuda/softmax_short_vectors.cuh"
+
+namespace wr::cuda {
+
+// Of a tile of vectors, number 32 v + l being register v of lane l.
+template <class T>
+struct PackedTile {
+    static constexpr int registers = lane_vectors<T>;
+    static constexpr int steps = log2_of(registers); // of the exchange: its lowest lane bits
+    static constexpr int fewest_slots = registers;   // of a row
+
+    int shift;       // log2 of a row's slots
+    int row_vectors; // that fill the first of them
+    int rows;
+
+    __device__ __forceinline__ int row_of(int v) const { return (v * warp_lanes + lane_index()) >> shift; }
+    __device__ __forceinline__ int place_of(int v) const {
+        return (v * warp_lanes + lane_index()) & ((1 << shift) - 1);
+    }
+    __device__ __forceinline__ bool filled(int v) const { return place_of(v) < row_vectors && row_of(v) < rows; }
+    __device__ __forceinline__ int vector_of(int v) const { return row_of(v) * row_vectors + place_of(v); }
+    // The vector to read: behind a row's end its last one, behind the last row that again, which changes no extreme.
+    __device__ __forceinline__ int source_of(int v) const {
+        return smaller(row_of(v), rows - 1) * row_vectors + smaller(place_of(v), row_vectors - 1);
+    }
+
+    // Once the values of all registers are exchanged, a lane holds what belongs to this place of the tile.
+    __device__ __forceinline__ int held_place() const {
+        return exchanged_register<steps, registers>(lane_index()) * warp_lanes + (lane_index() & ~(registers - 1));
+    }
+    // And what belongs to register v of a lane is found in this one.
+    __device__ __forceinline__ static int holder_of(int v) {
+        return (lane_index() & ~(registers - 1)) | exchanged_register<steps, registers>(v);
+    }
+
+    // From what the exchange has left in each lane to its row's.
+    template <class Op>
+    __device__ __forceinline__ typename Op::Accumulator over_row(typename Op::Accumulator value) const {
+#pragma unroll
+        for (int level = steps; level < 5 + steps; ++level) {
+            if (level < shift) {
+                value = Op::combine(value, from_lane_xor(value, distance_of_level<registers>(level)));
+            }
+        }
+        return value;
+    }
+};
+
+template <class T, bool Scaled, bool Tested, class Sum, class Float>
+__device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, const uint4 (&vectors)[lane_vectors<T>],
+                                             Float scale, const Float (&magic)[lane_vectors<T>],
+                                             const Float (&bound)[lane_vectors<T>], Float (&e)[lane_elements]) {
+    constexpr int each = vector_elements<T>, half = lane_vectors<T> / 2;
+    Sum sums[half];
+#pragma unroll
+    for (int v = 0; v < half; ++v) {
+        Sum pair[2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int at = v + h * half;
+            exponentials_of_vector<T, Scaled, Tested>(vectors[at], scale, magic[at], bound[at], e + at * each);
+            pair[h] = tile.filled(at) ? run_sum<each, Sum>(e + at * each) : Sum(0);
+        }
+        sums[v] = exchange_pair<FloatSum<Sum>, 0>(pair[0], pair[1]);
+    }
+    exchange_halves<FloatSum<Sum>, PackedTile<T>::steps, 1>(sums);
+    return tile.template over_row<FloatSum<Sum>>(sums[0]);
+}
+
+// Registers that leave so many warps room on a multiprocessor: of 16-bit elements 64, else 80.
+template <class T>
+inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
+                                         : sizeof(T) == 4 ? 24
+                                                          : 12) /
+                                        short_row_warps;
+
+// Staged: for rows that start or end off the boundaries, or whose vectors lie across lines.
+template <class T, bool Log, bool Staged>
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
+    softmax_packed_rows(const __grid_constant__ SoftmaxArguments a) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    constexpr int registers = lane_vectors<T>, each = vector_elements<T>;
+    constexpr int elements = static_cast<int>(softmax_block);
+    __shared__ uint4 stages[Staged ? short_row_warps : 1][Staged ? stage_bytes<T, elements> / vector_bytes : 1];
+    uint4 *stage = stages[Staged ? warp_index() : 0];
+    const int axis = static_cast<int>(a.axis);
+    PackedTile<T> tile;
+    tile.shift = 31 - __clz(a.row_lanes);
+    tile.row_vectors = axis / each;
+    const int rows_a_tile = (registers * warp_lanes) >> tile.shift;
+    const std::uint64_t first_row =
+        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
+        static_cast<std::uint64_t>(rows_a_tile);
+    if (first_row >= a.outer) {
+        return;
+    }
+    tile.rows = static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_a_tile));
+    const T *data = static_cast<const T *>(a.input) + first_row * a.axis;
+    T *output = static_cast<T *>(a.output) + first_row * a.axis;
+    const int before = Staged ? elements_before(data) : 0;
+    if constexpr (Staged) {
+        copy_to_stage<T, elements>(a, data, tile.rows * axis, stage);
+        wait_for_copies();
+    }
+    uint4 vectors[registers];
+#pragma unroll
+    for (int v = 0; v < registers; ++v) {
+        vectors[v] = Staged ? staged_vector<T>(stage, tile.source_of(v), before)
+                            : load_vector(reinterpret_cast<const uint4 *>(data) + tile.source_of(v));
+    }
+    const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
+    Float largest[registers];
+#pragma unroll
+    for (int v = 0; v < registers; ++v) {
+        if constexpr (sizeof(T) == 2) {
+            largest[v] = a.scaled ? largest_when_scaled<T>(vectors[v], scale, each) : largest_of_vector<T>(vectors[v]);
+        } else {
+            if (a.scaled) {
+                scale_vector<T>(vectors[v], scale, each);
+            }
+            largest[v] = largest_of_vector<T>(vectors[v]);
+        }
+    }
+    exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
+    const Float maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
+    const int held_row = tile.held_place() >> tile.shift;
+    if (!__all_sync(whole_warp, is_ordinary(maximum))) {
+        const T *from = Staged ? reinterpret_cast<const T *>(stage) + before : data;
+        T *to = Staged ? reinterpret_cast<T *>(stage) + before : output;
+        softmax_rows_alone<T, Log>(a, from, to, first_row, tile.rows);
+        if constexpr (Staged) {
+            copy_from_stage<T, elements>(output, tile.rows * axis, stage, before);
+        }
+        return;
+    }
+    Float e[lane_elements];
+    Sum sum;
+    {
+        const RowFrame<Float> frame(maximum);
+        Float magic[registers], bound[registers];
+#pragma unroll
+        for (int v = 0; v < registers; ++v) {
+            magic[v] = __shfl_sync(whole_warp, frame.magic_less_n, tile.holder_of(v));
+            bound[v] = __shfl_sync(whole_warp, frame.bound, tile.holder_of(v));
+        }
+        if constexpr (sizeof(T) == 2) {
+            unsigned least = least_pair<T>(vectors[0]);
+            Float highest_bound = bound[0];
+#pragma unroll
+            for (int v = 1; v < registers; ++v) {
+                least = smaller_pair(least, least_pair<T>(vectors[v]), T());
+                highest_bound = fmaxf(highest_bound, bound[v]);
+            }
+            sum = __all_sync(whole_warp, !a.scaled && lower_of_pair<T>(least) > highest_bound)
+                      ? sum_of_packed<T, false, false, Sum>(tile, vectors, scale, magic, bound, e)
+                      : sum_of_packed<T, true, true, Sum>(tile, vectors, scale, magic, bound, e);
+        } else {
+            sum = sum_of_packed<T, false, true, Sum>(tile, vectors, scale, magic, bound, e);
+        }
+    }
+    const RowState<Float, Sum> total{maximum, sum};
+    BlockFactor<Float> factor{0, 0};
+    LogPieces<Float> pieces{0, 0};
+    if constexpr (Log) {
+        pieces = log_row(total).pieces;
+    } else {
+        factor = factor_of_sum(sum, Float());
+    }
+    __syncwarp(); // the stage has been read
+#pragma unroll
+    for (int v = 0; v < registers; ++v) {
+        Float y[each];
+        if constexpr (Log) {
+            const LogPieces<Float> own{__shfl_sync(whole_warp, pieces.high, tile.holder_of(v)),
+                                       __shfl_sync(whole_warp, pieces.low, tile.holder_of(v))};
+#pragma unroll
+            for (int i = 0; i < each; ++i) {
+                const Float x = element_of(vectors[v], i, T());
+                y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, own);
+            }
+        } else {
+            BlockFactor<Float> own{__shfl_sync(whole_warp, factor.high, tile.holder_of(v)), 0};
+            if constexpr (sizeof(T) >= sizeof(float)) {
+                own.low = __shfl_sync(whole_warp, factor.low, tile.holder_of(v));
+            }
+#pragma unroll
+            for (int i = 0; i < each; ++i) {
+                y[i] = sizeof(T) >= sizeof(float) ? softmax_output(e[v * each + i], own)
+                                                  : softmax_narrow_output(e[v * each + i], own);
+            }
+        }
+        if (tile.filled(v)) {
+            if constexpr (Staged) {
+                stage[tile.vector_of(v)] = pack(y, T());
+            } else {
+                store_vector(reinterpret_cast<uint4 *>(output) + tile.vector_of(v), pack(y, T()));
+            }
+        }
+    }
+    if constexpr (Staged) {
+        __syncwarp();
+        copy_from_stage<T, elements>(output, tile.rows * axis, stage, 0);
+    }
+    if (a.logsumexp != nullptr && held_row < tile.rows && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
+        store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(held_row));
+    }
+}
+
+} // namespace wr::cuda

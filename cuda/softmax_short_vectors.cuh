@@ -1,0 +1,194 @@
+// What the kernels of short rows share: logits and exponentials of one 16-byte vector, and the rare row that one warp
+// takes by itself.
+#pragma once
+
+#include "cuda/softmax_kernels.h"
+#include "cuda/softmax_stage.cuh"
+#include "cuda/softmax_warp.cuh"
+
+namespace wr::cuda {
+
+inline constexpr int short_row_warps = static_cast<int>(softmax_short_row_warps); // of a block
+
+template <class Value>
+struct LargestWithNan {
+    using Accumulator = Value;
+    __device__ __forceinline__ static Value combine(Value a, Value b) { return larger_with_nan(a, b); }
+};
+
+__device__ __forceinline__ float element_of(const uint4 &v, int i, float) {
+    return __uint_as_float(i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w);
+}
+__device__ __forceinline__ double element_of(const uint4 &v, int i, double) {
+    return i == 0 ? __hiloint2double(static_cast<int>(v.y), static_cast<int>(v.x))
+                  : __hiloint2double(static_cast<int>(v.w), static_cast<int>(v.z));
+}
+template <class Half>
+__device__ __forceinline__ float element_of(const uint4 &v, int i, Half) {
+    const unsigned pair = i < 2 ? v.x : i < 4 ? v.y : i < 6 ? v.z : v.w;
+    return widen(Half{static_cast<std::uint16_t>(i % 2 == 0 ? pair & 0xFFFFu : pair >> 16)});
+}
+
+// Elements from number `left` on become the filler.
+template <class T>
+__device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative_scale) {
+    T elements[vector_elements<T>];
+    memcpy(elements, &vector, sizeof(vector));
+#pragma unroll
+    for (int i = 0; i < vector_elements<T>; ++i) {
+        elements[i] = i < left ? elements[i] : filler<T>(negative_scale);
+    }
+    memcpy(&vector, elements, sizeof(vector));
+    return vector;
+}
+
+// Wide elements are scaled in place; those from number `left` on are -infinity whatever they held.
+template <class T>
+__device__ __forceinline__ void scale_vector(uint4 &v, T scale, int left) {
+    T x[vector_elements<T>];
+    memcpy(x, &v, sizeof(v));
+#pragma unroll
+    for (int i = 0; i < vector_elements<T>; ++i) {
+        x[i] = i < left ? x[i] * scale : -std::numeric_limits<T>::infinity();
+    }
+    memcpy(&v, x, sizeof(v));
+}
+
+template <class T>
+__device__ __forceinline__ auto largest_of_vector(const uint4 &v) {
+    if constexpr (sizeof(T) == 2) {
+        const unsigned pair = larger_pair(larger_pair(v.x, v.y, T()), larger_pair(v.z, v.w, T()), T());
+        const uint4 both{pair, 0, 0, 0};
+        return larger_with_nan(element_of(both, 0, T()), element_of(both, 1, T()));
+    } else {
+        T largest = larger_with_nan(element_of(v, 0, T()), element_of(v, 1, T()));
+#pragma unroll
+        for (int i = 2; i < vector_elements<T>; ++i) {
+            largest = larger_with_nan(largest, element_of(v, i, T()));
+        }
+        return largest;
+    }
+}
+template <class Half>
+__device__ __forceinline__ unsigned least_pair(const uint4 &v) {
+    return smaller_pair(smaller_pair(v.x, v.y, Half()), smaller_pair(v.z, v.w, Half()), Half());
+}
+template <class Half>
+__device__ __forceinline__ float lower_of_pair(unsigned pair) {
+    const uint4 both{pair, 0, 0, 0};
+    return fminf(element_of(both, 0, Half()), element_of(both, 1, Half()));
+}
+template <class Half>
+__device__ __forceinline__ float largest_when_scaled(const uint4 &v, float scale, int left) {
+    float largest = -std::numeric_limits<float>::infinity();
+#pragma unroll
+    for (int i = 0; i < vector_elements<Half>; ++i) {
+        largest = i < left ? larger_with_nan(largest, element_of(v, i, Half()) * scale) : largest;
+    }
+    return largest;
+}
+
+// How far a row's exponentials are from its logits: what its lanes need of the row's maximum, an ordinary one.
+template <class Float>
+struct RowFrame {
+    Float magic_less_n, bound;
+
+    __device__ __forceinline__ explicit RowFrame(Float maximum)
+        : magic_less_n(ExponentialConstants<Float>::magic - static_cast<Float>(nearest_exponent(maximum))),
+          bound(maximum - ExponentialConstants<Float>::reach) {}
+};
+
+// A vector's exponentials: of logits to be scaled, tested against the bound, or neither.
+template <class T, bool Scaled, bool Tested, class Float>
+__device__ __forceinline__ void exponentials_of_vector(const uint4 &v, Float scale, Float magic_less_n, Float bound,
+                                                       Float *e) {
+#pragma unroll
+    for (int i = 0; i < vector_elements<T>; ++i) {
+        const Float x = Scaled ? element_of(v, i, T()) * scale : element_of(v, i, T());
+        const Float result = scaled_exponential(x, magic_less_n);
+        e[i] = !Tested || x > bound ? result : Float(0);
+    }
+}
+
+// 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without
+// the compiler's call for what lies outside, around which a lane's exponentials would have to find room.
+__device__ __forceinline__ float reciprocal_of_sum(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return fused(y, -fused(y, x, -1.0f), y);
+}
+__device__ __forceinline__ double reciprocal_of_sum(double x) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double rest = fused(-x, y, 1.0);
+    rest = fused(rest, rest, rest);
+    y = fused(y, rest, y);
+    y = fused(y, fused(-x, y, 1.0), y);
+    return fused(y, fused(-x, y, 1.0), y);
+}
+
+// A row's one factor.
+__device__ __forceinline__ BlockFactor<float> factor_of_sum(float sum, float) { return {reciprocal_of_sum(sum), 0.0f}; }
+__device__ __forceinline__ BlockFactor<float> factor_of_sum(double sum, float) {
+    const double factor = reciprocal_of_sum(sum);
+    const float high = static_cast<float>(factor);
+    return {high, static_cast<float>(factor - static_cast<double>(high))};
+}
+__device__ __forceinline__ BlockFactor<double> factor_of_sum(double sum, double) {
+    return factor_in_pieces(1.0, sum, double());
+}
+
+// A row of up to a base block, whatever it holds, from and to memory of any kind.
+template <class T, bool Log>
+__device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, const T *data, T *output,
+                                                  std::uint64_t row) {
+    using Places = SinglePlaces<T>;
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    const int count = static_cast<int>(a.axis);
+    const Logits<T, Places> x(a, data, count);
+    const Float maximum = warp_maximum(x.maximum());
+    const Frame<Float> frame = frame_of(maximum);
+    Float y[lane_elements];
+    const Sum sum = settle_block_sum(
+        maximum, sum_of_exponentials<Places, Sum>(y, [&](int i) { return exponential_in(frame, x[i]); }));
+    const RowState<Float, Sum> total{maximum, sum};
+    const RowKind kind = row_kind(maximum);
+    const LogRow<Float> log = Log ? log_row(total) : LogRow<Float>{};
+    const BlockFactor<Float> factor =
+        kind == RowKind::ordinary ? block_factor(maximum, maximum, sum) : BlockFactor<Float>{0, 0};
+    const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        const int place = i * warp_lanes + lane_index();
+        if (place < count) {
+            if (kind != RowKind::ordinary) {
+                store_any(special, a.output_type, output, static_cast<std::size_t>(place));
+            } else if (Log) {
+                output[place] = narrow_one(log_softmax_output(x[i], log.pieces), T());
+            } else {
+                output[place] = narrow_one(sizeof(T) >= sizeof(float) ? softmax_output(y[i], factor)
+                                                                      : softmax_narrow_output(y[i], factor),
+                                           T());
+            }
+        }
+    }
+    if (a.logsumexp != nullptr && lane_index() == 0) {
+        store_row_logsumexp(total, a.logsumexp, row);
+    }
+    __syncwarp();
+}
+
+// Rows among which one is not ordinary, one after the other.
+template <class T, bool Log>
+__device__ __noinline__ void softmax_rows_alone(const SoftmaxArguments &a, const T *data, T *output,
+                                                std::uint64_t first_row, int rows) {
+#pragma unroll 1
+    for (int row = 0; row < rows; ++row) {
+        const auto place = static_cast<std::ptrdiff_t>(row) * static_cast<int>(a.axis);
+        softmax_row_alone<T, Log>(a, data + place, output + place, first_row + static_cast<unsigned>(row));
+    }
+}
+
+} // namespace wr::cuda

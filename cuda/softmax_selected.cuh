@@ -5,6 +5,7 @@
 
 #include "cuda/row_blocks.cuh"
 #include "cuda/softmax_selected.h"
+#include "cuda/softmax_short_vectors.cuh"
 #include "numerics/softmax_rows.h"
 
 namespace wr::cuda {
@@ -188,13 +189,19 @@ __device__ __noinline__ void store_row_values(const SelectedSoftmaxArguments &a,
     }
 }
 
+// More states than lanes: behind a call, so that the exponentials of the warp that merges stay in registers elsewhere.
+template <class Float, class Sum>
+__device__ __noinline__ RowView<Sum> merge_many_block_states(const BlockState<Float, Sum> *states, int count) {
+    return merge_states<most_cluster_states / warp_lanes, warp_lanes>(states, count);
+}
+
 // The row's states, once all of them are here, as every warp needs them. Few: no more than lanes.
 template <bool Few, class Float, class Sum>
 __device__ __forceinline__ RowView<Sum> merge_row(const BlockState<Float, Sum> *states, int count) {
     if constexpr (Few) {
         return merge_states<1, warp_lanes>(states, count);
     } else {
-        return merge_many_states(states, count);
+        return merge_many_block_states(states, count);
     }
 }
 

@@ -1,6 +1,7 @@
 // Makes the set of kernels of one element type and operator.
 #pragma once
 
+#include "cuda/kernel_address.cuh"
 #include "cuda/reduce_cluster.cuh"
 #include "cuda/reduce_columns.cuh"
 #include "cuda/reduce_kernels.h"
@@ -12,11 +13,6 @@ namespace wr::cuda {
 
 static_assert(bytes_a_tile == tile_bytes);
 static_assert(scattered_tile == ScatteredAccess<float, FloatSum<float>>::elements);
-
-template <class Kernel>
-const void *address_of(Kernel *kernel) {
-    return reinterpret_cast<const void *>(kernel);
-}
 
 // Sets with a kernel of their own for every regime: what is reduced most, and what is timed. All others share the
 // general ones, so that the table of operators and types stays quick to build.

@@ -12,6 +12,7 @@
 // workspace is of one size.
 #pragma once
 
+#include "cuda/async_copy.cuh"
 #include "cuda/reduce_rows.cuh"
 #include "cuda/stage.cuh"
 
@@ -175,38 +176,13 @@ struct alignas(16) StagedPiece {
 // these has 8 elements at most; what ends; whether it is a part.
 inline constexpr unsigned shape_lanes = 8, shape_end = 12, shape_part = 15, shape_few = 11;
 
-// Where `left` > Vector: that vector, counted from `to`, and from half a piece before `from` (the instruction reaches
-// 2 KiB either way, so that all copies share one address).
-template <int Vector>
-__device__ __forceinline__ void copy_vector(unsigned to, const char *from, int left) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("{\n"
-                 ".reg .pred wanted;\n"
-                 "setp.gt.s32 wanted, %2, %3;\n"
-                 "@wanted cp.async.cg.shared.global [%0 + %4], [%1 + %5], 16;\n"
-                 "}" ::"r"(to),
-                 "l"(from), "r"(left), "n"(Vector), "n"(Vector * vector_bytes),
-                 "n"(Vector * vector_bytes - piece_bytes / 2)
-                 : "memory");
-#endif
-}
+// The vectors from number First to Last of which `left` says that they are wanted.
 template <int First, int Last>
-__device__ __forceinline__ void copy_vectors(unsigned to, const char *from, int left) {
+__device__ __forceinline__ void copy_vectors(unsigned char *to, const char *from, int left) {
     if constexpr (First <= Last) {
-        copy_vector<First>(to, from, left);
+        copy_vector_async<First, piece_bytes / 2>(to, from, left);
         copy_vectors<First + warp_lanes, Last>(to, from, left);
     }
-}
-__device__ __forceinline__ void commit_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-// Until all but the last group of this lane's copies are there.
-__device__ __forceinline__ void wait_for_copies_before_last() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-#endif
 }
 
 // What elements are copied by where vectors may not be: they need not lie on boundaries of their own size.
@@ -244,9 +220,8 @@ __device__ __forceinline__ void request_elements(unsigned char *to, const T *ele
     }
     const int lane = lane_index(), left = vectors - lane;
     const char *from = base + (lane * vector_bytes + piece_bytes / 2);
-    const unsigned at =
-        static_cast<unsigned>(__cvta_generic_to_shared(to)) + static_cast<unsigned>(lane * vector_bytes);
-    copy_vector<0>(at, from, lane >= static_cast<int>(start / vector_bytes) ? left : 0);
+    unsigned char *at = to + lane * vector_bytes;
+    copy_vector_async<0, piece_bytes / 2>(at, from, lane >= static_cast<int>(start / vector_bytes) ? left : 0);
     copy_vectors<warp_lanes, all / 2 - 1>(at, from, left);
     if (vectors > all / 2) {
         copy_vectors<all / 2, all>(at, from, left);

@@ -1,0 +1,34 @@
+// Copies from global to shared memory that go on while the thread does.
+#pragma once
+
+#include "cuda/device_code.cuh"
+
+namespace wr::cuda {
+
+// Where `left` > Vector: that vector, counted from `to`, and from `Behind` bytes before `from` (the instruction reaches
+// 2 KiB either way, so that all copies share one address).
+template <int Vector, int Behind>
+__device__ __forceinline__ void copy_vector_async(unsigned char *to, const char *from, int left) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("{\n"
+                 ".reg .pred wanted;\n"
+                 "setp.gt.s32 wanted, %2, %3;\n"
+                 "@wanted cp.async.cg.shared.global [%0 + %4], [%1 + %5], 16;\n"
+                 "}" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(from), "r"(left), "n"(Vector), "n"(Vector * 16), "n"(Vector * 16 - Behind)
+                 : "memory");
+#endif
+}
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Until all but the last group of this lane's copies are there.
+__device__ __forceinline__ void wait_for_copies_before_last() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,246 @@
+// The kernels of reductions, run by the emulator, give the bits of the host device: random operators, types, layouts
+// and options over the edges of all regimes but clusters. `reductions_are_those_of_the_host [JOBS [SEED]]`.
+#include "check.h"
+#include "emulator.h"
+#include "guarded_memory.h"
+
+#include "warp_reduce.h"
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Random = std::mt19937_64;
+
+std::size_t below(Random &random, std::size_t end) {
+    return std::uniform_int_distribution<std::size_t>(0, end - 1)(random);
+}
+bool one_in(Random &random, std::size_t count) { return below(random, count) == 0; }
+
+template <class T, std::size_t Count>
+T any_of(Random &random, const T (&values)[Count]) {
+    return values[below(random, Count)];
+}
+
+CUstream_st *emulated_stream() { return reinterpret_cast<CUstream_st *>(std::uintptr_t{16}); }
+
+constexpr int dtypes = WR_BABYBEAR_X4;
+
+std::size_t alignment_of(wr_dtype dtype) {
+    return dtype == WR_KOALABEAR_X4 || dtype == WR_BABYBEAR_X4 ? 4 : wr_dtype_size(dtype);
+}
+
+std::uint64_t modulus_of(wr_dtype dtype) {
+    switch (dtype) {
+    case WR_KOALABEAR:
+    case WR_KOALABEAR_X4:
+        return 0x7F000001;
+    case WR_BABYBEAR:
+    case WR_BABYBEAR_X4:
+        return 0x78000001;
+    case WR_MERSENNE31:
+        return 0x7FFFFFFF;
+    default:
+        return 0xFFFFFFFF00000001;
+    }
+}
+
+// Canonical words of fields, any bits of others; floats mostly of moderate size, so that sums are not all infinities.
+void fill(Random &random, wr_dtype dtype, unsigned char *data, std::size_t count) {
+    const std::size_t size = wr_dtype_size(dtype);
+    if (dtype >= WR_KOALABEAR) {
+        const std::size_t word = dtype == WR_GOLDILOCKS ? 8 : 4;
+        for (std::size_t i = 0; i < count * size / word; ++i) {
+            const std::uint64_t value = random() % modulus_of(dtype);
+            std::memcpy(data + i * word, &value, word);
+        }
+        return;
+    }
+    const bool wild = one_in(random, 4);
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint64_t bits = random();
+        if (dtype == WR_F32 && !wild) {
+            const float value = static_cast<float>(static_cast<std::int32_t>(bits >> 32)) * 0x1p-20f;
+            std::memcpy(&bits, &value, sizeof(value));
+        } else if (dtype == WR_F64 && !wild) {
+            const double value = static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-40;
+            std::memcpy(&bits, &value, sizeof(value));
+        } else if (dtype == WR_BF16 && !wild) {
+            bits = (bits & 0x83FF) | 0x3C00;
+        }
+        if (one_in(random, 5)) {
+            bits = 0;
+        }
+        std::memcpy(data + i * size, &bits, size);
+    }
+}
+
+constexpr std::size_t edges[] = {
+    1,   2,    3,    4,    5,    6,    7,    8,    9,    12,   15,   16,   17,   24,   31,   32,   33,   47,   48,  63,
+    64,  65,   66,   96,   100,  127,  128,  129,  130,  192,  255,  256,  257,  300,  384,  511,  512,  513,  600, 640,
+    768, 1000, 1001, 1023, 1024, 1025, 1028, 1500, 1536, 1900, 2047, 2048, 2049, 3000, 3072, 4096, 5000, 8192, 9000};
+
+struct Sizes {
+    std::size_t outer, axis, inner;
+};
+
+Sizes random_sizes(Random &random) {
+    constexpr std::size_t most = 40000, narrow[] = {2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 24, 31, 32, 33, 48, 64, 96, 100};
+    constexpr std::size_t wide[] = {127, 128, 130, 300, 513, 1024, 4096, 9000};
+    Sizes s{1, any_of(random, edges) + (one_in(random, 3) ? below(random, 8) : 0), 1};
+    switch (below(random, 4)) {
+    case 0:
+        s.inner = any_of(random, narrow);
+        break;
+    case 1:
+        s.inner = any_of(random, wide);
+        s.axis = one_in(random, 2) ? below(random, 6) : s.axis;
+        break;
+    default:
+        break;
+    }
+    s.axis = one_in(random, 40) ? 0 : std::min(s.axis, most / s.inner + 1);
+    const std::size_t room = most / ((s.axis + 1) * s.inner) + 1;
+    s.outer = one_in(random, 3) ? 1 : 1 + below(random, std::min<std::size_t>(room, 3000));
+    return s;
+}
+
+wr_reduce_args random_args(Random &random, Sizes s) {
+    wr_reduce_args args;
+    std::memset(&args, 0, sizeof(args));
+    args.struct_size = sizeof(args);
+    args.op = static_cast<wr_op>(1 + below(random, WR_BIT_XOR));
+    args.dtype = static_cast<wr_dtype>(1 + below(random, dtypes));
+    if (one_in(random, 3)) { // what most kernels are made for
+        constexpr wr_op ops[] = {WR_SUM, WR_MEAN, WR_MAX, WR_MIN, WR_ARGMAX, WR_NORM_L2};
+        constexpr wr_dtype types[] = {WR_F32, WR_F64, WR_BF16, WR_I32, WR_KOALABEAR};
+        args.op = any_of(random, ops);
+        args.dtype = any_of(random, types);
+    }
+    args.outer = s.outer;
+    args.axis = s.axis;
+    args.inner = s.inner;
+    args.add_to_output = one_in(random, 6);
+    args.nan_mode = one_in(random, 6) ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
+    args.output_dtype = one_in(random, 6) ? static_cast<wr_dtype>(1 + below(random, dtypes)) : wr_dtype{};
+    if (s.axis > 0 && one_in(random, 12)) {
+        args.axis_stride = static_cast<std::ptrdiff_t>(2 * s.inner);
+        args.outer_stride = static_cast<std::ptrdiff_t>(2 * s.axis * s.inner);
+    }
+    if (args.op == WR_SUM && s.axis > 0 && one_in(random, 3)) {
+        args.weights_dtype = args.dtype;
+    }
+    return args;
+}
+
+std::string described(const wr_reduce_args &a, std::size_t offset) {
+    char text[256];
+    std::snprintf(text, sizeof(text),
+                  "op %d of type %d to %d, [%zu][%zu][%zu] strides %td %td, weights %d, add %d, NaN %d, offset %zu",
+                  static_cast<int>(a.op), static_cast<int>(a.dtype), static_cast<int>(a.output_dtype), a.outer, a.axis,
+                  a.inner, a.outer_stride, a.axis_stride, static_cast<int>(a.weights_dtype), a.add_to_output,
+                  static_cast<int>(a.nan_mode), offset);
+    return text;
+}
+
+// Whether the job is one that the library offers.
+bool check_reduction(Random &random) {
+    const Sizes s = random_sizes(random);
+    wr_reduce_args args = random_args(random, s);
+    const std::size_t size = wr_dtype_size(args.dtype), align = alignment_of(args.dtype);
+    const std::size_t elements = s.outer * s.axis * s.inner * (args.axis_stride == 0 ? 1 : 2);
+    const std::size_t offset = one_in(random, 2) ? 0 : below(random, 16 / align) * align;
+    const GuardedMemory input(elements * size, one_in(random, 2), offset);
+    const GuardedMemory weights(s.axis * size, true, 0);
+    fill(random, args.dtype, input.data(), elements);
+    fill(random, args.dtype, weights.data(), s.axis);
+    const std::size_t outputs = s.outer * s.inner, most_bytes = outputs * 16;
+    std::vector<unsigned char> before(2 * most_bytes);
+    if (args.dtype >= WR_KOALABEAR) {
+        fill(random, args.dtype, before.data(), outputs);
+    }
+    std::vector<unsigned char> of_host = before, of_kernels = before;
+    args.input = input.data();
+    args.weights = args.weights_dtype != 0 ? weights.data() : nullptr;
+    const bool wants_values = (args.op == WR_ARGMIN || args.op == WR_ARGMAX) && one_in(random, 2);
+    const auto run = [&](std::vector<unsigned char> &to, CUstream_st *stream) {
+        args.output = to.data();
+        args.values = wants_values ? to.data() + most_bytes : nullptr;
+        return wr_reduce_ex(&args, stream);
+    };
+    const wr_status expected = run(of_host, wr_host_stream());
+    if (expected == WR_ERROR_UNSUPPORTED) {
+        return false;
+    }
+    const wr_status status = run(of_kernels, emulated_stream());
+    CHECK(status == expected, "%s: %s, not %s", described(args, offset).c_str(), wr_status_name(status),
+          wr_status_name(expected));
+    CHECK(of_host == of_kernels, "%s: other bits", described(args, offset).c_str());
+    return true;
+}
+
+std::vector<std::int64_t> random_offsets(Random &random, std::size_t segments) {
+    constexpr std::size_t longest[] = {1, 3, 8, 9, 32, 40, 100, 257, 1024, 1025, 3000, 9000, 30000};
+    std::vector<std::int64_t> offsets{static_cast<std::int64_t>(below(random, 3))};
+    const std::size_t most = any_of(random, longest), rare = any_of(random, longest);
+    for (std::size_t i = 0; i < segments; ++i) {
+        const std::size_t length = below(random, one_in(random, 50) ? rare + 1 : most + 1);
+        const auto room = static_cast<std::size_t>(60000 - std::min<std::int64_t>(offsets.back(), 60000));
+        offsets.push_back(offsets.back() + static_cast<std::int64_t>(std::min(length, room)));
+    }
+    return offsets;
+}
+
+bool check_segments(Random &random) {
+    wr_reduce_segments_args args;
+    std::memset(&args, 0, sizeof(args));
+    args.struct_size = sizeof(args);
+    const wr_reduce_args like = random_args(random, {1, 1, 1});
+    args.op = like.op;
+    args.dtype = like.dtype;
+    args.nan_mode = like.nan_mode;
+    args.add_to_output = like.add_to_output;
+    args.output_dtype = like.output_dtype;
+    args.segments = 1 + below(random, one_in(random, 3) ? 2000 : 60);
+    const std::vector<std::int64_t> offsets = random_offsets(random, args.segments);
+    const auto elements = static_cast<std::size_t>(offsets.back());
+    const std::size_t align = alignment_of(args.dtype), offset = below(random, 16 / align) * align;
+    const GuardedMemory input(elements * wr_dtype_size(args.dtype), one_in(random, 2), offset);
+    fill(random, args.dtype, input.data(), elements);
+    std::vector<unsigned char> before(args.segments * 16);
+    if (args.dtype >= WR_KOALABEAR) {
+        fill(random, args.dtype, before.data(), args.segments);
+    }
+    std::vector<unsigned char> of_host = before, of_kernels = before;
+    args.input = input.data();
+    args.offsets = offsets.data();
+    args.output = of_host.data();
+    const wr_status expected = wr_reduce_segments_ex(&args, wr_host_stream());
+    if (expected == WR_ERROR_UNSUPPORTED) {
+        return false;
+    }
+    args.output = of_kernels.data();
+    const wr_status status = wr_reduce_segments_ex(&args, emulated_stream());
+    CHECK(status == expected, "segments of op %d, type %d: %s, not %s", static_cast<int>(args.op),
+          static_cast<int>(args.dtype), wr_status_name(status), wr_status_name(expected));
+    CHECK(of_host == of_kernels, "%zu segments of op %d, type %d to %d, %zu elements, NaN %d, add %d: other bits",
+          args.segments, static_cast<int>(args.op), static_cast<int>(args.dtype), static_cast<int>(args.output_dtype),
+          elements, static_cast<int>(args.nan_mode), args.add_to_output);
+    return true;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    const long jobs = argc > 1 ? std::atol(argv[1]) : 2000;
+    Random random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20261121);
+    for (long done = 0; done < jobs;) {
+        emulator::install({static_cast<int>(1 + below(random, 8))});
+        const bool offered = one_in(random, 5) ? check_segments(random) : check_reduction(random);
+        done += offered ? 1 : 0;
+    }
+    return check_report("reductions_are_those_of_the_host");
+}

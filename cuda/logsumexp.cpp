@@ -90,7 +90,7 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
             plan.row_lanes = static_cast<int>(std::bit_ceil(divide_up(axis, lane_elements)));
             plan.units = divide_up(rows, warp_lanes / static_cast<std::size_t>(plan.row_lanes));
         }
-        plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / blocks, 1);
+        plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
         while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {
             plan.units_a_warp /= 2;
         }
@@ -128,11 +128,12 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     if (is_gapped(plan, s)) {
         const auto axis = static_cast<std::ptrdiff_t>(s.axis);
         const auto room = static_cast<std::ptrdiff_t>(plan.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
+        constexpr auto vector_bytes_signed = static_cast<std::ptrdiff_t>(vector_bytes);
         own.gapped = true;
-        own.lane_gap = static_cast<std::int32_t>((room - axis) * bytes / static_cast<std::ptrdiff_t>(vector_bytes));
+        own.lane_gap = static_cast<std::int32_t>((room - axis) * bytes / vector_bytes_signed);
         own.row_gap_bytes = static_cast<std::int32_t>((s.outer_stride - axis) * bytes);
         own.row_reciprocal =
-            static_cast<std::int32_t>(65536 / (axis * bytes / static_cast<std::ptrdiff_t>(vector_bytes)) + 1);
+            static_cast<std::int32_t>(65536 / std::max<std::ptrdiff_t>(axis * bytes / vector_bytes_signed, 1) + 1);
     }
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);

@@ -169,7 +169,8 @@ bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &ker
 void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread) {
     constexpr std::size_t blocks[] = {block_threads, block_threads / 4 * 3};
     const auto stage = [&](std::size_t threads, std::size_t rows) {
-        const std::size_t cells = threads * cells_a_thread, of_item = rows * inner;
+        const std::size_t cells = threads * cells_a_thread;
+        const std::size_t of_item = std::max<std::size_t>(rows * inner, 1);
         plan.threads = threads;
         plan.rows = rows;
         plan.items_a_block = std::max<std::size_t>(cells / of_item, 1);

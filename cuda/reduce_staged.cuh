@@ -2,6 +2,7 @@
 // shared memory by whole vectors, and each thread takes runs of its cells, however they lie.
 #pragma once
 
+#include "cuda/launched_memory.cuh"
 #include "cuda/reduce_rows.cuh"
 #include "cuda/run_tree.cuh"
 #include "cuda/stage.cuh"
@@ -123,8 +124,7 @@ inline constexpr int staged_blocks_resident = sizeof(typename Op::Accumulator) <
 template <class T, class Op>
 __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     reduce_staged(const __grid_constant__ StagedArguments a) {
-    extern __shared__ uint4 stage[];
-    auto *memory = reinterpret_cast<unsigned char *>(stage);
+    unsigned char *memory = launched_memory();
     take_place_in_call(a.destination, a.follows);
     const StagedBlock block(a);
     const unsigned start =

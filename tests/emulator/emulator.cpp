@@ -10,18 +10,12 @@
 #include <ucontext.h>
 #include <vector>
 
-namespace wr::cuda {
-
-// What kernels get of shared memory by their launch.
-thread_local uint4 stage[4096];
-
-} // namespace wr::cuda
-
 namespace emulator {
 
 namespace {
 
 constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t most_launched_bytes = 48 * 1024;
 constexpr int most_threads = 1024;
 constexpr std::uint64_t absent_word = 0xABAD1DEAABAD1DEA;
 
@@ -61,7 +55,7 @@ struct Block {
     ucontext_t scheduler_start;
     unsigned current = 0, count = 0;
     bool progress = false;
-    Call call = nullptr;
+    Call call = [](const void *, const void *) {};
     const void *kernel = nullptr, *arguments = nullptr;
 };
 
@@ -198,7 +192,7 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, 
     const auto known = known_kernels().find(kernel);
     const unsigned threads = config->blockDim.x * config->blockDim.y;
     if (known == known_kernels().end() || config->blockDim.y != 1 || config->numAttrs != 0 || threads > most_threads ||
-        config->dynamicSmemBytes > sizeof(wr::cuda::stage)) {
+        config->dynamicSmemBytes > most_launched_bytes) {
         return cudaErrorInvalidConfiguration;
     }
     Block &b = block();
@@ -256,6 +250,11 @@ const Gathered &gather(std::uint64_t word) {
 
 void synchronise_block() {
     meet(block().meeting, [] {});
+}
+
+unsigned char *launched_memory() {
+    alignas(16) static unsigned char memory[most_launched_bytes];
+    return memory;
 }
 
 int lane() { return static_cast<int>(block().current % lanes); }

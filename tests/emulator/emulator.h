@@ -10,6 +10,9 @@ namespace emulator {
 
 using Call = void (*)(const void *kernel, const void *arguments);
 
+// What the running block has of shared memory by its launch; most of it was another block's before.
+unsigned char *launched_memory();
+
 // A kernel, before it can be launched.
 void learn(const void *kernel, Call call);
 

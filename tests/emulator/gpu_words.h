@@ -25,7 +25,7 @@
 #define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 // One block runs at a time, its threads by turns in one thread of the processor.
-#define __shared__ thread_local
+#define __shared__ static
 
 namespace emulator {
 

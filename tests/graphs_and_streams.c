@@ -393,6 +393,7 @@ static void check_last_error(const prepared *on, cudaStream_t stream) {
     CHECK(cudaPeekAtLastError() == cudaSuccess, "%s: left an error behind", on->of->name);
     CHECK(wr_reduce(WR_SUM, WR_F32, &unused, NULL, 1, 1, 1, stream) == WR_ERROR_NULL_POINTER, "a refused call");
     CHECK(cudaPeekAtLastError() == cudaSuccess, "a refused call left an error behind");
+    expect_cuda(cudaDeviceSynchronize()); /* before what the first call writes is written anew */
     load_input(on, 0);
     (void)cudaSetDevice(9999);
     CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice, "the test's own error");

@@ -294,7 +294,10 @@ step_sanitize() {
 
 step_bench() {
     local log="$LOGS/bench.log" status began=$SECONDS
-    { within 150 "$build_folder/bin/gpu_bench" && within 150 "$build_folder/bin/reduce_bench"; } >"$log" 2>&1
+    {
+        within 150 "$build_folder/bin/gpu_bench" && within 150 "$build_folder/bin/reduce_bench" &&
+            within 150 "$build_folder/bin/softmax_bench"
+    } >"$log" 2>&1
     status=$?
     record bench "$(verdict_of $status)" "$(grep -a -E 'demands missed|^bench:' "$log" | paste -s -d ',')"
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/kernel_address.cuh"
+#include "cuda/long_segments.cuh"
 #include "cuda/reduce_cluster.cuh"
 #include "cuda/reduce_columns.cuh"
 #include "cuda/reduce_kernels.h"

@@ -1,5 +1,6 @@
 // Sets accumulators to their identity before blocks update them.
 #include "cuda/device_code.cuh"
+#include "cuda/kernel_address.cuh"
 #include "cuda/reduce_kernels.h"
 
 namespace wr::cuda {
@@ -20,6 +21,6 @@ __global__ void fill_identity(const __grid_constant__ FillArguments a) {
 
 } // namespace
 
-const void *fill_kernel() { return reinterpret_cast<const void *>(fill_identity); }
+const void *fill_kernel() { return address_of(fill_identity); }
 
 } // namespace wr::cuda

@@ -3,11 +3,9 @@
 #pragma once
 
 #include "cuda/reduce_rows.cuh"
+#include "cuda/tuning.h"
 
 namespace wr::cuda {
-
-// Rows up to this length are read by plain loads: the outputs are no small part of what moves.
-inline constexpr std::size_t most_plain_axis = 8;
 
 // Delivers the results that the lanes hold after Steps steps of exchange: row number (32 v + lane) >> Steps of the tile
 // for each register that is left.
@@ -150,7 +148,7 @@ __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const
     }
     const char *first = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
     uint4 vectors[tree_registers];
-    if (a.axis <= most_plain_axis) {
+    if (a.axis <= tuning::plainly_loaded_axis) {
         load_aligned_tile_plainly(first, vectors);
     } else {
         load_aligned_tile(first, vectors);

@@ -2,6 +2,7 @@
 // both inputs in the registers of a block's or a cluster's warps, each read once.
 #pragma once
 
+#include "cuda/kernel_address.cuh"
 #include "cuda/row_blocks.cuh"
 #include "cuda/softmax_backward_vectors.h"
 #include "numerics/softmax_backward.h"
@@ -193,9 +194,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
 
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels() {
-    const auto address = [](auto *kernel) { return reinterpret_cast<const void *>(kernel); };
-    static const BackwardVectorKernels kernels{{address(backward_vectors<T, 8>), address(backward_vectors<T, 16>),
-                                                sizeof(T) == 2 ? address(backward_vectors<T, 32>) : nullptr},
+    static const BackwardVectorKernels kernels{{address_of(backward_vectors<T, 8>), address_of(backward_vectors<T, 16>),
+                                                sizeof(T) == 2 ? address_of(backward_vectors<T, 32>) : nullptr},
                                                static_cast<int>(sizeof(T))};
     return kernels;
 }

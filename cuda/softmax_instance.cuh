@@ -1,6 +1,7 @@
 // Makes the set of softmax kernels of one element type.
 #pragma once
 
+#include "cuda/kernel_address.cuh"
 #include "cuda/softmax_cluster.cuh"
 #include "cuda/softmax_column_tiles.cuh"
 #include "cuda/softmax_columns.cuh"
@@ -11,11 +12,6 @@
 #include "cuda/softmax_short_rows.cuh"
 
 namespace wr::cuda {
-
-template <class Kernel>
-const void *softmax_address(Kernel *kernel) {
-    return reinterpret_cast<const void *>(kernel);
-}
 
 // Warps that a multiprocessor should hold, which bounds their registers: mostly as many as leave nothing spilled.
 // 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
@@ -39,7 +35,7 @@ constexpr int resident_blocks(int warps) {
 template <class T, class Places, bool Log, int Size>
 const void *softmax_rows_kernel() {
     constexpr int span = 1 << Size;
-    return softmax_address(softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(larger(span, 4))>);
+    return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(larger(span, 4))>);
 }
 
 template <class T, class Places, bool Log>
@@ -73,7 +69,7 @@ void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
 template <class T, class Places, bool Log, int Size>
 const void *softmax_cluster_kernel() {
     constexpr int warps = softmax_cluster_warps[Size];
-    return softmax_address(softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places>(warps)>);
+    return address_of(softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places>(warps)>);
 }
 
 template <class T, class Places, bool Log>
@@ -82,7 +78,7 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         if constexpr (Places::shifted) { // a warp more than they have: for rows of more than a state a lane
             constexpr int warps = static_cast<int>(softmax_shifted_warps) + 1;
-            kernels[1] = softmax_address(softmax_cluster < T, Places, Log, warps, sizeof(T) == 8 ? 1 : 3 >);
+            kernels[1] = address_of(softmax_cluster < T, Places, Log, warps, sizeof(T) == 8 ? 1 : 3 >);
         } else {
             kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
             kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
@@ -99,11 +95,11 @@ SoftmaxRowKernels softmax_row_kernels() {
     set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
     if constexpr (is_packed<T, Places> && !Places::shifted) {
-        kernels.pipeline = {softmax_address(softmax_pipeline<T>), pipeline_shared_bytes<T>};
+        kernels.pipeline = {address_of(softmax_pipeline<T>), pipeline_shared_bytes<T>};
     }
-    kernels.piece_states = softmax_address(softmax_piece_states<T, Places>);
-    kernels.apply[0] = softmax_address(softmax_apply<T, Places, false>);
-    kernels.apply[1] = softmax_address(softmax_apply<T, Places, true>);
+    kernels.piece_states = address_of(softmax_piece_states<T, Places>);
+    kernels.apply[0] = address_of(softmax_apply<T, Places, false>);
+    kernels.apply[1] = address_of(softmax_apply<T, Places, true>);
     kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
     return kernels;
 }
@@ -111,11 +107,10 @@ SoftmaxRowKernels softmax_row_kernels() {
 template <class T, bool Log>
 void set_tile_kernels(const void *(&kernels)[softmax_tile_sizes]) {
     constexpr bool wide = sizeof(T) == 8;
-    kernels[0] = softmax_address(softmax_column_tiles < T, Log, softmax_tiles[0].threads, softmax_tiles[0].columns,
-                                 wide ? 1 : 2 >);
+    kernels[0] =
+        address_of(softmax_column_tiles < T, Log, softmax_tiles[0].threads, softmax_tiles[0].columns, wide ? 1 : 2 >);
     if constexpr (!wide) {
-        kernels[1] =
-            softmax_address(softmax_column_tiles<T, Log, softmax_tiles[1].threads, softmax_tiles[1].columns, 1>);
+        kernels[1] = address_of(softmax_column_tiles<T, Log, softmax_tiles[1].threads, softmax_tiles[1].columns, 1>);
     }
 }
 
@@ -130,13 +125,13 @@ SoftmaxTileKernels softmax_tile_kernels() {
 template <class T>
 SoftmaxShortRowKernels softmax_short_row_kernels() {
     SoftmaxShortRowKernels kernels{};
-    kernels.any[0] = softmax_address(softmax_short_rows<T, false>);
-    kernels.any[1] = softmax_address(softmax_short_rows<T, true>);
+    kernels.any[0] = address_of(softmax_short_rows<T, false>);
+    kernels.any[1] = address_of(softmax_short_rows<T, true>);
     if constexpr (sizeof(T) < sizeof(double)) {
-        kernels.packed[0] = softmax_address(softmax_packed_rows<T, false, false>);
-        kernels.packed[1] = softmax_address(softmax_packed_rows<T, true, false>);
-        kernels.staged[0] = softmax_address(softmax_packed_rows<T, false, true>);
-        kernels.staged[1] = softmax_address(softmax_packed_rows<T, true, true>);
+        kernels.packed[0] = address_of(softmax_packed_rows<T, false, false>);
+        kernels.packed[1] = address_of(softmax_packed_rows<T, true, false>);
+        kernels.staged[0] = address_of(softmax_packed_rows<T, false, true>);
+        kernels.staged[1] = address_of(softmax_packed_rows<T, true, true>);
     }
     return kernels;
 }
@@ -146,9 +141,9 @@ const SoftmaxKernels &softmax_kernels() {
     static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(),
                                         softmax_row_kernels<T, ShiftedPlaces<T>>(),
                                         softmax_row_kernels<T, SinglePlaces<T>>(),
-                                        softmax_address(softmax_totals<T>),
-                                        softmax_address(softmax_column_states<T>),
-                                        softmax_address(softmax_column_apply<T>),
+                                        address_of(softmax_totals<T>),
+                                        address_of(softmax_column_states<T>),
+                                        address_of(softmax_column_apply<T>),
                                         softmax_short_row_kernels<T>(),
                                         softmax_tile_kernels<T>(),
                                         static_cast<int>(sizeof(T))};

@@ -2,6 +2,7 @@
 // that each lane of a warp holds: element i of lane l stands at position 32 i + l.
 #pragma once
 
+#include "cuda/kernel_address.cuh"
 #include "cuda/softmax_general_arguments.h"
 #include "cuda/warp_tree.cuh"
 #include "numerics/operators.h"
@@ -16,11 +17,6 @@ inline constexpr int lane_elements = static_cast<int>(softmax_block) / warp_lane
 template <class Float>
 __device__ __noinline__ void store_any(Float value, ElementType type, void *output, std::size_t index) {
     store_float(value, type, output, index);
-}
-
-template <class Kernel>
-const void *address_of(Kernel *kernel) {
-    return reinterpret_cast<const void *>(kernel);
 }
 
 // A row's place: of its first element in an array with strides, and among contiguous outputs.

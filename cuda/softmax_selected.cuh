@@ -3,6 +3,7 @@
 // is read; base blocks that are left out altogether are not read.
 #pragma once
 
+#include "cuda/kernel_address.cuh"
 #include "cuda/row_blocks.cuh"
 #include "cuda/softmax_selected.h"
 #include "cuda/softmax_short_vectors.cuh"
@@ -311,11 +312,10 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
 // but for f32 logits, which are kept for log-softmax.
 template <class T, bool Log>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
-    const auto address = [](auto *kernel) { return reinterpret_cast<const void *>(kernel); };
     constexpr int blocks = sizeof(T) == 4 ? 24 : 32, clusters = sizeof(T) == 2 ? 40 : Log ? 24 : 32;
-    kernels[0] = address(softmax_selected<T, Log, selected_warps[0], blocks>);
-    kernels[1] = address(softmax_selected<T, Log, selected_warps[1], clusters>);
-    kernels[2] = address(softmax_selected<T, Log, selected_warps[2], 32>);
+    kernels[0] = address_of(softmax_selected<T, Log, selected_warps[0], blocks>);
+    kernels[1] = address_of(softmax_selected<T, Log, selected_warps[1], clusters>);
+    kernels[2] = address_of(softmax_selected<T, Log, selected_warps[2], 32>);
 }
 
 template <class T>

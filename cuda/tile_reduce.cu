@@ -1,5 +1,6 @@
 // Reductions of tiles: the natural tree by shuffles between the tile's lanes, which leaves the result in all of them.
 #include "cuda/finish_result.cuh"
+#include "cuda/kernel_address.cuh"
 #include "cuda/tile_runs.cuh"
 #include "cuda/warp_tree.cuh"
 #include "numerics/tile_operators.h"
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(tile_threads) reduce_tiles(const __grid_consta
 const void *tile_reduce_kernel(const Reduction &what) {
     return with_operator(what, []<class Op, class T>(OperatorOn<Op, T>) -> const void * {
         if constexpr (is_tile_row<Op, T>) {
-            return reinterpret_cast<const void *>(reduce_tiles<Op, T>);
+            return address_of(reduce_tiles<Op, T>);
         }
         return nullptr;
     });

@@ -1,5 +1,6 @@
 // Shuffles, votes and matches by the warp's own functions. They are always called by the whole warp; what a narrower
 // or short tile or a member mask leaves out is masked off what they say.
+#include "cuda/kernel_address.cuh"
 #include "cuda/tile_runs.cuh"
 
 namespace wr::cuda {
@@ -145,11 +146,6 @@ __global__ void __launch_bounds__(tile_threads) match_tiles(const __grid_constan
         }
     };
     for_each_tile_run(problem.tiles, Words<Bytes>{}, load, work);
-}
-
-template <class Kernel>
-const void *address_of(Kernel *kernel) {
-    return reinterpret_cast<const void *>(kernel);
 }
 
 } // namespace

@@ -42,6 +42,10 @@ inline constexpr std::size_t staged_row_bytes = 2048;
 // The same of rows that are whole vectors, of which a block stages only the trees over them.
 inline constexpr std::size_t staged_vector_row_bytes = 8192;
 
+// Rows up to this length are read by plain loads, for the outputs are no small part of what moves (rows of 2, 4, 8 f32:
+// 4.36, 4.42, 4.42 TB/s; by streaming loads 4.00, 4.09, 4.20).
+inline constexpr std::size_t plainly_loaded_axis = 8;
+
 // Columns: where few rows have so many vectors side by side, each thread takes several.
 inline constexpr std::size_t few_rows_vectors_across = 1024;
 

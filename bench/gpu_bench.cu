@@ -1,5 +1,5 @@
 // The library's calls beside CUB's, in one run on one GPU: a table of times and rates with the rate that each job must
-// reach, and what it is of the measured ceiling. `gpu_bench whole small rows softmax` names its parts.
+// reach, and what it is of the measured ceiling. `gpu_bench whole small rows` names its parts.
 #include "bench/table.h"
 
 #include <cub/device/device_reduce.cuh>
@@ -148,39 +148,6 @@ void rows_and_columns() {
     }
 }
 
-void softmaxes(wr_dtype dtype, Fill kind, const char *name, std::size_t demanded_up_to) {
-    std::printf("\nsoftmax %s, 2 GiB in and 2 GiB out\n", name);
-    const std::size_t element = wr_dtype_size(dtype), total = 2 * gib / element;
-    table->fill_input(total, kind, -4, 4);
-    for (std::size_t n = 1024; n <= 262144; n *= 2) {
-        const std::size_t rows = total / n;
-        table->run(
-            {std::string("softmax ") + name + " " + std::to_string(rows) + " x " + std::to_string(n), 4.0 * gib,
-             [=] { check(wr_softmax(dtype, table->input, table->output, rows, n, 1, table->stream), "softmax"); },
-             nullptr, n <= demanded_up_to ? 4.15 : 0, table->copy_ceiling});
-    }
-    for (const std::size_t n : {std::size_t{1000}, std::size_t{32000}, std::size_t{50257}}) {
-        const std::size_t rows = total / n;
-        table->run(
-            {std::string("softmax ") + name + " " + std::to_string(rows) + " x " + std::to_string(n),
-             2.0 * static_cast<double>(rows * n * element),
-             [=] { check(wr_softmax(dtype, table->input, table->output, rows, n, 1, table->stream), "softmax"); },
-             nullptr, 0, table->copy_ceiling});
-    }
-    table->run({std::string("log-softmax ") + name + " x 4096", 4.0 * gib,
-                [=] {
-                    check(wr_log_softmax(dtype, table->input, table->output, total / 4096, 4096, 1, table->stream),
-                          "log-softmax");
-                },
-                nullptr, 0, table->copy_ceiling});
-    table->run({std::string("softmax ") + name + " axis 0, 4096 x " + std::to_string(total / 4096), 4.0 * gib,
-                [=] {
-                    check(wr_softmax(dtype, table->input, table->output, 1, 4096, total / 4096, table->stream),
-                          "softmax");
-                },
-                nullptr, 0, table->copy_ceiling});
-}
-
 } // namespace
 
 // Whether a part of the table is asked for: all are where none is named.
@@ -204,10 +171,6 @@ int main(int argc, char **argv) {
     }
     if (wanted(argc, argv, "rows")) {
         rows_and_columns();
-    }
-    if (wanted(argc, argv, "softmax")) {
-        softmaxes(WR_F32, Fill::f32, "f32", 32768);
-        softmaxes(WR_BF16, Fill::bf16, "bf16", 8192);
     }
     std::printf("\n%d demands missed\n", table->missed());
     return 0;

@@ -1,5 +1,5 @@
-// Softmax with knobs, its gradient and logsumexp at full size: 2 GiB an array, rows of every length.
-// `softmax_bench backward selected logsumexp` names its parts; plain softmax is in gpu_bench.
+// The softmax family at full size: 2 GiB an array, rows and columns of every length, few rows, gradients, knobs,
+// logsumexp. `softmax_bench rows few columns backward selected logsumexp` names its parts.
 #include "bench/table.h"
 
 #include <algorithm>
@@ -44,10 +44,95 @@ class Numbers {
     std::int64_t *data_ = nullptr;
 };
 
+Job softmax_job(const Table &t, const Type &type, std::size_t outer, std::size_t n, std::size_t inner) {
+    return [&t, type, outer, n, inner] {
+        check(wr_softmax(type.dtype, t.input, t.output, outer, n, inner, t.stream), "softmax");
+    };
+}
+
 // The first half of the input holds the values, the second bytes of which one in 64 is 0.
 void fill(Table &t, const Type &type, float low, float high) {
     t.fill_input(4 * gib, Fill::bytes);
     t.fill_input(elements_of(type), type.fill, low, high);
+}
+
+// What plain softmax must reach, in TB/s: of f32 and of 16-bit elements. 0: nothing is demanded.
+double demanded_of_rows(const Type &type, std::size_t n) {
+    const bool narrow = type.dtype != WR_F32;
+    const bool power_of_two = (n & (n - 1)) == 0;
+    if (n < 1024 || !power_of_two) {
+        return n == 33 && !narrow ? 3.8 : 4.0;
+    }
+    if (!narrow) {
+        return n <= 131072 ? 4.15 : n == 262144 ? 4.0 : 3.7;
+    }
+    return n <= 16384 ? 4.12 : n <= 65536 ? 3.9 : n == 131072 ? 3.8 : 3.5;
+}
+
+// Rows of n elements from an address `shift` elements behind a boundary.
+void run_rows(Table &t, const Type &type, std::size_t n, std::size_t shift, double demanded) {
+    const std::size_t rows = elements_of(type) / n, offset = shift * wr_dtype_size(type.dtype);
+    const double bytes = 2.0 * static_cast<double>(rows * n * wr_dtype_size(type.dtype));
+    t.run({label("softmax", type, rows, n) + (shift != 0 ? ", off by one" : ""), bytes,
+           [&t, type, rows, n, offset] {
+               check(wr_softmax(type.dtype, t.input + offset, t.output + offset, rows, n, 1, t.stream), "softmax");
+           },
+           nullptr, demanded, t.copy_ceiling});
+}
+
+void rows(Table &t) {
+    for (const Type &type : types) {
+        std::printf("\nsoftmax of rows, %s, 2 GiB in and 2 GiB out\n", type.name);
+        t.fill_input(elements_of(type) + 1, type.fill, -4, 4);
+        for (std::size_t n = 32; n <= std::size_t{1} << 20; n *= 2) {
+            run_rows(t, type, n, 0, n == std::size_t{1} << 20 && type.dtype != WR_F32 ? 0 : demanded_of_rows(type, n));
+        }
+        for (const std::size_t n : {33, 768, 1000, 5000, 32000, 50257}) {
+            run_rows(t, type, n, 0, demanded_of_rows(type, n));
+        }
+        for (const std::size_t n : {128, 1000, 5000, 32768}) {
+            run_rows(t, type, n, 1, 4.0);
+        }
+    }
+    const Type f32 = types[0];
+    const std::size_t n = std::size_t{1} << 27;
+    t.fill_input(n, f32.fill, -4, 4);
+    t.run_small("softmax f32 1 x 2^27", softmax_job(t, f32, 1, n, 1), nullptr, 400);
+}
+
+// A decoding step's logits: few rows, called back to back.
+void few_rows(Table &t) {
+    struct Shape {
+        std::size_t rows, n;
+        double most_us[2]; // of f32, of bf16; 0: nothing is demanded
+    };
+    const Shape shapes[] = {{1, 32000, {3.4, 3.3}},
+                            {1, 131072, {4.4, 3.8}},
+                            {1, 262144, {6.0, 5.0}},
+                            {32, 32000, {0, 5.0}},
+                            {64, 131072, {0, 11.2}}};
+    for (const Type &type : types) {
+        std::printf("\nsoftmax of few rows, %s\n", type.name);
+        t.fill_input(elements_of(type), type.fill, -4, 4);
+        for (const Shape &s : shapes) {
+            const double most = s.most_us[type.dtype == WR_F32 ? 0 : 1];
+            t.run_small(label("softmax", type, s.rows, s.n), softmax_job(t, type, s.rows, s.n, 1), nullptr,
+                        most == 0 ? 1e9 : most);
+        }
+    }
+}
+
+void columns(Table &t) {
+    for (const Type &type : types) {
+        std::printf("\nsoftmax of columns, %s, 2 GiB in and 2 GiB out\n", type.name);
+        t.fill_input(elements_of(type), type.fill, -4, 4);
+        for (const std::size_t n : {1024, 4096, 32768}) {
+            const std::size_t inner = elements_of(type) / n;
+            const double demanded = type.dtype == WR_F32 && n != 4096 ? 3.8 : 0;
+            t.run({label("softmax of axis 0,", type, n, inner), 2 * array_bytes, softmax_job(t, type, 1, n, inner),
+                   nullptr, demanded, t.copy_ceiling});
+        }
+    }
 }
 
 void backward(Table &t) {
@@ -192,7 +277,8 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(Table &);
-    } parts[] = {{"backward", backward}, {"selected", selected}, {"logsumexp", logsumexps}};
+    } parts[] = {{"rows", rows},         {"few", few_rows},      {"columns", columns},
+                 {"backward", backward}, {"selected", selected}, {"logsumexp", logsumexps}};
     for (const auto &part : parts) {
         if (wanted(argc, argv, part.name)) {
             part.run(table);

@@ -163,9 +163,9 @@ bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &ker
     return s.inner * element_bytes < line;
 }
 
-// Threads of a block, cells that it stages, rows of an item: the whole axis where its longest runs are one a thread at
-// most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has less to
-// leave (24 columns of f32: 192 threads); else items of fewer rows.
+// Threads of a block, cells that it stages, rows of an item: the whole axis where it fits and its longest runs are one
+// a thread at most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has
+// less to leave (24 columns of f32: 192 threads); else items of fewer rows.
 void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread) {
     constexpr std::size_t blocks[] = {block_threads, block_threads / 4 * 3};
     const auto stage = [&](std::size_t threads, std::size_t rows) {
@@ -181,7 +181,8 @@ void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread)
         return std::min(cells / inner, cells / least_staged_run);
     };
     const std::size_t runs = divide_up(plan.axis, std::size_t{most_run_elements});
-    if (plan.axis <= most_rows(block_threads) && (runs == 1 || runs * inner <= block_threads)) {
+    if (plan.axis * inner <= block_threads * cells_a_thread &&
+        (runs == 1 || runs <= std::min(block_threads / inner, std::size_t{most_run_elements}))) {
         stage(block_threads, plan.axis);
         return;
     }

@@ -132,9 +132,10 @@ WR_HD Float larger_or_nan(Float a, Float b) {
 
 // The total of some consecutive blocks of a row. Combining the states of neighbours, up the natural tree, gives the
 // bits of scaling every block once to the row's maximum: powers of two are exact, and a block so far below that its
-// scaled sum would leave the normal range is too small to change a sum that has the maximum's block in it.
+// scaled sum would leave the normal range is too small to change a sum that has the maximum's block in it. So aligned
+// that it can be moved whole, by one store.
 template <class Float, class Sum>
-struct RowState {
+struct alignas(2 * sizeof(Sum)) RowState {
     Float maximum;
     Sum sum;
 };

@@ -235,11 +235,11 @@ class SegmentWalk {
 
     // An offset as the number of elements behind the share's first segment.
     __device__ __forceinline__ unsigned relative(std::int64_t offset) const {
-        const std::int64_t ahead = offset - origin_;
-        if (static_cast<std::uint64_t>(ahead) <= farthest_) {
-            return static_cast<unsigned>(ahead);
+        if (offset < origin_) {
+            return 0; // not a difference below 0: of the smallest offset it would be one above
         }
-        return ahead < 0 ? 0 : farthest_;
+        const auto ahead = static_cast<std::uint64_t>(offset - origin_);
+        return ahead < farthest_ ? static_cast<unsigned>(ahead) : farthest_;
     }
 
     const SegmentMap &map_;

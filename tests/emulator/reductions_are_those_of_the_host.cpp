@@ -194,7 +194,7 @@ std::vector<std::int64_t> random_offsets(Random &random, std::size_t segments) {
     return offsets;
 }
 
-bool check_segments(Random &random) {
+wr_reduce_segments_args random_segments_args(Random &random) {
     wr_reduce_segments_args args;
     std::memset(&args, 0, sizeof(args));
     args.struct_size = sizeof(args);
@@ -205,6 +205,11 @@ bool check_segments(Random &random) {
     args.add_to_output = like.add_to_output;
     args.output_dtype = like.output_dtype;
     args.segments = 1 + below(random, one_in(random, 3) ? 2000 : 60);
+    return args;
+}
+
+bool check_segments(Random &random) {
+    wr_reduce_segments_args args = random_segments_args(random);
     const std::vector<std::int64_t> offsets = random_offsets(random, args.segments);
     const auto elements = static_cast<std::size_t>(offsets.back());
     const std::size_t align = alignment_of(args.dtype), offset = below(random, 16 / align) * align;
@@ -232,6 +237,47 @@ bool check_segments(Random &random) {
     return true;
 }
 
+// Offsets that decrease, that no array has, any bits at all; the first and the last are right where the kernels are not
+// told how many elements there are.
+void spoil(Random &random, std::vector<std::int64_t> &offsets, bool ends) {
+    constexpr std::int64_t wild[] = {INT64_MIN, -1, 0, 1, 3, 20000, 59999, 1 << 30, INT64_MAX};
+    const std::size_t changes = one_in(random, 2) ? 1 : 1 + below(random, offsets.size());
+    for (std::size_t i = 0; i < changes; ++i) {
+        const std::size_t at = below(random, offsets.size());
+        if (ends || (at != 0 && at + 1 != offsets.size())) {
+            offsets[at] = one_in(random, 2)   ? any_of(random, wild)
+                          : one_in(random, 2) ? static_cast<std::int64_t>(below(random, 60000))
+                                              : static_cast<std::int64_t>(random());
+        }
+    }
+}
+
+// Whatever the offsets are, nothing beside the arrays is read or written: memory that nobody may touch surrounds them.
+bool check_wrong_offsets(Random &random) {
+    wr_reduce_segments_args args = random_segments_args(random);
+    std::vector<std::int64_t> offsets = random_offsets(random, args.segments);
+    const auto elements = static_cast<std::size_t>(offsets.back());
+    const std::size_t align = alignment_of(args.dtype), size = wr_dtype_size(args.dtype);
+    const GuardedMemory input(elements * size, one_in(random, 2), below(random, 16 / align) * align);
+    fill(random, args.dtype, input.data(), elements);
+    // The widest outputs have 16 bytes; the last of narrower ones lies further from the forbidden page.
+    const GuardedMemory output(args.segments * 16, one_in(random, 2), 0);
+    std::memset(output.data(), 0, args.segments * 16);
+    const bool counted = elements != 0 && one_in(random, 2);
+    spoil(random, offsets, counted);
+    args.input_count = counted ? elements : 0;
+    args.input = input.data();
+    args.offsets = offsets.data();
+    args.output = output.data();
+    const wr_status status = wr_reduce_segments_ex(&args, emulated_stream());
+    if (status == WR_ERROR_UNSUPPORTED) {
+        return false;
+    }
+    CHECK(status == WR_SUCCESS, "wrong offsets, op %d of type %d: %s", static_cast<int>(args.op),
+          static_cast<int>(args.dtype), wr_status_name(status));
+    return true;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -239,7 +285,9 @@ int main(int argc, char **argv) {
     Random random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20261121);
     for (long done = 0; done < jobs;) {
         emulator::install({static_cast<int>(1 + below(random, 8))});
-        const bool offered = one_in(random, 5) ? check_segments(random) : check_reduction(random);
+        const bool offered = one_in(random, 20)  ? check_wrong_offsets(random)
+                             : one_in(random, 5) ? check_segments(random)
+                                                 : check_reduction(random);
         done += offered ? 1 : 0;
     }
     return check_report("reductions_are_those_of_the_host");

@@ -222,10 +222,11 @@ step_large() {
     record large "$(verdict_of $status)" "$(tally_of "$log")"
 }
 
-# sanitize TOOL COMMAND...: the harness checks what calls return, the tool what kernels do.
+# sanitize TOOL NUMBER COMMAND...: the harness checks what calls return, the tool what kernels do. NUMBER tells apart
+# what a tool looks at side by side.
 sanitize() {
-    local tool="$1" options=(--port "${PORTS[$1]}")
-    shift
+    local tool="$1" options=(--port "$((PORTS[$1] + 10 * $2))")
+    shift 2
     [[ "$tool" != memcheck ]] || options+=(--report-api-errors no)
     printf '\n== %s: %s\n' "$tool" "$*"
     within 300 compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode $SANITIZER_FOUND "$@"
@@ -234,13 +235,12 @@ sanitize() {
 # The programs that walk every kernel under a tool. Large arrays say nothing about shared memory or barriers that small
 # ones don't.
 walks_for() {
-    echo "$planted_folder/every_kernel gpu"
-    if ((quick)); then
-        echo "$tests_folder/random_problems gpu 40"
-        return
-    fi
-    echo "$tests_folder/random_problems gpu 60"
-    [[ "$1" != memcheck && "$1" != initcheck ]] || echo "$planted_folder/every_kernel gpu large"
+    local part parts=(operators weights tiles softmax many_rows_of_f16 many_rows_of_bf16)
+    [[ "$1" != memcheck && "$1" != initcheck ]] || ((quick)) || parts+=(large)
+    for part in "${parts[@]}"; do
+        echo "$planted_folder/every_kernel gpu $part"
+    done
+    echo "$tests_folder/random_problems gpu $((quick ? 40 : 60))"
 }
 
 complaint_of() {
@@ -254,7 +254,7 @@ complaint_of() {
 
 find_planted_bug() {
     local tool="$1" log="$results/planted.$1.log" status began=$SECONDS
-    sanitize "$tool" "$planted_folder/planted_bugs" "$tool" >"$log" 2>&1
+    sanitize "$tool" 0 "$planted_folder/planted_bugs" "$tool" >"$log" 2>&1
     status=$?
     if ((status != 0)) && grep -a -q -i "$(complaint_of "$tool")" "$log" && grep -a -q "planted_for_$tool" "$log"; then
         record "planted.$tool" found "$(complaint_of "$tool")"
@@ -263,16 +263,31 @@ find_planted_bug() {
     fi
 }
 
-# Each walk must pass its own checks, and the tool must have looked and found nothing.
+# One walk of a tool; it must pass its own checks, and the tool must have looked and found nothing.
+walk() {
+    local tool="$1" number="$2" log="$3" status
+    shift 3
+    sanitize "$tool" "$number" "$@" >"$log" 2>&1
+    status=$?
+    if ((status == 0)) && ! grep -a -q -E \
+        'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)' "$log"; then
+        status=1
+    fi
+    return $status
+}
+
+# All walks of a tool, side by side: most of their time no kernel runs.
 walk_kernels() {
-    local tool="$1" log="$results/walk.$1.log" status=0 walks=() walk words began=$SECONDS
+    local tool="$1" log="$results/walk.$1.log" status=0 walks=() words began=$SECONDS i pids=()
     mapfile -t walks < <(walks_for "$tool")
-    for walk in "${walks[@]}"; do
-        read -r -a words <<<"$walk"
-        sanitize "$tool" "${words[@]}" >"$log.one" 2>&1 || status=$?
-        grep -a -q -E 'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)' "$log.one" ||
-            status=$((status == 0 ? 1 : status))
-        cat "$log.one" >>"$log"
+    for i in "${!walks[@]}"; do
+        read -r -a words <<<"${walks[$i]}"
+        walk "$tool" "$i" "$log.$i" "${words[@]}" &
+        pids+=($!)
+    done
+    for i in "${!pids[@]}"; do
+        wait "${pids[$i]}" || status=$?
+        cat "$log.$i" >>"$log"
     done
     local found
     found="$(grep -a -h -E '^========= .*SUMMARY' "$log" | grep -a -v -E ': 0 (errors|hazards)' | head -n 1 | cut -c 11-80)"

@@ -4,8 +4,9 @@
  * before the first, so that a byte read or written outside the array is an error for memcheck or initcheck. The results
  * must be the host's.
  *
- *   every_kernel gpu         small shapes
- *   every_kernel gpu large   the few ways of working that only large arrays take; 1 GiB of them
+ *   every_kernel gpu PART    a part of them, so that several can be watched side by side: operators, weights, tiles,
+ *                            softmax, many_rows_of_f16, many_rows_of_bf16 (small shapes); large (the few ways of
+ *                            working that only large arrays take; 1 GiB of them)
  *
  * The shapes are chosen by cuda/reduce_plan.cpp and cuda/softmax.cpp for a GPU of 132 multiprocessors.
  */
@@ -575,11 +576,8 @@ static void check_weights(void) {
     }
 }
 
-static void check_small(void) {
+static void check_softmaxes(void) {
     size_t i, j;
-    check_operators();
-    check_weights();
-    check_tiles();
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         for (j = 0; j < SOFTMAX_SHAPES; ++j) {
             int log;
@@ -591,9 +589,10 @@ static void check_small(void) {
             }
         }
     }
-    check_many_rows(WR_F16);
-    check_many_rows(WR_BF16);
 }
+
+static void check_many_rows_of_f16(void) { check_many_rows(WR_F16); }
+static void check_many_rows_of_bf16(void) { check_many_rows(WR_BF16); }
 
 static void check_large(void) {
     static const reduction sum_f32 = {WR_SUM, WR_F32, WR_F32}, sum_i32 = {WR_SUM, WR_I32, (wr_dtype)0},
@@ -610,13 +609,27 @@ static void check_large(void) {
     check_gradient(WR_F32, 0, &rows);
 }
 
+static const struct {
+    const char *name;
+    void (*check)(void);
+} parts[] = {{"operators", check_operators},
+             {"weights", check_weights},
+             {"tiles", check_tiles},
+             {"softmax", check_softmaxes},
+             {"many_rows_of_f16", check_many_rows_of_f16},
+             {"many_rows_of_bf16", check_many_rows_of_bf16},
+             {"large", check_large}};
+
 int main(int argc, char **argv) {
+    size_t i, found = 0;
     places_open_gpu_only(argc, argv);
-    if (argc > 2 && strcmp(argv[2], "large") == 0) {
-        check_large();
-    } else {
-        check_small();
+    for (i = 0; i < sizeof parts / sizeof *parts; ++i) {
+        if (argc > 2 && strcmp(argv[2], parts[i].name) == 0) {
+            parts[i].check();
+            ++found;
+        }
     }
     places_close();
+    CHECK(found == 1, "every_kernel gpu PART: no part is called '%s'", argc > 2 ? argv[2] : "");
     return check_report("every_kernel");
 }

@@ -239,6 +239,8 @@ def reduce_fields(op, values, output, weights):
 
 
 def reduce_axis(op, values, dtype, accumulate, output, ignore=False, weights=None):
+    if op == "logsumexp":
+        return encode(logsumexp_row(values, dtype), output)
     if dtype in FLOATS:
         return reduce_floats(op, values, dtype, accumulate, output, ignore, weights)
     if dtype in FIELDS:
@@ -366,55 +368,164 @@ def block_factor(gap, total, arithmetic):
     return narrow, round_float(high - narrow, FLOATS["f32"])
 
 
-def softmax_row(values, dtype, output, empty_row):
-    """Output words of one row of scaled logits."""
-    if any(math.isnan(v) or v == math.inf for v in values):
-        return [encode(math.nan, output)] * len(values)
-    if all(v == -math.inf for v in values):
-        return [encode(math.nan if empty_row == "nan" else 0.0, output)] * len(values)
-    arithmetic = "f64" if dtype == "f64" else "f32"
+def row_state(values, dtype):
+    """The row's blocks of exponentials with their N, and what they merge to: (N, sum)."""
     exponential = Exponential64 if dtype == "f64" else Exponential32
     f32_sums = dtype not in ("f32", "f64")
     blocks = [
         softmax_block(values[start : start + BLOCK], exponential, f32_sums) for start in range(0, len(values), BLOCK)
     ]
-    top, total = tree([state for _, state in blocks], merge_states(f32_sums))
-    multiply = multiply_f32 if arithmetic == "f32" else (lambda a, b: a * b)
+    return blocks, tree([state for _, state in blocks], merge_states(f32_sums))
+
+
+def is_not_a_number(values):
+    return any(math.isnan(v) or v == math.inf for v in values)
+
+
+def is_empty(values):
+    return all(v == -math.inf for v in values)
+
+
+def softmax_row(values, dtype, output, empty_row):
+    """Output words of one row of scaled logits."""
+    if is_not_a_number(values):
+        return [encode(math.nan, output)] * len(values)
+    if is_empty(values):
+        return [encode(math.nan if empty_row == "nan" else 0.0, output)] * len(values)
+    arithmetic = "f64" if dtype == "f64" else "f32"
+    blocks, (top, total) = row_state(values, dtype)
+    multiply = multiply_f32 if arithmetic == "f32" else operator.mul
     words = []
     for exponentials, (n, _) in blocks:
         high, low = (0.0, 0.0) if n is None else block_factor(n - top, total, arithmetic)
         for e in exponentials:
             if output in ("f32", "f64"):
-                y = fused_multiply_add(e, high, multiply(e, low), exponential.form)
+                y = fused_multiply_add(e, high, multiply(e, low), FLOATS[arithmetic])
             else:
                 y = multiply(e, high)
             words.append(encode(y, output))
     return words
 
 
-# ---- the gradient of one row, from saved outputs
+# ---- the logarithm, log-softmax and logsumexp of one row
+
+LN2_HIGH = float.fromhex("0x1.62e42feep-1")
+LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+ROOT_OF_HALF = 0x3FE6A09E667F3BCD
 
 
-def weight_of_logarithm(y, exponential):
-    """exp(y), 0 or infinity where that leaves the normal range."""
-    if -exponential.reach < y < exponential.reach:
-        return scaled_exponential(y, 0, exponential)
-    return y if math.isnan(y) else math.inf if y > 0 else 0.0
+def fused_f64(a, b, c):
+    return fused_multiply_add(a, b, c, FLOATS["f64"])
 
 
-def gradient_row(form, saved, gradients, dtype, scale, output):
-    """Output words of one row's gradient; form is softmax or log_softmax."""
+def logarithm(x):
+    """log x of a positive normal f64."""
+    k = (encode(x, "f64") - ROOT_OF_HALF) >> 52
+    z = math.ldexp(x, -k)
+    t = (z - 1.0) / (z + 1.0)
+    v = t * t
+    q = 1.0 / 23.0
+    for odd in range(21, 1, -2):
+        q = fused_f64(q, v, 1.0 / odd)
+    w = fused_f64((t + t) * v, q, t + t)
+    return fused_f64(float(k), LN2_HIGH, fused_f64(float(k), LN2_LOW, w))
+
+
+def logsumexp_pieces(values, dtype):
+    """logsumexp of an ordinary row as H + L, two numbers of the arithmetic's type."""
     exponential = Exponential64 if dtype == "f64" else Exponential32
-    add, multiply = (add_f64, operator.mul) if dtype == "f64" else (add_f32, multiply_f32)
-    scale = round_float(scale if scale != 0 else 1.0, exponential.form)
+    largest = max(values)
+    _, (top, total) = row_state(values, dtype)
+    b = logarithm(divide_f64(total, scaled_exponential(largest, top, exponential)))
+    high = largest + b
+    rest = high - largest
+    low = (largest - (high - rest)) + (b - rest)
+    result = round_float(high, exponential.form)
+    return result, round_float((high - result) + low, exponential.form)
+
+
+def logsumexp_row(values, dtype):
+    if any(math.isnan(v) for v in values):
+        return math.nan
+    if math.inf in values:
+        return math.inf
+    return -math.inf if is_empty(values) else logsumexp_pieces(values, dtype)[0]
+
+
+def log_softmax_row(values, dtype, output, empty_row):
+    """Output words of one row of scaled logits."""
+    if is_not_a_number(values):
+        return [encode(math.nan, output)] * len(values)
+    if is_empty(values):
+        return [encode(math.nan if empty_row == "nan" else -math.inf, output)] * len(values)
+    high, low = logsumexp_pieces(values, dtype)
+    add = add_f64 if dtype == "f64" else add_f32
+    return [encode(add(add(v, -high), -low), output) for v in values]
+
+
+def selected_row(function, values, takes_part, dtype, output, empty_row):
+    """The same where some elements take no part: logits of -infinity stand for them."""
+    values = [v if part else -math.inf for v, part in zip(values, takes_part)]
+    if function == "logsumexp":
+        return [encode(logsumexp_row(values, dtype), output)]
+    row = softmax_row if function == "softmax" else log_softmax_row
+    words = row(values, dtype, output, empty_row)
+    if is_empty(values):
+        return words
+    left_out = encode(0.0 if function == "softmax" else -math.inf, output)
+    return [word if part else left_out for word, part in zip(words, takes_part)]
+
+
+# ---- the gradient of one row
+
+
+def exponential_in_two_pieces(d, rest, exponential):
+    """W(d, r): exp(d + r), and 0 or infinity where d leaves the normal range."""
+    if not -exponential.reach < d < exponential.reach:
+        return d if math.isnan(d) else math.inf if d > 0 else 0.0
+    e = scaled_exponential(d, 0, exponential)
+    return fused_multiply_add(e, rest, e, exponential.form)
+
+
+def weight_of_logit(x, logsumexp, dtype, empty_row):
+    """exp(x - logsumexp), with what the rounding of the difference lost."""
+    add = add_f64 if dtype == "f64" else add_f32
+    if not math.isfinite(logsumexp):
+        return 0.0 if logsumexp == -math.inf and empty_row == "zero" else math.nan
+    d = add(x, -logsumexp)
+    b = add(d, -x)
+    rest = add(add(x, -add(d, -b)), -add(logsumexp, b))
+    return exponential_in_two_pieces(d, rest, Exponential64 if dtype == "f64" else Exponential32)
+
+
+def weights_of_outputs(form, saved, dtype):
     if form == "softmax":
-        total = tree([multiply(y, dy) for y, dy in zip(saved, gradients)], add)
-        results = [multiply(y, add(dy, -total)) for y, dy in zip(saved, gradients)]
-    else:
-        total = tree(gradients, add)
-        weights = [weight_of_logarithm(y, exponential) for y in saved]
-        results = [fused_multiply_add(-p, total, dy, exponential.form) for p, dy in zip(weights, gradients)]
-    return [encode(multiply(result, scale), output) for result in results]
+        return saved
+    exponential = Exponential64 if dtype == "f64" else Exponential32
+    return [exponential_in_two_pieces(y, 0.0, exponential) for y in saved]
+
+
+def weights_of_logits(saved, scale, logsumexp, dtype, empty_row):
+    return [weight_of_logit(x, logsumexp, dtype, empty_row) for x in scaled_logits(saved, dtype, scale)]
+
+
+def gradient_row(form, weights, gradients, takes_part, dtype, scale, output):
+    """Output words of one row's gradient; form is softmax or log_softmax. What takes no part brings -0 and gets +0."""
+    form_of_numbers = FLOATS["f64" if dtype == "f64" else "f32"]
+    add, multiply = (add_f64, operator.mul) if dtype == "f64" else (add_f32, multiply_f32)
+    scale = round_float(scale if scale != 0 else 1.0, form_of_numbers)
+    terms = [multiply(p, dy) for p, dy in zip(weights, gradients)] if form == "softmax" else gradients
+    total = tree([term if part else -0.0 for term, part in zip(terms, takes_part)], add)
+    words = []
+    for p, dy, part in zip(weights, gradients, takes_part):
+        if not part:
+            result = 0.0
+        elif form == "softmax":
+            result = multiply(multiply(p, add(dy, -total)), scale)
+        else:
+            result = multiply(fused_multiply_add(-p, total, dy, form_of_numbers), scale)
+        words.append(encode(result, output))
+    return words
 
 
 def scaled_logits(values, dtype, scale):

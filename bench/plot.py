@@ -10,32 +10,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 from wr.errors import WrError  # noqa: E402
-from wr.rate_plot import Rate, draw_rates  # noqa: E402
+from wr.rate_plot import draw_rates, rates_in  # noqa: E402
 
-WHO = {None: "warp-reduce", "torch": "PyTorch", "compiled": "torch.compile"}
-ORDER = list(WHO.values())
-LINE = re.compile(r"(?:(torch|compiled) )?softmax (f32|bf16) (\d+) x (\d+) +[\d.]+ us +([\d.]+) TB/s")
 COPY = re.compile(r"ceilings: .*copy ([\d.]+) TB/s")
 DEVICE = re.compile(r"(NVIDIA [^,]+), ")
-SMALLEST_JOB = 1 << 28  # elements; few rows are another matter
-LONGEST_ROW = 1 << 20
 
 EPILOG = """examples:
   bin/softmax_bench rows > ours.txt
   bench/peers.py rows compiled > peers.txt
   bench/plot.py ours.txt peers.txt -o docs/softmax_rate.svg"""
-
-
-def rates_in(text: str) -> list[Rate]:
-    rates = []
-    for line in text.splitlines():
-        found = LINE.match(line)
-        if found is None:
-            continue
-        who, element, rows, length, rate = found.groups()
-        if int(rows) * int(length) >= SMALLEST_JOB and int(length) <= LONGEST_ROW:
-            rates.append(Rate(WHO[who], element, int(length), float(rate) * 1e12))
-    return rates
 
 
 def main() -> int:
@@ -47,7 +30,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         text = "\n".join(path.read_text(encoding="utf-8") for path in options.logs)
-        rates = sorted(rates_in(text), key=lambda each: ORDER.index(each.who))
+        rates = rates_in(text)
         if not rates:
             raise WrError("there is no line of softmax_bench's or peers.py's rows in these files")
         copy, device = COPY.search(text), DEVICE.search(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 COLOURS = ("#0b5cad", "#d1701b", "#3d8f5f", "#8a4f9e")
 SIZE_OF_A_PANEL = (5.2, 3.9)  # inches
 
+# What begins a line of bench/softmax_bench (nothing) and of bench/peers.py; the first is ours.
+WHO = {None: "warp-reduce", "torch": "PyTorch", "compiled": "torch.compile"}
+_LINE = re.compile(r"(?:(torch|compiled) )?softmax (f32|bf16) (\d+) x (\d+) +[\d.]+ us +([\d.]+) TB/s")
+_SMALLEST_JOB = 1 << 28  # elements; few rows are another matter
+_LONGEST_ROW = 1 << 20
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -25,6 +32,15 @@ class Rate:
     @property
     def is_power_of_two(self) -> bool:
         return self.length & (self.length - 1) == 0
+
+
+def rates_in(text: str) -> list[Rate]:
+    """Of the rows that softmax_bench or peers.py printed, ours first."""
+    rates = []
+    for who, element, rows, length, rate in (found.groups() for found in map(_LINE.match, text.splitlines()) if found):
+        if int(rows) * int(length) >= _SMALLEST_JOB and int(length) <= _LONGEST_ROW:
+            rates.append(Rate(WHO[who], element, int(length), float(rate) * 1e12))
+    return sorted(rates, key=lambda each: list(WHO.values()).index(each.who))
 
 
 def draw_rates(rates: Sequence[Rate], ceiling: float | None, title: str, path: str) -> None:
@@ -54,7 +70,7 @@ def draw_rates(rates: Sequence[Rate], ceiling: float | None, title: str, path: s
     try:
         figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None, dpi=150)
     except (OSError, ValueError) as error:
-        raise WrError(f"{path}: {error}") from None
+        raise WrError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _draw_panel(panel: Any, rates: Sequence[Rate], unit: float) -> None:

@@ -54,29 +54,35 @@ def draw_rates(rates: Sequence[Rate], ceiling: float | None, title: str, path: s
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "warp_reduce", "font.family": "sans-serif"})
     unit, name = (1e12, "TB/s") if max(each.bytes_per_second for each in rates) >= 1e12 else (1e9, "GB/s")
     elements = list(dict.fromkeys(each.element for each in rates))
+    everyone = list(dict.fromkeys(each.who for each in rates))
     width, height = SIZE_OF_A_PANEL
     figure = Figure(figsize=(width * len(elements), height), layout="constrained")
     figure.suptitle(title, fontsize=11)
     panels = figure.subplots(1, len(elements), sharey=True, squeeze=False)[0]
     for panel, element in zip(panels, elements):
-        _draw_panel(panel, [each for each in rates if each.element == element], unit)
+        _draw_panel(panel, [each for each in rates if each.element == element], everyone, unit)
         if ceiling is not None:
             panel.axhline(ceiling / unit, color="0.35", linestyle="--", linewidth=0.9, label="copy")
         panel.set_title(element, fontsize=10)
         panel.set_xlabel("elements a row (hollow: no power of two)")
     panels[0].set_ylabel(f"{name}, read and written")
     panels[0].set_ylim(bottom=0)
-    panels[-1].legend(loc="lower left", fontsize=8, framealpha=1)
+    labelled = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels())}
+    shown = [who for who in (*everyone, "copy") if who in labelled]
+    handles = [labelled[who] for who in shown]
+    figure.legend(handles, shown, loc="outside lower center", ncols=len(shown), fontsize=9, frameon=False)
     try:
         figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None, dpi=150)
     except (OSError, ValueError) as error:
         raise WrError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _draw_panel(panel: Any, rates: Sequence[Rate], unit: float) -> None:
-    for place, who in enumerate(dict.fromkeys(each.who for each in rates)):
+def _draw_panel(panel: Any, rates: Sequence[Rate], everyone: Sequence[str], unit: float) -> None:
+    for place, who in enumerate(everyone):
         colour, weight = COLOURS[place % len(COLOURS)], 1.8 if place == 0 else 1.2
         own = sorted((each for each in rates if each.who == who), key=lambda each: each.length)
+        if not own:
+            continue
         joined = [each for each in own if each.is_power_of_two]
         alone = [each for each in own if not each.is_power_of_two]
         style = {"color": colour, "markersize": 3.5 if place == 0 else 3}

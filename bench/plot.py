@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 from wr.errors import WrError  # noqa: E402
-from wr.rate_plot import draw_rates, rates_in  # noqa: E402
+from wr.rate_plot import draw_rates, new_figure, rates_in  # noqa: E402
 
 COPY = re.compile(r"ceilings: .*copy ([\d.]+) TB/s")
 DEVICE = re.compile(r"(NVIDIA [^,]+), ")
@@ -35,7 +35,7 @@ def main() -> int:
             raise WrError("there is no line of softmax_bench's or peers.py's rows in these files")
         copy, device = COPY.search(text), DEVICE.search(text)
         title = "softmax of rows, 2 GiB in and 2 GiB out" + (f", {device[1]}" if device else "")
-        draw_rates(rates, float(copy[1]) * 1e12 if copy else None, title, options.output)
+        draw_rates(new_figure(), rates, float(copy[1]) * 1e12 if copy else None, title, options.output)
     except (OSError, WrError) as error:
         print(f"plot: {error}", file=sys.stderr)
         return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support import LAUNCHER, ToolTest
+from support import ToolTest
 from wr.devices import HostDevice
 from wr.elements import BF16, F32
 from wr.library import load_library
@@ -54,22 +54,21 @@ class Bench(ToolTest):
             "rows of 4096, masked +bf16",
             "columns of 1024 +f32",
             "gradient of rows of 1024 +bf16",
+            "logsumexp of rows of 32 +bf16",
         ):
             self.assertRegex(text, rf"(?m)^ {job} +[\d.]+ +[\d.]+ +\d+%")
-        text = self.succeeds("bench", "softmax", "--largest", "10", "--dtype", "f16", "--device", "host")
-        self.assertRegex(text, r"(?m)^ logsumexp of rows of 1024 +f16")
-        self.assertNotIn("f32", text)
 
     def test_plot(self) -> None:
-        line = ("bench", "softmax", "--largest", "10", "--device", "host", "--plot", "rates.svg")
-        # the launcher's Python may be another one than this
-        done = self.wr(*line)
+        # the launcher's Python may have no matplotlib, and says so before it measures
+        done = self.wr(
+            "bench", "softmax", "--largest", "10", "--dtype", "f16", "--device", "host", "--plot", "rates.svg"
+        )
         if done.returncode == 0:
             self.assertIn("<svg", (self.folder / "rates.svg").read_text())
+            self.assertNotIn("f32", done.stdout)
         else:
-            self.assertEqual(
-                done.stderr, "wr: a plot needs matplotlib, which is not installed for this Python\n", LAUNCHER
-            )
+            self.assertEqual(done.stdout, "")
+            self.assertEqual(done.stderr, "wr: a plot needs matplotlib, which is not installed for this Python\n")
         self.assertIn("--peers with --plot", self.fails(2, "bench", "softmax", "--peers", "peers.txt"))
         self.assertIn("--plot goes with", self.fails(2, "bench", "--plot", "rates.svg"))
 

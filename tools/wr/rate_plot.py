@@ -43,8 +43,8 @@ def rates_in(text: str) -> list[Rate]:
     return sorted(rates, key=lambda each: list(WHO.values()).index(each.who))
 
 
-def draw_rates(rates: Sequence[Rate], ceiling: float | None, title: str, path: str) -> None:
-    """Rows of a power of two are joined by lines, others stand alone; `ceiling` is that of a copy."""
+def new_figure() -> Any:
+    """An empty one of matplotlib's; where that is not installed, one sentence that says so."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -52,11 +52,16 @@ def draw_rates(rates: Sequence[Rate], ceiling: float | None, title: str, path: s
         raise WrError("a plot needs matplotlib, which is not installed for this Python") from None
     # text stays text, and the same figures give the same file
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "warp_reduce", "font.family": "sans-serif"})
+    return Figure(layout="constrained")
+
+
+def draw_rates(figure: Any, rates: Sequence[Rate], ceiling: float | None, title: str, path: str) -> None:
+    """Rows of a power of two are joined by lines, others stand alone; `ceiling` is that of a copy."""
     unit, name = (1e12, "TB/s") if max(each.bytes_per_second for each in rates) >= 1e12 else (1e9, "GB/s")
     elements = list(dict.fromkeys(each.element for each in rates))
     everyone = list(dict.fromkeys(each.who for each in rates))
     width, height = SIZE_OF_A_PANEL
-    figure = Figure(figsize=(width * len(elements), height), layout="constrained")
+    figure.set_size_inches(width * len(elements), height)
     figure.suptitle(title, fontsize=11)
     panels = figure.subplots(1, len(elements), sharey=True, squeeze=False)[0]
     for panel, element in zip(panels, elements):

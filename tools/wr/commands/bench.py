@@ -154,10 +154,12 @@ def _bench_softmax(library: Library, options: argparse.Namespace) -> None:
     from ..ceiling import copy_ceiling
     from ..devices import open_devices
     from ..elements import F32
-    from ..rate_plot import WHO, Rate
+    from ..rate_plot import WHO, Rate, draw_rates, new_figure
     from ..screen import binary_size, console
     from ..softmax_jobs import jobs_of, ready_to_run, representative
 
+    figure = new_figure() if options.plot else None
+    theirs = _rates_of_peers(options.peers) if options.peers else []
     devices, remark = open_devices(library, options.device)
     for device in devices:
         element = options.dtype or F32
@@ -169,26 +171,24 @@ def _bench_softmax(library: Library, options: argparse.Namespace) -> None:
             (job.title, job.element.name, partial(ready_to_run, library, device, job, shape)) for job, shape in shaped
         ]
         ceiling, rates = _bench_beside_ceiling(device, "softmax", size, partial(copy_ceiling, device, 2 * size), opened)
-    if options.plot:
+    if figure is not None:
         ours = [
             Rate(WHO[None], job.element.name, job.width, rate) for (job, _), rate in zip(shaped, rates) if job.width
         ]
-        _plot(options, ours, ceiling, f"softmax of rows, {binary_size(size)} in and as many out, {_where(device)}")
+        title = f"softmax of rows, {binary_size(size)} in and as many out, {_where(device)}"
+        draw_rates(figure, [*ours, *theirs], ceiling.bytes_per_second, title, options.plot)
     if remark:
         console().print(remark, markup=False)
 
 
-def _plot(options: argparse.Namespace, ours: list[Rate], ceiling: Ceiling, title: str) -> None:
+def _rates_of_peers(path: str) -> list[Rate]:
     from ..errors import WrError
-    from ..rate_plot import draw_rates, rates_in
+    from ..rate_plot import rates_in
 
-    theirs = []
-    if options.peers:
-        try:
-            theirs = rates_in(Path(options.peers).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise WrError(f"{options.peers}: {getattr(error, 'strerror', None) or 'is no text'}") from None
-    draw_rates([*ours, *theirs], ceiling.bytes_per_second, title, options.plot)
+    try:
+        return rates_in(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrError(f"{path}: {getattr(error, 'strerror', None) or 'is no text'}") from None
 
 
 def _bench_beside_ceiling(

@@ -600,6 +600,25 @@ def special_softmax():
         yield softmax_line("f32", "f32", (1, 6, 1), value_words("f32", row))
 
 
+TOP = 3.4028234663852886e38
+LARGE_ROWS = [
+    ("f32", [2.0**20, 2.0**20 - 1, 2.0**20 + 2]),
+    ("f32", [2.0**20 - 1, 2.0**20 + 0.125]),
+    ("f32", [-(2.0**20), -(2.0**20) - 3, -(2.0**20) - 10]),
+    ("f32", [123456789.0, 123456781.0, 123456773.0]),
+    ("f32", [1e30, 1e30, 9e29]),
+    ("f32", [TOP, TOP, -TOP]),
+    ("f32", [-TOP, -TOP, -TOP]),
+    ("f32", [1e7, 0.0, -1e7]),
+    ("bf16", [2.0**20, 2.0**20, 2.0**20 - 8192]),
+    ("bf16", [3e38, 3e38, 1.0]),
+    ("f64", [2.0**20 + 0.3, 2.0**20 - 1.7, 2.0**20 + 5.1]),
+    ("f64", [1e12, 1e12 + 3.5, 1e12 - 1.25]),
+    ("f64", [-1e15, -1e15 - 2.125, -1e15 - 0.5]),
+    ("f64", [1.7e308, 1.7e308, 1e308]),
+]
+
+
 def approximate(rng):
     for dtype in SOFTMAX_TYPES:
         for function in ("softmax", "log_softmax", "logsumexp"):
@@ -619,25 +638,7 @@ def approximate(rng):
             text = f"@line {rng.randrange(10**6)} {unit + 3}"
             yield approximate_line(function, dtype, output, (1, 3000, 1), text, step=300)
         yield approximate_line("log_softmax", dtype, dtype, (1, 3, 1), value_words(dtype, [1.0, -math.inf, 2.0]))
-    # large logits
-    top = 3.4028234663852886e38
-    rows = [
-        ("f32", [2.0**20, 2.0**20 - 1, 2.0**20 + 2]),
-        ("f32", [2.0**20 - 1, 2.0**20 + 0.125]),
-        ("f32", [-(2.0**20), -(2.0**20) - 3, -(2.0**20) - 10]),
-        ("f32", [123456789.0, 123456781.0, 123456773.0]),
-        ("f32", [1e30, 1e30, 9e29]),
-        ("f32", [top, top, -top]),
-        ("f32", [-top, -top, -top]),
-        ("f32", [1e7, 0.0, -1e7]),
-        ("bf16", [2.0**20, 2.0**20, 2.0**20 - 8192]),
-        ("bf16", [3e38, 3e38, 1.0]),
-        ("f64", [2.0**20 + 0.3, 2.0**20 - 1.7, 2.0**20 + 5.1]),
-        ("f64", [1e12, 1e12 + 3.5, 1e12 - 1.25]),
-        ("f64", [-1e15, -1e15 - 2.125, -1e15 - 0.5]),
-        ("f64", [1.7e308, 1.7e308, 1e308]),
-    ]
-    for dtype, row in rows:
+    for dtype, row in LARGE_ROWS:
         yield approximate_line("softmax", dtype, dtype, (1, len(row), 1), value_words(dtype, row))
         # more than one block, each with large logits of its own
         text = runs(dtype, [(value, 700) for value in row])
@@ -768,6 +769,45 @@ def long_selected_rows():
         yield selected_line("softmax", dtype, dtype, (1, 3000, 1), text, selection, step=71)
 
 
+def large_logits(rng):
+    """Magnitudes of 2^20 and more, alone and beside blocks of ordinary logits, up to the largest f32."""
+    rows = [
+        *LARGE_ROWS,
+        ("f16", [65504.0, 65472.0, -65504.0]),
+        ("e5m2", [57344.0, 57344.0, -57344.0]),
+        ("f32", [2.0**62, 2.0**62 * (1 + 2.0**-23), 1.0]),
+        ("f32", [2.0**61, 2.0**61 * (1 + 2.0**-23), 2.0**61 * (1 - 2.0**-24)]),
+        ("f64", [2.0**61 + 512, 2.0**61, 2.0**61 - 256]),
+        ("bf16", [-3e38, -3e38, -math.inf]),
+    ]
+    for dtype, row in rows:
+        for function in FUNCTIONS:
+            output = selected_output(function, dtype)
+            for scale in (0.0, 16.0) if abs(row[0]) < 2.0**40 else (0.0,):
+                text = value_words(dtype, row)
+                yield selected_line(function, dtype, output, (1, len(row), 1), text, Selection(), scale)
+                text = runs(dtype, [(value, 700) for value in row])
+                step = 1 if function == "logsumexp" else 97
+                yield selected_line(
+                    function, dtype, output, (1, 700 * len(row), 1), text, Selection(), scale, step=step
+                )
+    # from ordinary to large within a row, some of them close enough to count
+    for dtype, scale in (("f32", 0.0), ("f64", 0.0), ("bf16", 16384.0), ("f16", 1000.0)):
+        for base in (2.0**20, -(2.0**20)):
+            values = [(base + 60.0 * (rng.random() - 0.5)) / (scale or 1.0) for _ in range(12)]
+            for function in FUNCTIONS:
+                output = selected_output(function, dtype)
+                text = value_words(dtype, values)
+                yield selected_line(function, dtype, output, (1, 12, 1), text, Selection(), scale)
+                text = runs(dtype, [(value, 300) for value in values])
+                step = 1 if function == "logsumexp" else 71
+                yield selected_line(function, dtype, output, (1, 3600, 1), text, Selection(), scale, step=step)
+    for function in FUNCTIONS:
+        text = runs("f32", [(-3e18, 1024), (3.41e18, 1024)])
+        step = 1 if function == "logsumexp" else 89
+        yield selected_line(function, "f32", "f32", (1, 2048, 1), text, Selection(), step=step)
+
+
 def logsumexps(rng):
     """As a reduction: the bits that softmax's output of that name has."""
     for dtype in FLOAT_TYPES:
@@ -853,6 +893,7 @@ def make():
     lines += logsumexps(rng)
     lines += selected_gradients(rng)
     lines += gradients_from_logits()
+    lines += large_logits(rng)
     return "\n".join(lines) + "\n"
 
 

@@ -27,9 +27,10 @@ LARGEST = {"host": 26, "gpu": 30}  # log2 of the elements of the largest job
 LARGEST_SOFTMAX = {"host": 20, "gpu": 29}
 SECONDS_A_TABLE = 4.0  # of samples, where there are many jobs
 
-EPILOG = """A time is the median of several samples, in microseconds; GB/s counts what must be read and written once, in
-units of 10^9 bytes. On a GPU the calls run back to back in one stream with a workspace of the caller's; at a few
-microseconds the figure includes what Python needs to make a call. Data that fits a cache is read from the cache.
+EPILOG = """A time is the median of several samples, in microseconds; GB/s and TB/s count what must be read and written
+once, in units of 10^9 and 10^12 bytes. On a GPU the calls run back to back in one stream with a workspace of the
+caller's; at a few microseconds the figure includes what Python needs to make a call. Data that fits a cache is read
+from the cache.
 
 'wr bench reduce' has many kinds of reductions of one size, on the host device and on the GPU if there is one, beside a
 ceiling: the fastest that NumPy (host) or the driver (GPU) reads or copies as many bytes, measured in the same run.

@@ -6,10 +6,6 @@
 
 #include <stdint.h>
 
-static arena around;
-
-static void *at(size_t offset) { return around.memory + offset; }
-
 /* A call that would succeed: of 12 f32. */
 static wr_dot_args valid_args(void) {
     wr_dot_args args = dot_args(WR_F32, 12);
@@ -19,22 +15,17 @@ static wr_dot_args valid_args(void) {
     return args;
 }
 
-static void expect(wr_status expected, const wr_dot_args *args, const char *label) {
-    expect_refusal(&around, expected, wr_dot_ex(args, around.where->stream), label);
-}
+static wr_status run(const void *args) { return wr_dot_ex(args, around.where->stream); }
+static wr_status query(const void *args, size_t *bytes) { return wr_dot_workspace_size(args, bytes); }
+static const call_of_struct call = {run, query, sizeof(wr_dot_args)};
 
 static void expect_from_query_too(wr_status expected, const wr_dot_args *args, const char *label) {
-    size_t bytes = 12345;
-    wr_status status = wr_dot_workspace_size(args, &bytes);
-    CHECK(status == expected, "workspace size: %s: %s instead of %s", label, wr_status_name(status),
-          wr_status_name(expected));
-    CHECK(bytes == 12345, "workspace size: %s: the result was written", label);
-    expect(expected, args, label);
+    expect_query_refused_too(&call, expected, args, label);
 }
 
 static void expect_short(wr_status expected, wr_dtype dtype, const void *left, const void *right, void *output,
                          size_t count, const char *label) {
-    expect_refusal(&around, expected, wr_dot(dtype, left, right, output, count, around.where->stream), label);
+    expect_refusal(expected, wr_dot(dtype, left, right, output, count, around.where->stream), label);
 }
 
 static void check_valid_call_succeeds(void) {
@@ -50,23 +41,7 @@ static void check_valid_call_succeeds(void) {
     CHECK(status == WR_SUCCESS, "left and right overlap: %s", wr_status_name(status));
     args.left = args.right = args.output = NULL;
     CHECK(wr_dot_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "a workspace query needs no pointer");
-    arena_reset(&around);
-}
-
-static void check_structs(void) {
-    static const size_t sizes[] = {
-        0,       1, sizeof(wr_dot_args) - 8, sizeof(wr_dot_args) - 1, sizeof(wr_dot_args) + 1, sizeof(wr_dot_args) + 8,
-        SIZE_MAX};
-    size_t i, bytes = 12345;
-    wr_dot_args args = valid_args();
-    expect(WR_ERROR_NULL_POINTER, NULL, "args is NULL");
-    CHECK(wr_dot_workspace_size(NULL, &bytes) == WR_ERROR_NULL_POINTER && bytes == 12345, "query, args is NULL");
-    CHECK(wr_dot_workspace_size(&args, NULL) == WR_ERROR_NULL_POINTER, "query, bytes is NULL");
-    for (i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        args = valid_args();
-        args.struct_size = sizes[i];
-        expect_from_query_too(WR_ERROR_STRUCT_SIZE, &args, "struct_size");
-    }
+    arena_reset();
 }
 
 static void check_bad_dtype(int dtype) {
@@ -168,14 +143,15 @@ static void check_no_elements(void) {
     CHECK(status == WR_SUCCESS, "no elements: %s", wr_status_name(status));
     place_read(around.where, at(ARENA_OUTPUT), &sum, sizeof sum);
     CHECK(sum == 0.0f, "the dot product of nothing: %a", (double)sum);
-    arena_reset(&around);
+    arena_reset();
 }
 
 static void check_all(void) {
+    const wr_dot_args valid = valid_args();
     static const int bad_dtypes[] = {0, 21, -1, WR_DTYPE_FORCE_INT32};
     size_t i;
     check_valid_call_succeeds();
-    check_structs();
+    check_struct_sizes(&call, &valid);
     for (i = 0; i < 4; ++i) {
         check_bad_dtype(bad_dtypes[i]);
     }
@@ -185,14 +161,4 @@ static void check_all(void) {
     check_no_elements();
 }
 
-int main(int argc, char **argv) {
-    size_t i;
-    places_open(argc, argv);
-    for (i = 0; i < place_count(); ++i) {
-        around = arena_new(place_at(i));
-        check_all();
-        arena_free(&around);
-    }
-    places_close();
-    return check_report("every_bad_dot_argument_has_its_code");
-}
+int main(int argc, char **argv) { return try_refusals(argc, argv, check_all, "every_bad_dot_argument_has_its_code"); }

@@ -8,10 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static arena around;
-
-static void *at(size_t offset) { return around.memory + offset; }
-
 /* A call that would succeed: the sum of 3 rows of 4 f32. */
 static wr_reduce_args valid_args(void) {
     wr_reduce_args args = reduce_args(WR_SUM, WR_F32, 3, 4, 1);
@@ -20,24 +16,24 @@ static wr_reduce_args valid_args(void) {
     return args;
 }
 
+static wr_status run(const void *args) { return wr_reduce_ex(args, around.where->stream); }
+static wr_status query(const void *args, size_t *bytes) { return wr_reduce_workspace_size(args, bytes); }
+static const call_of_struct call = {run, query, sizeof(wr_reduce_args)};
+
 static void expect(wr_status expected, const wr_reduce_args *args, const char *label) {
-    expect_refusal(&around, expected, wr_reduce_ex(args, around.where->stream), label);
+    expect_call_refused(&call, expected, args, label);
 }
 
-/* What is wrong without looking at a pointer: the workspace query refuses it too, and leaves its result alone. */
 static void expect_from_query_too(wr_status expected, const wr_reduce_args *args, const char *label) {
-    size_t bytes = 12345;
-    wr_status status = wr_reduce_workspace_size(args, &bytes);
-    CHECK(status == expected, "workspace size: %s: %s instead of %s", label, wr_status_name(status),
-          wr_status_name(expected));
-    CHECK(bytes == 12345, "workspace size: %s: the result was written", label);
-    expect(expected, args, label);
+    expect_query_refused_too(&call, expected, args, label);
 }
+
+static void expect_allowed(const wr_reduce_args *args, const char *label) { expect_call_allowed(&call, args, label); }
 
 static void expect_short(wr_status expected, wr_op op, wr_dtype dtype, const void *input, void *output, size_t outer,
                          size_t axis, size_t inner, const char *label) {
     wr_status status = wr_reduce(op, dtype, input, output, outer, axis, inner, around.where->stream);
-    expect_refusal(&around, expected, status, label);
+    expect_refusal(expected, status, label);
 }
 
 static void check_valid_call_succeeds(void) {
@@ -50,29 +46,7 @@ static void check_valid_call_succeeds(void) {
     CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query looks at no pointer");
     args.input = args.output = NULL;
     CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query needs no pointer");
-    arena_reset(&around);
-}
-
-static void check_structs(void) {
-    static const size_t sizes[] = {0,
-                                   1,
-                                   8,
-                                   sizeof(wr_reduce_args) - 8,
-                                   sizeof(wr_reduce_args) - 1,
-                                   sizeof(wr_reduce_args) + 1,
-                                   sizeof(wr_reduce_args) + 8,
-                                   4096,
-                                   SIZE_MAX};
-    size_t i, bytes = 12345;
-    wr_reduce_args args = valid_args();
-    expect(WR_ERROR_NULL_POINTER, NULL, "args is NULL");
-    CHECK(wr_reduce_workspace_size(NULL, &bytes) == WR_ERROR_NULL_POINTER && bytes == 12345, "query, args is NULL");
-    CHECK(wr_reduce_workspace_size(&args, NULL) == WR_ERROR_NULL_POINTER, "query, bytes is NULL");
-    for (i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        args = valid_args();
-        args.struct_size = sizes[i];
-        expect_from_query_too(WR_ERROR_STRUCT_SIZE, &args, "struct_size");
-    }
+    arena_reset();
 }
 
 static void check_enums(void) {
@@ -206,7 +180,7 @@ static void check_weights(void) {
     args = weighted_args(WR_F32, WR_F32);
     args.weights = NULL;
     status = wr_reduce_ex(&args, around.where->stream);
-    expect_refusal(&around, WR_ERROR_NULL_POINTER, status, "weights_dtype without weights");
+    expect_refusal(WR_ERROR_NULL_POINTER, status, "weights_dtype without weights");
     args = weighted_args(WR_KOALABEAR, WR_KOALABEAR_X4);
     args.output_dtype = WR_KOALABEAR;
     expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "an extension's sum in the base field");
@@ -340,7 +314,7 @@ static void check_null_pointers_to_nothing(void) {
     CHECK(status == WR_SUCCESS, "no input, input NULL: %s", wr_status_name(status));
     place_read(around.where, at(ARENA_OUTPUT), sums, sizeof sums);
     CHECK(sums[0] == 0.0f && sums[1] == 0.0f && sums[2] == 0.0f, "sums of nothing");
-    arena_reset(&around);
+    arena_reset();
     expect_short(WR_SUCCESS, WR_SUM, WR_F32, NULL, NULL, 0, 4, 1, "no rows, nothing is written");
     expect_short(WR_SUCCESS, WR_SUM, WR_F32, NULL, NULL, 3, 4, 0, "no columns, nothing is written");
     expect_short(WR_SUCCESS, WR_MIN, WR_F64, at(ARENA_INPUT), at(ARENA_OUTPUT), 0, 0, 0, "nothing at all");
@@ -454,12 +428,6 @@ static void check_overlaps(void) {
     expect_short(WR_ERROR_OVERLAP, WR_SUM, WR_F32, at(1024), at(1024), 16, 4, 1, "output is the input, short call");
 }
 
-static void expect_allowed(const wr_reduce_args *args, const char *label) {
-    wr_status status = wr_reduce_ex(args, around.where->stream);
-    CHECK(status == WR_SUCCESS, "%s: %s", label, wr_status_name(status));
-    arena_reset(&around);
-}
-
 static void check_neighbours_are_allowed(void) {
     wr_reduce_args args = overlapping(WR_F32, 16, 4, 1024, 1024 + 256);
     expect_allowed(&args, "output right behind the input");
@@ -522,8 +490,9 @@ static void check_workspace(void) {
 }
 
 static void check_all(void) {
+    const wr_reduce_args valid = valid_args();
     check_valid_call_succeeds();
-    check_structs();
+    check_struct_sizes(&call, &valid);
     check_enums();
     check_options();
     check_add_to_output();
@@ -543,13 +512,5 @@ static void check_all(void) {
 }
 
 int main(int argc, char **argv) {
-    size_t i;
-    places_open(argc, argv);
-    for (i = 0; i < place_count(); ++i) {
-        around = arena_new(place_at(i));
-        check_all();
-        arena_free(&around);
-    }
-    places_close();
-    return check_report("every_bad_reduce_argument_has_its_code");
+    return try_refusals(argc, argv, check_all, "every_bad_reduce_argument_has_its_code");
 }

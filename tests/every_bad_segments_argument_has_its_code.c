@@ -9,10 +9,6 @@
 
 #include <stdint.h>
 
-static arena around;
-
-static void *at(size_t offset) { return around.memory + offset; }
-
 /* A call that would succeed: sums of segments of 0, 3 and 5 f32. */
 static wr_reduce_segments_args valid_args(void) {
     wr_reduce_segments_args args = segments_args(WR_SUM, WR_F32, 3);
@@ -30,27 +26,26 @@ static void put_offsets(const int64_t *offsets, size_t count) {
     for (i = 0; i < count * sizeof *offsets; ++i) {
         bytes[i] = from[i];
     }
-    arena_reset(&around);
+    arena_reset();
 }
 
+static wr_status run(const void *args) { return wr_reduce_segments_ex(args, around.where->stream); }
+static wr_status query(const void *args, size_t *bytes) { return wr_reduce_segments_workspace_size(args, bytes); }
+static const call_of_struct call = {run, query, sizeof(wr_reduce_segments_args)};
+
 static void expect(wr_status expected, const wr_reduce_segments_args *args, const char *label) {
-    expect_refusal(&around, expected, wr_reduce_segments_ex(args, around.where->stream), label);
+    expect_call_refused(&call, expected, args, label);
 }
 
 static void expect_from_query_too(wr_status expected, const wr_reduce_segments_args *args, const char *label) {
-    size_t bytes = 12345;
-    wr_status status = wr_reduce_segments_workspace_size(args, &bytes);
-    CHECK(status == expected, "workspace size: %s: %s instead of %s", label, wr_status_name(status),
-          wr_status_name(expected));
-    CHECK(bytes == 12345, "workspace size: %s: the result was written", label);
-    expect(expected, args, label);
+    expect_query_refused_too(&call, expected, args, label);
 }
 
 static void expect_short(wr_status expected, wr_op op, wr_dtype dtype, const void *input, void *output,
                          const void *offsets, size_t segments, const char *label) {
     wr_status status =
         wr_reduce_segments(op, dtype, input, output, (const int64_t *)offsets, segments, around.where->stream);
-    expect_refusal(&around, expected, status, label);
+    expect_refusal(expected, status, label);
 }
 
 static void check_valid_call_succeeds(void) {
@@ -65,27 +60,7 @@ static void check_valid_call_succeeds(void) {
     args.input = args.output = NULL;
     args.offsets = NULL;
     CHECK(wr_reduce_segments_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query needs no pointer");
-    arena_reset(&around);
-}
-
-static void check_structs(void) {
-    static const size_t sizes[] = {0,
-                                   1,
-                                   sizeof(wr_reduce_segments_args) - 8,
-                                   sizeof(wr_reduce_segments_args) - 1,
-                                   sizeof(wr_reduce_segments_args) + 1,
-                                   sizeof(wr_reduce_segments_args) + 8,
-                                   SIZE_MAX};
-    size_t i, bytes = 12345;
-    wr_reduce_segments_args args = valid_args();
-    expect(WR_ERROR_NULL_POINTER, NULL, "args is NULL");
-    CHECK(wr_reduce_segments_workspace_size(NULL, &bytes) == WR_ERROR_NULL_POINTER && bytes == 12345, "query");
-    CHECK(wr_reduce_segments_workspace_size(&args, NULL) == WR_ERROR_NULL_POINTER, "query, bytes is NULL");
-    for (i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        args = valid_args();
-        args.struct_size = sizes[i];
-        expect_from_query_too(WR_ERROR_STRUCT_SIZE, &args, "struct_size");
-    }
+    arena_reset();
 }
 
 static void check_bad_dtype(int dtype) {
@@ -194,7 +169,7 @@ static void check_null_input(void) {
     args.input = NULL;
     status = wr_reduce_segments_ex(&args, around.where->stream);
     CHECK(status == WR_SUCCESS, "no elements, input NULL: %s", wr_status_name(status));
-    arena_reset(&around);
+    arena_reset();
 }
 
 static void check_misaligned(void) {
@@ -264,10 +239,11 @@ static void check_workspace(void) {
 }
 
 static void check_all(void) {
+    const wr_reduce_segments_args valid = valid_args();
     static const int64_t offsets[] = {0, 0, 3, 8};
     put_offsets(offsets, 4);
     check_valid_call_succeeds();
-    check_structs();
+    check_struct_sizes(&call, &valid);
     check_enums();
     check_options();
     check_every_combination();
@@ -280,13 +256,5 @@ static void check_all(void) {
 }
 
 int main(int argc, char **argv) {
-    size_t i;
-    places_open(argc, argv);
-    for (i = 0; i < place_count(); ++i) {
-        around = arena_new(place_at(i));
-        check_all();
-        arena_free(&around);
-    }
-    places_close();
-    return check_report("every_bad_segments_argument_has_its_code");
+    return try_refusals(argc, argv, check_all, "every_bad_segments_argument_has_its_code");
 }

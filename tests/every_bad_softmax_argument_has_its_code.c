@@ -8,10 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static arena around;
-
-static void *at(size_t offset) { return around.memory + offset; }
-
 static wr_softmax_args args_at(wr_dtype dtype, size_t outer, size_t axis, size_t inner, size_t input, size_t output) {
     wr_softmax_args args = softmax_args(dtype, outer, axis, inner);
     args.input = at(input);
@@ -26,31 +22,26 @@ static wr_softmax_args valid_args(void) {
     return args;
 }
 
+static wr_status run(const void *args) { return wr_softmax_ex(args, around.where->stream); }
+static wr_status query(const void *args, size_t *bytes) { return wr_softmax_workspace_size(args, bytes); }
+static const call_of_struct call = {run, query, sizeof(wr_softmax_args)};
+
 static void expect(wr_status expected, const wr_softmax_args *args, const char *label) {
-    expect_refusal(&around, expected, wr_softmax_ex(args, around.where->stream), label);
+    expect_call_refused(&call, expected, args, label);
 }
 
 static void expect_from_query_too(wr_status expected, const wr_softmax_args *args, const char *label) {
-    size_t bytes = 12345;
-    wr_status status = wr_softmax_workspace_size(args, &bytes);
-    CHECK(status == expected, "workspace size: %s: %s instead of %s", label, wr_status_name(status),
-          wr_status_name(expected));
-    CHECK(bytes == 12345, "workspace size: %s: the result was written", label);
-    expect(expected, args, label);
+    expect_query_refused_too(&call, expected, args, label);
 }
+
+static void expect_allowed(const wr_softmax_args *args, const char *label) { expect_call_allowed(&call, args, label); }
 
 /* Both short calls. */
 static void expect_short(wr_status expected, wr_dtype dtype, const void *input, void *output, size_t outer, size_t axis,
                          size_t inner, const char *label) {
     struct CUstream_st *stream = around.where->stream;
-    expect_refusal(&around, expected, wr_softmax(dtype, input, output, outer, axis, inner, stream), label);
-    expect_refusal(&around, expected, wr_log_softmax(dtype, input, output, outer, axis, inner, stream), label);
-}
-
-static void expect_allowed(const wr_softmax_args *args, const char *label) {
-    wr_status status = wr_softmax_ex(args, around.where->stream);
-    CHECK(status == WR_SUCCESS, "%s: %s", label, wr_status_name(status));
-    arena_reset(&around);
+    expect_refusal(expected, wr_softmax(dtype, input, output, outer, axis, inner, stream), label);
+    expect_refusal(expected, wr_log_softmax(dtype, input, output, outer, axis, inner, stream), label);
 }
 
 static void check_valid_call_succeeds(void) {
@@ -60,28 +51,6 @@ static void check_valid_call_succeeds(void) {
     CHECK(wr_softmax_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "its workspace query");
     args.input = args.output = args.logsumexp = at(1);
     CHECK(wr_softmax_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query looks at no pointer");
-}
-
-static void check_structs(void) {
-    static const size_t sizes[] = {0,
-                                   1,
-                                   8,
-                                   sizeof(wr_softmax_args) - 8,
-                                   sizeof(wr_softmax_args) - 1,
-                                   sizeof(wr_softmax_args) + 1,
-                                   sizeof(wr_softmax_args) + 8,
-                                   4096,
-                                   SIZE_MAX};
-    size_t i, bytes = 12345;
-    wr_softmax_args args = valid_args();
-    expect(WR_ERROR_NULL_POINTER, NULL, "args is NULL");
-    CHECK(wr_softmax_workspace_size(NULL, &bytes) == WR_ERROR_NULL_POINTER && bytes == 12345, "query, args is NULL");
-    CHECK(wr_softmax_workspace_size(&args, NULL) == WR_ERROR_NULL_POINTER, "query, bytes is NULL");
-    for (i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        args = valid_args();
-        args.struct_size = sizes[i];
-        expect_from_query_too(WR_ERROR_STRUCT_SIZE, &args, "struct_size");
-    }
 }
 
 static void check_types(void) {
@@ -369,8 +338,9 @@ static void check_workspace(void) {
 }
 
 static void check_all(void) {
+    const wr_softmax_args valid = valid_args();
     check_valid_call_succeeds();
-    check_structs();
+    check_struct_sizes(&call, &valid);
     check_types();
     check_options();
     check_selections();
@@ -385,13 +355,5 @@ static void check_all(void) {
 }
 
 int main(int argc, char **argv) {
-    size_t i;
-    places_open(argc, argv);
-    for (i = 0; i < place_count(); ++i) {
-        around = arena_new(place_at(i));
-        check_all();
-        arena_free(&around);
-    }
-    places_close();
-    return check_report("every_bad_softmax_argument_has_its_code");
+    return try_refusals(argc, argv, check_all, "every_bad_softmax_argument_has_its_code");
 }

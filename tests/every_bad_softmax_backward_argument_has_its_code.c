@@ -6,10 +6,6 @@
 #include <math.h>
 #include <stdint.h>
 
-static arena around;
-
-static void *at(size_t offset) { return around.memory + offset; }
-
 /* A call that would succeed: 3 rows of 4. */
 static wr_softmax_backward_args args_of(wr_dtype dtype) {
     wr_softmax_backward_args args = backward_args(dtype, 3, 4, 1);
@@ -27,23 +23,20 @@ static wr_softmax_backward_args args_of_logits(wr_dtype dtype) {
     return args;
 }
 
+static wr_status run(const void *args) { return wr_softmax_backward_ex(args, around.where->stream); }
+static wr_status query(const void *args, size_t *bytes) { return wr_softmax_backward_workspace_size(args, bytes); }
+static const call_of_struct call = {run, query, sizeof(wr_softmax_backward_args)};
+
 static void expect(wr_status expected, const wr_softmax_backward_args *args, const char *label) {
-    expect_refusal(&around, expected, wr_softmax_backward_ex(args, around.where->stream), label);
+    expect_call_refused(&call, expected, args, label);
 }
 
 static void expect_from_query_too(wr_status expected, const wr_softmax_backward_args *args, const char *label) {
-    size_t bytes = 12345;
-    wr_status status = wr_softmax_backward_workspace_size(args, &bytes);
-    CHECK(status == expected, "workspace size: %s: %s instead of %s", label, wr_status_name(status),
-          wr_status_name(expected));
-    CHECK(bytes == 12345, "workspace size: %s: the result was written", label);
-    expect(expected, args, label);
+    expect_query_refused_too(&call, expected, args, label);
 }
 
 static void expect_allowed(const wr_softmax_backward_args *args, const char *label) {
-    wr_status status = wr_softmax_backward_ex(args, around.where->stream);
-    CHECK(status == WR_SUCCESS, "%s: %s", label, wr_status_name(status));
-    arena_reset(&around);
+    expect_call_allowed(&call, args, label);
 }
 
 static void check_valid_calls_succeed(void) {
@@ -67,36 +60,22 @@ static void check_valid_calls_succeed(void) {
     expect_allowed(&args, "a result in f64");
 }
 
-static void check_structs(void) {
-    static const size_t sizes[] = {0, 8, sizeof(wr_softmax_backward_args) - 8, sizeof(wr_softmax_backward_args) + 8};
-    size_t i, bytes = 12345;
-    wr_softmax_backward_args args = args_of(WR_F32);
-    expect(WR_ERROR_NULL_POINTER, NULL, "args is NULL");
-    CHECK(wr_softmax_backward_workspace_size(NULL, &bytes) == WR_ERROR_NULL_POINTER && bytes == 12345, "query, NULL");
-    CHECK(wr_softmax_backward_workspace_size(&args, NULL) == WR_ERROR_NULL_POINTER, "query, bytes is NULL");
-    for (i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        args = args_of(WR_F32);
-        args.struct_size = sizes[i];
-        expect_from_query_too(WR_ERROR_STRUCT_SIZE, &args, "struct_size");
-    }
-}
-
 static void check_short_calls(void) {
     struct CUstream_st *stream = around.where->stream;
     void *in = at(ARENA_INPUT), *gradient = at(ARENA_OUTPUT), *out = at(ARENA_EXTRA);
-    expect_refusal(&around, WR_ERROR_INVALID_DTYPE,
-                   wr_softmax_backward((wr_dtype)0, in, gradient, out, 3, 4, 1, stream), "dtype 0");
-    expect_refusal(&around, WR_ERROR_UNSUPPORTED, wr_log_softmax_backward(WR_I32, in, gradient, out, 3, 4, 1, stream),
+    expect_refusal(WR_ERROR_INVALID_DTYPE, wr_softmax_backward((wr_dtype)0, in, gradient, out, 3, 4, 1, stream),
+                   "dtype 0");
+    expect_refusal(WR_ERROR_UNSUPPORTED, wr_log_softmax_backward(WR_I32, in, gradient, out, 3, 4, 1, stream),
                    "integers");
-    expect_refusal(&around, WR_ERROR_NULL_POINTER, wr_softmax_backward(WR_F32, NULL, gradient, out, 3, 4, 1, stream),
+    expect_refusal(WR_ERROR_NULL_POINTER, wr_softmax_backward(WR_F32, NULL, gradient, out, 3, 4, 1, stream),
                    "output is NULL");
-    expect_refusal(&around, WR_ERROR_NULL_POINTER, wr_log_softmax_backward(WR_F32, in, NULL, out, 3, 4, 1, stream),
+    expect_refusal(WR_ERROR_NULL_POINTER, wr_log_softmax_backward(WR_F32, in, NULL, out, 3, 4, 1, stream),
                    "output_gradient is NULL");
-    expect_refusal(&around, WR_ERROR_NULL_POINTER, wr_softmax_backward(WR_F32, in, gradient, NULL, 3, 4, 1, stream),
+    expect_refusal(WR_ERROR_NULL_POINTER, wr_softmax_backward(WR_F32, in, gradient, NULL, 3, 4, 1, stream),
                    "input_gradient is NULL");
-    expect_refusal(&around, WR_ERROR_OVERLAP, wr_softmax_backward(WR_F32, in, gradient, at(4), 3, 4, 1, stream),
+    expect_refusal(WR_ERROR_OVERLAP, wr_softmax_backward(WR_F32, in, gradient, at(4), 3, 4, 1, stream),
                    "the result one element into the outputs");
-    expect_refusal(&around, WR_ERROR_SIZE_OVERFLOW,
+    expect_refusal(WR_ERROR_SIZE_OVERFLOW,
                    wr_log_softmax_backward(WR_F32, in, gradient, out, (size_t)1 << 40, (size_t)1 << 40, 1, stream),
                    "a product beyond 64 bits");
 }
@@ -217,20 +196,17 @@ static void check_overlaps(void) {
     }
 }
 
+static void check_all(void) {
+    const wr_softmax_backward_args valid = args_of(WR_F32);
+    check_valid_calls_succeed();
+    check_struct_sizes(&call, &valid);
+    check_short_calls();
+    check_types();
+    check_options();
+    check_pointers();
+    check_overlaps();
+}
+
 int main(int argc, char **argv) {
-    size_t i;
-    places_open(argc, argv);
-    for (i = 0; i < place_count(); ++i) {
-        around = arena_new(place_at(i));
-        check_valid_calls_succeed();
-        check_structs();
-        check_short_calls();
-        check_types();
-        check_options();
-        check_pointers();
-        check_overlaps();
-        arena_free(&around);
-    }
-    places_close();
-    return check_report("every_bad_softmax_backward_argument_has_its_code");
+    return try_refusals(argc, argv, check_all, "every_bad_softmax_backward_argument_has_its_code");
 }

@@ -14,13 +14,37 @@ typedef struct arena {
     unsigned char *before;
 } arena;
 
-arena arena_new(const place *where);
-void arena_free(arena *used);
+/* That of the place where calls are being tried. */
+extern arena around;
 
-/* The call is to be refused with `expected`, and the arena to be as it was. */
-void expect_refusal(const arena *around, wr_status expected, wr_status got, const char *label);
+/* The arena's byte of that number. */
+void *at(size_t offset);
 
 /* Puts the arena back to its first state. */
-void arena_reset(const arena *used);
+void arena_reset(void);
+
+/* The whole of such a test: tries the calls in every place, each with an arena of its own, and reports. */
+int try_refusals(int argc, char **argv, void (*try_all)(void), const char *name);
+
+/* The call is to be refused with `expected`, and the arena to be as it was. */
+void expect_refusal(wr_status expected, wr_status got, const char *label);
+
+/* A call by way of its struct, and its workspace query; the struct begins with its own size. */
+typedef struct call_of_struct {
+    wr_status (*run)(const void *args);
+    wr_status (*query)(const void *args, size_t *bytes);
+    size_t struct_size;
+} call_of_struct;
+
+void expect_call_refused(const call_of_struct *call, wr_status expected, const void *args, const char *label);
+
+/* What is wrong without looking at a pointer: the workspace query refuses it too, and leaves its result alone. */
+void expect_query_refused_too(const call_of_struct *call, wr_status expected, const void *args, const char *label);
+
+/* Puts the arena back afterwards. */
+void expect_call_allowed(const call_of_struct *call, const void *args, const char *label);
+
+/* NULL, and every size but the struct's own, in arguments that are valid otherwise. */
+void check_struct_sizes(const call_of_struct *call, const void *valid);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The gradients of softmax and log-softmax are within their bounds of long double, for every type, from saved outputs
- * and from logits with their logsumexp, whatever is left out, in place, added, or strided; and their bits are those of
- * the formula with wr_dot's and wr_reduce's sums.
+ * The gradients of softmax and log-softmax are within the bounds that docs/numerics.md proves, for every type, from
+ * saved outputs and from logits with their logsumexp, whatever is left out, in place, added, or strided, in rows of up
+ * to 3000001 elements and in one made so that its sum comes near to the bound; and their bits are those of the formula
+ * with wr_dot's and wr_reduce's sums.
  */
 #include "harness.h"
 #include "random_numbers.h"
@@ -225,17 +226,35 @@ static double rounded(wr_dtype dtype, long double value) {
     return reference_get(dtype, &element, 0);
 }
 
+static long double rounding_of(wr_dtype dtype) { return dtype == WR_F64 ? 0x1p-53L : 0x1p-24L; }
+
+static int levels_of_tree(size_t count) {
+    int levels = 0;
+    while (((size_t)1 << levels) < count) {
+        ++levels;
+    }
+    return levels;
+}
+
+/* What docs/numerics.md proves, in units of the magnitude. */
+static long double bound_of(wr_dtype dtype, size_t count, int kind) {
+    int of_weight = kind & FROM_LOGITS ? 3 : kind & LOG ? 2 : 0;
+    int roundings = levels_of_tree(count) + (kind & LOG ? 1 + of_weight : 3 + 2 * of_weight) + (kind & SCALED ? 1 : 0);
+    long double first = (long double)roundings * rounding_of(dtype);
+    return first * (1.0L + first);
+}
+
 static void check_element(const job *of, const row *in, size_t i, long double exact, long double magnitude,
                           const char *label) {
     wr_dtype dtype = of->args.input_gradient_dtype;
     size_t at = in->first + i * in->stride;
     double got = reference_get(dtype, of->result.payload, at);
-    long double allowed = magnitude * (of->args.dtype == WR_F64 ? 0x1p-48L : 0x1p-20L);
+    long double allowed = magnitude * bound_of(of->args.dtype, in->count, of->kind);
     double low, high;
     if (of->kind & ADDED) {
         double old = reference_get(dtype, of->before.payload, at);
         exact += old;
-        allowed += fabsl(exact) * (of->args.dtype == WR_F64 ? 0x1p-53L : 0x1p-24L);
+        allowed += (fabsl(exact) + allowed) * rounding_of(of->args.dtype);
     }
     low = rounded(dtype, exact - allowed);
     high = rounded(dtype, exact + allowed);
@@ -245,18 +264,31 @@ static void check_element(const job *of, const row *in, size_t i, long double ex
     }
 }
 
+/* A sum with what its roundings lost, so that a long row's is as good as a short one's. */
+typedef struct long_sum {
+    long double high, low;
+} long_sum;
+
+static void add(long_sum *to, long double term) {
+    long double sum = to->high + term, added = sum - to->high;
+    to->low += (to->high - (sum - added)) + (term - added);
+    to->high = sum;
+}
+
 static void check_row(const job *of, const row *in, const char *label) {
-    long double sum = 0.0L, magnitude = 0.0L;
+    long_sum terms = {0.0L, 0.0L};
+    long double sum, magnitude = 0.0L;
     long double scale = of->args.scale == 0.0 ? 1.0L : (long double)(of->args.dtype == WR_F64 ? 0.37 : (double)0.37f);
     int log = of->args.log;
     size_t i;
     for (i = 0; i < in->count; ++i) {
         if (takes_part(of, in, i)) {
             long double term = log ? gradient_at(of, in, i) : weight_at(of, in, i) * gradient_at(of, in, i);
-            sum += term;
+            add(&terms, term);
             magnitude += fabsl(term);
         }
     }
+    sum = terms.high + terms.low;
     for (i = 0; i < in->count; ++i) {
         long double y, dy;
         if (!takes_part(of, in, i)) {
@@ -322,6 +354,63 @@ static void check_type(wr_dtype dtype) {
     }
 }
 
+static void check_very_long_rows(wr_dtype dtype) {
+    int log;
+    for (log = 0; log <= LOG; log += LOG) {
+        check_job(dtype, 1, (size_t)1 << 20, 1, WIDE_GRADIENTS | log);
+        check_job(dtype, 1, 3000001, 1, WIDE_GRADIENTS | FROM_LOGITS | SCALED | log);
+    }
+}
+
+/*
+ * Number i of a row in whose sum every second addition is a tie that rounds downwards: the numbers are 1 + 2 u j,
+ * two neighbours of an even sum j give j and j + 1, of an odd one j - 1 and j + 1. (Of f64 the exact sum of 2^10 is all
+ * that a long double holds.)
+ */
+static uint64_t last_places_of(size_t i, int levels) {
+    uint64_t j = 0;
+    while (levels-- > 0) {
+        j = i >> levels & 1 ? j + 1 : j - (j & 1);
+    }
+    return j;
+}
+
+/* From log-softmax outputs of 0, so that each gradient is the element less the sum: the bound is nearly reached. */
+static void check_row_that_rounds_downwards(wr_dtype dtype, int levels) {
+    size_t count = (size_t)1 << levels, size = reference_size(dtype), i;
+    wr_softmax_backward_args args = backward_args(dtype, 1, count, 1);
+    image saved = image_new(count * size, 0), gradient = image_new(count * size, 0),
+          result = image_new(count * size, 0);
+    long double step = 2.0L * rounding_of(dtype), sum = (long double)count, farthest = 0.0L;
+    backward_images images;
+    memset(&images, 0, sizeof images);
+    memset(saved.payload, 0, saved.payload_bytes);
+    for (i = 0; i < count; ++i) {
+        long double more = step * (long double)last_places_of(i, levels);
+        reference_put(dtype, gradient.payload, i, (double)(1.0L + more));
+        sum += more;
+    }
+    args.log = 1;
+    args.output = saved.payload;
+    args.output_gradient = gradient.payload;
+    args.input_gradient = result.payload;
+    images.saved = &saved;
+    images.output_gradient = &gradient;
+    images.input_gradient = &result;
+    run_backward_everywhere(&args, &images, "a row that rounds downwards");
+    for (i = 0; i < count; ++i) {
+        long double exact = (long double)reference_get(dtype, gradient.payload, i) - sum;
+        long double error = fabsl((long double)reference_get(dtype, result.payload, i) - exact) / (sum + 1.0L);
+        farthest = error > farthest ? error : farthest;
+    }
+    CHECK(farthest <= bound_of(dtype, count, LOG), "2^%d elements that round downwards: %Lg", levels, farthest);
+    CHECK(farthest >= (long double)levels * 2.0L / 3.0L * rounding_of(dtype),
+          "2^%d elements that round downwards: only %Lg, so the bound may be too large", levels, farthest);
+    image_free(&saved);
+    image_free(&gradient);
+    image_free(&result);
+}
+
 /* The formula with the library's own sums, operation by operation. */
 static void check_bits(size_t axis) {
     job of = job_new(WR_F32, 1, axis, 1, 0, axis);
@@ -374,6 +463,10 @@ int main(int argc, char **argv) {
     for (type = 0; type < FLOAT_TYPES; ++type) {
         check_type(float_types[type]);
     }
+    check_very_long_rows(WR_F32);
+    check_very_long_rows(WR_F64);
+    check_row_that_rounds_downwards(WR_F32, 20);
+    check_row_that_rounds_downwards(WR_F64, 10);
     for (axis = 1; axis < 40000; axis = axis * 2 + axis % 3) {
         check_bits(axis);
         check_log_bits(axis);

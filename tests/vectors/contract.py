@@ -6,6 +6,7 @@ Slow and plain: one row at a time, one element at a time. NumPy's float32 gives 
 import functools
 import math
 import operator
+from dataclasses import dataclass
 
 import numpy as np
 from number_formats import FIELDS, FLOATS, INTEGERS, encode, fused_multiply_add, round_float, round_integer
@@ -239,6 +240,8 @@ def reduce_fields(op, values, output, weights):
 
 
 def reduce_axis(op, values, dtype, accumulate, output, ignore=False, weights=None):
+    if op == "logsumexp":
+        return encode(logsumexp_row(values, dtype), output)
     if dtype in FLOATS:
         return reduce_floats(op, values, dtype, accumulate, output, ignore, weights)
     if dtype in FIELDS:
@@ -298,6 +301,13 @@ class Exponential64:
     ]
 
 
+def horner(coefficients, r, form):
+    p = coefficients[0]
+    for coefficient in coefficients[1:]:
+        p = fused_multiply_add(p, r, coefficient, form)
+    return p
+
+
 def block_exponent(maximum, exponential):
     """N, the integer nearest to maximum * log2 e."""
     magic = exponential.magic
@@ -312,10 +322,32 @@ def scaled_exponential(x, block_n, exponential):
     n = t - magic
     r = fused_multiply_add(x, exponential.log2e_high, -n, form)
     r = fused_multiply_add(x, exponential.log2e_low, r, form)
-    p = exponential.coefficients[0]
-    for coefficient in exponential.coefficients[1:]:
-        p = fused_multiply_add(p, r, coefficient, form)
-    return math.ldexp(p, int(n) - block_n)
+    return math.ldexp(horner(exponential.coefficients, r, form), int(n) - block_n)
+
+
+# ---- large logits
+
+LARGE = 2.0**20
+BEYOND_REACH = 2.0**62
+LOG2E = [float.fromhex(c) for c in ("0x1.71547652b82fep+0", "0x1.777d0ffda0d24p-56", "-0x1.60bb8a5442ab9p-110")]
+
+
+def fused_f64(a, b, c):
+    return fused_multiply_add(a, b, c, FLOATS["f64"])
+
+
+def large_exponential(m):
+    """X(m): (N, g) with e^m = g * 2^N."""
+    if abs(m) >= BEYOND_REACH:
+        return (2**63 - 1 if m > 0 else -(2**63)), 1.0
+    h = m * LOG2E[0]
+    h_rest = fused_f64(m, LOG2E[0], -h)
+    k = m * LOG2E[1]
+    k_rest = fused_f64(m, LOG2E[1], -k)
+    a, b, c = float(round(h)), float(round(h_rest)), float(round(k))
+    f = ((h - a) + (h_rest - b)) + ((k - c) + (k_rest + m * LOG2E[2]))
+    d = float(round(f))
+    return int(a) + int(b) + int(c + d), horner(Exponential64.coefficients, f - d, FLOATS["f64"])
 
 
 # ---- softmax of one row
@@ -325,96 +357,217 @@ def power_of_two(k, lowest):
     return 0.0 if k < lowest else math.ldexp(1.0, k)
 
 
-def merge_states(f32_sums):
-    """Two states (N, s) into one; N is None in a block of -infinity alone."""
+@dataclass(frozen=True)
+class Block:
+    """Its maximum, the N of that, its factor g (1 where its logits are ordinary), its exponentials and their sum."""
 
-    def merge(a, b):
-        if a[0] is None:
-            return b
-        if b[0] is None:
-            return a
-        top = max(a[0], b[0])
-        if f32_sums:
-            scaled = [multiply_f32(s, power_of_two(n - top, -126)) for n, s in (a, b)]
-            return top, add_f32(*scaled)
-        scaled = [s * power_of_two(n - top, -1000) for n, s in (a, b)]
-        return top, scaled[0] + scaled[1]
+    maximum: float
+    n: int
+    g: float
+    exponentials: list
+    total: float
 
-    return merge
+    def power_of_gap(self, largest, n_of_largest, lowest):
+        """2^gap to the row's maximum, 0 where that counts for nothing."""
+        if self.maximum == largest:
+            return 1.0
+        if self.maximum == -math.inf or max(abs(self.maximum), abs(largest)) >= BEYOND_REACH:
+            return 0.0
+        return power_of_two(self.n - n_of_largest, lowest)
 
 
 def softmax_block(values, exponential, f32_sums):
-    """The block's exponentials and its state (N, s)."""
     maximum = max(values)
+    add = add_f32 if f32_sums else add_f64
+    form = exponential.form
     if maximum == -math.inf:
-        return [0.0] * len(values), (None, 0.0)
-    if abs(maximum) >= 2.0**20:
-        raise ValueError("a block of large logits has approximate vectors only")
-    n = block_exponent(maximum, exponential)
-    lowest = round_float(maximum - exponential.reach, exponential.form)
-    e = [scaled_exponential(v, n, exponential) if v > lowest else 0.0 for v in values]
-    return e, (n, tree(e, add_f32 if f32_sums else add_f64))
+        return Block(maximum, 0, 1.0, [0.0] * len(values), 0.0)
+    if abs(maximum) < LARGE:
+        n = block_exponent(maximum, exponential)
+        lowest = round_float(maximum - exponential.reach, form)
+        e = [scaled_exponential(v, n, exponential) if v > lowest else 0.0 for v in values]
+        return Block(maximum, n, 1.0, e, tree(e, add))
+    below = [round_float(v - maximum, form) for v in values]
+    e = [scaled_exponential(d, 0, exponential) if d > -exponential.reach else 0.0 for d in below]
+    n, g = large_exponential(maximum)
+    g = round_float(g, FLOATS["f32" if f32_sums else "f64"])
+    return Block(maximum, n, g, e, (multiply_f32 if f32_sums else operator.mul)(tree(e, add), g))
 
 
-def block_factor(gap, total, arithmetic):
-    """2^gap / total in two pieces."""
-    numerator = power_of_two(gap, -1000)
-    high = divide_f64(numerator, total)
-    if arithmetic == "f64":
-        return high, divide_f64(fused_multiply_add(-high, total, numerator, FLOATS["f64"]), total)
-    narrow = round_float(high, FLOATS["f32"])
-    return narrow, round_float(high - narrow, FLOATS["f32"])
+@dataclass(frozen=True)
+class Row:
+    blocks: list
+    largest: Block
+    total: float
 
 
-def softmax_row(values, dtype, output, empty_row):
-    """Output words of one row of scaled logits."""
-    if any(math.isnan(v) or v == math.inf for v in values):
-        return [encode(math.nan, output)] * len(values)
-    if all(v == -math.inf for v in values):
-        return [encode(math.nan if empty_row == "nan" else 0.0, output)] * len(values)
-    arithmetic = "f64" if dtype == "f64" else "f32"
+def row_of(values, dtype):
     exponential = Exponential64 if dtype == "f64" else Exponential32
     f32_sums = dtype not in ("f32", "f64")
     blocks = [
         softmax_block(values[start : start + BLOCK], exponential, f32_sums) for start in range(0, len(values), BLOCK)
     ]
-    top, total = tree([state for _, state in blocks], merge_states(f32_sums))
-    multiply = multiply_f32 if arithmetic == "f32" else (lambda a, b: a * b)
+    largest = max(blocks, key=lambda block: block.maximum)
+    multiply, lowest = (multiply_f32, -126) if f32_sums else (operator.mul, -1000)
+    scaled = [multiply(b.total, b.power_of_gap(largest.maximum, largest.n, lowest)) for b in blocks]
+    return Row(blocks, largest, tree(scaled, add_f32 if f32_sums else add_f64))
+
+
+def block_factor(block, row, arithmetic):
+    """G * 2^gap / S in two pieces."""
+    numerator = block.g * block.power_of_gap(row.largest.maximum, row.largest.n, -1000)
+    high = divide_f64(numerator, row.total)
+    if arithmetic == "f64":
+        return high, divide_f64(fused_f64(-high, row.total, numerator), row.total)
+    narrow = round_float(high, FLOATS["f32"])
+    return narrow, round_float(high - narrow, FLOATS["f32"])
+
+
+def is_not_a_number(values):
+    return any(math.isnan(v) or v == math.inf for v in values)
+
+
+def is_empty(values):
+    return all(v == -math.inf for v in values)
+
+
+def softmax_row(values, dtype, output, empty_row):
+    """Output words of one row of scaled logits."""
+    if is_not_a_number(values):
+        return [encode(math.nan, output)] * len(values)
+    if is_empty(values):
+        return [encode(math.nan if empty_row == "nan" else 0.0, output)] * len(values)
+    arithmetic = "f64" if dtype == "f64" else "f32"
+    row = row_of(values, dtype)
+    multiply = multiply_f32 if arithmetic == "f32" else operator.mul
     words = []
-    for exponentials, (n, _) in blocks:
-        high, low = (0.0, 0.0) if n is None else block_factor(n - top, total, arithmetic)
-        for e in exponentials:
+    for block in row.blocks:
+        high, low = block_factor(block, row, arithmetic)
+        for e in block.exponentials:
             if output in ("f32", "f64"):
-                y = fused_multiply_add(e, high, multiply(e, low), exponential.form)
+                y = fused_multiply_add(e, high, multiply(e, low), FLOATS[arithmetic])
             else:
                 y = multiply(e, high)
             words.append(encode(y, output))
     return words
 
 
-# ---- the gradient of one row, from saved outputs
+# ---- the logarithm, log-softmax and logsumexp of one row
+
+LN2_HIGH = float.fromhex("0x1.62e42feep-1")
+LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+ROOT_OF_HALF = 0x3FE6A09E667F3BCD
 
 
-def weight_of_logarithm(y, exponential):
-    """exp(y), 0 or infinity where that leaves the normal range."""
-    if -exponential.reach < y < exponential.reach:
-        return scaled_exponential(y, 0, exponential)
-    return y if math.isnan(y) else math.inf if y > 0 else 0.0
+def logarithm(x):
+    """log x of a positive normal f64."""
+    k = (encode(x, "f64") - ROOT_OF_HALF) >> 52
+    z = math.ldexp(x, -k)
+    t = (z - 1.0) / (z + 1.0)
+    v = t * t
+    q = 1.0 / 23.0
+    for odd in range(21, 1, -2):
+        q = fused_f64(q, v, 1.0 / odd)
+    w = fused_f64((t + t) * v, q, t + t)
+    return fused_f64(float(k), LN2_HIGH, fused_f64(float(k), LN2_LOW, w))
 
 
-def gradient_row(form, saved, gradients, dtype, scale, output):
-    """Output words of one row's gradient; form is softmax or log_softmax."""
+def logsumexp_pieces(values, dtype):
+    """logsumexp of an ordinary row as H + L, two numbers of the arithmetic's type."""
     exponential = Exponential64 if dtype == "f64" else Exponential32
-    add, multiply = (add_f64, operator.mul) if dtype == "f64" else (add_f32, multiply_f32)
-    scale = round_float(scale if scale != 0 else 1.0, exponential.form)
+    row = row_of(values, dtype)
+    largest = row.largest.maximum
+    own = row.largest.g if abs(largest) >= LARGE else scaled_exponential(largest, row.largest.n, exponential)
+    b = logarithm(divide_f64(row.total, own))
+    high = largest + b
+    rest = high - largest
+    low = (largest - (high - rest)) + (b - rest)
+    result = round_float(high, exponential.form)
+    return result, round_float((high - result) + low, exponential.form)
+
+
+def logsumexp_row(values, dtype):
+    if any(math.isnan(v) for v in values):
+        return math.nan
+    if math.inf in values:
+        return math.inf
+    return -math.inf if is_empty(values) else logsumexp_pieces(values, dtype)[0]
+
+
+def log_softmax_row(values, dtype, output, empty_row):
+    """Output words of one row of scaled logits."""
+    if is_not_a_number(values):
+        return [encode(math.nan, output)] * len(values)
+    if is_empty(values):
+        return [encode(math.nan if empty_row == "nan" else -math.inf, output)] * len(values)
+    high, low = logsumexp_pieces(values, dtype)
+    add = add_f64 if dtype == "f64" else add_f32
+    return [encode(add(add(v, -high), -low), output) for v in values]
+
+
+def selected_row(function, values, takes_part, dtype, output, empty_row):
+    """The same where some elements take no part: logits of -infinity stand for them."""
+    values = [v if part else -math.inf for v, part in zip(values, takes_part)]
+    if function == "logsumexp":
+        return [encode(logsumexp_row(values, dtype), output)]
+    row = softmax_row if function == "softmax" else log_softmax_row
+    words = row(values, dtype, output, empty_row)
+    if is_empty(values):
+        return words
+    left_out = encode(0.0 if function == "softmax" else -math.inf, output)
+    return [word if part else left_out for word, part in zip(words, takes_part)]
+
+
+# ---- the gradient of one row
+
+
+def exponential_in_two_pieces(d, rest, exponential):
+    """W(d, r): exp(d + r), and 0 or infinity where d leaves the normal range."""
+    if not -exponential.reach < d < exponential.reach:
+        return d if math.isnan(d) else math.inf if d > 0 else 0.0
+    e = scaled_exponential(d, 0, exponential)
+    return fused_multiply_add(e, rest, e, exponential.form)
+
+
+def weight_of_logit(x, logsumexp, dtype, empty_row):
+    """exp(x - logsumexp), with what the rounding of the difference lost."""
+    add = add_f64 if dtype == "f64" else add_f32
+    if not math.isfinite(logsumexp):
+        return 0.0 if logsumexp == -math.inf and empty_row == "zero" else math.nan
+    d = add(x, -logsumexp)
+    b = add(d, -x)
+    rest = add(add(x, -add(d, -b)), -add(logsumexp, b))
+    return exponential_in_two_pieces(d, rest, Exponential64 if dtype == "f64" else Exponential32)
+
+
+def weights_of_outputs(form, saved, dtype):
     if form == "softmax":
-        total = tree([multiply(y, dy) for y, dy in zip(saved, gradients)], add)
-        results = [multiply(y, add(dy, -total)) for y, dy in zip(saved, gradients)]
-    else:
-        total = tree(gradients, add)
-        weights = [weight_of_logarithm(y, exponential) for y in saved]
-        results = [fused_multiply_add(-p, total, dy, exponential.form) for p, dy in zip(weights, gradients)]
-    return [encode(multiply(result, scale), output) for result in results]
+        return saved
+    exponential = Exponential64 if dtype == "f64" else Exponential32
+    return [exponential_in_two_pieces(y, 0.0, exponential) for y in saved]
+
+
+def weights_of_logits(saved, scale, logsumexp, dtype, empty_row):
+    return [weight_of_logit(x, logsumexp, dtype, empty_row) for x in scaled_logits(saved, dtype, scale)]
+
+
+def gradient_row(form, weights, gradients, takes_part, dtype, scale, output):
+    """Output words of one row's gradient; form is softmax or log_softmax. What takes no part brings -0 and gets +0."""
+    form_of_numbers = FLOATS["f64" if dtype == "f64" else "f32"]
+    add, multiply = (add_f64, operator.mul) if dtype == "f64" else (add_f32, multiply_f32)
+    scale = round_float(scale if scale != 0 else 1.0, form_of_numbers)
+    terms = [multiply(p, dy) for p, dy in zip(weights, gradients)] if form == "softmax" else gradients
+    total = tree([term if part else -0.0 for term, part in zip(terms, takes_part)], add)
+    words = []
+    for p, dy, part in zip(weights, gradients, takes_part):
+        if not part:
+            result = 0.0
+        elif form == "softmax":
+            result = multiply(multiply(p, add(dy, -total)), scale)
+        else:
+            result = multiply(fused_multiply_add(-p, total, dy, form_of_numbers), scale)
+        words.append(encode(result, output))
+    return words
 
 
 def scaled_logits(values, dtype, scale):

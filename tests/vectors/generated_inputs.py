@@ -63,7 +63,11 @@ def blocks(dtype, seed, count, k, drop, start):
     return [encode(math.ldexp(draw(seed, i) >> 59, k) - (i // 1024) * drop + start, dtype) for i in range(count)]
 
 
-GENERATORS = {"line": line, "wide": wide, "integers": integers, "blocks": blocks}
+def mask(_, seed, count):
+    return [int(draw(seed, i) >> 62 != 0) for i in range(count)]
+
+
+GENERATORS = {"line": line, "wide": wide, "integers": integers, "blocks": blocks, "mask": mask}
 
 
 def generate(text, dtype, count):

@@ -8,12 +8,22 @@ import argparse
 import math
 import random
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-from contract import gradient_row, reduce_axis, scaled_logits, softmax_row
+from contract import (
+    gradient_row,
+    logsumexp_row,
+    reduce_axis,
+    scaled_logits,
+    selected_row,
+    softmax_row,
+    weights_of_logits,
+    weights_of_outputs,
+)
 from exact_softmax import exact_row
 from generated_inputs import generate
-from number_formats import FIELDS, FLOATS, INTEGERS, coordinates, decode, encode, word_digits
+from number_formats import FIELDS, FLOATS, INTEGERS, coordinates, decode, encode, round_float, word_digits
 
 SIZES = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257]
 SIZES += [1023, 1024, 1025, 2000]
@@ -105,11 +115,84 @@ def gradient_line(form, dtype, gradient_dtype, shape, saved_text, gradient_text,
     gradients = [decode(word, gradient_dtype) for word in input_words(gradient_text, gradient_dtype, count)]
     words = [0] * count
     for positions in slices(saved, *shape):
-        row = [[values[p] for p in positions] for values in (saved, gradients)]
-        for position, word in zip(positions, gradient_row(form, *row, dtype, scale, gradient_dtype)):
+        weights = weights_of_outputs(form, [saved[p] for p in positions], dtype)
+        all_of_them = [True] * len(positions)
+        row = gradient_row(form, weights, [gradients[p] for p in positions], all_of_them, dtype, scale, gradient_dtype)
+        for position, word in zip(positions, row):
             words[position] = word
     head = f"gradient {form} {dtype} {gradient_dtype} {encode(scale, 'f64'):016x} {' '.join(map(str, shape))} {step}"
     return f"{head} : {saved_text} ; {gradient_text} : {hexadecimal(words[::step], gradient_dtype)}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which elements take part: mask and lengths as the file writes them, empty for all; causal is (first, rows)."""
+
+    mask: str = ""
+    lengths: tuple = ()
+    causal: tuple = ()
+
+    def of_rows(self, shape):
+        """Of each row, in the order of `slices`, whether its elements take part."""
+        outer, axis, inner = shape
+        bytes_of_mask = input_words(self.mask, "u8", math.prod(shape)) if self.mask else [1] * math.prod(shape)
+        for row, positions in enumerate(slices(None, *shape)):
+            limit = min(axis, self.lengths[row]) if self.lengths else axis
+            if self.causal:
+                first, rows = self.causal
+                limit = min(limit, row // inner % (rows or axis) + first)
+            yield [bytes_of_mask[p] != 0 and i < limit for i, p in enumerate(positions)]
+
+    @property
+    def head(self):
+        return "/".join(map(str, self.causal)) or "-"
+
+    @property
+    def parts(self):
+        return f"{self.mask} ; {' '.join(map(str, self.lengths))}"
+
+
+def selected_line(function, dtype, output, shape, text, selection, scale=0.0, empty_row="nan", step=1):
+    outputs = shape[0] * shape[2] if function == "logsumexp" else math.prod(shape)
+    words = [0] * outputs
+    rows = zip(rows_of(dtype, scale, shape, text), selection.of_rows(shape))
+    for row, ((positions, logits), takes_part) in enumerate(rows):
+        places = [row] if function == "logsumexp" else positions
+        for place, word in zip(places, selected_row(function, logits, takes_part, dtype, output, empty_row)):
+            words[place] = word
+    head = f"selected {function} {dtype} {output} {empty_row} {encode(scale, 'f64'):016x}"
+    head += f" {' '.join(map(str, shape))} {step} {selection.head}"
+    return f"{head} : {text} ; {selection.parts} : {hexadecimal(words[::step], output)}"
+
+
+def state_dtype(dtype):
+    return "f64" if dtype == "f64" else "f32"
+
+
+def backward_line(form, dtype, gradient_dtype, shape, saved_text, gradient_text, selection, **options):
+    """logsumexp: numbers, one a row, with which the saved elements are logits; None: they are outputs."""
+    scale, empty_row = options.get("scale", 0.0), options.get("empty_row", "nan")
+    step, logsumexp = options.get("step", 1), options.get("logsumexp")
+    count = math.prod(shape)
+    saved = [decode(word, dtype) for word in input_words(saved_text, dtype, count)]
+    gradients = [decode(word, gradient_dtype) for word in input_words(gradient_text, gradient_dtype, count)]
+    words = [0] * count
+    for row, (positions, takes_part) in enumerate(zip(slices(saved, *shape), selection.of_rows(shape))):
+        values = [saved[p] for p in positions]
+        if logsumexp is None:
+            weights = weights_of_outputs(form, values, dtype)
+        else:
+            weights = weights_of_logits(values, scale, logsumexp[row], dtype, empty_row)
+        results = gradient_row(
+            form, weights, [gradients[p] for p in positions], takes_part, dtype, scale, gradient_dtype
+        )
+        for position, word in zip(positions, results):
+            words[position] = word
+    head = f"backward {form} {dtype} {gradient_dtype} {empty_row} {encode(scale, 'f64'):016x}"
+    head += f" {' '.join(map(str, shape))} {step} {selection.head}"
+    sums = "" if logsumexp is None else value_words(state_dtype(dtype), logsumexp)
+    inputs = f"{saved_text} ; {gradient_text} ; {sums} ; {selection.parts}"
+    return f"{head} : {inputs} : {hexadecimal(words[::step], gradient_dtype)}"
 
 
 # ulps of the output type; the half beyond 12 is that of the exact value's own rounding to f64
@@ -517,6 +600,25 @@ def special_softmax():
         yield softmax_line("f32", "f32", (1, 6, 1), value_words("f32", row))
 
 
+TOP = 3.4028234663852886e38
+LARGE_ROWS = [
+    ("f32", [2.0**20, 2.0**20 - 1, 2.0**20 + 2]),
+    ("f32", [2.0**20 - 1, 2.0**20 + 0.125]),
+    ("f32", [-(2.0**20), -(2.0**20) - 3, -(2.0**20) - 10]),
+    ("f32", [123456789.0, 123456781.0, 123456773.0]),
+    ("f32", [1e30, 1e30, 9e29]),
+    ("f32", [TOP, TOP, -TOP]),
+    ("f32", [-TOP, -TOP, -TOP]),
+    ("f32", [1e7, 0.0, -1e7]),
+    ("bf16", [2.0**20, 2.0**20, 2.0**20 - 8192]),
+    ("bf16", [3e38, 3e38, 1.0]),
+    ("f64", [2.0**20 + 0.3, 2.0**20 - 1.7, 2.0**20 + 5.1]),
+    ("f64", [1e12, 1e12 + 3.5, 1e12 - 1.25]),
+    ("f64", [-1e15, -1e15 - 2.125, -1e15 - 0.5]),
+    ("f64", [1.7e308, 1.7e308, 1e308]),
+]
+
+
 def approximate(rng):
     for dtype in SOFTMAX_TYPES:
         for function in ("softmax", "log_softmax", "logsumexp"):
@@ -536,25 +638,7 @@ def approximate(rng):
             text = f"@line {rng.randrange(10**6)} {unit + 3}"
             yield approximate_line(function, dtype, output, (1, 3000, 1), text, step=300)
         yield approximate_line("log_softmax", dtype, dtype, (1, 3, 1), value_words(dtype, [1.0, -math.inf, 2.0]))
-    # large logits
-    top = 3.4028234663852886e38
-    rows = [
-        ("f32", [2.0**20, 2.0**20 - 1, 2.0**20 + 2]),
-        ("f32", [2.0**20 - 1, 2.0**20 + 0.125]),
-        ("f32", [-(2.0**20), -(2.0**20) - 3, -(2.0**20) - 10]),
-        ("f32", [123456789.0, 123456781.0, 123456773.0]),
-        ("f32", [1e30, 1e30, 9e29]),
-        ("f32", [top, top, -top]),
-        ("f32", [-top, -top, -top]),
-        ("f32", [1e7, 0.0, -1e7]),
-        ("bf16", [2.0**20, 2.0**20, 2.0**20 - 8192]),
-        ("bf16", [3e38, 3e38, 1.0]),
-        ("f64", [2.0**20 + 0.3, 2.0**20 - 1.7, 2.0**20 + 5.1]),
-        ("f64", [1e12, 1e12 + 3.5, 1e12 - 1.25]),
-        ("f64", [-1e15, -1e15 - 2.125, -1e15 - 0.5]),
-        ("f64", [1.7e308, 1.7e308, 1e308]),
-    ]
-    for dtype, row in rows:
+    for dtype, row in LARGE_ROWS:
         yield approximate_line("softmax", dtype, dtype, (1, len(row), 1), value_words(dtype, row))
         # more than one block, each with large logits of its own
         text = runs(dtype, [(value, 700) for value in row])
@@ -603,6 +687,188 @@ def gradients(rng):
             yield gradient_line(form, dtype, dtype, (1, 3, 1), row, value_words(dtype, [1.0, -2.0, 4.0]))
 
 
+# ---- elements left out, logarithms and logsumexp with their bits, gradients from logits
+
+FLOAT_TYPES = ("f32", "f64", "f16", "bf16", "e4m3", "e5m2")
+FUNCTIONS = ("softmax", "log_softmax", "logsumexp")
+
+
+def selected_output(function, dtype):
+    """E4M3 has no -infinity for the logarithm of what is left out."""
+    if function == "logsumexp":
+        return state_dtype(dtype)
+    return "f32" if dtype == "e4m3" and function == "log_softmax" else dtype
+
+
+def random_mask(rng, count):
+    return " ".join(rng.choice(("00", "01", "80", "ff")) for _ in range(count))
+
+
+def selections(rng):
+    """Shapes, and what is left out there. In most of them some row has nothing left."""
+    yield (4, 9, 1), Selection(mask=f"{random_mask(rng, 18)} 00*9 {random_mask(rng, 9)}")
+    yield (2, 7, 3), Selection(lengths=(-1, 0, 3, 7, 9, 5))
+    yield (6, 5, 1), Selection(causal=(1, 0))
+    yield (7, 4, 1), Selection(causal=(-1, 3))
+    yield (1, 6, 4), Selection(mask=random_mask(rng, 24), lengths=(6, 1, 4, 2))
+    yield (5, 8, 2), Selection(random_mask(rng, 80), (8, 8, 5, 1, 9, 6, 0, 3, 7, 2), (2, 4))
+
+
+def selected_rows(rng):
+    for dtype in FLOAT_TYPES:
+        for function in FUNCTIONS:
+            output = selected_output(function, dtype)
+            for turn, (shape, selection) in enumerate(selections(rng)):
+                text = random_row(dtype, rng, math.prod(shape), (2.0, 20.0, 120.0)[turn % 3], (0.0, -40.0)[turn % 2])
+                scale, empty_row = (0.0, 0.37)[turn % 2], ("nan", "zero")[turn // 2 % 2]
+                yield selected_line(function, dtype, output, shape, text, selection, scale, empty_row)
+
+
+def rows_with_nothing_left():
+    """Every way to leave nothing, under both policies, and what a NaN or an infinity does that takes part or not."""
+    inf, nan = math.inf, math.nan
+    rows = [
+        ((1.0, 2.0, 3.0), Selection(mask="00*3")),
+        ((1.0, 2.0, 3.0), Selection(lengths=(0,))),
+        ((1.0, 2.0, 3.0), Selection(lengths=(-5,))),
+        ((1.0, 2.0, 3.0), Selection(causal=(0, 1))),
+        ((1.0, 2.0, 3.0), Selection(mask="00 00 01", lengths=(2,))),
+        ((-inf, -inf, 3.0), Selection(mask="01 01 00")),
+        ((nan, 2.0, inf), Selection(mask="00 01 00")),
+        ((1.0, nan, 3.0), Selection(mask="01 01 00")),
+        ((1.0, 2.0, inf), Selection(mask="01 00 01")),
+        ((nan, inf, 3.0), Selection(mask="01 01 00")),
+        ((-inf, 2.0, -inf), Selection()),
+    ]
+    for dtype in ("f32", "f64", "f16", "bf16", "e5m2"):
+        for values, selection in rows:
+            for function in FUNCTIONS:
+                for empty_row in ("nan", "zero"):
+                    output = selected_output(function, dtype)
+                    text = value_words(dtype, values)
+                    yield selected_line(function, dtype, output, (1, 3, 1), text, selection, 0.0, empty_row)
+
+
+def long_selected_rows():
+    seed = 110000000
+    for dtype in ("f32", "f64", "bf16", "f16"):
+        for function in FUNCTIONS:
+            output = selected_output(function, dtype)
+            for count, selection in (
+                (1500, Selection(mask="@mask 31")),
+                (3000, Selection(lengths=(1024,))),
+                (2600, Selection(mask="@mask 32", lengths=(2049,))),
+                (3100, Selection()),
+            ):
+                seed += 100000
+                text, step = f"@line {seed} {ONES[dtype] + 3}", 1 if function == "logsumexp" else 67
+                yield selected_line(function, dtype, output, (1, count, 1), text, selection, 0.7, step=step)
+        # the block of the largest logits is left out, and then a block that had counted for nothing remains
+        text = f"@blocks {seed} 2 64 0"
+        selection = Selection(mask="00*1024 01*1976")
+        yield selected_line("softmax", dtype, dtype, (1, 3000, 1), text, selection, step=71)
+
+
+def large_logits(rng):
+    """Magnitudes of 2^20 and more, alone and beside blocks of ordinary logits, up to the largest f32."""
+    rows = [
+        *LARGE_ROWS,
+        ("f16", [65504.0, 65472.0, -65504.0]),
+        ("e5m2", [57344.0, 57344.0, -57344.0]),
+        ("f32", [2.0**62, 2.0**62 * (1 + 2.0**-23), 1.0]),
+        ("f32", [2.0**61, 2.0**61 * (1 + 2.0**-23), 2.0**61 * (1 - 2.0**-24)]),
+        ("f64", [2.0**61 + 512, 2.0**61, 2.0**61 - 256]),
+        ("bf16", [-3e38, -3e38, -math.inf]),
+    ]
+    for dtype, row in rows:
+        for function in FUNCTIONS:
+            output = selected_output(function, dtype)
+            for scale in (0.0, 16.0) if abs(row[0]) < 2.0**40 else (0.0,):
+                text = value_words(dtype, row)
+                yield selected_line(function, dtype, output, (1, len(row), 1), text, Selection(), scale)
+                text = runs(dtype, [(value, 700) for value in row])
+                step = 1 if function == "logsumexp" else 97
+                yield selected_line(
+                    function, dtype, output, (1, 700 * len(row), 1), text, Selection(), scale, step=step
+                )
+    # from ordinary to large within a row, some of them close enough to count
+    for dtype, scale in (("f32", 0.0), ("f64", 0.0), ("bf16", 16384.0), ("f16", 1000.0)):
+        for base in (2.0**20, -(2.0**20)):
+            values = [(base + 60.0 * (rng.random() - 0.5)) / (scale or 1.0) for _ in range(12)]
+            for function in FUNCTIONS:
+                output = selected_output(function, dtype)
+                text = value_words(dtype, values)
+                yield selected_line(function, dtype, output, (1, 12, 1), text, Selection(), scale)
+                text = runs(dtype, [(value, 300) for value in values])
+                step = 1 if function == "logsumexp" else 71
+                yield selected_line(function, dtype, output, (1, 3600, 1), text, Selection(), scale, step=step)
+    for function in FUNCTIONS:
+        text = runs("f32", [(-3e18, 1024), (3.41e18, 1024)])
+        step = 1 if function == "logsumexp" else 89
+        yield selected_line(function, "f32", "f32", (1, 2048, 1), text, Selection(), step=step)
+
+
+def logsumexps(rng):
+    """As a reduction: the bits that softmax's output of that name has."""
+    for dtype in FLOAT_TYPES:
+        for count in (1, 2, 3, 9, 33, 100):
+            text = random_row(dtype, rng, count, rng.choice([0.5, 12.0, 100.0]), rng.choice([0.0, 5.0, -30.0]))
+            yield reduce_line("logsumexp", dtype, "-", dtype, (1, count, 1), text)
+        for output in OUTPUT_FLOATS:
+            text = random_row(dtype, rng, 30, 9.0, 1.0)
+            yield reduce_line("logsumexp", dtype, "-", output, (2, 5, 3), text)
+        yield reduce_line("logsumexp", dtype, "-", state_dtype(dtype), (1, 0, 1), "")
+        for count in (1024, 1025, 2600):
+            yield reduce_line("logsumexp", dtype, "-", state_dtype(dtype), (1, count, 1), f"@line 93 {ONES[dtype] + 1}")
+        for row in ((-0.0,), (0.0, -math.inf), (-math.inf,), (math.inf, 1.0), (math.nan, math.inf)):
+            if dtype != "e4m3":
+                text = value_words(dtype, row)
+                yield reduce_line("logsumexp", dtype, "-", dtype, (1, len(row), 1), text)
+
+
+def logsumexp_of_rows(dtype, scale, shape, text, selection):
+    """What the forward call would have saved."""
+    for (_, logits), takes_part in zip(rows_of(dtype, scale, shape, text), selection.of_rows(shape)):
+        yield logsumexp_row([v if part else -math.inf for v, part in zip(logits, takes_part)], dtype)
+
+
+def selected_gradients(rng):
+    for form in ("softmax", "log_softmax"):
+        for dtype in FLOAT_TYPES:
+            for turn, (shape, selection) in enumerate(selections(rng)):
+                count, scale = math.prod(shape), (0.0, 0.7)[turn % 2]
+                gradient_dtype = "f32" if turn % 3 == 0 and dtype != "f64" else dtype
+                gradient = random_row(gradient_dtype, rng, count, 4.0, 0.5)
+                text = saved_row(form, dtype, rng, count)
+                yield backward_line(form, dtype, gradient_dtype, shape, text, gradient, selection, scale=scale)
+                text = random_row(dtype, rng, count, (3.0, 30.0)[turn % 2], (0.0, 40.0)[turn // 2 % 2])
+                sums = list(logsumexp_of_rows(dtype, scale, shape, text, selection))
+                options = {"logsumexp": sums, "scale": scale, "empty_row": ("nan", "zero")[turn // 2 % 2]}
+                yield backward_line(form, dtype, gradient_dtype, shape, text, gradient, selection, **options)
+
+
+def gradients_from_logits():
+    inf, nan = math.inf, math.nan
+    for form in ("softmax", "log_softmax"):
+        for dtype in FLOAT_TYPES:
+            # the difference is far from the sum's own last place, so what its rounding loses shows in the weights
+            text, gradient = value_words(dtype, [-3.1, 60.7, 41.3]), value_words(dtype, [1.0, -2.0, 0.5])
+            for logsumexp in (60.70001, 65.3, 3.3e4, -20.0, -inf, inf, nan):
+                for empty_row in ("nan", "zero"):
+                    sums = [round_float(logsumexp, FLOATS[state_dtype(dtype)])]
+                    options = {"logsumexp": sums, "empty_row": empty_row}
+                    yield backward_line(form, dtype, dtype, (1, 3, 1), text, gradient, Selection(), **options)
+            text, gradient = value_words(dtype, [-inf, 1.0, nan]), value_words(dtype, [3.0, -1.5, 2.0])
+            for selection in (Selection(), Selection(mask="01 01 00"), Selection(mask="00*3")):
+                options = {"logsumexp": [1.0], "scale": 0.5}
+                yield backward_line(form, dtype, dtype, (1, 3, 1), text, gradient, selection, **options)
+            for count, mask in ((1025, ""), (2600, "@mask 33")):
+                text, gradient, selection = f"@line 94 {ONES[dtype]}", f"@line 95 {ONES[dtype]}", Selection(mask=mask)
+                sums = list(logsumexp_of_rows(dtype, 0.9, (1, count, 1), text, selection))
+                options = {"logsumexp": sums, "scale": 0.9, "step": 61}
+                yield backward_line(form, dtype, dtype, (1, count, 1), text, gradient, selection, **options)
+
+
 def make():
     rng = random.Random(20)
     lines = ["# Made by make_vectors.py; README.md describes the lines."]
@@ -621,6 +887,13 @@ def make():
     lines += ragged()
     lines += f8_softmax(rng)
     lines += gradients(rng)
+    lines += selected_rows(rng)
+    lines += rows_with_nothing_left()
+    lines += long_selected_rows()
+    lines += logsumexps(rng)
+    lines += selected_gradients(rng)
+    lines += gradients_from_logits()
+    lines += large_logits(rng)
     return "\n".join(lines) + "\n"
 
 

@@ -29,15 +29,19 @@ typedef struct test_case {
     wr_dtype right_dtype;
     size_t segments;
     wr_dtype dtype, output_dtype, accumulate_dtype;
-    int log, wants_logsumexp, is_approximate;
+    int log, wants_logsumexp, is_approximate, causal;
     wr_empty_row empty_row;
+    int64_t causal_first;
+    size_t causal_rows;
     double scale, tolerance;
     size_t outer, axis, inner, step;
 } test_case;
 
-/* A line in its three parts. The second may hold two inputs. */
+enum { MOST_INPUTS = 5 };
+
+/* A line in its three parts, and the second one's inputs, the absent ones empty. */
 typedef struct parts {
-    const char *head, *input, *second_input, *output;
+    const char *head, *inputs[MOST_INPUTS], *output;
 } parts;
 
 static double double_of_word(uint64_t word) {
@@ -116,6 +120,21 @@ static int parse_segments(const char *head, test_case *to) {
     return to->op != 0;
 }
 
+static int parse_empty_row(const char *name, test_case *to) {
+    to->empty_row = strcmp(name, "zero") == 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
+    return to->empty_row == WR_EMPTY_ROW_ZERO || strcmp(name, "nan") == 0;
+}
+
+/* Which function of the softmax family, and its types. */
+static int parse_function(const char *name, const char *dtype, const char *output, test_case *to) {
+    to->about = SOFTMAX;
+    to->dtype = dtype_named(dtype);
+    to->output_dtype = dtype_named(output);
+    to->log = strcmp(name, "log_softmax") == 0;
+    to->wants_logsumexp = strcmp(name, "logsumexp") == 0;
+    return to->log || to->wants_logsumexp || strcmp(name, "softmax") == 0;
+}
+
 static int parse_softmax(const char *head, test_case *to) {
     char dtype[NAME_SIZE], output[NAME_SIZE], empty_row[NAME_SIZE];
     uint64_t scale;
@@ -123,12 +142,17 @@ static int parse_softmax(const char *head, test_case *to) {
                &to->axis, &to->inner, &to->step) != 8) {
         return 0;
     }
-    to->about = SOFTMAX;
-    to->dtype = dtype_named(dtype);
-    to->output_dtype = dtype_named(output);
-    to->empty_row = strcmp(empty_row, "zero") == 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
     to->scale = double_of_word(scale);
-    return to->empty_row == WR_EMPTY_ROW_ZERO || strcmp(empty_row, "nan") == 0;
+    return parse_function("softmax", dtype, output, to) && parse_empty_row(empty_row, to);
+}
+
+/* The gradient's form, and its types. */
+static int parse_form(const char *name, const char *dtype, const char *gradient, test_case *to) {
+    to->about = GRADIENT;
+    to->dtype = dtype_named(dtype);
+    to->output_dtype = dtype_named(gradient);
+    to->log = strcmp(name, "log_softmax") == 0;
+    return to->log || strcmp(name, "softmax") == 0;
 }
 
 static int parse_gradient(const char *head, test_case *to) {
@@ -138,12 +162,28 @@ static int parse_gradient(const char *head, test_case *to) {
                &to->axis, &to->inner, &to->step) != 8) {
         return 0;
     }
-    to->about = GRADIENT;
-    to->dtype = dtype_named(dtype);
-    to->output_dtype = dtype_named(gradient);
     to->scale = double_of_word(scale);
-    to->log = strcmp(form, "log_softmax") == 0;
-    return to->log || strcmp(form, "softmax") == 0;
+    return parse_form(form, dtype, gradient, to);
+}
+
+/* `selected` or `backward`: heads that end with the causal limit, `-` or its first and rows. */
+static int parse_selected(const char *head, test_case *to) {
+    char kind[NAME_SIZE], name[NAME_SIZE], dtype[NAME_SIZE], output[NAME_SIZE], empty_row[NAME_SIZE], causal[NAME_SIZE];
+    uint64_t scale;
+    if (sscanf(head, "%15s %15s %15s %15s %15s %" SCNx64 " %zu %zu %zu %zu %15s", kind, name, dtype, output, empty_row,
+               &scale, &to->outer, &to->axis, &to->inner, &to->step, causal) != 11) {
+        return 0;
+    }
+    to->scale = double_of_word(scale);
+    to->causal = strcmp(causal, "-") != 0;
+    if (to->causal && sscanf(causal, "%" SCNd64 "/%zu", &to->causal_first, &to->causal_rows) != 2) {
+        return 0;
+    }
+    if (!parse_empty_row(empty_row, to)) {
+        return 0;
+    }
+    return strcmp(kind, "selected") == 0 ? parse_function(name, dtype, output, to)
+                                         : strcmp(kind, "backward") == 0 && parse_form(name, dtype, output, to);
 }
 
 static int parse_approximate(const char *head, test_case *to) {
@@ -153,14 +193,9 @@ static int parse_approximate(const char *head, test_case *to) {
                &to->outer, &to->axis, &to->inner, &to->step, &to->tolerance) != 9) {
         return 0;
     }
-    to->about = SOFTMAX;
     to->is_approximate = 1;
-    to->dtype = dtype_named(dtype);
-    to->output_dtype = dtype_named(output);
     to->scale = double_of_word(scale);
-    to->log = strcmp(function, "log_softmax") == 0;
-    to->wants_logsumexp = strcmp(function, "logsumexp") == 0;
-    return to->log || to->wants_logsumexp || strcmp(function, "softmax") == 0;
+    return parse_function(function, dtype, output, to);
 }
 
 /* 0 where the head is none that README.md describes. */
@@ -168,7 +203,7 @@ static int parse_head(const char *head, size_t line, test_case *to) {
     memset(to, 0, sizeof *to);
     to->line = line;
     if (!parse_reduce(head, to) && !parse_dot(head, to) && !parse_segments(head, to) && !parse_softmax(head, to) &&
-        !parse_gradient(head, to) && !parse_approximate(head, to)) {
+        !parse_gradient(head, to) && !parse_approximate(head, to) && !parse_selected(head, to)) {
         return 0;
     }
     return to->dtype != 0 && to->output_dtype != 0 && to->step != 0;
@@ -252,7 +287,9 @@ static int generate(const char *text, wr_dtype dtype, image *input, size_t count
     }
     for (i = 0; i < count; ++i) {
         uint64_t r = draw(with.seed, i);
-        if (strcmp(with.name, "line") == 0) {
+        if (strcmp(with.name, "mask") == 0) {
+            reference_put_bits(dtype, input->payload, i, r >> 62 != 0);
+        } else if (strcmp(with.name, "line") == 0) {
             reference_put(dtype, input->payload, i, line_value(&with, dtype, r));
         } else if (strcmp(with.name, "blocks") == 0) {
             reference_put(dtype, input->payload, i, block_value(&with, i, r));
@@ -365,7 +402,7 @@ static void check_output(const test_case *of, const image *output, size_t count,
 static void check_reduction(const test_case *of, const parts *line) {
     wr_reduce_args args = reduce_args(of->op, of->dtype, of->outer, of->axis, of->inner);
     size_t outputs = of->outer * of->inner, i;
-    image input = new_input(of, of->dtype, of->outer * of->axis * of->inner, line->input);
+    image input = new_input(of, of->dtype, of->outer * of->axis * of->inner, line->inputs[0]);
     args.output_dtype = of->output_dtype;
     args.accumulate_dtype = of->accumulate_dtype;
     args.nan_mode = of->nan_mode;
@@ -386,8 +423,8 @@ static void check_reduction(const test_case *of, const parts *line) {
 /* As a sum of one row with weights: wr_dot has the same bits, which weights_and_dots.c checks. */
 static void check_dot_product(const test_case *of, const parts *line) {
     wr_reduce_args args = reduce_args(WR_SUM, of->dtype, 1, of->axis, 1);
-    image left = new_input(of, of->dtype, of->axis, line->input);
-    image right = new_input(of, of->right_dtype, of->axis, line->second_input);
+    image left = new_input(of, of->dtype, of->axis, line->inputs[0]);
+    image right = new_input(of, of->right_dtype, of->axis, line->inputs[1]);
     size_t i;
     args.output_dtype = of->output_dtype;
     args.accumulate_dtype = of->accumulate_dtype;
@@ -408,22 +445,23 @@ static void check_dot_product(const test_case *of, const parts *line) {
     image_free(&right);
 }
 
-static image new_offsets(const test_case *of, const char *text) {
-    image offsets = image_new((of->segments + 1) * sizeof(int64_t), 0);
+static image new_integers(const test_case *of, size_t count, const char *text) {
+    image integers = image_new(count * sizeof(int64_t), 0);
     size_t i;
-    for (i = 0; i <= of->segments; ++i) {
+    for (i = 0; i < count; ++i) {
         char *end;
-        reference_put_bits(WR_I64, offsets.payload, i, strtoull(text, &end, 10));
-        CHECK(end != text, "line %zu: not as many offsets as segments and one", of->line);
+        reference_put_bits(WR_I64, integers.payload, i, (uint64_t)strtoll(text, &end, 10));
+        CHECK(end != text, "line %zu: not %zu integers", of->line, count);
         text = end;
     }
-    CHECK(is_blank(text), "line %zu: more offsets than segments and one", of->line);
-    return offsets;
+    CHECK(is_blank(text), "line %zu: more than %zu integers", of->line, count);
+    return integers;
 }
 
 static void check_ragged(const test_case *of, const parts *line) {
     wr_reduce_segments_args args = segments_args(of->op, of->dtype, of->segments);
-    image offsets = new_offsets(of, line->input), input = new_input(of, of->dtype, of->axis, line->second_input);
+    image offsets = new_integers(of, of->segments + 1, line->inputs[0]),
+          input = new_input(of, of->dtype, of->axis, line->inputs[1]);
     size_t i;
     args.output_dtype = of->output_dtype;
     args.input = input.payload;
@@ -442,17 +480,48 @@ static void check_ragged(const test_case *of, const parts *line) {
     image_free(&input);
 }
 
-static wr_dtype logsumexp_dtype(wr_dtype dtype) { return dtype == WR_F64 ? WR_F64 : WR_F32; }
+/* What a line leaves out; the images of parts that are empty are not given to the call. */
+typedef struct selection {
+    image mask, lengths;
+    int has_mask, has_lengths;
+} selection;
+
+static selection new_selection(const test_case *of, const char *mask, const char *lengths) {
+    size_t rows = of->outer * of->inner;
+    selection made;
+    made.has_mask = !is_blank(mask);
+    made.has_lengths = !is_blank(lengths);
+    made.mask = made.has_mask ? new_input(of, WR_U8, rows * of->axis, mask) : image_new(0, 0);
+    made.lengths = made.has_lengths ? new_integers(of, rows, lengths) : image_new(0, 0);
+    return made;
+}
+
+static void selection_free(selection *of) {
+    image_free(&of->mask);
+    image_free(&of->lengths);
+}
+
+static const int64_t *lengths_of(const selection *of) {
+    return of->has_lengths ? (const int64_t *)(const void *)of->lengths.payload : NULL;
+}
 
 static void check_softmax(const test_case *of, const parts *line) {
     wr_softmax_args args = softmax_args(of->dtype, of->outer, of->axis, of->inner);
     wr_dtype output_dtype = of->wants_logsumexp ? of->dtype : of->output_dtype;
     size_t rows = of->outer * of->inner, elements = rows * of->axis;
-    image input = new_input(of, of->dtype, elements, line->input);
+    image input = new_input(of, of->dtype, elements, line->inputs[0]);
     image output = image_new(elements * reference_size(output_dtype), 0);
-    image logsumexp = image_new(rows * reference_size(logsumexp_dtype(of->dtype)), 0);
+    image logsumexp = image_new(rows * reference_size(softmax_state_dtype(of->dtype)), 0);
+    selection chosen = new_selection(of, line->inputs[1], line->inputs[2]);
+    softmax_images images;
     char label[32];
     snprintf(label, sizeof label, "line %zu", of->line);
+    memset(&images, 0, sizeof images);
+    images.input = &input;
+    images.output = &output;
+    images.logsumexp = of->wants_logsumexp ? &logsumexp : NULL;
+    images.mask = &chosen.mask;
+    images.lengths = &chosen.lengths;
     args.output_dtype = output_dtype;
     args.log = of->log;
     args.empty_row = of->empty_row;
@@ -460,38 +529,61 @@ static void check_softmax(const test_case *of, const parts *line) {
     args.input = input.payload;
     args.output = output.payload;
     args.logsumexp = of->wants_logsumexp ? logsumexp.payload : NULL;
-    softmax_everywhere(&args, &input, &output, of->wants_logsumexp ? &logsumexp : NULL, label);
+    args.mask = chosen.has_mask ? chosen.mask.payload : NULL;
+    args.lengths = lengths_of(&chosen);
+    args.causal = of->causal;
+    args.causal_first = of->causal_first;
+    args.causal_rows = of->causal_rows;
+    run_softmax_everywhere(&args, &images, label);
     check_output(of, of->wants_logsumexp ? &logsumexp : &output, of->wants_logsumexp ? rows : elements, line->output,
                  "every place");
     image_free(&input);
     image_free(&output);
     image_free(&logsumexp);
+    selection_free(&chosen);
 }
 
 static void check_gradient(const test_case *of, const parts *line) {
     wr_softmax_backward_args args = backward_args(of->dtype, of->outer, of->axis, of->inner);
-    size_t elements = of->outer * of->axis * of->inner;
-    image saved = new_input(of, of->dtype, elements, line->input);
-    image gradient = new_input(of, of->output_dtype, elements, line->second_input);
+    size_t rows = of->outer * of->inner, elements = rows * of->axis;
+    int from_logits = !is_blank(line->inputs[2]);
+    image saved = new_input(of, of->dtype, elements, line->inputs[0]);
+    image gradient = new_input(of, of->output_dtype, elements, line->inputs[1]);
+    image logsumexp =
+        from_logits ? new_input(of, softmax_state_dtype(of->dtype), rows, line->inputs[2]) : image_new(0, 0);
     image result = image_new(elements * reference_size(of->output_dtype), 0);
+    selection chosen = new_selection(of, line->inputs[3], line->inputs[4]);
     backward_images images;
     char label[32];
     snprintf(label, sizeof label, "line %zu", of->line);
     memset(&images, 0, sizeof images);
     images.saved = &saved;
+    images.logsumexp = from_logits ? &logsumexp : NULL;
     images.output_gradient = &gradient;
     images.input_gradient = &result;
+    images.mask = &chosen.mask;
+    images.lengths = &chosen.lengths;
     args.output_gradient_dtype = args.input_gradient_dtype = of->output_dtype;
     args.log = of->log;
+    args.empty_row = of->empty_row;
     args.scale = of->scale;
-    args.output = saved.payload;
+    args.output = from_logits ? NULL : saved.payload;
+    args.input = from_logits ? saved.payload : NULL;
+    args.logsumexp = from_logits ? logsumexp.payload : NULL;
     args.output_gradient = gradient.payload;
     args.input_gradient = result.payload;
+    args.mask = chosen.has_mask ? chosen.mask.payload : NULL;
+    args.lengths = lengths_of(&chosen);
+    args.causal = of->causal;
+    args.causal_first = of->causal_first;
+    args.causal_rows = of->causal_rows;
     run_backward_everywhere(&args, &images, label);
     check_output(of, &result, elements, line->output, "every place");
     image_free(&saved);
     image_free(&gradient);
+    image_free(&logsumexp);
     image_free(&result);
+    selection_free(&chosen);
 }
 
 static void check_case(const test_case *of, const parts *line) {
@@ -514,25 +606,32 @@ static void check_case(const test_case *of, const parts *line) {
     }
 }
 
-/* Cuts the line at its two colons, and between two inputs. */
+/* Cuts the text at the next such sign, and gives what follows it; NULL where there is none. */
+static char *cut(char *text, char sign) {
+    char *found = strchr(text, sign);
+    if (found == NULL) {
+        return NULL;
+    }
+    *found = '\0';
+    return found + 1;
+}
+
+/* Cuts the line at its two colons, and between the inputs. */
 static int split(char *line, parts *into) {
-    char *first = strchr(line, ':');
-    char *second = first == NULL ? NULL : strchr(first + 1, ':');
-    char *between = first == NULL ? NULL : strchr(first + 1, ';');
-    if (second == NULL) {
+    char *input = cut(line, ':');
+    char *output = input == NULL ? NULL : cut(input, ':');
+    size_t i;
+    if (output == NULL) {
         return 0;
     }
-    *first = '\0';
-    *second = '\0';
     into->head = line;
-    into->input = first + 1;
-    into->second_input = "";
-    into->output = second + 1;
-    if (between != NULL) {
-        *between = '\0';
-        into->second_input = between + 1;
+    into->output = output;
+    for (i = 0; i < MOST_INPUTS; ++i) {
+        char *next = input == NULL ? NULL : cut(input, ';');
+        into->inputs[i] = input == NULL ? "" : input;
+        input = next;
     }
-    return 1;
+    return input == NULL;
 }
 
 static void check_line(char *text, size_t number) {

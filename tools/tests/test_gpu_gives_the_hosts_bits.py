@@ -68,4 +68,6 @@ class Gpu(ToolTest):
         self.assertIn(
             "device-to-device copy", self.succeeds("bench", "reduce", "--largest", "20", "--device", "cuda:0")
         )
+        text = self.succeeds("bench", "softmax", "--largest", "20", "--device", "cuda:0")
+        self.assertRegex(text, r"(?m)^ gradient of rows of 4096, from logits +bf16 +[\d.]+ +[\d.]+ +\d+%")
         self.assertRegex(self.succeeds("info"), r"CUDA streams +ready")

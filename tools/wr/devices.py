@@ -105,10 +105,9 @@ class CudaDevice:
     def repeating(self, block: np.ndarray, count: int) -> Iterator[int]:
         """Memory of `count` elements, the block's again and again."""
         with self._allocated(count * block.itemsize) as pointer:
-            for at in range(0, count, block.size):
-                size = min(block.size, count - at) * block.itemsize
-                target = pointer + at * block.itemsize
-                self._driver.call("cuMemcpyHtoDAsync_v2", target, block.ctypes.data, size, self.stream)
+            self._upload(block[:count], pointer)
+            for at in range(block.size, count, block.size):
+                self.copy(pointer + at * block.itemsize, pointer, min(block.size, count - at) * block.itemsize)
             yield pointer
 
     def copy(self, target: int, source: int, size: int) -> None:

@@ -19,6 +19,7 @@ from ctypes import (
     c_void_p,
 )
 from pathlib import Path
+from typing import Union
 
 from .errors import WrError
 
@@ -129,6 +130,43 @@ class SoftmaxArgs(Structure):
     )
 
 
+class SoftmaxBackwardArgs(Structure):
+    """wr_softmax_backward_args"""
+
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("dtype", c_int),
+        ("output_gradient_dtype", c_int),
+        ("input_gradient_dtype", c_int),
+        ("log", c_int32),
+        ("empty_row", c_int),
+        ("causal", c_int32),
+        ("add_to_input_gradient", c_int32),
+        ("scale", c_double),
+        ("output", c_void_p),
+        ("input", c_void_p),
+        ("logsumexp", c_void_p),
+        ("output_gradient", c_void_p),
+        ("input_gradient", c_void_p),
+        ("mask", c_void_p),
+        ("lengths", c_void_p),
+        ("causal_first", c_int64),
+        ("causal_rows", c_size_t),
+        ("offsets", c_void_p),
+        ("outer", c_size_t),
+        ("axis", c_size_t),
+        ("inner", c_size_t),
+        ("outer_stride", c_ssize_t),
+        ("axis_stride", c_ssize_t),
+        ("inner_stride", c_ssize_t),
+        ("gradient_outer_stride", c_ssize_t),
+        ("gradient_axis_stride", c_ssize_t),
+        ("gradient_inner_stride", c_ssize_t),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    )
+
+
 # name: result, arguments
 _FUNCTIONS = {
     "wr_host_stream": (c_void_p, ()),
@@ -144,6 +182,8 @@ _FUNCTIONS = {
     "wr_dot_workspace_size": (c_int, (POINTER(DotArgs), POINTER(c_size_t))),
     "wr_softmax_ex": (c_int, (POINTER(SoftmaxArgs), c_void_p)),
     "wr_softmax_workspace_size": (c_int, (POINTER(SoftmaxArgs), POINTER(c_size_t))),
+    "wr_softmax_backward_ex": (c_int, (POINTER(SoftmaxBackwardArgs), c_void_p)),
+    "wr_softmax_backward_workspace_size": (c_int, (POINTER(SoftmaxBackwardArgs), POINTER(c_size_t))),
 }
 
 _WORKSPACE_QUERIES = {
@@ -151,7 +191,10 @@ _WORKSPACE_QUERIES = {
     SegmentsArgs: "wr_reduce_segments_workspace_size",
     DotArgs: "wr_dot_workspace_size",
     SoftmaxArgs: "wr_softmax_workspace_size",
+    SoftmaxBackwardArgs: "wr_softmax_backward_workspace_size",
 }
+
+Args = Union[ReduceArgs, SegmentsArgs, DotArgs, SoftmaxArgs, SoftmaxBackwardArgs]
 
 
 class Refused(WrError):
@@ -203,7 +246,10 @@ class Library:
     def softmax(self, args: SoftmaxArgs, stream: int) -> None:
         self._check(self._functions["wr_softmax_ex"](byref(args), stream))
 
-    def workspace_size(self, args: ReduceArgs | SegmentsArgs | DotArgs | SoftmaxArgs) -> int:
+    def softmax_backward(self, args: SoftmaxBackwardArgs, stream: int) -> None:
+        self._check(self._functions["wr_softmax_backward_ex"](byref(args), stream))
+
+    def workspace_size(self, args: Args) -> int:
         size = c_size_t()
         self._check(self._functions[_WORKSPACE_QUERIES[type(args)]](byref(args), byref(size)))
         return size.value

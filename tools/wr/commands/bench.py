@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import add_device_option, checked
 
 if TYPE_CHECKING:
+    from ..ceiling import Ceiling
     from ..devices import Device
     from ..elements import ElementType
     from ..library import Library
-    from ..reduction_jobs import Job
+    from ..rate_plot import Rate
+
+    # title, types, and what puts its memory in place and gives the call and the bytes that it moves
+    OpenedJob = tuple[str, str, Callable[[], AbstractContextManager[tuple[Callable[[], None], int]]]]
 
 LARGEST = {"host": 26, "gpu": 30}  # log2 of the elements of the largest job
+LARGEST_SOFTMAX = {"host": 20, "gpu": 29}
+SECONDS_A_TABLE = 4.0  # of samples, where there are many jobs
 
-EPILOG = """A time is the median of several samples, in microseconds; GB/s counts what must be read and written once, in
-units of 10^9 bytes. On a GPU the calls run back to back in one stream with a workspace of the caller's; at a few
-microseconds the figure includes what Python needs to make a call. Data that fits a cache is read from the cache.
+EPILOG = """A time is the median of several samples, in microseconds; GB/s and TB/s count what must be read and written
+once, in units of 10^9 and 10^12 bytes. On a GPU the calls run back to back in one stream with a workspace of the
+caller's; at a few microseconds the figure includes what Python needs to make a call. Data that fits a cache is read
+from the cache.
 
 'wr bench reduce' has many kinds of reductions of one size, on the host device and on the GPU if there is one, beside a
 ceiling: the fastest that NumPy (host) or the driver (GPU) reads or copies as many bytes, measured in the same run.
+'wr bench softmax' likewise has rows of all lengths, columns, masks, lengths, gradients and logsumexp, beside a copy.
 
 examples:
   wr bench                                      sums and softmax, from small to large
-  wr bench softmax --dtype bf16 --device cuda:0
+  wr bench softmax                              the softmax family, f32 and bf16, beside a copy
+  wr bench softmax --dtype f16 --device cuda:0
+  wr bench softmax --plot rates.svg             also a plot over the length of rows (needs matplotlib)
   wr bench reduce                               operators, rows, columns, segments, fields, beside the ceiling
   wr bench reduce --dtype i8 --largest 20       every operator over 2^20 elements of one type"""
 
@@ -70,7 +82,7 @@ def add_parser(subparsers: Any) -> None:
         "bench",
         help="microseconds and GB/s of sizes from small to large",
         description="Times sums (whole array, rows, columns) and softmax over a range of sizes, or every kind of\n"
-        "reduction at one size.",
+        "reduction or of softmax at one size.",
         epilog=EPILOG,
     )
     parser.add_argument(
@@ -81,8 +93,12 @@ def add_parser(subparsers: Any) -> None:
         "--largest",
         type=checked(_exponent),
         metavar="K",
-        help="go up to 2^K elements (with 'reduce': as many bytes as 2^K elements of f32, or of --dtype)",
+        help="go up to 2^K elements (with 'reduce' and 'softmax': as many bytes as 2^K elements of f32, or of --dtype)",
     )
+    parser.add_argument(
+        "--plot", metavar="FILE", help="with 'softmax': draw bytes a second over the length of rows, .svg or .png"
+    )
+    parser.add_argument("--peers", metavar="FILE", help="with --plot: also what bench/peers.py printed into this file")
     add_device_option(parser, default=None)
     parser.set_defaults(run=run)
 
@@ -98,59 +114,115 @@ def _exponent(text: str) -> int:
 def run(options: argparse.Namespace) -> None:
     from ..devices import open_device
     from ..elements import F32
+    from ..errors import UsageError
     from ..library import load_library
 
+    if (options.plot and options.what != "softmax") or (options.peers and not options.plot):
+        raise UsageError("--plot goes with 'wr bench softmax', and --peers with --plot")
     library = load_library()
     if options.what == "reduce":
         _bench_reductions(library, options)
         return
+    if options.what == "softmax":
+        _bench_softmax(library, options)
+        return
     device = open_device(library, options.device or "host")
     element = options.dtype or F32
-    largest = options.largest or _largest_that_fits(device, element)
-    for job in ("reduce", "softmax") if options.what is None else (options.what,):
-        _bench(library, device, element, list(_reductions(largest) if job == "reduce" else _softmaxes(largest)))
+    largest = options.largest or _largest_that_fits(device, element, LARGEST)
+    for cases in (_reductions(largest), _softmaxes(largest)):
+        _bench(library, device, element, list(cases))
 
 
 def _bench_reductions(library: Library, options: argparse.Namespace) -> None:
+    from ..ceiling import measured_ceiling
     from ..devices import open_devices
     from ..elements import F32
-    from ..reduction_jobs import REPRESENTATIVE, every_operator
+    from ..reduction_jobs import REPRESENTATIVE, every_operator, ready_to_run
     from ..screen import console
 
     devices, remark = open_devices(library, options.device)
     jobs = list(every_operator(library, options.dtype)) if options.dtype else REPRESENTATIVE
     for device in devices:
         element = options.dtype or F32
-        size = element.size << (options.largest or _largest_that_fits(device, element))
-        _bench_beside_ceiling(library, device, jobs, size)
+        size = element.size << (options.largest or _largest_that_fits(device, element, LARGEST))
+        opened = [(job.title, job.types, partial(ready_to_run, library, device, job, size)) for job in jobs]
+        _bench_beside_ceiling(device, "reduction", size, partial(measured_ceiling, device, size), opened)
     if remark:
         console().print(remark, markup=False)
 
 
-def _bench_beside_ceiling(library: Library, device: Device, jobs: Sequence[Job], size: int) -> None:
-    from ..ceiling import measured_ceiling
-    from ..reduction_jobs import ready_to_run
-    from ..screen import binary_size, console, progress, table
-    from ..timing import median_seconds
+def _bench_softmax(library: Library, options: argparse.Namespace) -> None:
+    from ..ceiling import copy_ceiling
+    from ..devices import open_devices
+    from ..elements import F32
+    from ..rate_plot import WHO, Rate, draw_rates, new_figure
+    from ..screen import binary_size, console
+    from ..softmax_jobs import jobs_of, ready_to_run, representative
 
-    listing = table()
-    for heading in ("reduction", "type"):
+    figure = new_figure() if options.plot else None
+    theirs = _rates_of_peers(options.peers) if options.peers else []
+    devices, remark = open_devices(library, options.device)
+    for device in devices:
+        element = options.dtype or F32
+        size = element.size << (options.largest or _largest_that_fits(device, element, LARGEST_SOFTMAX))
+        jobs = list(jobs_of(options.dtype)) if options.dtype else representative()
+        shaped = [(job, job.shape(size // job.element.size)) for job in jobs]
+        shaped = [(job, shape) for job, shape in shaped if shape is not None]
+        opened = [
+            (job.title, job.element.name, partial(ready_to_run, library, device, job, shape)) for job, shape in shaped
+        ]
+        ceiling, rates = _bench_beside_ceiling(device, "softmax", size, partial(copy_ceiling, device, 2 * size), opened)
+    if figure is not None:
+        ours = [
+            Rate(WHO[None], job.element.name, job.width, rate) for (job, _), rate in zip(shaped, rates) if job.width
+        ]
+        title = f"softmax of rows, {binary_size(size)} in and as many out, {_where(device)}"
+        draw_rates(figure, [*ours, *theirs], ceiling.bytes_per_second, title, options.plot)
+    if remark:
+        console().print(remark, markup=False)
+
+
+def _rates_of_peers(path: str) -> list[Rate]:
+    from ..errors import WrError
+    from ..rate_plot import rates_in
+
+    try:
+        return rates_in(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrError(f"{path}: {getattr(error, 'strerror', None) or 'is no text'}") from None
+
+
+def _bench_beside_ceiling(
+    device: Device, what: str, size: int, measure: Callable[[], Ceiling], jobs: Sequence[OpenedJob]
+) -> tuple[Ceiling, list[float]]:
+    """Prints the table; gives the ceiling and each job's bytes a second."""
+    from ..screen import binary_size, console, progress, table
+    from ..timing import SAMPLES, SECONDS_A_SAMPLE, median_seconds
+
+    sample = min(SECONDS_A_SAMPLE, SECONDS_A_TABLE / (SAMPLES * len(jobs)))
+    unit, unit_name, digits = (1e12, "TB/s", 2) if device.is_gpu else (1e9, "GB/s", 1)
+    listing, rates = table(), []
+    for heading in (what, "type"):
         listing.add_column(heading)
-    for heading in ("us", "GB/s", "of the ceiling"):
+    for heading in ("us", unit_name, "of the ceiling"):
         listing.add_column(heading, justify="right")
     with progress("measuring", len(jobs) + 1, bytes_counted=False) as advance:
-        ceiling = measured_ceiling(device, size)
-        for job in jobs:
+        ceiling = measure()
+        for title, types, open_job in jobs:
             advance(1)
-            with ready_to_run(library, device, job, size) as (call, moved):
-                seconds = median_seconds(device, call)
+            with open_job() as (call, moved):
+                seconds = median_seconds(device, call, sample)
             rate = moved / seconds
+            rates.append(rate)
             share = f"{rate / ceiling.bytes_per_second:.0%}"
-            listing.add_row(job.title, job.types, f"{seconds * 1e6:.1f}", f"{rate / 1e9:.1f}", share)
+            listing.add_row(title, types, f"{seconds * 1e6:.1f}", f"{rate / unit:.{digits}f}", share)
     screen = console()
-    screen.print(f"reductions of {binary_size(size)} on {_where(device)}", style="bold")
-    screen.print(f"ceiling: {ceiling.bytes_per_second / 1e9:.1f} GB/s, {ceiling.what}", highlight=False)
+    noun = "reductions" if what == "reduction" else what
+    screen.print(f"{noun} of {binary_size(size)} on {_where(device)}", style="bold")
+    ceiling_rate = f"{ceiling.bytes_per_second / unit:.{digits}f} {unit_name}"
+    screen.print(f"ceiling: {ceiling_rate}, {ceiling.what}", highlight=False)
     screen.print(listing)
+    return ceiling, rates
 
 
 def _where(device: Device) -> str:
@@ -158,11 +230,11 @@ def _where(device: Device) -> str:
     return device.model if device.is_gpu else f"host, {cores} core{'' if cores == 1 else 's'}"
 
 
-def _largest_that_fits(device: Device, element: ElementType) -> int:
+def _largest_that_fits(device: Device, element: ElementType, largest: dict[str, int]) -> int:
     if not device.is_gpu:
-        return LARGEST["host"]
+        return largest["host"]
     # Input and output of softmax, with half of the memory left alone.
-    return min(LARGEST["gpu"], (device.free_memory() // (4 * element.size)).bit_length() - 1)
+    return min(largest["gpu"], (device.free_memory() // (4 * element.size)).bit_length() - 1)
 
 
 def _reductions(largest: int) -> Iterator[Case]:

@@ -308,7 +308,9 @@ cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKerne
 // What the pipeline is launched with, with clusters of so many blocks at most; `blocks` is to be set to the whole
 // grid's.
 Launch one_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxPlan &plan, std::size_t most_blocks_of_cluster) {
-    set_cluster(plan, tuning::softmax_cluster_warps, most_blocks_of_cluster);
+    const bool few = plan.blocks <= tuning::softmax_pipeline_few_blocks;
+    set_cluster(plan, few ? tuning::softmax_pipeline_few_block_warps : tuning::softmax_cluster_warps,
+                most_blocks_of_cluster);
     Launch how{pipeline.kernel,
                plan.cluster_blocks,
                static_cast<int>(plan.cluster_warps * warp_lanes),

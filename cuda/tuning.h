@@ -105,6 +105,17 @@ inline constexpr std::size_t softmax_pipeline_blocks = 192;
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
+// Softmax: so many warps to a block of these clusters where a row has no more base blocks than this, else
+// softmax_cluster_warps (H200, bf16 of 32768: with 16 warps 3.63 TB/s, with 8 3.40; of 65536: 3.20 to 3.50, 3.38 to
+// 3.43; of 50000: 2.96, 3.18 before other changes).
+inline constexpr std::size_t softmax_pipeline_few_blocks = 32;
+inline constexpr std::size_t softmax_pipeline_few_block_warps = 16;
+
+// Softmax of f32 rows of more base blocks than this goes through clusters that stay too, several blocks a warp (H200,
+// 262144: 3.99 TB/s, one row and gone 3.75; 512 Ki and 1 Mi: 3.83 and 3.29, read twice in three launches 2.60 and 2.62;
+// 131072: 4.04, one row and gone 4.02).
+inline constexpr std::size_t softmax_resident_row_blocks = 128;
+
 // logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every
 // warp that a GPU holds: rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and 32 4.14, 4.25, 4.41 and 4.20.
 inline constexpr std::size_t logsumexp_run = 8;

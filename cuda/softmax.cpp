@@ -274,6 +274,14 @@ Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &p
             static_cast<int>(plan.cluster_warps * warp_lanes),
             1,
             1,
+// Whether time is saved where clusters take their places before the kernel in front of them has finished: not where the
+// two side by side leave some multiprocessors more to do than others.
+bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu) {
+    const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
+    return base_blocks < multiprocessors * tuning::softmax_dependent_few_blocks ||
+           base_blocks >= multiprocessors * tuning::softmax_dependent_many_blocks;
+}
+
             static_cast<int>(plan.cluster_blocks),
             false,
             plan.cluster_warps * rows.stage_bytes};
@@ -304,6 +312,7 @@ cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKerne
         skip_rows(a, part.outer, kernels.element_bytes);
     }
 }
+    how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.blocks, gpu);
 
 // What the pipeline is launched with, with clusters of so many blocks at most; `blocks` is to be set to the whole
 // grid's.

@@ -93,6 +93,13 @@ inline constexpr std::size_t softmax_wide_blocks = 128;
 inline constexpr std::size_t softmax_wide_row_blocks = 32;
 inline constexpr std::size_t softmax_wide_long_row_blocks = 128;
 
+// Softmax: clusters may take their places before the kernel in front of them has finished where there are fewer base
+// blocks a multiprocessor than the first or at least as many as the second (H200, calls back to back, without and with
+// it: 1 x 131072 f32 5.26 and 4.54 us, bf16 5.33 and 4.69; 64 x 131072 bf16 13.9 and 12.4; but 32 x 32000 f32 5.35 and
+// 6.58, and bf16 in a graph 3.46 and 4.72).
+inline constexpr std::size_t softmax_dependent_few_blocks = 4;
+inline constexpr std::size_t softmax_dependent_many_blocks = 32;
+
 // Softmax of 16-bit rows of more base blocks than this goes through clusters that stay, where there are so many base
 // blocks a multiprocessor that setting them up is worth it (H200, 65536 f16: 3.90 TB/s, one row and gone 3.3; 16384:
 // 3.88, one row and gone 4.11).

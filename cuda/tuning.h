@@ -101,16 +101,9 @@ inline constexpr std::size_t softmax_dependent_few_blocks = 4;
 inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 
 // Softmax of 16-bit rows of more base blocks than this goes through clusters that stay, where there are so many base
-// blocks a multiprocessor that setting them up is worth it (H200, 65536 f16: 3.90 TB/s, one row and gone 3.3; 16384:
-// 3.88, one row and gone 4.11).
+// blocks a multiprocessor that setting them up is worth it (H200, bf16 of 16384: 3.63 TB/s, one row and gone 4.12).
 inline constexpr std::size_t softmax_pipeline_row_blocks = 16;
 inline constexpr std::size_t softmax_pipeline_blocks = 192;
-
-// Softmax: rows up to so many elements that touch each other share a warp (f32 of 128: 4.11 TB/s on an H200, 2.45
-// before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel (bf16 of 768: 3.38, by
-// softmax_rows 3.20).
-inline constexpr std::size_t softmax_short_row = 512;
-inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
 // Softmax: so many warps to a block of these clusters where a row has no more base blocks than this, else
 // softmax_cluster_warps (H200, bf16 of 32768: with 16 warps 3.63 TB/s, with 8 3.40; of 65536: 3.20 to 3.50, 3.38 to
@@ -122,6 +115,12 @@ inline constexpr std::size_t softmax_pipeline_few_block_warps = 16;
 // 262144: 3.99 TB/s, one row and gone 3.75; 512 Ki and 1 Mi: 3.83 and 3.29, read twice in three launches 2.60 and 2.62;
 // 131072: 4.04, one row and gone 4.02).
 inline constexpr std::size_t softmax_resident_row_blocks = 128;
+
+// Softmax: rows up to so many elements that touch each other share a warp (f32 of 128: 4.11 TB/s on an H200, 2.45
+// before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel (bf16 of 768: 3.38, by
+// softmax_rows 3.20).
+inline constexpr std::size_t softmax_short_row = 512;
+inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
 // logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every
 // warp that a GPU holds: rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and 32 4.14, 4.25, 4.41 and 4.20.

@@ -79,9 +79,21 @@ bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFact
     return plan.blocks > (rather_few ? tuning::softmax_wide_row_blocks : tuning::softmax_wide_long_row_blocks);
 }
 
+// Whether there are so many rows that clusters which stay are worth setting up.
+bool keeps_clusters_busy(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    return rows * plan.blocks >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_pipeline_blocks;
+}
+
 bool wants_pipeline(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    return plan.blocks > tuning::softmax_pipeline_row_blocks &&
-           rows * plan.blocks >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_pipeline_blocks;
+    return plan.blocks > tuning::softmax_pipeline_row_blocks && keeps_clusters_busy(plan, rows, gpu);
+}
+
+constexpr std::size_t most_resident_row_blocks =
+    softmax_resident_blocks * softmax_resident_warps * tuning::softmax_wide_cluster_blocks;
+
+bool wants_resident_rows(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    return gpu.cluster_blocks > 0 && plan.blocks > tuning::softmax_resident_row_blocks &&
+           plan.blocks <= most_resident_row_blocks && keeps_clusters_busy(plan, rows, gpu);
 }
 
 // Columns that a block's or a cluster's registers hold.
@@ -262,6 +274,14 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
     }
 }
 
+// Whether time is saved where clusters take their places before the kernel in front of them has finished: not where the
+// two side by side leave some multiprocessors more to do than others.
+bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu) {
+    const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
+    return base_blocks < multiprocessors * tuning::softmax_dependent_few_blocks ||
+           base_blocks >= multiprocessors * tuning::softmax_dependent_many_blocks;
+}
+
 // One cluster of a plan; `blocks` is to be set to the whole grid's.
 Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
     int size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1; // states of one a lane, or more
@@ -292,6 +312,7 @@ cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKerne
     }
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     Launch how = one_cluster(rows, a.log, plan);
+    how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.blocks, gpu);
     const std::size_t most_rows = most_blocks / plan.cluster_blocks;
     for (;;) {
         SoftmaxArguments part = a;
@@ -305,10 +326,21 @@ cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKerne
     }
 }
 
+// Puts clusters that stay on the stream, `resident` of which the GPU holds at a time; `how` is one of them.
+cudaError_t launch_staying(Launch how, SoftmaxArguments a, const SoftmaxPlan &plan, int resident, cudaStream_t stream) {
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    a.pieces = static_cast<std::size_t>(resident);
+    how.blocks = plan.cluster_blocks *
+                 pipeline_clusters(static_cast<std::uint32_t>(a.outer), static_cast<std::uint32_t>(resident));
+    return launch(how, &a, stream);
+}
+
 // What the pipeline is launched with, with clusters of so many blocks at most; `blocks` is to be set to the whole
 // grid's.
 Launch one_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxPlan &plan, std::size_t most_blocks_of_cluster) {
-    set_cluster(plan, tuning::softmax_cluster_warps, most_blocks_of_cluster);
+    const bool few = plan.blocks <= tuning::softmax_pipeline_few_blocks;
+    set_cluster(plan, few ? tuning::softmax_pipeline_few_block_warps : tuning::softmax_cluster_warps,
+                most_blocks_of_cluster);
     Launch how{pipeline.kernel,
                plan.cluster_blocks,
                static_cast<int>(plan.cluster_warps * warp_lanes),
@@ -340,11 +372,30 @@ cudaError_t launch_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxArgume
         }
     }
     *served = true;
-    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    a.pieces = static_cast<std::size_t>(resident);
-    how.blocks = plan.cluster_blocks *
-                 pipeline_clusters(static_cast<std::uint32_t>(a.outer), static_cast<std::uint32_t>(resident));
-    return launch(how, &a, stream);
+    return launch_staying(how, a, plan, resident, stream);
+}
+
+// The same with several base blocks a warp. Half a multiprocessor's warps to a block, as long as that gives clusters
+// that every GPU promises; and clusters of a power of two, for these fill a GPU best.
+cudaError_t launch_resident_rows(const SoftmaxResidentKernel &rows, const SoftmaxArguments &a, SoftmaxPlan plan,
+                                 const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    const std::size_t states = divide_up(plan.blocks, softmax_resident_blocks);
+    plan.cluster_blocks = std::bit_ceil(divide_up(states, softmax_resident_warps / 2));
+    if (plan.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
+        plan.cluster_blocks = std::bit_ceil(divide_up(states, softmax_resident_warps));
+    }
+    plan.cluster_warps = divide_up(states, plan.cluster_blocks);
+    Launch how{rows.kernel,
+               plan.cluster_blocks,
+               static_cast<int>(plan.cluster_warps * warp_lanes),
+               1,
+               1,
+               static_cast<int>(plan.cluster_blocks)};
+    how.shared_bytes = rows.shared_bytes(plan.cluster_warps, states);
+    int resident = 0;
+    const cudaError_t error = prepare_clusters(how, gpu, &resident);
+    *served = error == cudaSuccess && resident > 0;
+    return *served ? launch_staying(how, a, plan, resident, stream) : error;
 }
 
 cudaError_t launch_short_rows(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
@@ -435,6 +486,16 @@ std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     return workspace_bytes(shape, plan_softmax(shape, 0, Places::singles, false, most_demanding_gpu));
 }
 
+namespace {
+
+// Whether the kernels of clusters that stay can do the job: rows, their softmax and nothing beside it.
+bool takes_plain_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
+    return (plan.regime == Regime::clusters || plan.regime == Regime::long_rows) && !problem.log &&
+           problem.logsumexp == nullptr && problem.shape.outer <= most_blocks;
+}
+
+} // namespace
+
 std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const SoftmaxProblem problem = normalised(asked);
     const auto stream = static_cast<cudaStream_t>(stream_handle);
@@ -452,6 +513,18 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     SoftmaxPlan plan =
         plan_softmax(problem.shape, element_bytes, places, problem.output_dtype == problem.dtype, device.gpu());
     plan_short_rows(plan, problem, *kernels, places);
+    const SoftmaxRowKernels &row_kernels = places == Places::vectors   ? kernels->vectors
+                                           : places == Places::shifted ? kernels->shifted
+                                                                       : kernels->singles;
+    if (row_kernels.resident.kernel != nullptr && takes_plain_rows(problem, plan) &&
+        wants_resident_rows(plan, problem.shape.outer, device.gpu())) {
+        bool served = false;
+        const cudaError_t launched = launch_resident_rows(row_kernels.resident, arguments_of(problem, plan), plan,
+                                                          device.gpu(), stream, &served);
+        if (served || launched != cudaSuccess) {
+            return report(launched);
+        }
+    }
     Workspace workspace(problem.workspace, workspace_bytes(problem.shape, plan), stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
@@ -464,9 +537,6 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         a.states = static_cast<StoredState *>(workspace.take(rows * plan.pieces * sizeof(StoredState)));
     }
     set_hull(a, element_bytes);
-    const SoftmaxRowKernels &row_kernels = places == Places::vectors   ? kernels->vectors
-                                           : places == Places::shifted ? kernels->shifted
-                                                                       : kernels->singles;
     cudaError_t launched = cudaSuccess;
     switch (plan.regime) {
     case Regime::short_rows:
@@ -480,7 +550,7 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         break;
     case Regime::clusters: {
         bool served = false;
-        if (row_kernels.pipeline.kernel != nullptr && !a.log && a.logsumexp == nullptr && a.outer <= most_blocks &&
+        if (row_kernels.pipeline.kernel != nullptr && takes_plain_rows(problem, plan) &&
             wants_pipeline(plan, a.outer, device.gpu())) {
             launched = launch_pipeline(row_kernels.pipeline, a, plan, device.gpu(), stream, &served);
         }

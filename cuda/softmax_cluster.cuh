@@ -277,6 +277,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     // Another block's shared memory may be written once that block runs and has set its ArrivalBarrier up, which
     // expect() makes known to the cluster: waited for below.
     join_cluster();
+    allow_dependent_launch();
+    wait_for_previous_kernel(); // of this call or another: none of the caller's memory is touched before
     const ClusterPlace from(a);
     const BlockLogits<T, Places> x(a, from.input<T, Places>(a), from.count);
     Float e[lane_elements];

@@ -9,6 +9,7 @@
 #include "cuda/softmax_long_rows.cuh"
 #include "cuda/softmax_packed_rows.cuh"
 #include "cuda/softmax_pipeline.cuh"
+#include "cuda/softmax_resident_rows.cuh"
 #include "cuda/softmax_short_rows.cuh"
 
 namespace wr::cuda {
@@ -96,6 +97,9 @@ SoftmaxRowKernels softmax_row_kernels() {
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
     if constexpr (is_packed<T, Places> && !Places::shifted) {
         kernels.pipeline = {address_of(softmax_pipeline<T>), pipeline_shared_bytes<T>};
+    }
+    if constexpr (sizeof(T) == sizeof(float) && Places::vectors && !Places::shifted) {
+        kernels.resident = {address_of(softmax_resident_rows<T>), resident_shared_bytes<T>};
     }
     kernels.piece_states = address_of(softmax_piece_states<T, Places>);
     kernels.apply[0] = address_of(softmax_apply<T, Places, false>);

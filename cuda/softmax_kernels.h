@@ -18,6 +18,14 @@ struct SoftmaxPipelineKernel {
     std::size_t (*shared_bytes)(std::size_t warps, std::size_t row_blocks);
 };
 
+// Rows in the registers and the shared memory of clusters that go from row to row, several base blocks a warp.
+inline constexpr std::size_t softmax_resident_warps = 16; // of a block at most
+inline constexpr std::size_t softmax_resident_blocks = 4; // base blocks of a warp
+struct SoftmaxResidentKernel {
+    const void *kernel; // nullptr: not served
+    std::size_t (*shared_bytes)(std::size_t warps, std::size_t row_states);
+};
+
 // One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
 // to softmax_shifted_warps), one for all others.
 inline constexpr std::size_t softmax_shifted_warps = 8;
@@ -26,6 +34,7 @@ struct SoftmaxRowKernels {
     int rows_of_block[softmax_row_sizes];
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     SoftmaxPipelineKernel pipeline;                 // not of log-softmax, and writes no logsumexp
+    SoftmaxResidentKernel resident;                 // likewise
     const void *piece_states;
     const void *apply[2];    // [log]
     std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch

@@ -32,6 +32,37 @@ std::size_t pipeline_shared_bytes(std::size_t warps, std::size_t row_blocks) {
 // In every lane the same, and known to be.
 __device__ __forceinline__ int uniform_warp_index() { return __shfl_sync(whole_warp, warp_index(), 0); }
 
+// For exponentials that are not formed: those of the row before would otherwise have to live through all rare calls
+// between, which the compiler pays for on every path.
+template <class Float>
+__device__ __forceinline__ void forget(Float (&e)[lane_elements]) {
+#pragma unroll
+    for (Float &one : e) {
+        one = 0;
+    }
+}
+
+// Where a block's exponentials go while something rare is called: without it the compiler keeps them in memory from the
+// start on every path, for a called function leaves few registers alone.
+class PutAside {
+  public:
+    __device__ __forceinline__ explicit PutAside(const float (&e)[lane_elements]) {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            values_[i] = e[i];
+        }
+    }
+    __device__ __forceinline__ void take_back(float (&e)[lane_elements]) const {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = values_[i];
+        }
+    }
+
+  private:
+    volatile float values_[lane_elements];
+};
+
 // One warp's part in its cluster's rows, number i of which is row first_row + i * a.pieces of the input.
 template <class T>
 class Pipeline {
@@ -45,6 +76,7 @@ class Pipeline {
         ArrivalBarrier merged[pipeline_slots];
         ArrivalBarrier loaded[pipeline_warps];
         Row totals[pipeline_slots];
+        std::int32_t n[2][pipeline_warps]; // of the blocks of a row and of the next
     };
 
     __device__ __forceinline__ Pipeline(const SoftmaxArguments &arguments, unsigned char *memory, Barriers &shared)
@@ -92,15 +124,15 @@ class Pipeline {
             load(0);
         }
         float e[lane_elements];
-        std::int32_t n = take(0, e);
+        take(0, e);
         park(e);
 #pragma unroll 1
         for (unsigned i = 1; i < rows; ++i) {
-            const std::int32_t next = take(i, e);
-            finish<true>(i - 1, n, e);
-            n = next;
+            take(i, e);
+            finish(i - 1, e);
+            park(e);
         }
-        finish<false>(rows - 1, n, e);
+        finish(rows - 1, e);
     }
 
   private:
@@ -114,26 +146,29 @@ class Pipeline {
     }
 
     // The exponentials of the block in row i, whose state goes to all blocks of the cluster.
-    __device__ __forceinline__ std::int32_t take(unsigned i, float (&e)[lane_elements]) {
+    __device__ __forceinline__ void take(unsigned i, float (&e)[lane_elements]) {
         barriers.loaded[warp].wait(i & 1u);
         const BlockLogits<T, Places> x(a, reinterpret_cast<const T *>(place->logits), count);
         float block_maximum = 0;
-        std::int32_t block_n = 0;
         const float sum = block_sum<T, Places, float, float>(a, input + static_cast<std::ptrdiff_t>(i) * input_step,
                                                              count, x, e, [&](float maximum, std::int32_t n) {
                                                                  // The maximum is of all lanes, which therefore have
                                                                  // their logits.
-                                                                 if (lane_index() == 0 && i + 1 < rows) {
-                                                                     load(i + 1);
+                                                                 if (lane_index() == 0) {
+                                                                     barriers.n[i & 1u][warp] = n;
+                                                                     if (i + 1 < rows) {
+                                                                         load(i + 1);
+                                                                     }
                                                                  }
                                                                  block_maximum = maximum;
-                                                                 block_n = n;
+                                                                 if (n == unusual_n) { // no exponentials are formed
+                                                                     forget(e);
+                                                                 }
                                                              });
         if (lane_index() < a.cluster_blocks) {
             barriers.arrived[i % pipeline_slots].send(static_cast<unsigned>(lane_index()),
                                                       states_of(i) + state_place(block), State{block_maximum, sum});
         }
-        return block_n;
     }
 
     __device__ __forceinline__ void park(const float (&e)[lane_elements]) {
@@ -166,16 +201,21 @@ class Pipeline {
         return pack(y, T());
     }
 
-    // Writes the outputs of the block in row i, whose exponentials are parked; those of the next row take their place.
-    template <bool ParksNext>
-    __device__ __forceinline__ void finish(unsigned i, std::int32_t n, const float (&next)[lane_elements]) {
+    // Writes the outputs of the block in row i, whose exponentials are parked. Those of the next row are in `next`:
+    // they stay in registers wherever nothing is called.
+    __device__ __forceinline__ void finish(unsigned i, float (&next)[lane_elements]) {
         const unsigned slot = i % pipeline_slots;
         if (merger == warp) {
+            const PutAside aside(next);
             merge(i);
+            aside.take_back(next);
         }
         merger = merger + 1 < working_warps ? merger + 1 : 0;
         barriers.merged[slot].wait((i / pipeline_slots) & 1u);
         const Row row = barriers.totals[slot];
+        __syncwarp();
+        const std::int32_t n = barriers.n[i & 1u][warp];
+        __syncwarp(); // before that of row i + 2 takes its place
         if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n)) {
             const float factor = factor_of(row.base, n - row.n, float()).high;
             uint4 *to = reinterpret_cast<uint4 *>(static_cast<T *>(a.output) + output) + lane_index();
@@ -195,14 +235,13 @@ class Pipeline {
             }
         } else {
             barriers.arrived[slot].wait((i / pipeline_slots) & 1u); // which another warp may have waited for
+            const PutAside aside(next);
             finish_unusual_softmax<T, Places>(a, input + static_cast<std::ptrdiff_t>(i) * input_step, output, count,
                                               states_of(i)[state_place(block)].maximum,
                                               merge_any_row_states(states_of(i), blocks));
+            aside.take_back(next);
         }
         output += output_step;
-        if constexpr (ParksNext) {
-            park(next);
-        }
     }
 
     const SoftmaxArguments &a;

@@ -281,20 +281,19 @@ __device__ __noinline__ Sum unusual_block_sum(const SoftmaxArguments &a, const T
     return settle_block_sum(maximum, BlockAgain<T, Places>(a, data, count, maximum).sum);
 }
 
-// The block's exponentials and their sum, in every lane. note(maximum, n) is called before the exponentials are formed,
-// so that a caller who writes these down needs no registers for them. Where n is unusual_n there are no exponentials.
+// Large logits, +infinity or NaN.
+template <class Float>
+__device__ __forceinline__ bool is_unusual(Float maximum) {
+    return !is_ordinary(maximum) && maximum != -std::numeric_limits<Float>::infinity();
+}
+
+// The block's exponentials and their sum, in every lane, where its maximum is not unusual. note(maximum, n) is called
+// before the exponentials are formed, so that a caller who writes these down needs no registers for them.
 template <class T, class Places, class Float, class Sum, class Note>
-__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
-                                         const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note) {
+__device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, const BlockLogits<T, Places> &x,
+                                                  Float lowest, Float maximum, Float (&e)[lane_elements], Note note) {
     using C = ExponentialConstants<Float>;
-    Float lowest, maximum;
-    x.extremes(a.scaled, lowest, maximum);
-    maximum = warp_maximum(maximum);
     const bool absent = maximum == -std::numeric_limits<Float>::infinity();
-    if (!is_ordinary(maximum) && !absent) {
-        note(maximum, unusual_n);
-        return unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
-    }
     const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
     const std::int32_t nearest = nearest_exponent(maximum);
     const Float magic_less_n = C::magic - static_cast<Float>(nearest);
@@ -311,6 +310,20 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *dat
         const Float result = scaled_exponential(value, magic_less_n);
         return value > bound ? result : Float(0);
     });
+}
+
+// The same whatever the maximum is. Where n is unusual_n there are no exponentials.
+template <class T, class Places, class Float, class Sum, class Note>
+__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
+                                         const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note) {
+    Float lowest, maximum;
+    x.extremes(a.scaled, lowest, maximum);
+    maximum = warp_maximum(maximum);
+    if (is_unusual(maximum)) {
+        note(maximum, unusual_n);
+        return unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
+    }
+    return ordinary_block_sum<T, Places, Float, Sum>(a, x, lowest, maximum, e, note);
 }
 
 // The same, with the block's state left at `state`, in shared memory.

@@ -93,11 +93,28 @@ inline constexpr std::size_t softmax_wide_blocks = 128;
 inline constexpr std::size_t softmax_wide_row_blocks = 32;
 inline constexpr std::size_t softmax_wide_long_row_blocks = 128;
 
+// Softmax: clusters may take their places before the kernel in front of them has finished where there are fewer base
+// blocks a multiprocessor than the first or at least as many as the second (H200, calls back to back, without and with
+// it: 1 x 131072 f32 5.26 and 4.54 us, bf16 5.33 and 4.69; 64 x 131072 bf16 13.9 and 12.4; but 32 x 32000 f32 5.35 and
+// 6.58, and bf16 in a graph 3.46 and 4.72).
+inline constexpr std::size_t softmax_dependent_few_blocks = 4;
+inline constexpr std::size_t softmax_dependent_many_blocks = 32;
+
 // Softmax of 16-bit rows of more base blocks than this goes through clusters that stay, where there are so many base
-// blocks a multiprocessor that setting them up is worth it (H200, 65536 f16: 3.90 TB/s, one row and gone 3.3; 16384:
-// 3.88, one row and gone 4.11).
+// blocks a multiprocessor that setting them up is worth it (H200, bf16 of 16384: 3.63 TB/s, one row and gone 4.12).
 inline constexpr std::size_t softmax_pipeline_row_blocks = 16;
 inline constexpr std::size_t softmax_pipeline_blocks = 192;
+
+// Softmax: so many warps to a block of these clusters where a row has no more base blocks than this, else
+// softmax_cluster_warps (H200, bf16 of 32768: with 16 warps 3.63 TB/s, with 8 3.40; of 65536: 3.20 to 3.50, 3.38 to
+// 3.43; of 50000: 2.96, 3.18 before other changes).
+inline constexpr std::size_t softmax_pipeline_few_blocks = 32;
+inline constexpr std::size_t softmax_pipeline_few_block_warps = 16;
+
+// Softmax of f32 rows of more base blocks than this goes through clusters that stay too, several blocks a warp (H200,
+// 262144: 3.99 TB/s, one row and gone 3.75; 512 Ki and 1 Mi: 3.83 and 3.29, read twice in three launches 2.60 and 2.62;
+// 131072: 4.04, one row and gone 4.02).
+inline constexpr std::size_t softmax_resident_row_blocks = 128;
 
 // Softmax: rows up to so many elements that touch each other share a warp (f32 of 128: 4.11 TB/s on an H200, 2.45
 // before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel (bf16 of 768: 3.38, by

@@ -15,8 +15,11 @@ enum { ELEMENTS = 40 << 20 }; /* of a job */
 
 static double random_logit(uint64_t *state) { return (double)(random_next(state) % 65536) / 8192.0 - 4.0; }
 
+/* What logits of up to 4 are multiplied by to be large: f16 has none. */
+static double large_of(wr_dtype dtype) { return dtype == WR_F16 ? 16000.0 : 4e6; }
+
 /* One element or one base block of every row in eight is out of the ordinary. */
-static double logit(uint64_t *state, size_t row, size_t column, size_t axis) {
+static double logit(uint64_t *state, size_t row, size_t column, size_t axis, double large) {
     double ordinary = random_logit(state);
     size_t block = column / 1024, special_block = row / 64 % (axis / 1024 + 1);
     int in_block = block == special_block;
@@ -30,7 +33,7 @@ static double logit(uint64_t *state, size_t row, size_t column, size_t axis) {
     case 25:
         return in_block ? -(double)INFINITY : ordinary;
     case 33:
-        return in_block ? ordinary * 16000.0 : ordinary; /* beyond f16's range no type here is asked to go */
+        return in_block ? ordinary * large : ordinary;
     case 41:
         return in_block ? ordinary - 300.0 : ordinary;
     case 49:
@@ -47,7 +50,7 @@ static void fill(wr_dtype dtype, void *array, size_t rows, size_t axis) {
     size_t i, j;
     for (i = 0; i < rows; ++i) {
         for (j = 0; j < axis; ++j) {
-            reference_put(dtype, array, i * axis + j, logit(&state, i, j, axis));
+            reference_put(dtype, array, i * axis + j, logit(&state, i, j, axis, large_of(dtype)));
         }
     }
 }
@@ -104,6 +107,9 @@ int main(int argc, char **argv) {
     check_rows(WR_F16, 65536, 1.0);
     check_rows(WR_F16, 262144, 3.0);
     check_rows(WR_F32, 131072, 1.0);
+    check_rows(WR_F32, 262144, 1.0);
+    check_rows(WR_F32, 300004, -0.75);
+    check_rows(WR_F32, 1048572, 2.0);
     places_close();
     return check_report("softmax_of_many_long_rows");
 }

@@ -3,6 +3,8 @@
 #include "cuda/tuning.h"
 
 #include <algorithm>
+#include <array>
+#include <mutex>
 
 namespace wr::cuda {
 
@@ -26,6 +28,7 @@ cudaError_t device_of(cudaStream_t stream, int *device) {
 
 cudaError_t facts_of(int device, GpuFacts *gpu) {
     int major = 0;
+    gpu->device = device;
     cudaError_t error = runtime().device_get_attribute(&gpu->multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (error == cudaSuccess) {
         error = runtime().device_get_attribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -128,6 +131,60 @@ cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&att
     return config;
 }
 
+// How many clusters of a kind a GPU holds: the runtime takes half a microsecond to say so, every time. The answers to
+// the last few questions are kept.
+class ClusterCounts {
+  public:
+    struct Question {
+        const void *kernel;
+        int device, multiprocessors, shared_bytes_of_gpu, cluster_blocks, threads;
+        std::size_t shared_bytes;
+
+        bool operator==(const Question &) const = default;
+    };
+
+    // -1 where the answer is not known.
+    int find(const Question &question) {
+        const std::lock_guard lock(mutex_);
+        const auto *const entry = std::find_if(entries_.begin(), entries_.end(),
+                                               [&](const Entry &known) { return known.question == question; });
+        return entry == entries_.end() ? -1 : entry->count;
+    }
+    void keep(const Question &question, int count) {
+        const std::lock_guard lock(mutex_);
+        entries_[next_] = {question, count};
+        next_ = (next_ + 1) % entries_.size();
+    }
+
+  private:
+    struct Entry {
+        Question question;
+        int count;
+    };
+    std::mutex mutex_;
+    std::array<Entry, 32> entries_{}; // no kernel is nullptr
+    std::size_t next_ = 0;
+};
+
+cudaError_t count_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
+    static ClusterCounts counts;
+    const ClusterCounts::Question question{how.kernel,         gpu.device,  gpu.multiprocessors, gpu.shared_bytes,
+                                           how.cluster_blocks, how.threads, how.shared_bytes};
+    *resident = counts.find(question);
+    if (*resident >= 0) {
+        return cudaSuccess;
+    }
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config = configuration_of(how, attributes, nullptr);
+    config.gridDim = dim3(static_cast<unsigned>(how.cluster_blocks));
+    *resident = 0;
+    const cudaError_t error = runtime().occupancy_max_active_clusters(resident, how.kernel, &config);
+    if (error == cudaSuccess) {
+        counts.keep(question, *resident);
+    }
+    return error;
+}
+
 } // namespace
 
 cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
@@ -144,13 +201,7 @@ cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *reside
         }
         error = runtime().func_set_attribute(how.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     }
-    if (error != cudaSuccess) {
-        return error;
-    }
-    cudaLaunchAttribute attributes[2];
-    cudaLaunchConfig_t config = configuration_of(how, attributes, nullptr);
-    config.gridDim = dim3(static_cast<unsigned>(how.cluster_blocks));
-    return runtime().occupancy_max_active_clusters(resident, how.kernel, &config);
+    return error == cudaSuccess ? count_clusters(how, gpu, resident) : error;
 }
 
 cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {

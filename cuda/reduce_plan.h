@@ -12,6 +12,7 @@ struct GpuFacts {
     int cluster_blocks;    // the largest cluster that is sure to fit; 0 without clusters
     bool dependent_launch; // compute capability 9.0 and later
     int shared_bytes = 0;  // that a block may have, if it asks for them
+    int device = 0;        // its number
 };
 
 enum class RowRegime { packed, cluster, rows };

@@ -50,10 +50,10 @@ struct PackedTile {
     }
 };
 
-template <class T, bool Scaled, bool Tested, class Sum, class Float>
-__device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, const uint4 (&vectors)[lane_vectors<T>],
-                                             Float scale, const Float (&magic)[lane_vectors<T>],
-                                             const Float (&bound)[lane_vectors<T>], Float (&e)[lane_elements]) {
+// The exponentials of a tile, their sums over rows in the lanes that hold these.
+template <class T, class Sum, bool Normal, class Float, class Exponentials>
+__device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, Float (&e)[lane_elements],
+                                             Exponentials exponentials) {
     constexpr int each = vector_elements<T>, half = lane_vectors<T> / 2;
     Sum sums[half];
 #pragma unroll
@@ -62,8 +62,8 @@ __device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, const ui
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int at = v + h * half;
-            exponentials_of_vector<T, Scaled, Tested>(vectors[at], scale, magic[at], bound[at], e + at * each);
-            pair[h] = tile.filled(at) ? run_sum<each, Sum>(e + at * each) : Sum(0);
+            exponentials(at, e + at * each);
+            pair[h] = tile.filled(at) ? run_sum<each, Sum, Normal>(e + at * each) : Sum(0);
         }
         sums[v] = exchange_pair<FloatSum<Sum>, 0>(pair[0], pair[1]);
     }
@@ -114,54 +114,50 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
                             : load_vector(reinterpret_cast<const uint4 *>(data) + tile.source_of(v));
     }
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
-    Float largest[registers];
+    if constexpr (sizeof(T) > 2) {
+        if (a.scaled) {
 #pragma unroll
-    for (int v = 0; v < registers; ++v) {
-        if constexpr (sizeof(T) == 2) {
-            largest[v] = a.scaled ? largest_when_scaled<T>(vectors[v], scale, each) : largest_of_vector<T>(vectors[v]);
-        } else {
-            if (a.scaled) {
+            for (int v = 0; v < registers; ++v) {
                 scale_vector<T>(vectors[v], scale, each);
             }
-            largest[v] = largest_of_vector<T>(vectors[v]);
         }
-    }
-    exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
-    const Float maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
-    const int held_row = tile.held_place() >> tile.shift;
-    if (!__all_sync(whole_warp, is_ordinary(maximum))) {
-        const T *from = Staged ? reinterpret_cast<const T *>(stage) + before : data;
-        T *to = Staged ? reinterpret_cast<T *>(stage) + before : output;
-        softmax_rows_alone<T, Log>(a, from, to, first_row, tile.rows);
-        if constexpr (Staged) {
-            copy_from_stage<T, elements>(output, tile.rows * axis, stage, before);
-        }
-        return;
     }
     Float e[lane_elements];
+    Float maximum = 0;
     Sum sum;
-    {
-        const RowFrame<Float> frame(maximum);
-        Float magic[registers], bound[registers];
+    if (is_unframed<T, Log>(a, vectors)) {
+        sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
+            exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic, Float(0),
+                                                    of_vector);
+        });
+    } else {
+        Float largest[registers];
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
-            magic[v] = __shfl_sync(whole_warp, frame.magic_less_n, tile.holder_of(v));
-            bound[v] = __shfl_sync(whole_warp, frame.bound, tile.holder_of(v));
-        }
-        if constexpr (sizeof(T) == 2) {
-            unsigned least = least_pair<T>(vectors[0]);
-            Float highest_bound = bound[0];
-#pragma unroll
-            for (int v = 1; v < registers; ++v) {
-                least = smaller_pair(least, least_pair<T>(vectors[v]), T());
-                highest_bound = fmaxf(highest_bound, bound[v]);
+            if constexpr (sizeof(T) == 2) {
+                largest[v] =
+                    a.scaled ? largest_when_scaled<T>(vectors[v], scale, each) : largest_of_vector<T>(vectors[v]);
+            } else {
+                largest[v] = largest_of_vector<T>(vectors[v]);
             }
-            sum = __all_sync(whole_warp, !a.scaled && lower_of_pair<T>(least) > highest_bound)
-                      ? sum_of_packed<T, false, false, Sum>(tile, vectors, scale, magic, bound, e)
-                      : sum_of_packed<T, true, true, Sum>(tile, vectors, scale, magic, bound, e);
-        } else {
-            sum = sum_of_packed<T, false, true, Sum>(tile, vectors, scale, magic, bound, e);
         }
+        exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
+        maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
+        if (!__all_sync(whole_warp, is_ordinary(maximum))) {
+            const T *from = Staged ? reinterpret_cast<const T *>(stage) + before : data;
+            T *to = Staged ? reinterpret_cast<T *>(stage) + before : output;
+            softmax_rows_alone<T, Log>(a, from, to, first_row, tile.rows);
+            if constexpr (Staged) {
+                copy_from_stage<T, elements>(output, tile.rows * axis, stage, before);
+            }
+            return;
+        }
+        const RowFrame<Float> frame(maximum);
+        sum = sum_of_packed<T, Sum, false>(tile, e, [&](int v, Float *of_vector) {
+            const Float magic = __shfl_sync(whole_warp, frame.magic_less_n, tile.holder_of(v));
+            const Float bound = __shfl_sync(whole_warp, frame.bound, tile.holder_of(v));
+            exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, magic, bound, of_vector);
+        });
     }
     const RowState<Float, Sum> total{maximum, sum};
     BlockFactor<Float> factor{0, 0};
@@ -206,6 +202,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         __syncwarp();
         copy_from_stage<T, elements>(output, tile.rows * axis, stage, 0);
     }
+    const int held_row = tile.held_place() >> tile.shift;
     if (a.logsumexp != nullptr && held_row < tile.rows && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
         store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(held_row));
     }

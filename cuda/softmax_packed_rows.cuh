@@ -50,6 +50,26 @@ struct PackedTile {
     }
 };
 
+// A tile's vectors where they lie off the boundaries.
+template <class T>
+__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, const PackedTile<T> &tile,
+                                                 uint4 (&vectors)[lane_vectors<T>]) {
+    if (is_readable(a, data, tile.rows * tile.row_vectors * vector_elements<T>)) {
+        load_vectors(
+            data, vectors, [&](int v) { return tile.source_of(v); }, [&](int v) { return tile.source_of(v) + 1; });
+        return;
+    }
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        T elements[vector_elements<T>];
+#pragma unroll
+        for (int i = 0; i < vector_elements<T>; ++i) {
+            elements[i] = data[tile.source_of(v) * vector_elements<T> + i];
+        }
+        memcpy(vectors + v, elements, sizeof(uint4));
+    }
+}
+
 // The exponentials of a tile, their sums over rows in the lanes that hold these.
 template <class T, class Sum, bool Normal, class Float, class Exponentials>
 __device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, Float (&e)[lane_elements],
@@ -78,7 +98,7 @@ inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
                                                           : 12) /
                                         short_row_warps;
 
-// Staged: for rows that start or end off the boundaries, or whose vectors lie across lines.
+// Staged: for rows that start or end off the boundaries, whose outputs go through shared memory.
 template <class T, bool Log, bool Staged>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
     softmax_packed_rows(const __grid_constant__ SoftmaxArguments a) {
@@ -102,16 +122,14 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     tile.rows = static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_a_tile));
     const T *data = static_cast<const T *>(a.input) + first_row * a.axis;
     T *output = static_cast<T *>(a.output) + first_row * a.axis;
-    const int before = Staged ? elements_before(data) : 0;
-    if constexpr (Staged) {
-        copy_to_stage<T, elements>(a, data, tile.rows * axis, stage);
-        wait_for_copies();
-    }
     uint4 vectors[registers];
+    if constexpr (Staged) {
+        load_staged_rows(a, data, tile, vectors);
+    } else {
 #pragma unroll
-    for (int v = 0; v < registers; ++v) {
-        vectors[v] = Staged ? staged_vector<T>(stage, tile.source_of(v), before)
-                            : load_vector(reinterpret_cast<const uint4 *>(data) + tile.source_of(v));
+        for (int v = 0; v < registers; ++v) {
+            vectors[v] = load_vector(reinterpret_cast<const uint4 *>(data) + tile.source_of(v));
+        }
     }
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
     if constexpr (sizeof(T) > 2) {
@@ -144,12 +162,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
         if (!__all_sync(whole_warp, is_ordinary(maximum))) {
-            const T *from = Staged ? reinterpret_cast<const T *>(stage) + before : data;
-            T *to = Staged ? reinterpret_cast<T *>(stage) + before : output;
-            softmax_rows_alone<T, Log>(a, from, to, first_row, tile.rows);
-            if constexpr (Staged) {
-                copy_from_stage<T, elements>(output, tile.rows * axis, stage, before);
-            }
+            softmax_rows_alone<T, Log>(a, data, output, first_row, tile.rows);
             return;
         }
         const RowFrame<Float> frame(maximum);

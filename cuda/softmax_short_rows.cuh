@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
     T *raw = reinterpret_cast<T *>(stages[warp_index()]);
     const int vectors_of_lane = (divide_up(axis, each) + lanes - 1) >> (31 - __clz(lanes));
     const int distance = lanes * each;
-    const bool even = before == 0 && axis % 2 == 0;
+    const bool even = before % 2 == 0 && axis % 2 == 0;
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
     wait_for_copies();
     for (int batch = 0; batch < rows; batch += rows_at_once) {

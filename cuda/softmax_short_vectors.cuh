@@ -29,19 +29,6 @@ __device__ __forceinline__ float element_of(const uint4 &v, int i, Half) {
     return widen(Half{static_cast<std::uint16_t>(i % 2 == 0 ? pair & 0xFFFFu : pair >> 16)});
 }
 
-// Elements from number `left` on become the filler.
-template <class T>
-__device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative_scale) {
-    T elements[vector_elements<T>];
-    memcpy(elements, &vector, sizeof(vector));
-#pragma unroll
-    for (int i = 0; i < vector_elements<T>; ++i) {
-        elements[i] = i < left ? elements[i] : filler<T>(negative_scale);
-    }
-    memcpy(&vector, elements, sizeof(vector));
-    return vector;
-}
-
 // Wide elements are scaled in place; those from number `left` on are -infinity whatever they held.
 template <class T>
 __device__ __forceinline__ void scale_vector(uint4 &v, T scale, int left) {

@@ -16,16 +16,32 @@ struct PackedTile {
     int shift;       // log2 of a row's slots
     int row_vectors; // that fill the first of them
     int rows;
+    unsigned sources[registers]; // the vectors to read: behind a row's end its last one, behind the last row that again
+    unsigned filled_places; // a bit a register
 
-    __device__ __forceinline__ int row_of(int v) const { return (v * warp_lanes + lane_index()) >> shift; }
-    __device__ __forceinline__ int place_of(int v) const {
-        return (v * warp_lanes + lane_index()) & ((1 << shift) - 1);
+    __device__ __forceinline__ PackedTile(const SoftmaxArguments &a, int row_shift, int rows_here)
+        : shift(row_shift), row_vectors(static_cast<int>(a.axis) / vector_elements<T>), rows(rows_here) {
+        const bool dense = rows << shift == registers * warp_lanes && row_vectors == a.row_lanes;
+        filled_places = dense ? (1u << registers) - 1 : 0;
+#pragma unroll
+        for (int v = 0; v < registers; ++v) {
+            sources[v] = static_cast<unsigned>(v * warp_lanes + lane_index());
+        }
+        if (!dense) {
+#pragma unroll
+            for (int v = 0; v < registers; ++v) {
+                const int slot = v * warp_lanes + lane_index(), row = slot >> shift, place = slot & (a.row_lanes - 1);
+                filled_places |= place < row_vectors && row < rows ? 1u << v : 0;
+                sources[v] =
+                    static_cast<unsigned>(smaller(row, rows - 1) * row_vectors + smaller(place, row_vectors - 1));
+            }
+        }
     }
-    __device__ __forceinline__ bool filled(int v) const { return place_of(v) < row_vectors && row_of(v) < rows; }
-    __device__ __forceinline__ int vector_of(int v) const { return row_of(v) * row_vectors + place_of(v); }
-    // The vector to read: behind a row's end its last one, behind the last row that again, which changes no extreme.
-    __device__ __forceinline__ int source_of(int v) const {
-        return smaller(row_of(v), rows - 1) * row_vectors + smaller(place_of(v), row_vectors - 1);
+
+    __device__ __forceinline__ bool filled(int v) const { return (filled_places >> v & 1) != 0; }
+    // Whether any lane may have register v filled: the last one is where a row's places are all of a tile's.
+    __device__ __forceinline__ bool used(int v) const {
+        return v + 1 < registers || shift < log2_of(registers * warp_lanes) || row_vectors > v * warp_lanes;
     }
 
     // Once the values of all registers are exchanged, a lane holds what belongs to this place of the tile.
@@ -56,7 +72,7 @@ __device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, cons
                                                  uint4 (&vectors)[lane_vectors<T>]) {
     if (is_readable(a, data, tile.rows * tile.row_vectors * vector_elements<T>)) {
         load_vectors(
-            data, vectors, [&](int v) { return tile.source_of(v); }, [&](int v) { return tile.source_of(v) + 1; });
+            data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
         return;
     }
 #pragma unroll
@@ -64,7 +80,7 @@ __device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, cons
         T elements[vector_elements<T>];
 #pragma unroll
         for (int i = 0; i < vector_elements<T>; ++i) {
-            elements[i] = data[tile.source_of(v) * vector_elements<T> + i];
+            elements[i] = data[tile.sources[v] * vector_elements<T> + static_cast<unsigned>(i)];
         }
         memcpy(vectors + v, elements, sizeof(uint4));
     }
@@ -82,7 +98,9 @@ __device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, Float (&
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int at = v + h * half;
-            exponentials(at, e + at * each);
+            if (tile.used(at)) {
+                exponentials(at, e + at * each);
+            }
             pair[h] = tile.filled(at) ? run_sum<each, Sum, Normal>(e + at * each) : Sum(0);
         }
         sums[v] = exchange_pair<FloatSum<Sum>, 0>(pair[0], pair[1]);
@@ -106,29 +124,30 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int registers = lane_vectors<T>, each = vector_elements<T>;
     constexpr int elements = static_cast<int>(softmax_block);
+    __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[Staged ? short_row_warps : 1][Staged ? stage_bytes<T, elements> / vector_bytes : 1];
     uint4 *stage = stages[Staged ? warp_index() : 0];
     const int axis = static_cast<int>(a.axis);
-    PackedTile<T> tile;
-    tile.shift = 31 - __clz(a.row_lanes);
-    tile.row_vectors = axis / each;
-    const int rows_a_tile = (registers * warp_lanes) >> tile.shift;
+    const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (registers * warp_lanes) >> shift;
     const std::uint64_t first_row =
         (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
         static_cast<std::uint64_t>(rows_a_tile);
     if (first_row >= a.outer) {
         return;
     }
-    tile.rows = static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_a_tile));
-    const T *data = static_cast<const T *>(a.input) + first_row * a.axis;
-    T *output = static_cast<T *>(a.output) + first_row * a.axis;
+    const PackedTile<T> tile(a, shift,
+                             static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_a_tile)));
+    std::uint64_t first = first_row * static_cast<std::uint32_t>(a.axis);
+    asm("" : "+l"(first)); // kept: the compiler would multiply again
+    const T *data = static_cast<const T *>(a.input) + first;
+    T *output = static_cast<T *>(a.output) + first;
     uint4 vectors[registers];
     if constexpr (Staged) {
         load_staged_rows(a, data, tile, vectors);
     } else {
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
-            vectors[v] = load_vector(reinterpret_cast<const uint4 *>(data) + tile.source_of(v));
+            vectors[v] = load_vector(reinterpret_cast<const uint4 *>(data) + tile.sources[v]);
         }
     }
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
@@ -136,7 +155,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         if (a.scaled) {
 #pragma unroll
             for (int v = 0; v < registers; ++v) {
-                scale_vector<T>(vectors[v], scale, each);
+                scale_vector<T>(vectors[v], scale);
             }
         }
     }
@@ -152,12 +171,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         Float largest[registers];
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
-            if constexpr (sizeof(T) == 2) {
-                largest[v] =
-                    a.scaled ? largest_when_scaled<T>(vectors[v], scale, each) : largest_of_vector<T>(vectors[v]);
-            } else {
-                largest[v] = largest_of_vector<T>(vectors[v]);
-            }
+            largest[v] = largest_of_scaled_vector<T>(vectors[v], scale, a.scaled);
         }
         exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
@@ -203,21 +217,21 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
                                                   : softmax_narrow_output(e[v * each + i], own);
             }
         }
-        if (tile.filled(v)) {
-            if constexpr (Staged) {
-                stage[tile.vector_of(v)] = pack(y, T());
-            } else {
-                store_vector(reinterpret_cast<uint4 *>(output) + tile.vector_of(v), pack(y, T()));
-            }
+        if constexpr (Staged) {
+            store_staged_if(tile.filled(v), stage + tile.sources[v], pack(y, T()));
+        } else {
+            store_vector_if(tile.filled(v), reinterpret_cast<uint4 *>(output) + tile.sources[v], pack(y, T()));
         }
     }
     if constexpr (Staged) {
         __syncwarp();
         copy_from_stage<T, elements>(output, tile.rows * axis, stage, 0);
     }
-    const int held_row = tile.held_place() >> tile.shift;
-    if (a.logsumexp != nullptr && held_row < tile.rows && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
-        store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(held_row));
+    if (a.logsumexp != nullptr) {
+        const int held_row = tile.held_place() >> tile.shift;
+        if (held_row < tile.rows && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
+            store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(held_row));
+        }
     }
 }
 

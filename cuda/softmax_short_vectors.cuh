@@ -29,14 +29,14 @@ __device__ __forceinline__ float element_of(const uint4 &v, int i, Half) {
     return widen(Half{static_cast<std::uint16_t>(i % 2 == 0 ? pair & 0xFFFFu : pair >> 16)});
 }
 
-// Wide elements are scaled in place; those from number `left` on are -infinity whatever they held.
+// Wide elements are scaled in place.
 template <class T>
-__device__ __forceinline__ void scale_vector(uint4 &v, T scale, int left) {
+__device__ __forceinline__ void scale_vector(uint4 &v, T scale) {
     T x[vector_elements<T>];
     memcpy(x, &v, sizeof(v));
 #pragma unroll
     for (int i = 0; i < vector_elements<T>; ++i) {
-        x[i] = i < left ? x[i] * scale : -std::numeric_limits<T>::infinity();
+        x[i] = x[i] * scale;
     }
     memcpy(&v, x, sizeof(v));
 }
@@ -89,14 +89,20 @@ __device__ __forceinline__ bool vectors_within(const uint4 (&vectors)[Vectors], 
     }
 }
 
-template <class Half>
-__device__ __forceinline__ float largest_when_scaled(const uint4 &v, float scale, int left) {
-    float largest = -std::numeric_limits<float>::infinity();
+// The same of logits that are to be scaled: wide ones are already.
+template <class T, class Float>
+__device__ __forceinline__ Float largest_of_scaled_vector(const uint4 &v, Float scale, bool scaled) {
+    if constexpr (sizeof(T) == 2) {
+        if (scaled) {
+            Float largest = element_of(v, 0, T()) * scale;
 #pragma unroll
-    for (int i = 0; i < vector_elements<Half>; ++i) {
-        largest = i < left ? larger_with_nan(largest, element_of(v, i, Half()) * scale) : largest;
+            for (int i = 1; i < vector_elements<T>; ++i) {
+                largest = larger_with_nan(largest, element_of(v, i, T()) * scale);
+            }
+            return largest;
+        }
     }
-    return largest;
+    return largest_of_vector<T>(v);
 }
 
 // Whether the magnitudes of a warp's logits are so small that plain softmax needs none of its rows' maxima.

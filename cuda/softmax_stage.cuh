@@ -19,6 +19,27 @@ __device__ __forceinline__ void store_vector(void *at, uint4 v) {
                  : "memory");
 }
 
+// The same, or nothing: without a branch, so that what is stored is formed among other things.
+__device__ __forceinline__ void store_vector_if(bool wanted, void *at, uint4 v) {
+    asm volatile("{\n"
+                 ".reg .pred wanted;\n"
+                 "setp.ne.u32 wanted, %5, 0;\n"
+                 "@wanted st.global.v4.b32 [%0], {%1, %2, %3, %4};\n"
+                 "}" ::"l"(at),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(static_cast<unsigned>(wanted))
+                 : "memory");
+}
+
+__device__ __forceinline__ void store_staged_if(bool wanted, void *shared, uint4 v) {
+    asm volatile("{\n"
+                 ".reg .pred wanted;\n"
+                 "setp.ne.u32 wanted, %5, 0;\n"
+                 "@wanted st.shared.v4.b32 [%0], {%1, %2, %3, %4};\n"
+                 "}" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(static_cast<unsigned>(wanted))
+                 : "memory");
+}
+
 // The 16 bytes that start Words words, and `bits` bits more where elements are narrower, behind the start of the first
 // of two neighbouring vectors.
 template <class T, int Words>

@@ -127,8 +127,8 @@ __device__ __forceinline__ uint4 *own_stage() {
     return shifted_stages + warp * (stage_bytes<T, staged_elements<T>> / vector_bytes);
 }
 
-// A lane's vectors of a block at an end of the caller's array, where those that hold the first or the last element reach
-// beyond it.
+// A lane's vectors of a block at an end of the caller's array, where those that hold the first or the last element
+// reach beyond it.
 template <class T>
 struct LaneVectors {
     uint4 of[lane_vectors<T>];

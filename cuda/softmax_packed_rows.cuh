@@ -13,14 +13,13 @@ struct PackedTile {
     static constexpr int steps = log2_of(registers); // of the exchange: its lowest lane bits
     static constexpr int fewest_slots = registers;   // of a row
 
-    int shift;       // log2 of a row's slots
-    int row_vectors; // that fill the first of them
-    int rows;
+    int shift;                   // log2 of a row's slots
+    int row_vectors;             // that fill the first of them
     unsigned sources[registers]; // the vectors to read: behind a row's end its last one, behind the last row that again
-    unsigned filled_places; // a bit a register
+    unsigned filled_places;      // a bit a register
 
-    __device__ __forceinline__ PackedTile(const SoftmaxArguments &a, int row_shift, int rows_here)
-        : shift(row_shift), row_vectors(static_cast<int>(a.axis) / vector_elements<T>), rows(rows_here) {
+    __device__ __forceinline__ PackedTile(const SoftmaxArguments &a, int row_shift, int rows)
+        : shift(row_shift), row_vectors(static_cast<int>(a.axis) / vector_elements<T>) {
         const bool dense = rows << shift == registers * warp_lanes && row_vectors == a.row_lanes;
         filled_places = dense ? (1u << registers) - 1 : 0;
 #pragma unroll
@@ -68,11 +67,10 @@ struct PackedTile {
 
 // A tile's vectors where they lie off the boundaries.
 template <class T>
-__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, const PackedTile<T> &tile,
-                                                 uint4 (&vectors)[lane_vectors<T>]) {
-    if (is_readable(a, data, tile.rows * tile.row_vectors * vector_elements<T>)) {
-        load_vectors(
-            data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
+__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count,
+                                                 const PackedTile<T> &tile, uint4 (&vectors)[lane_vectors<T>]) {
+    if (is_readable(a, data, count)) {
+        load_vectors(data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
         return;
     }
 #pragma unroll
@@ -129,21 +127,15 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     uint4 *stage = stages[Staged ? warp_index() : 0];
     const int axis = static_cast<int>(a.axis);
     const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (registers * warp_lanes) >> shift;
-    const std::uint64_t first_row =
-        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
-        static_cast<std::uint64_t>(rows_a_tile);
-    if (first_row >= a.outer) {
+    const WarpRows from(a, rows_a_tile);
+    if (from.count == 0) {
         return;
     }
-    const PackedTile<T> tile(a, shift,
-                             static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_a_tile)));
-    std::uint64_t first = first_row * static_cast<std::uint32_t>(a.axis);
-    asm("" : "+l"(first)); // kept: the compiler would multiply again
-    const T *data = static_cast<const T *>(a.input) + first;
-    T *output = static_cast<T *>(a.output) + first;
+    const PackedTile<T> tile(a, shift, from.count);
+    const T *data = from.input<T>(a);
     uint4 vectors[registers];
     if constexpr (Staged) {
-        load_staged_rows(a, data, tile, vectors);
+        load_staged_rows(a, data, from.count * axis, tile, vectors);
     } else {
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
@@ -176,7 +168,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
         if (!__all_sync(whole_warp, is_ordinary(maximum))) {
-            softmax_rows_alone<T, Log>(a, data, output, first_row, tile.rows);
+            const WarpRows rare(a, rows_a_tile);
+            softmax_rows_alone<T, Log>(a, rare.input<T>(a), rare.output<T>(a), rare.first, rare.count);
             return;
         }
         const RowFrame<Float> frame(maximum);
@@ -194,7 +187,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     } else {
         factor = factor_of_sum(sum, Float());
     }
-    __syncwarp(); // the stage has been read
+    const WarpRows to(a, rows_a_tile);
+    T *output = to.output<T>(a);
 #pragma unroll
     for (int v = 0; v < registers; ++v) {
         Float y[each];
@@ -225,12 +219,12 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     }
     if constexpr (Staged) {
         __syncwarp();
-        copy_from_stage<T, elements>(output, tile.rows * axis, stage, 0);
+        copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }
     if (a.logsumexp != nullptr) {
         const int held_row = tile.held_place() >> tile.shift;
-        if (held_row < tile.rows && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
-            store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(held_row));
+        if (held_row < to.count && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
+            store_row_logsumexp(total, a.logsumexp, to.first + static_cast<std::uint64_t>(held_row));
         }
     }
 }

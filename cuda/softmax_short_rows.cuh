@@ -164,18 +164,14 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
     const int lanes = a.row_lanes; // of a row, a power of two
     const int rows_at_once = warp_lanes >> (31 - __clz(lanes));
     const int rows_of_warp = rows_at_once * a.row_batches;
-    const std::uint64_t first_row =
-        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
-        static_cast<std::uint64_t>(rows_of_warp);
-    if (first_row >= a.outer) {
+    const WarpRows of_warp(a, rows_of_warp);
+    const int rows = of_warp.count;
+    if (rows == 0) {
         return;
     }
-    const int rows = static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_of_warp));
-    std::uint64_t first = first_row * static_cast<std::uint32_t>(a.axis);
-    asm("" : "+l"(first)); // kept, as is the next: the compiler would multiply again
-    const T *data = static_cast<const T *>(a.input) + first;
+    const T *data = of_warp.input<T>(a);
     int before = elements_before(data);
-    asm("" : "+r"(before));
+    asm("" : "+r"(before)); // kept: the compiler would compute it again
     copy_to_stage<T, elements>(a, data, rows * axis, stages[warp_index()]);
     T *raw = reinterpret_cast<T *>(stages[warp_index()]);
     const int vectors_of_lane = (divide_up(axis, each) + lanes - 1) >> (31 - __clz(lanes));
@@ -224,7 +220,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
             }
             if (!__all_sync(whole_warp, is_ordinary(maximum) || from.row >= rows)) {
                 T *rows_here = raw + before + batch * axis;
-                softmax_rows_alone<T, Log>(a, rows_here, rows_here, first_row + static_cast<unsigned>(batch),
+                softmax_rows_alone<T, Log>(a, rows_here, rows_here,
+                                           WarpRows(a, rows_of_warp).first + static_cast<unsigned>(batch),
                                            smaller(rows_at_once, rows - batch));
                 continue;
             }
@@ -266,12 +263,14 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
             }
         }
         if (a.logsumexp != nullptr && to.row < rows && to.column == 0) {
-            store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(to.row));
+            store_row_logsumexp(total, a.logsumexp,
+                                WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
         }
         __syncwarp();
     }
     __syncwarp();
-    copy_from_stage<T, elements>(static_cast<T *>(a.output) + first, rows * axis, stages[warp_index()], before);
+    const WarpRows to(a, rows_of_warp);
+    copy_from_stage<T, elements>(to.output<T>(a), to.count * axis, stages[warp_index()], before);
 }
 
 } // namespace wr::cuda

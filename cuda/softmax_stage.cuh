@@ -155,8 +155,8 @@ __device__ __forceinline__ int elements_before(const T *data) {
     return static_cast<int>(offset_in_vector(data) / sizeof(T));
 }
 
-// Copies elements of a run's first and last vector: those below `head`, and those from `tail` to `count`, of which there
-// are fewer than a vector has each.
+// Copies elements of a run's first and last vector: those below `head`, and those from `tail` to `count`, of which
+// there are fewer than a vector has each.
 template <class T>
 __device__ __forceinline__ void copy_ends(T *to, const T *from, int head, int tail, int count) {
     constexpr int each = vector_elements<T>;

@@ -279,8 +279,8 @@ __device__ __forceinline__ std::int32_t state_n(Float maximum) {
 // A block whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
 // maximum, and its state says 0 in that place: powers of two are exact, so that a row has the bits it has in frames of
 // its own. The bound keeps all that is rounded within the normal range in either frame: N of such a block is at most 38
-// (f32) or 46 from 0, a row's sum below 2^19 in its own frame, and the lower piece of a factor of f32 outputs reaches 53
-// bits below it.
+// (f32) or 46 from 0, a row's sum below 2^19 in its own frame, and the lower piece of a factor of f32 outputs reaches
+// 53 bits below it.
 template <class T>
 inline constexpr float unframed_reach = sizeof(T) == 2 ? 32.0f : 26.0f;
 

@@ -44,16 +44,6 @@ __device__ __forceinline__ int first_place() {
 template <class Places>
 inline constexpr int run_distance = warp_lanes * Places::run;
 
-// Plain loads: other warps of the launch may write the same memory where softmax works in place, and streaming hints
-// cost 4 % where a kernel writes as much as it reads.
-__device__ __forceinline__ uint4 load_vector(const void *at) { return *static_cast<const uint4 *>(at); }
-
-// One 16-byte store, which the compiler would otherwise take apart again.
-__device__ __forceinline__ void store_vector(void *at, uint4 v) {
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-                 : "memory");
-}
-
 // What stands behind the end of a row: -infinity, once it is scaled.
 template <class T>
 __device__ __forceinline__ T filler(bool negative_scale);
@@ -86,6 +76,19 @@ __device__ __forceinline__ uint4 filler_vector(bool negative_scale) {
     return vector;
 }
 
+// Elements from number `left` on become the filler.
+template <class T>
+__device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative_scale) {
+    T elements[vector_elements<T>];
+    memcpy(elements, &vector, sizeof(vector));
+#pragma unroll
+    for (int i = 0; i < vector_elements<T>; ++i) {
+        elements[i] = i < left ? elements[i] : filler<T>(negative_scale);
+    }
+    memcpy(&vector, elements, sizeof(vector));
+    return vector;
+}
+
 // A block whose rows start and end on 16-byte boundaries; the first `count` elements exist.
 template <class T>
 __device__ __forceinline__ void load_aligned_block(const T *data, int count, bool negative_scale,
@@ -109,7 +112,7 @@ __device__ __forceinline__ void load_aligned_block(const T *data, int count, boo
     }
 }
 
-// What crosses a warp's stage at once: a block, or half of one of f64.
+// What crosses a warp's stage at once on its way out: a block, or half of one of f64.
 template <class T>
 inline constexpr int staged_vectors = lane_vectors<T> < 8 ? lane_vectors<T> : 8; // of a lane
 template <class T>
@@ -124,27 +127,51 @@ __device__ __forceinline__ uint4 *own_stage() {
     return shifted_stages + warp * (stage_bytes<T, staged_elements<T>> / vector_bytes);
 }
 
+// A lane's vectors of a block at an end of the caller's array, where those that hold the first or the last element
+// reach beyond it.
+template <class T>
+struct LaneVectors {
+    uint4 of[lane_vectors<T>];
+};
+template <class T>
+__device__ __noinline__ LaneVectors<T> load_end_block(const T *data, int count, bool negative_scale) {
+    LaneVectors<T> vectors;
+#pragma unroll 1
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        const int first = (v * warp_lanes + lane_index()) * vector_elements<T>;
+        T elements[vector_elements<T>];
+#pragma unroll
+        for (int i = 0; i < vector_elements<T>; ++i) {
+            elements[i] = first + i < count ? data[first + i] : filler<T>(negative_scale);
+        }
+        memcpy(vectors.of + v, elements, sizeof(uint4));
+    }
+    return vectors;
+}
+
 // A block at any address.
 template <class T>
 __device__ __forceinline__ void load_shifted_block(const SoftmaxArguments &a, const T *data, int count,
                                                    bool negative_scale, uint4 (&vectors)[lane_vectors<T>]) {
-    constexpr int elements = staged_elements<T>;
-    uint4 *stage = own_stage<T>();
+    const int lane = lane_index();
+    if (count <= 0 || !is_readable(a, data, count)) {
+        const LaneVectors<T> loaded = load_end_block(data, count, negative_scale);
 #pragma unroll
-    for (int part = 0; part < lane_vectors<T> / staged_vectors<T>; ++part) {
-        const int count_here = smaller(larger(count - part * elements, 0), elements);
-        const T *data_here = data + part * elements;
-        __syncwarp();
-        copy_to_stage<T, elements>(a, data_here, count_here, stage);
-        wait_for_copies();
-        const int before = elements_before(data_here);
-        if (count_here < elements) {
-            fill_stage(stage, before + count_here, before + elements, filler<T>(negative_scale));
-            __syncwarp();
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = loaded.of[v];
         }
+    } else if (count == static_cast<int>(softmax_block)) {
+        load_vectors(
+            data, vectors, [&](int v) { return v * warp_lanes + lane; },
+            [&](int v) { return v * warp_lanes + lane + 1; });
+    } else {
+        const int last = (elements_before(data) + count - 1) / vector_elements<T>;
+        load_vectors(
+            data, vectors, [&](int v) { return smaller(v * warp_lanes + lane, last); },
+            [&](int v) { return smaller(v * warp_lanes + lane + 1, last); });
 #pragma unroll
-        for (int v = 0; v < staged_vectors<T>; ++v) {
-            vectors[part * staged_vectors<T> + v] = staged_vector<T>(stage, v * warp_lanes + lane_index(), before);
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = fill_from<T>(vectors[v], count - (v * warp_lanes + lane) * vector_elements<T>, negative_scale);
         }
     }
 }

@@ -283,8 +283,9 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     const BlockLogits<T, Places> x(a, from.input<T, Places>(a), from.count);
     Float e[lane_elements];
     Float maximum = 0;
-    const Sum sum = block_sum<T, Places, Float, Sum>(a, from.input<T, Places>(a), from.count, x, e,
-                                                     [&](Float own, std::int32_t) { maximum = own; });
+    constexpr bool unframed = may_be_unframed<T, Places, Log>;
+    const Sum sum = block_sum<T, Places, Float, Sum, unframed>(a, from.input<T, Places>(a), from.count, x, e,
+                                                               [&](Float own, std::int32_t) { maximum = own; });
     await_cluster();
     if (lane_index() < a.cluster_blocks) {
         const ClusterPlace own(a);
@@ -320,7 +321,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
             row = shared_row;
         }
         const std::int32_t n = state_n(maximum);
-        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n)) {
+        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) &&
+            (!unframed || reaches_row<T>(n, row.n))) {
             finish_softmax<T, Places>(a, factor_of(row.base, n - row.n, Float()), to.output(a), to.count, e);
         } else {
             arrivals.wait(); // the states are looked at, which another warp may have waited for

@@ -77,9 +77,10 @@ template <class T, class Places, bool Log>
 void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
     if constexpr (Places::vectors) {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
-        if constexpr (Places::shifted) { // a warp more than they have: for rows of more than a state a lane
-            constexpr int warps = static_cast<int>(softmax_shifted_warps) + 1;
-            kernels[1] = address_of(softmax_cluster < T, Places, Log, warps, sizeof(T) == 8 ? 1 : 3 >);
+        if constexpr (Places::shifted) { // for rows of more than a state a lane; of f64 a warp more than they have
+            constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
+            constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
+            kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks>);
         } else {
             kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
             kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();

@@ -29,6 +29,10 @@ struct SoftmaxResidentKernel {
 // One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
 // to softmax_shifted_warps), one for all others.
 inline constexpr std::size_t softmax_shifted_warps = 8;
+// Of clusters that share shifted rows, blocks of f32 and 16-bit elements may have twice as many.
+constexpr std::size_t shifted_cluster_warps(std::size_t element_bytes) {
+    return element_bytes < 8 ? 2 * softmax_shifted_warps : softmax_shifted_warps;
+}
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes]; // [log]
     int rows_of_block[softmax_row_sizes];

@@ -13,19 +13,34 @@ struct PackedTile {
     static constexpr int steps = log2_of(registers); // of the exchange: its lowest lane bits
     static constexpr int fewest_slots = registers;   // of a row
 
-    int shift;       // log2 of a row's slots
-    int row_vectors; // that fill the first of them
-    int rows;
+    int shift;                   // log2 of a row's slots
+    int row_vectors;             // that fill the first of them
+    unsigned sources[registers]; // the vectors to read: behind a row's end its last one, behind the last row that again
+    unsigned filled_places;      // a bit a register
 
-    __device__ __forceinline__ int row_of(int v) const { return (v * warp_lanes + lane_index()) >> shift; }
-    __device__ __forceinline__ int place_of(int v) const {
-        return (v * warp_lanes + lane_index()) & ((1 << shift) - 1);
+    __device__ __forceinline__ PackedTile(const SoftmaxArguments &a, int row_shift, int rows)
+        : shift(row_shift), row_vectors(static_cast<int>(a.axis) / vector_elements<T>) {
+        const bool dense = rows << shift == registers * warp_lanes && row_vectors == a.row_lanes;
+        filled_places = dense ? (1u << registers) - 1 : 0;
+#pragma unroll
+        for (int v = 0; v < registers; ++v) {
+            sources[v] = static_cast<unsigned>(v * warp_lanes + lane_index());
+        }
+        if (!dense) {
+#pragma unroll
+            for (int v = 0; v < registers; ++v) {
+                const int slot = v * warp_lanes + lane_index(), row = slot >> shift, place = slot & (a.row_lanes - 1);
+                filled_places |= place < row_vectors && row < rows ? 1u << v : 0;
+                sources[v] =
+                    static_cast<unsigned>(smaller(row, rows - 1) * row_vectors + smaller(place, row_vectors - 1));
+            }
+        }
     }
-    __device__ __forceinline__ bool filled(int v) const { return place_of(v) < row_vectors && row_of(v) < rows; }
-    __device__ __forceinline__ int vector_of(int v) const { return row_of(v) * row_vectors + place_of(v); }
-    // The vector to read: behind a row's end its last one, behind the last row that again, which changes no extreme.
-    __device__ __forceinline__ int source_of(int v) const {
-        return smaller(row_of(v), rows - 1) * row_vectors + smaller(place_of(v), row_vectors - 1);
+
+    __device__ __forceinline__ bool filled(int v) const { return (filled_places >> v & 1) != 0; }
+    // Whether any lane may have register v filled: the last one is where a row's places are all of a tile's.
+    __device__ __forceinline__ bool used(int v) const {
+        return v + 1 < registers || shift < log2_of(registers * warp_lanes) || row_vectors > v * warp_lanes;
     }
 
     // Once the values of all registers are exchanged, a lane holds what belongs to this place of the tile.
@@ -50,10 +65,29 @@ struct PackedTile {
     }
 };
 
-template <class T, bool Scaled, bool Tested, class Sum, class Float>
-__device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, const uint4 (&vectors)[lane_vectors<T>],
-                                             Float scale, const Float (&magic)[lane_vectors<T>],
-                                             const Float (&bound)[lane_vectors<T>], Float (&e)[lane_elements]) {
+// A tile's vectors where they lie off the boundaries.
+template <class T>
+__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count,
+                                                 const PackedTile<T> &tile, uint4 (&vectors)[lane_vectors<T>]) {
+    if (is_readable(a, data, count)) {
+        load_vectors(data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
+        return;
+    }
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        T elements[vector_elements<T>];
+#pragma unroll
+        for (int i = 0; i < vector_elements<T>; ++i) {
+            elements[i] = data[tile.sources[v] * vector_elements<T> + static_cast<unsigned>(i)];
+        }
+        memcpy(vectors + v, elements, sizeof(uint4));
+    }
+}
+
+// The exponentials of a tile, their sums over rows in the lanes that hold these.
+template <class T, class Sum, bool Normal, class Float, class Exponentials>
+__device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, Float (&e)[lane_elements],
+                                             Exponentials exponentials) {
     constexpr int each = vector_elements<T>, half = lane_vectors<T> / 2;
     Sum sums[half];
 #pragma unroll
@@ -62,8 +96,10 @@ __device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, const ui
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int at = v + h * half;
-            exponentials_of_vector<T, Scaled, Tested>(vectors[at], scale, magic[at], bound[at], e + at * each);
-            pair[h] = tile.filled(at) ? run_sum<each, Sum>(e + at * each) : Sum(0);
+            if (tile.used(at)) {
+                exponentials(at, e + at * each);
+            }
+            pair[h] = tile.filled(at) ? run_sum<each, Sum, Normal>(e + at * each) : Sum(0);
         }
         sums[v] = exchange_pair<FloatSum<Sum>, 0>(pair[0], pair[1]);
     }
@@ -78,7 +114,7 @@ inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
                                                           : 12) /
                                         short_row_warps;
 
-// Staged: for rows that start or end off the boundaries, or whose vectors lie across lines.
+// Staged: for rows that start or end off the boundaries, whose outputs go through shared memory.
 template <class T, bool Log, bool Staged>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
     softmax_packed_rows(const __grid_constant__ SoftmaxArguments a) {
@@ -86,82 +122,62 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int registers = lane_vectors<T>, each = vector_elements<T>;
     constexpr int elements = static_cast<int>(softmax_block);
+    __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[Staged ? short_row_warps : 1][Staged ? stage_bytes<T, elements> / vector_bytes : 1];
     uint4 *stage = stages[Staged ? warp_index() : 0];
     const int axis = static_cast<int>(a.axis);
-    PackedTile<T> tile;
-    tile.shift = 31 - __clz(a.row_lanes);
-    tile.row_vectors = axis / each;
-    const int rows_a_tile = (registers * warp_lanes) >> tile.shift;
-    const std::uint64_t first_row =
-        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
-        static_cast<std::uint64_t>(rows_a_tile);
-    if (first_row >= a.outer) {
+    const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (registers * warp_lanes) >> shift;
+    const WarpRows from(a, rows_a_tile);
+    if (from.count == 0) {
         return;
     }
-    tile.rows = static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_a_tile));
-    const T *data = static_cast<const T *>(a.input) + first_row * a.axis;
-    T *output = static_cast<T *>(a.output) + first_row * a.axis;
-    const int before = Staged ? elements_before(data) : 0;
-    if constexpr (Staged) {
-        copy_to_stage<T, elements>(a, data, tile.rows * axis, stage);
-        wait_for_copies();
-    }
+    const PackedTile<T> tile(a, shift, from.count);
+    const T *data = from.input<T>(a);
     uint4 vectors[registers];
-#pragma unroll
-    for (int v = 0; v < registers; ++v) {
-        vectors[v] = Staged ? staged_vector<T>(stage, tile.source_of(v), before)
-                            : load_vector(reinterpret_cast<const uint4 *>(data) + tile.source_of(v));
-    }
-    const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
-    Float largest[registers];
-#pragma unroll
-    for (int v = 0; v < registers; ++v) {
-        if constexpr (sizeof(T) == 2) {
-            largest[v] = a.scaled ? largest_when_scaled<T>(vectors[v], scale, each) : largest_of_vector<T>(vectors[v]);
-        } else {
-            if (a.scaled) {
-                scale_vector<T>(vectors[v], scale, each);
-            }
-            largest[v] = largest_of_vector<T>(vectors[v]);
-        }
-    }
-    exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
-    const Float maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
-    const int held_row = tile.held_place() >> tile.shift;
-    if (!__all_sync(whole_warp, is_ordinary(maximum))) {
-        const T *from = Staged ? reinterpret_cast<const T *>(stage) + before : data;
-        T *to = Staged ? reinterpret_cast<T *>(stage) + before : output;
-        softmax_rows_alone<T, Log>(a, from, to, first_row, tile.rows);
-        if constexpr (Staged) {
-            copy_from_stage<T, elements>(output, tile.rows * axis, stage, before);
-        }
-        return;
-    }
-    Float e[lane_elements];
-    Sum sum;
-    {
-        const RowFrame<Float> frame(maximum);
-        Float magic[registers], bound[registers];
+    if constexpr (Staged) {
+        load_staged_rows(a, data, from.count * axis, tile, vectors);
+    } else {
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
-            magic[v] = __shfl_sync(whole_warp, frame.magic_less_n, tile.holder_of(v));
-            bound[v] = __shfl_sync(whole_warp, frame.bound, tile.holder_of(v));
+            vectors[v] = load_vector(reinterpret_cast<const uint4 *>(data) + tile.sources[v]);
         }
-        if constexpr (sizeof(T) == 2) {
-            unsigned least = least_pair<T>(vectors[0]);
-            Float highest_bound = bound[0];
+    }
+    const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
+    if constexpr (sizeof(T) > 2) {
+        if (a.scaled) {
 #pragma unroll
-            for (int v = 1; v < registers; ++v) {
-                least = smaller_pair(least, least_pair<T>(vectors[v]), T());
-                highest_bound = fmaxf(highest_bound, bound[v]);
+            for (int v = 0; v < registers; ++v) {
+                scale_vector<T>(vectors[v], scale);
             }
-            sum = __all_sync(whole_warp, !a.scaled && lower_of_pair<T>(least) > highest_bound)
-                      ? sum_of_packed<T, false, false, Sum>(tile, vectors, scale, magic, bound, e)
-                      : sum_of_packed<T, true, true, Sum>(tile, vectors, scale, magic, bound, e);
-        } else {
-            sum = sum_of_packed<T, false, true, Sum>(tile, vectors, scale, magic, bound, e);
         }
+    }
+    Float e[lane_elements];
+    Float maximum = 0;
+    Sum sum;
+    if (is_unframed<T, Log>(a, vectors)) {
+        sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
+            exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic, Float(0),
+                                                    of_vector);
+        });
+    } else {
+        Float largest[registers];
+#pragma unroll
+        for (int v = 0; v < registers; ++v) {
+            largest[v] = largest_of_scaled_vector<T>(vectors[v], scale, a.scaled);
+        }
+        exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
+        maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
+        if (!__all_sync(whole_warp, is_ordinary(maximum))) {
+            const WarpRows rare(a, rows_a_tile);
+            softmax_rows_alone<T, Log>(a, rare.input<T>(a), rare.output<T>(a), rare.first, rare.count);
+            return;
+        }
+        const RowFrame<Float> frame(maximum);
+        sum = sum_of_packed<T, Sum, false>(tile, e, [&](int v, Float *of_vector) {
+            const Float magic = __shfl_sync(whole_warp, frame.magic_less_n, tile.holder_of(v));
+            const Float bound = __shfl_sync(whole_warp, frame.bound, tile.holder_of(v));
+            exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, magic, bound, of_vector);
+        });
     }
     const RowState<Float, Sum> total{maximum, sum};
     BlockFactor<Float> factor{0, 0};
@@ -171,7 +187,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     } else {
         factor = factor_of_sum(sum, Float());
     }
-    __syncwarp(); // the stage has been read
+    const WarpRows to(a, rows_a_tile);
+    T *output = to.output<T>(a);
 #pragma unroll
     for (int v = 0; v < registers; ++v) {
         Float y[each];
@@ -194,20 +211,21 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
                                                   : softmax_narrow_output(e[v * each + i], own);
             }
         }
-        if (tile.filled(v)) {
-            if constexpr (Staged) {
-                stage[tile.vector_of(v)] = pack(y, T());
-            } else {
-                store_vector(reinterpret_cast<uint4 *>(output) + tile.vector_of(v), pack(y, T()));
-            }
+        if constexpr (Staged) {
+            store_staged_if(tile.filled(v), stage + tile.sources[v], pack(y, T()));
+        } else {
+            store_vector_if(tile.filled(v), reinterpret_cast<uint4 *>(output) + tile.sources[v], pack(y, T()));
         }
     }
     if constexpr (Staged) {
         __syncwarp();
-        copy_from_stage<T, elements>(output, tile.rows * axis, stage, 0);
+        copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }
-    if (a.logsumexp != nullptr && held_row < tile.rows && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
-        store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(held_row));
+    if (a.logsumexp != nullptr) {
+        const int held_row = tile.held_place() >> tile.shift;
+        if (held_row < to.count && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
+            store_row_logsumexp(total, a.logsumexp, to.first + static_cast<std::uint64_t>(held_row));
+        }
     }
 }
 

@@ -17,9 +17,9 @@ inline constexpr int short_rows_elements = warp_lanes * short_row_registers<T> *
 template <class T>
 inline constexpr int short_rows_blocks = (sizeof(T) == 8 ? 12 : 24) / short_row_warps;
 
-// A vector of neighbours in the stage from element `at` on, of which `left` exist.
+// A vector of neighbours in the stage from element `at` on, of which `left` exist, at least one: the others repeat it.
 template <class T>
-__device__ __forceinline__ uint4 vector_at(const T *stage, int at, int left, bool negative_scale) {
+__device__ __forceinline__ uint4 vector_at(const T *stage, int at, int left) {
     constexpr int each = vector_elements<T>;
     T x[each];
     if constexpr (sizeof(T) == 2) {
@@ -36,25 +36,37 @@ __device__ __forceinline__ uint4 vector_at(const T *stage, int at, int left, boo
             x[i] = stage[at + i];
         }
     }
+    if (left < each) {
+#pragma unroll
+        for (int i = 1; i < each; ++i) {
+            x[i] = i < left ? x[i] : x[0];
+        }
+    }
     uint4 vector;
     memcpy(&vector, x, sizeof(vector));
-    return left < each ? fill_from<T>(vector, left, negative_scale) : vector;
+    return vector;
 }
 
-// Writes `left` of a vector's outputs to the stage.
+// Writes `left` of a vector's outputs to the stage. Pairs of 16-bit elements go out as the words that they fill there.
 template <class T, class Float>
-__device__ __forceinline__ void store_vector_at(T *stage, int at, int left, bool even, const Float *y) {
+__device__ __forceinline__ void store_vector_at(T *stage, int at, int left, const Float *y) {
     constexpr int each = vector_elements<T>;
     if constexpr (sizeof(T) == 2) {
         const uint4 v = pack(y, T());
-        if (even && left >= each) {
-            unsigned *words = reinterpret_cast<unsigned *>(stage) + (at >> 1);
-            words[0] = v.x;
-            words[1] = v.y;
-            words[2] = v.z;
-            words[3] = v.w;
-        } else {
+        if (left < each) {
             store_part_of_vector(stage + at, v, 0, left);
+            return;
+        }
+        const bool odd = (at & 1) != 0;
+        unsigned *words = reinterpret_cast<unsigned *>(stage) + ((at + 1) >> 1);
+        words[0] = __funnelshift_r(v.x, v.y, odd ? 16 : 0);
+        words[1] = __funnelshift_r(v.y, v.z, odd ? 16 : 0);
+        words[2] = __funnelshift_r(v.z, v.w, odd ? 16 : 0);
+        if (odd) {
+            stage[at] = T{static_cast<std::uint16_t>(v.x)};
+            stage[at + each - 1] = T{static_cast<std::uint16_t>(v.w >> 16)};
+        } else {
+            words[3] = v.w;
         }
     } else if (left >= each) {
 #pragma unroll
@@ -86,108 +98,141 @@ struct ShortRowLane {
     }
 };
 
+// The exponentials of a lane's part of its row, and the row's sum in all of its lanes. exponentials(v, e) forms a
+// vector's; those that repeat another element count as 0, and left(v) elements do not.
+template <class T, class Sum, bool Normal, class Float, class Exponentials, class Left>
+__device__ __forceinline__ Sum sum_of_short_row(int lanes, int vectors_of_lane, Float *e, Exponentials exponentials,
+                                                Left left) {
+    constexpr int exchanged = lane_vectors<T>, registers = short_row_registers<T>, each = vector_elements<T>;
+    Sum sums[registers];
+#pragma unroll
+    for (int v = 0; v < registers; ++v) {
+        sums[v] = 0;
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            e[v * each + i] = 0;
+        }
+        if (v < vectors_of_lane) {
+            exponentials(v, e + v * each);
+            if (left(v) >= each) {
+                sums[v] = run_sum<each, Sum, Normal>(e + v * each);
+            } else {
+#pragma unroll
+                for (int i = 0; i < each; ++i) {
+                    e[v * each + i] = i < left(v) ? e[v * each + i] : 0;
+                }
+                sums[v] = run_sum<each, Sum>(e + v * each);
+            }
+        }
+    }
+    if (lanes < exchanged) {
+        for (int d = 1; d < lanes; d *= 2) {
+#pragma unroll
+            for (int v = 0; v < exchanged; ++v) {
+                sums[v] = sums[v] + from_lane_xor(sums[v], d);
+            }
+        }
+        return run_sum<exchanged, Sum>(sums) + sums[exchanged];
+    }
+    Sum values[exchanged];
+#pragma unroll
+    for (int v = 0; v < exchanged; ++v) {
+        values[v] = sums[v];
+    }
+    exchange_halves<FloatSum<Sum>, log2_of(exchanged)>(values);
+    Sum sum = values[0];
+    for (int d = exchanged; d < lanes; d *= 2) {
+        sum = sum + from_lane_xor(sum, d);
+    }
+#pragma unroll
+    for (int d = exchanged / 2; d > 0; d /= 2) {
+        sum = sum + from_lane_xor(sum, d);
+    }
+    return sum;
+}
+
 template <class T, bool Log>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks<T>)
     softmax_short_rows(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    constexpr int exchanged = lane_vectors<T>, registers = short_row_registers<T>, each = vector_elements<T>;
+    constexpr int registers = short_row_registers<T>, each = vector_elements<T>;
     constexpr int elements = short_rows_elements<T>;
+    __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
     const int axis = static_cast<int>(a.axis);
     const int lanes = a.row_lanes; // of a row, a power of two
     const int rows_at_once = warp_lanes >> (31 - __clz(lanes));
     const int rows_of_warp = rows_at_once * a.row_batches;
-    const std::uint64_t first_row =
-        (blockIdx.x * static_cast<std::uint64_t>(short_row_warps) + static_cast<std::uint64_t>(warp_index())) *
-        static_cast<std::uint64_t>(rows_of_warp);
-    if (first_row >= a.outer) {
+    const WarpRows of_warp(a, rows_of_warp);
+    const int rows = of_warp.count;
+    if (rows == 0) {
         return;
     }
-    const int rows = static_cast<int>(smaller<std::uint64_t>(a.outer - first_row, rows_of_warp));
-    const T *data = static_cast<const T *>(a.input) + first_row * a.axis;
-    const int before = elements_before(data);
+    const T *data = of_warp.input<T>(a);
+    int before = elements_before(data);
+    asm("" : "+r"(before)); // kept: the compiler would compute it again
     copy_to_stage<T, elements>(a, data, rows * axis, stages[warp_index()]);
     T *raw = reinterpret_cast<T *>(stages[warp_index()]);
     const int vectors_of_lane = (divide_up(axis, each) + lanes - 1) >> (31 - __clz(lanes));
     const int distance = lanes * each;
-    const bool even = before == 0 && axis % 2 == 0;
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
     wait_for_copies();
     for (int batch = 0; batch < rows; batch += rows_at_once) {
         uint4 vectors[registers];
-        Float maximum = -std::numeric_limits<Float>::infinity();
         const ShortRowLane from(a, batch, rows, each);
         const int start = before + from.row * axis + from.column;
+        const auto left = [&](int v) { return from.left - v * distance; };
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
-            vectors[v] = filler_vector<T>(a.scale < 0);
-            if (v < vectors_of_lane) {
-                const int left_here = from.left - v * distance;
-                if (left_here > 0) {
-                    vectors[v] = vector_at(raw, start + v * distance, left_here, a.scale < 0);
-                }
-                if constexpr (sizeof(T) == 2) {
-                    maximum = larger_with_nan(maximum, a.scaled ? largest_when_scaled<T>(vectors[v], scale, left_here)
-                                                                : largest_of_vector<T>(vectors[v]));
-                } else {
+            vectors[v] = {0, 0, 0, 0};
+            if (v < vectors_of_lane && left(v) > 0) {
+                vectors[v] = vector_at(raw, start + v * distance, left(v));
+                if constexpr (sizeof(T) > 2) {
                     if (a.scaled) {
-                        scale_vector<T>(vectors[v], scale, left_here);
+                        scale_vector<T>(vectors[v], scale);
                     }
-                    maximum = larger_with_nan(maximum, largest_of_vector<T>(vectors[v]));
                 }
             }
-        }
-        for (int d = 1; d < lanes; d *= 2) {
-            maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
         }
         __syncwarp();
-        if (!__all_sync(whole_warp, is_ordinary(maximum) || from.row >= rows)) {
-            T *rows_here = raw + before + batch * axis;
-            softmax_rows_alone<T, Log>(a, rows_here, rows_here, first_row + static_cast<unsigned>(batch),
-                                       smaller(rows_at_once, rows - batch));
-            continue;
-        }
-        const RowFrame<Float> frame(maximum);
         Float e[registers * each];
-        Sum sums[registers];
-#pragma unroll
-        for (int v = 0; v < registers; ++v) {
-            sums[v] = 0;
-#pragma unroll
-            for (int i = 0; i < each; ++i) {
-                e[v * each + i] = 0; // defined on every way, or they would be kept through the call above
-            }
-            if (v < vectors_of_lane) {
-                exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, frame.magic_less_n, frame.bound,
-                                                                e + v * each);
-                sums[v] = run_sum<each, Sum>(e + v * each);
-            }
-        }
+        Float maximum = 0;
         Sum sum;
-        if (lanes >= exchanged) {
-            Sum values[exchanged];
-#pragma unroll
-            for (int v = 0; v < exchanged; ++v) {
-                values[v] = sums[v];
-            }
-            exchange_halves<FloatSum<Sum>, log2_of(exchanged)>(values);
-            sum = values[0];
-            for (int d = exchanged; d < lanes; d *= 2) {
-                sum = sum + from_lane_xor(sum, d);
-            }
-#pragma unroll
-            for (int d = exchanged / 2; d > 0; d /= 2) {
-                sum = sum + from_lane_xor(sum, d);
-            }
+        if (is_unframed<T, Log>(a, vectors)) {
+            sum = sum_of_short_row<T, Sum, true>(
+                lanes, vectors_of_lane, e,
+                [&](int v, Float *of_vector) {
+                    exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic,
+                                                            Float(0), of_vector);
+                },
+                left);
         } else {
-            for (int d = 1; d < lanes; d *= 2) {
+            maximum = -std::numeric_limits<Float>::infinity();
 #pragma unroll
-                for (int v = 0; v < exchanged; ++v) {
-                    sums[v] = sums[v] + from_lane_xor(sums[v], d);
+            for (int v = 0; v < registers; ++v) {
+                if (v < vectors_of_lane && left(v) > 0) {
+                    maximum = larger_with_nan(maximum, largest_of_scaled_vector<T>(vectors[v], scale, a.scaled));
                 }
             }
-            sum = run_sum<exchanged, Sum>(sums) + sums[exchanged];
+            for (int d = 1; d < lanes; d *= 2) {
+                maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
+            }
+            if (!__all_sync(whole_warp, is_ordinary(maximum) || from.row >= rows)) {
+                T *rows_here = raw + before + batch * axis;
+                softmax_rows_alone<T, Log>(a, rows_here, rows_here,
+                                           WarpRows(a, rows_of_warp).first + static_cast<unsigned>(batch),
+                                           smaller(rows_at_once, rows - batch));
+                continue;
+            }
+            const RowFrame<Float> frame(maximum);
+            sum = sum_of_short_row<T, Sum, false>(
+                lanes, vectors_of_lane, e,
+                [&](int v, Float *of_vector) {
+                    exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, frame.magic_less_n, frame.bound,
+                                                                    of_vector);
+                },
+                left);
         }
         const RowState<Float, Sum> total{maximum, sum};
         BlockFactor<Float> factor{0, 0};
@@ -214,17 +259,18 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
                                                           : softmax_narrow_output(e[v * each + i], factor);
                     }
                 }
-                store_vector_at(raw, place + v * distance, left_here, even, y);
+                store_vector_at(raw, place + v * distance, left_here, y);
             }
         }
         if (a.logsumexp != nullptr && to.row < rows && to.column == 0) {
-            store_row_logsumexp(total, a.logsumexp, first_row + static_cast<std::uint64_t>(to.row));
+            store_row_logsumexp(total, a.logsumexp,
+                                WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
         }
         __syncwarp();
     }
     __syncwarp();
-    copy_from_stage<T, elements>(static_cast<T *>(a.output) + first_row * a.axis, rows * axis, stages[warp_index()],
-                                 before);
+    const WarpRows to(a, rows_of_warp);
+    copy_from_stage<T, elements>(to.output<T>(a), to.count * axis, stages[warp_index()], before);
 }
 
 } // namespace wr::cuda

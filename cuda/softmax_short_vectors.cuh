@@ -10,6 +10,32 @@ namespace wr::cuda {
 
 inline constexpr int short_row_warps = static_cast<int>(softmax_short_row_warps); // of a block
 
+// The rows of a warp that takes up to so many. Computed from the special registers again wherever they are wanted: a
+// pointer that waits through the arithmetic is spilled beside the loads, which then wait for it (bf16 of 128: 3.94 TB/s
+// on an H200 with two words spilled there, 4.10 without).
+struct WarpRows {
+    std::uint64_t first;
+    int count;
+
+    __device__ __forceinline__ WarpRows(const SoftmaxArguments &a, int most) {
+        unsigned block, thread;
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        first =
+            (block * static_cast<std::uint64_t>(short_row_warps) + thread / warp_lanes) * static_cast<unsigned>(most);
+        count = first < a.outer ? static_cast<int>(smaller<std::uint64_t>(a.outer - first, most)) : 0;
+    }
+
+    template <class T>
+    __device__ __forceinline__ const T *input(const SoftmaxArguments &a) const {
+        return static_cast<const T *>(a.input) + first * static_cast<std::uint32_t>(a.axis);
+    }
+    template <class T>
+    __device__ __forceinline__ T *output(const SoftmaxArguments &a) const {
+        return static_cast<T *>(a.output) + first * static_cast<std::uint32_t>(a.axis);
+    }
+};
+
 template <class Value>
 struct LargestWithNan {
     using Accumulator = Value;
@@ -29,37 +55,32 @@ __device__ __forceinline__ float element_of(const uint4 &v, int i, Half) {
     return widen(Half{static_cast<std::uint16_t>(i % 2 == 0 ? pair & 0xFFFFu : pair >> 16)});
 }
 
-// Elements from number `left` on become the filler.
+// Wide elements are scaled in place.
 template <class T>
-__device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative_scale) {
-    T elements[vector_elements<T>];
-    memcpy(elements, &vector, sizeof(vector));
-#pragma unroll
-    for (int i = 0; i < vector_elements<T>; ++i) {
-        elements[i] = i < left ? elements[i] : filler<T>(negative_scale);
-    }
-    memcpy(&vector, elements, sizeof(vector));
-    return vector;
-}
-
-// Wide elements are scaled in place; those from number `left` on are -infinity whatever they held.
-template <class T>
-__device__ __forceinline__ void scale_vector(uint4 &v, T scale, int left) {
+__device__ __forceinline__ void scale_vector(uint4 &v, T scale) {
     T x[vector_elements<T>];
     memcpy(x, &v, sizeof(v));
 #pragma unroll
     for (int i = 0; i < vector_elements<T>; ++i) {
-        x[i] = i < left ? x[i] * scale : -std::numeric_limits<T>::infinity();
+        x[i] = x[i] * scale;
     }
     memcpy(&v, x, sizeof(v));
 }
 
+template <class Half>
+__device__ __forceinline__ float upper_of_pair(unsigned pair) {
+    const uint4 both{pair, 0, 0, 0};
+    return larger_with_nan(element_of(both, 0, Half()), element_of(both, 1, Half()));
+}
+template <class Half>
+__device__ __forceinline__ float lower_of_pair(unsigned pair) {
+    const uint4 both{pair, 0, 0, 0};
+    return fminf(element_of(both, 0, Half()), element_of(both, 1, Half()));
+}
 template <class T>
 __device__ __forceinline__ auto largest_of_vector(const uint4 &v) {
     if constexpr (sizeof(T) == 2) {
-        const unsigned pair = larger_pair(larger_pair(v.x, v.y, T()), larger_pair(v.z, v.w, T()), T());
-        const uint4 both{pair, 0, 0, 0};
-        return larger_with_nan(element_of(both, 0, T()), element_of(both, 1, T()));
+        return upper_of_pair<T>(larger_pair(larger_pair(v.x, v.y, T()), larger_pair(v.z, v.w, T()), T()));
     } else {
         T largest = larger_with_nan(element_of(v, 0, T()), element_of(v, 1, T()));
 #pragma unroll
@@ -69,23 +90,57 @@ __device__ __forceinline__ auto largest_of_vector(const uint4 &v) {
         return largest;
     }
 }
-template <class Half>
-__device__ __forceinline__ unsigned least_pair(const uint4 &v) {
-    return smaller_pair(smaller_pair(v.x, v.y, Half()), smaller_pair(v.z, v.w, Half()), Half());
-}
-template <class Half>
-__device__ __forceinline__ float lower_of_pair(unsigned pair) {
-    const uint4 both{pair, 0, 0, 0};
-    return fminf(element_of(both, 0, Half()), element_of(both, 1, Half()));
-}
-template <class Half>
-__device__ __forceinline__ float largest_when_scaled(const uint4 &v, float scale, int left) {
-    float largest = -std::numeric_limits<float>::infinity();
+// Whether all magnitudes are below the bound.
+template <class T, int Vectors>
+__device__ __forceinline__ bool vectors_within(const uint4 (&vectors)[Vectors], float bound) {
+    if constexpr (sizeof(T) == 2) {
+        unsigned highest = vectors[0].x, lowest = vectors[0].x;
 #pragma unroll
-    for (int i = 0; i < vector_elements<Half>; ++i) {
-        largest = i < left ? larger_with_nan(largest, element_of(v, i, Half()) * scale) : largest;
+        for (const uint4 &v : vectors) {
+            highest =
+                larger_pair(larger_pair(larger_pair(larger_pair(highest, v.x, T()), v.y, T()), v.z, T()), v.w, T());
+            lowest =
+                smaller_pair(smaller_pair(smaller_pair(smaller_pair(lowest, v.x, T()), v.y, T()), v.z, T()), v.w, T());
+        }
+        return upper_of_pair<T>(highest) < bound && lower_of_pair<T>(lowest) > -bound;
+    } else {
+        float largest = 0;
+#pragma unroll
+        for (const uint4 &v : vectors) {
+#pragma unroll
+            for (int i = 0; i < vector_elements<T>; ++i) {
+                largest = larger_with_nan(largest, fabsf(element_of(v, i, T())));
+            }
+        }
+        return largest < bound;
     }
-    return largest;
+}
+
+// The same of logits that are to be scaled: wide ones are already.
+template <class T, class Float>
+__device__ __forceinline__ Float largest_of_scaled_vector(const uint4 &v, Float scale, bool scaled) {
+    if constexpr (sizeof(T) == 2) {
+        if (scaled) {
+            Float largest = element_of(v, 0, T()) * scale;
+#pragma unroll
+            for (int i = 1; i < vector_elements<T>; ++i) {
+                largest = larger_with_nan(largest, element_of(v, i, T()) * scale);
+            }
+            return largest;
+        }
+    }
+    return largest_of_vector<T>(v);
+}
+
+// Whether the magnitudes of a warp's logits are so small that plain softmax needs none of its rows' maxima.
+template <class T, bool Log, int Vectors>
+__device__ __forceinline__ bool is_unframed(const SoftmaxArguments &a, const uint4 (&vectors)[Vectors]) {
+    if constexpr (Log || sizeof(T) == sizeof(double)) {
+        return false;
+    } else {
+        return __all_sync(whole_warp, a.logsumexp == nullptr && !(sizeof(T) == 2 && a.scaled) &&
+                                          vectors_within<T>(vectors, unframed_reach<T>)) != 0;
+    }
 }
 
 // How far a row's exponentials are from its logits: what its lanes need of the row's maximum, an ordinary one.
@@ -108,23 +163,6 @@ __device__ __forceinline__ void exponentials_of_vector(const uint4 &v, Float sca
         const Float result = scaled_exponential(x, magic_less_n);
         e[i] = !Tested || x > bound ? result : Float(0);
     }
-}
-
-// 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without
-// the compiler's call for what lies outside, around which a lane's exponentials would have to find room.
-__device__ __forceinline__ float reciprocal_of_sum(float x) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return fused(y, -fused(y, x, -1.0f), y);
-}
-__device__ __forceinline__ double reciprocal_of_sum(double x) {
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    double rest = fused(-x, y, 1.0);
-    rest = fused(rest, rest, rest);
-    y = fused(y, rest, y);
-    y = fused(y, fused(-x, y, 1.0), y);
-    return fused(y, fused(-x, y, 1.0), y);
 }
 
 // A row's one factor.

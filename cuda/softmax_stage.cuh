@@ -1,6 +1,5 @@
-// Neighbouring elements that start or end off the 16-byte boundaries: a warp's copies between the caller's arrays and a
-// stage in shared memory, where vectors lie as the rows want them. Words cross at 32 a line of 128 bytes, so that no
-// line is asked for or written in parts but at a run's ends.
+// Neighbouring elements wherever they start: a warp reads them by the whole vectors that hold them, and writes them by
+// way of a stage in shared memory, so that no line of 128 bytes is written in parts but at a run's ends.
 #pragma once
 
 #include "cuda/softmax_arguments.h"
@@ -8,184 +7,226 @@
 
 namespace wr::cuda {
 
-inline constexpr int line_bytes = 128;
+inline constexpr unsigned line_bytes = 128;
 
-// What is copied at once: 4 bytes, or an element where it is wider.
-template <class T>
-struct StageUnit {
-    using Type = std::uint32_t;
-};
-template <>
-struct StageUnit<double> {
-    using Type = std::uint64_t;
-};
+// Plain loads: other warps of the launch may write the same memory where softmax works in place, and streaming hints
+// cost 4 % where a kernel writes as much as it reads.
+__device__ __forceinline__ uint4 load_vector(const void *at) { return *static_cast<const uint4 *>(at); }
 
-// Elements of a run that lie in its first unit before the run's first element: 1 or 0.
-template <class T>
-__device__ __forceinline__ int elements_before(const T *at) {
-    using Unit = typename StageUnit<T>::Type;
-    return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % sizeof(Unit) / sizeof(T));
+// One 16-byte store, which the compiler would otherwise take apart again.
+__device__ __forceinline__ void store_vector(void *at, uint4 v) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
 }
 
-// Asynchronous, from global to shared memory.
-__device__ __forceinline__ void copy_unit(unsigned to, const std::uint32_t *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+// The same, or nothing: without a branch, so that what is stored is formed among other things.
+__device__ __forceinline__ void store_vector_if(bool wanted, void *at, uint4 v) {
+    asm volatile("{\n"
+                 ".reg .pred wanted;\n"
+                 "setp.ne.u32 wanted, %5, 0;\n"
+                 "@wanted st.global.v4.b32 [%0], {%1, %2, %3, %4};\n"
+                 "}" ::"l"(at),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(static_cast<unsigned>(wanted))
+                 : "memory");
 }
-__device__ __forceinline__ void copy_unit(unsigned to, const std::uint64_t *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
+
+__device__ __forceinline__ void store_staged_if(bool wanted, void *shared, uint4 v) {
+    asm volatile("{\n"
+                 ".reg .pred wanted;\n"
+                 "setp.ne.u32 wanted, %5, 0;\n"
+                 "@wanted st.shared.v4.b32 [%0], {%1, %2, %3, %4};\n"
+                 "}" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(static_cast<unsigned>(wanted))
+                 : "memory");
+}
+
+// The 16 bytes that start Words words, and `bits` bits more where elements are narrower, behind the start of the first
+// of two neighbouring vectors.
+template <class T, int Words>
+__device__ __forceinline__ uint4 across_vectors(uint4 first, uint4 second, unsigned bits) {
+    const unsigned w[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
+    unsigned moved[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        moved[k] = sizeof(T) < 4 ? __funnelshift_r(w[Words + k], w[Words + k + 1], bits) : w[Words + k];
+    }
+    return {moved[0], moved[1], moved[2], moved[3]};
+}
+
+// Calls work with the words that are in `bytes`, below 16 and of whole elements, as a constant.
+template <class T, class Work>
+__device__ __forceinline__ void with_words(unsigned bytes, Work work) {
+    switch (bytes / 4) {
+    case 0:
+        work(std::integral_constant<int, 0>());
+        break;
+    case 1:
+        if constexpr (sizeof(T) < 8) {
+            work(std::integral_constant<int, 1>());
+        }
+        break;
+    case 2:
+        work(std::integral_constant<int, 2>());
+        break;
+    default:
+        if constexpr (sizeof(T) < 8) {
+            work(std::integral_constant<int, 3>());
+        }
+        break;
+    }
+}
+
+// The same of two vectors in memory, where elements are of whole words: the vector that holds most of them, and what is
+// lacking of the other. All registers of both would be too many.
+template <class T, int Words>
+__device__ __forceinline__ uint4 load_across(const uint4 *first, const uint4 *second) {
+    if constexpr (Words == 3) {
+        const unsigned low = reinterpret_cast<const unsigned *>(first)[3];
+        const uint4 rest = load_vector(second);
+        return {low, rest.x, rest.y, rest.z};
+    } else if constexpr (Words == 2) {
+        const uint4 rest = load_vector(first);
+        const uint2 high = *reinterpret_cast<const uint2 *>(second);
+        return {rest.z, rest.w, high.x, high.y};
+    } else {
+        const uint4 rest = load_vector(first);
+        return {rest.y, rest.z, rest.w, reinterpret_cast<const unsigned *>(second)[0]};
+    }
+}
+
+// Vectors of the elements from `data` on, at any address. Vector v starts in number(v) of those that lie on the
+// boundaries from the one that holds `data` on, and ends in number_behind(v).
+template <class T, int Vectors, class Number, class NumberBehind>
+__device__ __forceinline__ void load_vectors(const T *data, uint4 (&vectors)[Vectors], Number number,
+                                             NumberBehind number_behind) {
+    const unsigned offset = offset_in_vector(data);
+    const uint4 *base = reinterpret_cast<const uint4 *>(reinterpret_cast<const char *>(data) - offset);
+    if (sizeof(T) < 4 || offset == 0) {
+#pragma unroll
+        for (int v = 0; v < Vectors; ++v) {
+            vectors[v] = load_vector(base + number(v));
+        }
+    }
+    if (offset != 0) {
+        uint4 behind[Vectors];
+        if constexpr (sizeof(T) < 4) {
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                behind[v] = load_vector(base + number_behind(v));
+            }
+        }
+        with_words<T>(offset, [&](auto words) {
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                if constexpr (sizeof(T) < 4) {
+                    vectors[v] = across_vectors<T, words>(vectors[v], behind[v], offset % 4 * 8);
+                } else {
+                    vectors[v] = load_across<T, words>(base + number(v), base + number_behind(v));
+                }
+            }
+        });
+    }
+}
+
+// Whether the whole vectors that hold these elements lie within the input.
+template <class T>
+__device__ __forceinline__ bool is_readable(const SoftmaxArguments &a, const T *data, int count) {
+    const char *first = reinterpret_cast<const char *>(data), *end = reinterpret_cast<const char *>(data + count);
+    return first - offset_in_vector(first) >= a.hull_begin &&
+           end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= a.hull_end;
+}
+
+__device__ __forceinline__ void copy_vector(unsigned to, const uint4 *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
 }
 
-// The units from number `begin` (0 or 1) to `end` of those that start at `units`, as a lane of a warp sees them that
-// takes them line by line: number first + 32 i for each i. Lines hold 32 units at most, so that in all but the first
-// every unit is behind the begin.
-struct UnitsByLine {
-    int first, left;
-    bool in_first_line;
-
-    template <class Unit>
-    __device__ __forceinline__ UnitsByLine(const Unit *units, int begin, int end)
-        : first(lane_index() - static_cast<int>(reinterpret_cast<std::uintptr_t>(units) % line_bytes / sizeof(Unit))),
-          left(end - first), in_first_line(first >= begin && first < end) {}
-    __device__ __forceinline__ bool has(int i) const { return i == 0 ? in_first_line : i * warp_lanes < left; }
-};
-
-// Writes units of which at most Most lie between the start of the first one's line and their end: read(i) gives number
-// first + 32 i. Some are read before the first of these is written.
-template <int Most, class Unit, class Read>
-__device__ __forceinline__ void write_by_line(Unit *units, const UnitsByLine &mine, Read read) {
-    Unit *to = units + mine.first;
-    constexpr int together = 8;
-#pragma unroll
-    for (int i = 0; i < divide_up(Most, warp_lanes); i += together) {
-        Unit read_units[together];
-#pragma unroll
-        for (int j = 0; j < together && i + j < divide_up(Most, warp_lanes); ++j) {
-            if (mine.has(i + j)) {
-                read_units[j] = read((i + j) * warp_lanes);
-            }
-        }
-#pragma unroll
-        for (int j = 0; j < together && i + j < divide_up(Most, warp_lanes); ++j) {
-            if (mine.has(i + j)) {
-                to[(i + j) * warp_lanes] = read_units[j];
-            }
-        }
-    }
-}
-
-// Units that a run of so many elements takes, with what may lie before it in its first line.
-template <class T, int Elements>
-inline constexpr int most_units =
-    (Elements * static_cast<int>(sizeof(T)) + line_bytes) / static_cast<int>(sizeof(typename StageUnit<T>::Type));
-
-// Bytes of a stage for so many elements: one unit more for the halves around, one vector for reading across the end.
+// Bytes of a stage for so many elements: one vector more, for those before the first one and for reading across the
+// end.
 template <class T, int Elements>
 inline constexpr int stage_bytes = Elements * static_cast<int>(sizeof(T)) + vector_bytes;
+
+// Elements that lie in the vector of a run's first element before it.
+template <class T>
+__device__ __forceinline__ int elements_before(const T *data) {
+    return static_cast<int>(offset_in_vector(data) / sizeof(T));
+}
+
+// Copies elements of a run's first and last vector: those below `head`, and those from `tail` to `count`, of which
+// there are fewer than a vector has each.
+template <class T>
+__device__ __forceinline__ void copy_ends(T *to, const T *from, int head, int tail, int count) {
+    constexpr int each = vector_elements<T>;
+    const bool in_head = lane_index() < each;
+    const int i = in_head ? lane_index() : tail + lane_index() - each;
+    if (lane_index() < 2 * each && i < (in_head ? head : count)) {
+        to[i] = from[i];
+    }
+}
 
 // Starts copying `count` elements, of up to Elements, to the stage: element i becomes number elements_before(data) + i.
 template <class T, int Elements>
 __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T *data, int count, void *stage) {
-    using Unit = typename StageUnit<T>::Type;
+    constexpr int each = vector_elements<T>;
     const int before = elements_before(data);
-    const Unit *units = reinterpret_cast<const Unit *>(data - before);
-    Unit *staged = static_cast<Unit *>(stage);
-    constexpr int each = static_cast<int>(sizeof(Unit) / sizeof(T));
-    int begin = 0, end = (before + count + each - 1) / each;
-    if constexpr (each > 1) { // words that reach out of the caller's array
-        const bool cut_low = reinterpret_cast<const char *>(units) < a.hull_begin;
-        const bool cut_high = reinterpret_cast<const char *>(units + end) > a.hull_end;
-        if (cut_low || cut_high) {
-            begin = cut_low ? 1 : 0;
-            end -= cut_high ? 1 : 0;
-            T *elements = static_cast<T *>(stage) + before;
-            if (lane_index() == 0 && count > 0 && cut_low) {
-                elements[0] = data[0];
-            }
-            if (lane_index() == 0 && count > 0 && cut_high) {
-                elements[count - 1] = data[count - 1];
-            }
-        }
+    const uint4 *vectors = reinterpret_cast<const uint4 *>(data - before);
+    int begin = 0, end = divide_up(before + count, each);
+    if (!is_readable(a, data, count)) {
+        const int head = smaller(each - before, count), tail = larger((end - 1) * each - before, head);
+        copy_ends(static_cast<T *>(stage) + before, data, head, tail, count);
+        ++begin;
+        --end;
     }
-    const UnitsByLine mine(units, begin, end);
-    const Unit *from = units + mine.first;
-    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(staged)) +
-                        static_cast<unsigned>(mine.first) * static_cast<unsigned>(sizeof(Unit));
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(stage));
 #pragma unroll
-    for (int i = 0; i < divide_up(most_units<T, Elements>, warp_lanes); ++i) {
-        if (mine.has(i)) {
-            copy_unit(to + static_cast<unsigned>(i * warp_lanes) * static_cast<unsigned>(sizeof(Unit)),
-                      from + i * warp_lanes);
+    for (int i = 0; i < divide_up(stage_bytes<T, Elements> / vector_bytes, warp_lanes); ++i) {
+        const int number = i * warp_lanes + lane_index();
+        if (number >= begin && number < end) {
+            copy_vector(to + static_cast<unsigned>(number * vector_bytes), vectors + number);
         }
-    }
-}
-
-// Gives elements `begin` to `end` of the stage the one value, and perhaps one behind them.
-template <class T>
-__device__ __forceinline__ void fill_stage(void *stage, int begin, int end, T value) {
-    using Unit = typename StageUnit<T>::Type;
-    constexpr int each = static_cast<int>(sizeof(Unit) / sizeof(T));
-    T values[each];
-#pragma unroll
-    for (T &v : values) {
-        v = value;
-    }
-    Unit unit;
-    memcpy(&unit, values, sizeof(unit));
-    if (begin % each != 0 && lane_index() == 0) {
-        static_cast<T *>(stage)[begin] = value;
-    }
-    for (int u = divide_up(begin, each) + lane_index(); u < divide_up(end, each); u += warp_lanes) {
-        static_cast<Unit *>(stage)[u] = unit;
     }
 }
 
 // Writes elements `before` to `before + count` of the stage to the output.
 template <class T, int Elements>
 __device__ __forceinline__ void copy_from_stage(T *output, int count, const void *stage, int before) {
-    using Unit = typename StageUnit<T>::Type;
-    const int out_before = elements_before(output);
-    Unit *units = reinterpret_cast<Unit *>(output - out_before);
-    const Unit *staged = static_cast<const Unit *>(stage);
-    constexpr int most = most_units<T, Elements>;
-    if constexpr (sizeof(Unit) == sizeof(T)) {
-        const UnitsByLine mine(units, 0, count);
-        const Unit *from = staged + mine.first;
-        write_by_line<most>(units, mine, [&](int i) { return from[i]; });
-    } else {
-        const UnitsByLine mine(units, out_before, (count + out_before) / 2); // words that are the run's alone
-        const Unit *low = staged + mine.first, *high = low + before;
-        if (before == out_before) {
-            write_by_line<most>(units, mine, [&](int i) { return low[i]; });
-        } else {
-            low -= out_before;
-            write_by_line<most>(units, mine, [&](int i) { return __funnelshift_r(low[i], high[i], 16); });
+    constexpr int element = static_cast<int>(sizeof(T));
+    constexpr int rounds = Elements * element / vector_bytes / warp_lanes + 1;
+    constexpr int together = 3; // read before the first of them is written
+    const int bytes = count * element;
+    const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
+    const int first = divide_up(in_line, vector_bytes); // of the line's vectors, the first that the run may fill
+    const int head = smaller(first * vector_bytes - in_line, bytes);
+    const int whole = (bytes - head) / vector_bytes;
+    const int skipped = head + before * element;
+    const uint4 *from = static_cast<const uint4 *>(stage) + skipped / vector_bytes + lane_index() - first;
+    char *to = reinterpret_cast<char *>(output) - in_line + lane_index() * vector_bytes;
+    const int own = lane_index() - first;
+    const auto offset = static_cast<unsigned>(skipped % vector_bytes);
+    with_words<T>(offset, [&](auto words) {
+#pragma unroll
+        for (int i = 0; i < rounds; i += together) {
+            uint4 vectors[together];
+#pragma unroll
+            for (int j = 0; j < together && i + j < rounds; ++j) {
+                if (static_cast<unsigned>(own + (i + j) * warp_lanes) < static_cast<unsigned>(whole)) {
+                    vectors[j] = across_vectors<T, words>(from[(i + j) * warp_lanes], from[(i + j) * warp_lanes + 1],
+                                                          offset % 4 * 8);
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < together && i + j < rounds; ++j) {
+                if (static_cast<unsigned>(own + (i + j) * warp_lanes) < static_cast<unsigned>(whole)) {
+                    store_vector(to + (i + j) * warp_lanes * vector_bytes, vectors[j]);
+                }
+            }
         }
-        const T *elements = static_cast<const T *>(stage) + before;
-        if (lane_index() == 0 && out_before == 1 && count > 0) {
-            output[0] = elements[0];
-        }
-        if (lane_index() == 0 && (count + out_before) % 2 == 1 && count > 0) {
-            output[count - 1] = elements[count - 1];
-        }
-    }
-}
-
-// The 16 bytes from element `before` of the stage's vector `number` on.
-template <class T>
-__device__ __forceinline__ uint4 staged_vector(const void *stage, int number, int before) {
-    uint4 vector = static_cast<const uint4 *>(stage)[number];
-    if constexpr (sizeof(T) == 2) {
-        if (before != 0) {
-            const unsigned next = static_cast<const unsigned *>(stage)[(number + 1) * 4];
-            vector = {__funnelshift_r(vector.x, vector.y, 16), __funnelshift_r(vector.y, vector.z, 16),
-                      __funnelshift_r(vector.z, vector.w, 16), __funnelshift_r(vector.w, next, 16)};
-        }
-    }
-    return vector;
+    });
+    const int tail = (head + whole * vector_bytes) / element;
+    copy_ends(output, static_cast<const T *>(stage) + before, head / element, tail, count);
 }
 
 } // namespace wr::cuda

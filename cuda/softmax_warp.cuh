@@ -73,6 +73,16 @@ struct Logits {
         return largest;
     }
 
+    // Whether all magnitudes are below the bound.
+    __device__ __forceinline__ bool within(Float bound) const {
+        Float largest = fabs(x[0]);
+#pragma unroll
+        for (int i = 1; i < lane_elements; ++i) {
+            largest = larger_with_nan(largest, fabs(x[i]));
+        }
+        return largest < bound;
+    }
+
     // The lower one says nothing about NaN.
     __device__ __forceinline__ void extremes(bool, Float &lowest, Float &highest) const {
         highest = maximum();
@@ -132,6 +142,13 @@ struct PackedLogits {
     }
     __device__ __forceinline__ float plain_value(int i) const { return half_of(pairs[i / 2], i); } // where not scaled
     __device__ __forceinline__ float operator[](int i) const { return plain_value(i) * scale; }
+
+    // Whether all magnitudes are below the bound, where not scaled.
+    __device__ __forceinline__ bool within(float bound) const {
+        float lowest, highest;
+        extremes(false, lowest, highest);
+        return highest < bound && lowest > -bound;
+    }
 
     // The extremes of the scaled logits: scaling keeps the order or reverses it, and gives NaN for an infinity where it
     // is 0. The lower one says nothing about NaN.
@@ -259,6 +276,32 @@ __device__ __forceinline__ std::int32_t state_n(Float maximum) {
     return maximum == -std::numeric_limits<Float>::infinity() ? absent_n : unusual_n;
 }
 
+// A block whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
+// maximum, and its state says 0 in that place: powers of two are exact, so that a row has the bits it has in frames of
+// its own. The bound keeps all that is rounded within the normal range in either frame: N of such a block is at most 38
+// (f32) or 46 from 0, a row's sum below 2^19 in its own frame, and the lower piece of a factor of f32 outputs reaches
+// 53 bits below it.
+template <class T>
+inline constexpr float unframed_reach = sizeof(T) == 2 ? 32.0f : 26.0f;
+
+template <class T, class Places, bool Log>
+inline constexpr bool may_be_unframed = !Log && Places::vectors && sizeof(T) < sizeof(double);
+
+// Of a block that may be one of these, whether plain_factor serves it beneath a row of exponent row_n.
+template <class T>
+__device__ __forceinline__ bool reaches_row(std::int32_t n, std::int32_t row_n) {
+    constexpr std::int32_t lowest = sizeof(T) == 2 ? -56 : -38;
+    return n != 0 || n - row_n >= lowest;
+}
+
+// Such a block's maximum, which its state does not know.
+template <class T, class Places, class Float>
+__device__ __forceinline__ Float maximum_again(const SoftmaxArguments &a, const T *data, int count) {
+    Float lowest, highest;
+    BlockLogits<T, Places>(a, data, count).extremes(a.scaled, lowest, highest);
+    return warp_maximum(highest);
+}
+
 // A block's logits read again, its exponentials whatever its maximum, and their sum. Blocks of large logits, +infinity
 // or NaN are rare: what they need stays behind calls, so that the others keep their registers. The memory is still the
 // input's, in place too: only this warp writes it.
@@ -288,8 +331,9 @@ __device__ __forceinline__ bool is_unusual(Float maximum) {
 }
 
 // The block's exponentials and their sum, in every lane, where its maximum is not unusual. note(maximum, n) is called
-// before the exponentials are formed, so that a caller who writes these down needs no registers for them.
-template <class T, class Places, class Float, class Sum, class Note>
+// before the exponentials are formed, so that a caller who writes these down needs no registers for them. TestedOnly:
+// without a way of its own for blocks in which no exponential needs a test.
+template <class T, class Places, class Float, class Sum, bool TestedOnly = false, class Note>
 __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, const BlockLogits<T, Places> &x,
                                                   Float lowest, Float maximum, Float (&e)[lane_elements], Note note) {
     using C = ExponentialConstants<Float>;
@@ -298,7 +342,7 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
     const std::int32_t nearest = nearest_exponent(maximum);
     const Float magic_less_n = C::magic - static_cast<Float>(nearest);
     note(maximum, absent ? absent_n : nearest);
-    if constexpr (has_plain_blocks<T, Places>) {
+    if constexpr (has_plain_blocks<T, Places> && !TestedOnly) {
         // In nearly every block no exponential needs a test, or is 0.
         if (!(is_packed<T, Places> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
             return sum_of_exponentials<Places, Sum, true>(
@@ -312,10 +356,19 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
     });
 }
 
-// The same whatever the maximum is. Where n is unusual_n there are no exponentials.
-template <class T, class Places, class Float, class Sum, class Note>
+// The same whatever the maximum is. Where n is unusual_n there are no exponentials. MayBeUnframed: the state is for plain
+// softmax of one launch, which needs no maximum of an ordinary block.
+template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Note>
 __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
                                          const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note) {
+    if constexpr (MayBeUnframed) {
+        const bool plain = a.logsumexp == nullptr && !(is_packed<T, Places> && a.scaled);
+        if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
+            note(Float(0), 0);
+            return sum_of_exponentials<Places, Sum, true>(
+                e, [&](int i) { return scaled_exponential(x.plain_value(i), ExponentialConstants<Float>::magic); });
+        }
+    }
     Float lowest, maximum;
     x.extremes(a.scaled, lowest, maximum);
     maximum = warp_maximum(maximum);
@@ -323,20 +376,21 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *dat
         note(maximum, unusual_n);
         return unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
     }
-    return ordinary_block_sum<T, Places, Float, Sum>(a, x, lowest, maximum, e, note);
+    return ordinary_block_sum<T, Places, Float, Sum, MayBeUnframed>(a, x, lowest, maximum, e, note);
 }
 
 // The same, with the block's state left at `state`, in shared memory.
-template <class T, class Places, class Float, class Sum>
+template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false>
 __device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count,
                                            const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
                                            BlockState<Float, Sum> *state) {
-    const Sum sum = block_sum<T, Places, Float, Sum>(a, data, count, x, e, [&](Float maximum, std::int32_t n) {
-        if (lane_index() == 0) {
-            state->maximum = maximum;
-            state->n = n;
-        }
-    });
+    const Sum sum =
+        block_sum<T, Places, Float, Sum, MayBeUnframed>(a, data, count, x, e, [&](Float maximum, std::int32_t n) {
+            if (lane_index() == 0) {
+                state->maximum = maximum;
+                state->n = n;
+            }
+        });
     if (lane_index() == 0) {
         state->sum = sum;
     }
@@ -535,11 +589,28 @@ __device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a, std:
     return sizeof(T) >= sizeof(float) || (gap >= safe_gap && !block_takes_two_pieces<T, Places>(a));
 }
 
+// 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without
+// the compiler's call for what lies outside, around which a lane's exponentials would have to find room.
+__device__ __forceinline__ float reciprocal_of_sum(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return fused(y, -fused(y, x, -1.0f), y);
+}
+__device__ __forceinline__ double reciprocal_of_sum(double x) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double rest = fused(-x, y, 1.0);
+    rest = fused(rest, rest, rest);
+    y = fused(y, rest, y);
+    y = fused(y, fused(-x, y, 1.0), y);
+    return fused(y, fused(-x, y, 1.0), y);
+}
+
 // The factor of a block in a plain row. Where one piece of it will do and sums are f32, dividing in f32 has the bits of
 // dividing in f64 and rounding (f64 has more than twice f32's bits and two to spare), and a power of two within the
 // normal range commutes with both.
 __device__ __forceinline__ BlockFactor<float> plain_factor(float row_sum, std::int32_t gap, float) {
-    return {__frcp_rn(row_sum) * power_of_two_f32(gap), 0.0f};
+    return {reciprocal_of_sum(row_sum) * power_of_two_f32(gap), 0.0f};
 }
 template <class Float>
 __device__ __forceinline__ BlockFactor<Float> plain_factor(double row_sum, std::int32_t gap, Float) {
@@ -583,7 +654,7 @@ __device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockF
     store_block<T, Places>(a, first, count, e);
 }
 
-// The outputs of a block whose maximum, or whose row's, is unusual.
+// The outputs of a block whose maximum, or whose row's, is unusual. A maximum of 0 may be that of an unframed block.
 template <class T, class Places, class Float, class Sum>
 __device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, const T *data, std::size_t first,
                                                     int count, Float maximum, RowState<Float, Sum> total) {
@@ -591,6 +662,9 @@ __device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, c
     if (kind != RowKind::ordinary) {
         store_special<Float>(a, first, count, kind);
         return;
+    }
+    if (maximum == Float(0)) {
+        maximum = maximum_again<T, Places, Float>(a, data, count);
     }
     BlockAgain<T, Places> block(a, data, count, maximum);
     finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);

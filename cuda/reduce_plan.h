@@ -56,9 +56,11 @@ enum class ReduceRegime { rows, columns, staged };
 struct ReducePlan {
     Shape shape;
     ReduceRegime regime;
-    RowPlan rows; // the one of the regime
-    ColumnPlan columns;
-    StagedPlan staged;
+    union { // the one of the regime
+        RowPlan rows;
+        ColumnPlan columns;
+        StagedPlan staged;
+    };
     std::size_t partials; // that the first stage leaves for the next; 0 where it finishes
 };
 

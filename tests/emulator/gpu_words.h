@@ -116,6 +116,11 @@ inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
     return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (by & 31u));
 }
+inline std::uint64_t __umul64hi(std::uint64_t a, std::uint64_t b) {
+    __extension__ using Whole = unsigned __int128;
+    return static_cast<std::uint64_t>((Whole{a} * b) >> 64);
+}
+
 // Byte number i is the one of low and high, eight together, that digit number i of `which` says.
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
     const std::uint64_t both = std::uint64_t{high} << 32 | low;

@@ -28,7 +28,7 @@ __device__ __forceinline__ Key largest_of_warp(Key key) {
     }
 }
 
-// The first of the largest keys of the whole tiles that a warp takes in ascending order.
+// The first of the largest keys of the tiles that a warp takes in ascending order.
 template <class T, class Op>
 class LargestOfTiles {
   public:
@@ -52,27 +52,32 @@ class LargestOfTiles {
     }
 
   private:
-    // The first of a lane's elements of a tile that has the lane's key.
+    // The first of a lane's elements of a tile that has the lane's key. What is behind the row's end is left out,
+    // though a vector may have stood in for it.
     __device__ __forceinline__ Found place_in_tile(const Row<T> &row, std::size_t tile, const Mapping &m) const {
         constexpr int elements = vector_elements<T>;
         constexpr int together = smaller(tree_registers, single_loads_in_flight / elements);
         const std::size_t first = tile * tile_elements<T> + place_of_vector<T>(0);
         const T *data = row.data + first;
+        const int left =
+            static_cast<int>(smaller<std::size_t>(row.count - smaller(first, row.count), tile_elements<T>));
 #pragma unroll 1
         for (int vector = 0; vector < tree_registers; vector += together) {
-            T raw[together * elements];
+            T raw[together * elements]{};
+            const auto at = [&](int i) { return (vector + i / elements) * warp_lanes * elements + i % elements; };
 #pragma unroll
             for (int i = 0; i < together * elements; ++i) {
-                raw[i] = data[(vector + i / elements) * warp_lanes * elements + i % elements];
+                if (at(i) < left) {
+                    raw[i] = data[at(i)];
+                }
             }
             int place = -1;
 #pragma unroll
             for (int i = together * elements - 1; i >= 0; --i) {
-                const int at = i / elements * warp_lanes * elements + i % elements;
-                place = Extreme<Key>::map(raw[i], m) == key_ ? at : place;
+                place = (at(i) < left) & (Extreme<Key>::map(raw[i], m) == key_) ? at(i) : place;
             }
             if (place >= 0) {
-                return {key_, first + static_cast<std::size_t>(vector * warp_lanes * elements + place)};
+                return {key_, first + static_cast<std::size_t>(place)};
             }
         }
         return Op::identity();
@@ -87,7 +92,7 @@ template <class T, class Op>
 __device__ __noinline__ typename Op::Accumulator largest_of_end_tile(Row<T> row, std::size_t first, const Mapping &m) {
     using Key = decltype(Op::Accumulator::key);
     constexpr int lane_elements = tile_elements<T> / warp_lanes;
-    constexpr int together = smaller(lane_elements, single_loads_in_flight);
+    constexpr int together = smaller(lane_elements, single_loads_in_flight / 2);
     const std::size_t left = row.count - smaller(first, row.count);
     const int count = static_cast<int>(smaller<std::size_t>(left, tile_elements<T>));
     const T *data = row.data + first;
@@ -95,19 +100,20 @@ __device__ __noinline__ typename Op::Accumulator largest_of_end_tile(Row<T> row,
     int place = lane_index();
 #pragma unroll 1
     for (int start = lane_index(); start < count; start += together * warp_lanes) {
-        T raw[together];
+        const T *at = data + start;
+        T raw[together]{};
 #pragma unroll
         for (int i = 0; i < together; ++i) {
-            if (start + i * warp_lanes < count) {
-                raw[i] = data[start + i * warp_lanes];
+            if (i * warp_lanes < count - start) {
+                raw[i] = at[i * warp_lanes];
             }
         }
 #pragma unroll
         for (int i = 0; i < together; ++i) {
-            const int at = start + i * warp_lanes;
+            const bool present = i * warp_lanes < count - start;
             const Key key = Extreme<Key>::map(raw[i], m);
-            place = at < count && key > most ? at : place;
-            most = at < count ? larger(key, most) : most;
+            place = present & (key > most) ? start + i * warp_lanes : place;
+            most = present & (key > most) ? key : most;
         }
     }
     const bool none = lane_index() >= count || (most == Op::identity().key && m.ignore_nan);

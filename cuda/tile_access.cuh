@@ -159,21 +159,40 @@ struct AlignedAccess {
             at += tile_bytes;
             tiles.take(t, vectors, weights, m, tile, keep);
         }
-        tiles.finish(row, first, m, keep);
-        if (whole < count) {
-            const std::size_t tile = (first + static_cast<std::size_t>(whole)) * elements;
-            if constexpr (!Op::positional) {
-                const std::size_t left = row.count - tile;
-                if (left % vector_elements<T> == 0) {
-                    keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, m));
-                    return;
-                }
+        const std::size_t tile = (first + static_cast<std::size_t>(whole)) * elements;
+        const std::size_t left = whole < count ? row.count - tile : 0;
+        const bool by_vectors = left % vector_elements<T> == 0;
+        if constexpr (finds_place<T, Op>) {
+            if (left != 0 && by_vectors) {
+                uint4 vectors[tree_registers];
+                load_repeating_last(at, static_cast<int>(left) / vector_elements<T>, vectors);
+                tiles.largest.take(whole, vectors, m);
             }
-            keep(whole, result_of_end_tile<T, Op>(row, tile, m));
         }
+        tiles.finish(row, first, m, keep);
+        if (left == 0 || (finds_place<T, Op> && by_vectors)) {
+            return;
+        }
+        if constexpr (!Op::positional) {
+            if (by_vectors) {
+                keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, m));
+                return;
+            }
+        }
+        keep(whole, result_of_end_tile<T, Op>(row, tile, m));
     }
 
   private:
+    // The tile's first `count` vectors; the last stands in for those behind it. `at` is this lane's first.
+    __device__ __forceinline__ static void load_repeating_last(const char *at, int count,
+                                                               uint4 (&vectors)[tree_registers]) {
+        const int last = count - 1 - lane_index();
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            vectors[v] = load_streaming(at + smaller(v * warp_lanes, last) * vector_bytes);
+        }
+    }
+
     // The tile's first `count` vectors; `at` is this lane's first.
     __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m) {
         Accumulator values[tree_registers];

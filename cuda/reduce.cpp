@@ -60,6 +60,9 @@ const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
     if (plan.regime == RowRegime::packed) {
         return kernels.aligned_packed_rows;
     }
+    if (plan.regime == RowRegime::triples) {
+        return kernels.aligned_triple_rows;
+    }
     if (!plan.vectors) {
         return kernels.scattered_rows;
     }

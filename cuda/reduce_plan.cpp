@@ -76,6 +76,13 @@ bool fits_packed(const Shape &s, std::uintptr_t address, std::size_t tile, const
            std::has_single_bit(s.axis) && s.axis < tile && s.outer > 1;
 }
 
+// Rows of up to three vectors, of which a thread takes three.
+bool fits_triples(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+    const std::size_t elements = vector_bytes >> log2_of_size(kernels);
+    return kernels.aligned_triple_rows != nullptr && rows_touch(s) && address % vector_bytes == 0 && s.outer > 1 &&
+           s.axis % 3 == 0 && s.axis <= 3 * elements && std::has_single_bit(s.axis / 3);
+}
+
 RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const std::size_t rows = s.outer * s.inner;
     RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1};
@@ -86,6 +93,12 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
     if (fits_packed(s, address, elements, kernels)) {
         plan.regime = RowRegime::packed;
         plan.rows_a_block = elements / s.axis * block_warps;
+        return plan;
+    }
+    if (fits_triples(s, address, kernels)) {
+        plan.regime = RowRegime::triples;
+        plan.rows_a_block = (3 * vector_bytes >> log2_of_size(kernels)) / s.axis * block_threads *
+                            static_cast<std::size_t>(kernels.triples_a_thread);
         return plan;
     }
     if (plan.vectors && fits_cluster(rows, row_tiles, kernels, gpu)) {
@@ -170,7 +183,7 @@ bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &ker
             return false;
         }
         const bool packed = fits_packed(s, address, static_cast<std::size_t>(bytes_a_tile) / element_bytes, kernels);
-        return !packed &&
+        return !packed && !fits_triples(s, address, kernels) &&
                (s.axis * element_bytes <= tuning::staged_row_bytes || fits_staged_vectors(s, address, kernels));
     }
     const std::size_t line =

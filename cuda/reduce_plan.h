@@ -14,7 +14,7 @@ struct GpuFacts {
     int shared_bytes = 0;  // that a block may have, if it asks for them
 };
 
-enum class RowRegime { packed, cluster, rows };
+enum class RowRegime { packed, triples, cluster, rows };
 
 struct RowPlan {
     RowRegime regime;

@@ -132,9 +132,28 @@ __device__ __forceinline__ void widen_vector(const uint4 &vector, float (&values
     }
 }
 
+// Four bytes at once, where none can be a NaN that is to be ignored: the upper bit of each that counts is set.
+__device__ __forceinline__ unsigned count_bytes(const uint4 &vector, const Mapping &m) {
+    const unsigned wanted = static_cast<unsigned>(m.counted_bits & 0xFFu) * 0x01010101u;
+    const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
+    unsigned count = 0;
+#pragma unroll
+    for (const unsigned word : words) {
+        const unsigned bits = word & wanted;
+        const unsigned marks = (((bits & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | bits) & 0x80808080u;
+        count = __dp4a(marks >> 7, 0x01010101u, count);
+    }
+    return m.count_zeros ? static_cast<unsigned>(sizeof(uint4)) - count : count;
+}
+
 // Elements of a vector that count.
 template <class T>
 __device__ __forceinline__ std::uint64_t count_vector(const uint4 &vector, const Mapping &m) {
+    if constexpr (sizeof(T) == 1) {
+        if (m.counted_most >= 0xFFu) {
+            return count_bytes(vector, m);
+        }
+    }
     T raw[vector_elements<T>];
     memcpy(raw, &vector, sizeof(vector));
     unsigned count = 0;

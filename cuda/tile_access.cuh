@@ -27,6 +27,11 @@ struct ScatteredAccess {
     }
 };
 
+// Whether an operator that takes a place or a weight with each element adds up in more than a vector's bytes.
+template <class Op>
+inline constexpr bool is_large_and_positional = Op::order_free && Op::positional &&
+                                                sizeof(typename Op::Accumulator) > sizeof(uint4);
+
 // The result of a tile whose first element stands at `first` of the row.
 template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint4 (&vectors)[tree_registers],
@@ -34,6 +39,20 @@ __device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint
                                                                       const Mapping &m, std::size_t first) {
     if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_halves<T>) {
         return largest_key<T, std::int32_t>(vectors, m);
+    } else if constexpr (is_large_and_positional<Op> && !WeightedAlike<T, Op>) {
+        // One large accumulator stays in registers where eight would not.
+        auto sum = Op::identity();
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            T raw[vector_elements<T>];
+            memcpy(raw, &vectors[v], sizeof(uint4));
+#pragma unroll
+            for (int e = 0; e < vector_elements<T>; ++e) {
+                const std::size_t position = first + place_of_vector<T>(v) + static_cast<std::size_t>(e);
+                sum = Op::combine(sum, map_element<Op>(raw[e], m, position));
+            }
+        }
+        return sum;
     } else {
         typename Op::Accumulator values[tree_registers];
 #pragma unroll
@@ -130,7 +149,7 @@ struct WholeTiles<T, Op> {
 
 // Blocks that hold tiles of vectors in their registers; weights take as many registers again.
 template <class T, class Op>
-inline constexpr int tile_blocks_resident = WeightedAlike<T, Op> ? 2 : 3;
+inline constexpr int tile_blocks_resident = WeightedAlike<T, Op> || is_large_and_positional<Op> ? 2 : 3;
 
 // Rows that start on 16-byte boundaries.
 template <class T, class Op>

@@ -72,10 +72,10 @@ std::size_t workspace_needed(const ReduceCall &call) {
 Status attach_memory(const wr_reduce_args &args, ReduceCall &call) {
     ReduceProblem &problem = call.problem;
     const bool weighted = problem.what.weights_dtype != ElementType::none;
-    if (const Status status =
-            check_pointers(problem.what, {args.input, call.input, args.weights, weighted ? args.axis : 0, args.output,
-                                          args.values, args.outer * args.inner, args.workspace, args.workspace_bytes,
-                                          workspace_needed(call), call.output_may_be_input});
+    if (const Status status = check_pointers(
+            problem.what, {args.input, call.input, args.weights, weighted ? args.axis : 0, args.output, args.values,
+                           args.outer * args.inner, args.workspace, args.workspace_bytes,
+                           args.workspace == nullptr ? 0 : workspace_needed(call), call.output_may_be_input});
         status != Status::success) {
         return status;
     }

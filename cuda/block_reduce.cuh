@@ -1,7 +1,7 @@
 // From lanes to a warp's result, from warps to a block's.
 #pragma once
 
-#include "cuda/tile_load.cuh"
+#include "cuda/tile_access.cuh"
 
 namespace wr::cuda {
 
@@ -19,7 +19,7 @@ __device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &ro
     typename Op::Accumulator mine = Op::identity();
     if (left > 0) {
         const int count = static_cast<int>(smaller(left, static_cast<std::size_t>(tiles)));
-        Access::for_each_tile(row, hull, first_tile, count, m, mine, [&](int t, typename Op::Accumulator result) {
+        Access::for_each_tile(row, hull, first_tile, count, m, [&](int t, typename Op::Accumulator result) {
             if constexpr (Op::order_free) {
                 mine = Op::combine(mine, result);
             } else {

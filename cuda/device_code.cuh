@@ -14,14 +14,15 @@ inline constexpr int warp_lanes = 32;
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_lanes; }
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / warp_lanes; }
 
-// Lets the next kernel of this call take its place on the GPU while this one still runs; it waits before it reads.
+// Lets the next kernel on the stream, where it was launched to depend on this one, take its place on the GPU while this
+// one still runs; it waits before it reads.
 __device__ __forceinline__ void allow_dependent_launch() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-// Until the kernel before this one in the call has finished and its writes can be seen. Returns at once in a kernel
+// Until the kernel before this one on the stream has finished and its writes can be seen. Returns at once in a kernel
 // that was launched plainly.
 __device__ __forceinline__ void wait_for_previous_kernel() {
 #if __CUDA_ARCH__ >= 900

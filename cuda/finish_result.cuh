@@ -44,7 +44,17 @@ __device__ __forceinline__ void finish_result(float value, std::uint64_t count, 
     }
 }
 
-// Integer sums, counts and the like that are stored as they are.
+// A sum of words of a 31-bit field modulo its prime, whichever it is. The quotient is at most 1 too small.
+__device__ __forceinline__ std::uint32_t reduced_word(std::uint64_t sum, std::uint32_t prime,
+                                                      std::uint64_t reciprocal) {
+    const auto quotient = static_cast<std::uint32_t>(__umul64hi(sum, reciprocal));
+    const std::uint32_t rest = static_cast<std::uint32_t>(sum) - quotient * prime;
+    return rest >= prime ? rest - prime : rest;
+}
+template <class Word>
+inline constexpr std::uint64_t reciprocal_of_prime = ~std::uint64_t{0} / Field<Word>::prime; // 2^64 / p, rounded down
+
+// Integer sums, counts and the like that are stored as they are, and sums of words of 31-bit fields.
 __device__ __forceinline__ void finish_result(std::uint64_t value, std::uint64_t count, const Finish &finish,
                                               void *output, std::size_t index) {
     const bool plain = finish.op == Operator::sum && !finish.add_to_output;
@@ -52,6 +62,16 @@ __device__ __forceinline__ void finish_result(std::uint64_t value, std::uint64_t
         static_cast<std::uint64_t *>(output)[index] = value;
     } else if (plain && (finish.output_type == ElementType::i32 || finish.output_type == ElementType::u32)) {
         static_cast<std::uint32_t *>(output)[index] = static_cast<std::uint32_t>(value);
+    } else if (plain && finish.output_type >= ElementType::koalabear && finish.output_type <= ElementType::mersenne31) {
+        const bool koalabear = finish.output_type == ElementType::koalabear;
+        const bool babybear = finish.output_type == ElementType::babybear;
+        const std::uint32_t prime = koalabear  ? Field<KoalaBear>::prime
+                                    : babybear ? Field<BabyBear>::prime
+                                               : Field<Mersenne31>::prime;
+        const std::uint64_t reciprocal = koalabear  ? reciprocal_of_prime<KoalaBear>
+                                         : babybear ? reciprocal_of_prime<BabyBear>
+                                                    : reciprocal_of_prime<Mersenne31>;
+        static_cast<std::uint32_t *>(output)[index] = reduced_word(value, prime, reciprocal);
     } else {
         finish_any(value, count, finish, output, index);
     }

@@ -3,6 +3,7 @@
 
 #include "cuda/finish_result.cuh"
 #include "cuda/segment_map.cuh"
+#include "cuda/tile_access.cuh"
 #include "cuda/warp_counter.cuh"
 
 namespace wr::cuda {

@@ -24,7 +24,6 @@ struct Stage {
     const void *input;
     Mapping mapping;
     Finish finish;
-    bool first;
 };
 
 // The bytes from the lowest to behind the highest element; vectors are read within them only.
@@ -61,6 +60,9 @@ const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
     if (plan.regime == RowRegime::packed) {
         return kernels.aligned_packed_rows;
     }
+    if (plan.regime == RowRegime::triples) {
+        return kernels.aligned_triple_rows;
+    }
     if (!plan.vectors) {
         return kernels.scattered_rows;
     }
@@ -73,7 +75,6 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
     const Destination destination = stage.plan.partials == 0 ? Destination::output
                                     : plan.shared            ? Destination::shared
                                                              : Destination::partials;
-    const bool follows = gpu.dependent_launch && (!stage.first || plan.shared);
     RowArguments a{stage.input,
                    output,
                    nullptr,
@@ -90,12 +91,11 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    std::countr_zero(static_cast<unsigned>(plan.warps)),
                    plan.tiles,
                    destination,
-                   follows,
                    stage.mapping,
                    stage.finish};
     set_hull(a, s, stage.kernels->element_bytes);
     Launch how{nullptr, 1, block_threads};
-    how.dependent = follows;
+    how.dependent = gpu.dependent_launch;
     if (plan.regime == RowRegime::cluster) {
         how.kernel = stage.kernels->cluster_rows;
         how.blocks = a.rows * plan.pieces;
@@ -118,7 +118,6 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
 cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
     const Shape &s = stage.plan.shape;
     const ColumnPlan &plan = stage.plan.columns;
-    const bool follows = gpu.dependent_launch && !stage.first;
     ColumnArguments a{stage.input,
                       output,
                       0,
@@ -135,18 +134,16 @@ cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream
                       static_cast<std::int32_t>(plan.outer_a_block),
                       small_divisor(static_cast<std::uint32_t>(plan.threads_across)),
                       stage.plan.partials == 0 ? Destination::output : Destination::partials,
-                      follows,
                       stage.mapping,
                       stage.finish};
     Launch how{plan.kernel, 1, plan.threads_across * plan.threads_down * a.outer_a_block};
-    how.dependent = follows;
+    how.dependent = gpu.dependent_launch;
     return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_job, &a, stream);
 }
 
 cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
     const Shape &s = stage.plan.shape;
     const StagedPlan &plan = stage.plan.staged;
-    const bool follows = gpu.dependent_launch && !stage.first;
     StagedArguments a{};
     a.input = stage.input;
     a.output = output;
@@ -168,12 +165,11 @@ cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream,
     a.by_neighbours =
         small_divisor(static_cast<std::uint32_t>(plan.runs_are_neighbours ? plan.runs : plan.items_a_block));
     a.destination = stage.plan.partials == 0 ? Destination::output : Destination::partials;
-    a.follows = follows;
     a.mapping = stage.mapping;
     a.finish = stage.finish;
     set_hull(a, s, stage.kernels->element_bytes);
     Launch how{plan.kernel, 1, static_cast<int>(plan.threads)};
-    how.dependent = follows;
+    how.dependent = gpu.dependent_launch;
     how.shared_bytes = plan.shared_bytes;
     return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_block, &a, stream);
 }
@@ -205,21 +201,14 @@ std::size_t bytes_for(std::size_t partials, int partial_bytes) {
     return divide_up(partials * static_cast<std::size_t>(partial_bytes), partial_alignment) * partial_alignment;
 }
 
-std::size_t workspace_bytes(const ReduceProblem &problem, const ReduceKernels &kernels, std::uintptr_t address,
-                            GpuFacts gpu) {
+std::size_t workspace_bytes(ReducePlan plan, const ReduceKernels &kernels, GpuFacts gpu) {
     std::size_t total = 0;
-    Shape shape = problem.shape;
-    const ReduceKernels *stage = &kernels;
-    for (;;) {
-        const ReducePlan plan = plan_reduction(shape, address, *stage, gpu);
-        if (plan.partials == 0) {
-            return total;
-        }
+    for (const ReduceKernels *stage = &kernels; plan.partials != 0;) {
         total += bytes_for(plan.partials, stage->partial_bytes);
-        shape = partials_shape(plan);
         stage = &stage->partial();
-        address = 0;
+        plan = plan_reduction(partials_shape(plan), 0, *stage, gpu);
     }
+    return total;
 }
 
 cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &workspace, cudaStream_t stream,
@@ -235,7 +224,6 @@ cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &wor
         stage.plan = plan_reduction(shape, 0, *stage.kernels, gpu);
         stage.input = partials;
         stage.mapping = {};
-        stage.first = false;
     }
     return launch_stage(stage, problem.output, stream, gpu);
 }
@@ -248,11 +236,12 @@ std::size_t reduce_workspace_bytes(const ReduceProblem &problem) {
         return 0;
     }
     // Only columns are cut up by the input's alignment; it is not known here.
-    const std::size_t aligned = workspace_bytes(problem, *kernels, 0, most_demanding_gpu);
-    if (problem.shape.inner == 1 && problem.shape.outer == 1) {
-        return aligned;
-    }
-    return std::max(aligned, workspace_bytes(problem, *kernels, 1, most_demanding_gpu));
+    const auto bytes_at = [&](std::uintptr_t address) {
+        return workspace_bytes(plan_reduction(problem.shape, address, *kernels, most_demanding_gpu), *kernels,
+                               most_demanding_gpu);
+    };
+    const std::size_t aligned = bytes_at(0);
+    return problem.shape.inner == 1 && problem.shape.outer == 1 ? aligned : std::max(aligned, bytes_at(1));
 }
 
 std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
@@ -267,18 +256,15 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
     }
     const GpuFacts gpu = device.gpu();
     const auto address = reinterpret_cast<std::uintptr_t>(problem.input);
+    const ReducePlan plan = plan_reduction(problem.shape, address, *kernels, gpu);
     const std::size_t needed =
-        problem.workspace == nullptr ? workspace_bytes(problem, *kernels, address, gpu) : problem.workspace_bytes;
+        problem.workspace == nullptr ? workspace_bytes(plan, *kernels, gpu) : problem.workspace_bytes;
     Workspace workspace(problem.workspace, needed, stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }
-    const Stage first{kernels,
-                      plan_reduction(problem.shape, address, *kernels, gpu),
-                      problem.input,
-                      mapping_of(problem.what, problem.weights),
-                      finish_of(problem.what, problem.shape.axis, problem.values),
-                      true};
+    const Stage first{kernels, plan, problem.input, mapping_of(problem.what, problem.weights),
+                      finish_of(problem.what, problem.shape.axis, problem.values)};
     const cudaError_t launched = run_stages(problem, first, workspace, stream, gpu);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);

@@ -26,7 +26,6 @@ struct RowArguments {
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
     Destination destination;
-    bool follows;    // launched to depend on the kernel before it in the call
     Mapping mapping; // for the operator's map; all zero where the input is partial results
     Finish finish;
 };
@@ -46,7 +45,6 @@ struct ColumnArguments {
     std::int32_t outer_a_block;  // outer indices that a block takes
     SmallDivisor by_across;      // by threads_across
     Destination destination;
-    bool follows; // as in RowArguments
     Mapping mapping;
     Finish finish;
 };
@@ -70,7 +68,6 @@ struct StagedArguments {
     std::int32_t gap;                   // places left out behind each `unit` cells
     SmallDivisor unit, by_inner, by_neighbours;
     Destination destination;
-    bool follows; // as in RowArguments
     Mapping mapping;
     Finish finish;
 };

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(most_cluster_warps *warp_lanes)
     reduce_cluster_rows(const __grid_constant__ RowArguments a) {
 #if __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
-    take_place_in_call(a.destination, a.follows);
+    take_place_on_stream(a.destination);
     __shared__ typename Op::Accumulator pieces[most_cluster_blocks];
     const auto cluster = cg::this_cluster();
     arrive_at_cluster(); // another block's shared memory may be written once that block runs: waited for below

@@ -195,7 +195,7 @@ inline constexpr int column_blocks_resident = sizeof(ColumnSums<Op, Columns>) <=
 template <class T, class Op, class Columns, int Rows>
 __global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<Op, Columns>))
     reduce_columns(const __grid_constant__ ColumnArguments a) {
-    take_place_in_call(a.destination, a.follows);
+    take_place_on_stream(a.destination);
     constexpr int elements = Columns::elements;
     const unsigned above = a.by_across.divide(threadIdx.x);
     const unsigned across = threadIdx.x - above * static_cast<unsigned>(a.threads_across);
@@ -244,7 +244,7 @@ template <class T, class Op, class Columns>
 __global__ void __launch_bounds__(column_block_threads, 2) reduce_few_rows(const __grid_constant__ ColumnArguments a) {
     constexpr int elements = Columns::elements;
     constexpr std::size_t width = std::size_t{column_block_threads} * elements;
-    take_place_in_call(a.destination, a.follows);
+    take_place_on_stream(a.destination);
     const ColumnJob job = a.few_jobs ? column_job(a, blockIdx.x) : column_job_by_64_bits(a, a.first_job + blockIdx.x);
     const std::size_t outer = job.outer_group, first = job.column_tile * width * few_rows_vectors;
     const T *data = static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(outer) * a.outer_stride;

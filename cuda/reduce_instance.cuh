@@ -9,6 +9,7 @@
 #include "cuda/reduce_packed.cuh"
 #include "cuda/reduce_segments.cuh"
 #include "cuda/reduce_staged.cuh"
+#include "cuda/reduce_triple_rows.cuh"
 
 namespace wr::cuda {
 
@@ -95,6 +96,7 @@ ReduceKernels kernels_of() {
     }
     if constexpr (has_all_kernels<T, Op>) {
         kernels.aligned_packed_rows = address_of(reduce_packed_rows<T, Op>);
+        kernels.aligned_triple_rows = address_of(reduce_triple_rows<T, Op>);
         kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
         kernels.few_rows = address_of(reduce_few_rows<T, Op, Vectors>);
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
@@ -102,6 +104,7 @@ ReduceKernels kernels_of() {
     }
     kernels.element_bytes = static_cast<int>(sizeof(T));
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
+    kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
     kernels.atomic = has_atomic_update<Op>;
     kernels.identity = bits_of_identity<Op>();

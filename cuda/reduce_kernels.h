@@ -13,6 +13,7 @@ struct ReduceKernels {
     const void *shifted_rows;        // RowArguments: likewise, rows of any alignment
     const void *scattered_rows;      // RowArguments: any strides
     const void *aligned_packed_rows; // RowArguments: short rows, powers of two; nullptr: staged
+    const void *aligned_triple_rows; // RowArguments: short rows, 3 times powers of two; nullptr: staged
     const void *cluster_rows;        // RowArguments: one launch for few rows; nullptr: rows
     const void *columns;             // ColumnArguments: vectors, runs of long_run rows; nullptr: short_columns
     const void *short_columns;       // ColumnArguments: vectors, runs of short_run rows
@@ -24,6 +25,7 @@ struct ReduceKernels {
     const void *long_segments;       // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;
+    int triples_a_thread; // of the kernel of rows of up to three vectors
     int partial_bytes;
     bool atomic;            // blocks may update one partial result
     std::uint64_t identity; // its bits, where they may

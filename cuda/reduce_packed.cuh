@@ -134,7 +134,7 @@ __device__ __noinline__ void reduce_rows_singly(const RowArguments &a, std::size
 template <class T, class Op>
 __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const __grid_constant__ RowArguments a) {
     static_assert(!Op::positional);
-    take_place_in_call(a.destination, a.follows);
+    take_place_on_stream(a.destination);
     const unsigned rows_a_tile = tile_elements<T> / static_cast<unsigned>(a.axis);
     const std::size_t tile =
         blockIdx.x * static_cast<std::size_t>(row_block_warps) + static_cast<std::size_t>(warp_index());

@@ -17,19 +17,31 @@ constexpr int most_tiles = 32; // a warp keeps one tile's result a lane
 constexpr std::size_t least_staged_run = 8;
 constexpr std::size_t most_staged_cells = 16384; // runs of the longest length, one a thread
 
+// Elements are of 1 to 16 bytes, a power of two.
+int log2_of_size(const ReduceKernels &kernels) {
+    return std::countr_zero(static_cast<unsigned>(kernels.element_bytes));
+}
+
 std::size_t clamped_multiprocessors(GpuFacts gpu) {
     return static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
 }
 
+// Blocks for a row whose warps take 2^tiles_log2 tiles each.
+std::size_t pieces_of(std::size_t row_tiles, int tiles_log2) {
+    const std::size_t of_block = block_warps << tiles_log2;
+    return (row_tiles + of_block - 1) >> std::countr_zero(of_block);
+}
+
 int tiles_for(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
     const std::size_t wanted = clamped_multiprocessors(gpu) * tuning::blocks_a_multiprocessor;
-    std::size_t tiles = tuning::tiles_a_warp;
-    while (tiles > 1 && rows * divide_up(row_tiles, block_warps * tiles) < wanted) {
-        tiles /= 2;
+    int log2 = std::countr_zero(unsigned{tuning::tiles_a_warp});
+    while (log2 > 0 && rows * pieces_of(row_tiles, log2) < wanted) {
+        --log2;
     }
     // Enough rows to fill the GPU: a block may as well take a whole one.
     const std::size_t whole = std::bit_ceil(divide_up(row_tiles, block_warps));
-    return static_cast<int>(rows >= wanted && whole <= most_tiles ? std::max(whole, std::size_t{1}) : tiles);
+    return static_cast<int>(rows >= wanted && whole <= most_tiles ? std::max(whole, std::size_t{1})
+                                                                  : std::size_t{1} << log2);
 }
 
 // A cluster's blocks have 8 warps; 16 where 8 would leave each warp several tiles one after the other. (With 32, a
@@ -64,16 +76,29 @@ bool fits_packed(const Shape &s, std::uintptr_t address, std::size_t tile, const
            std::has_single_bit(s.axis) && s.axis < tile && s.outer > 1;
 }
 
+// Rows of up to three vectors, of which a thread takes three.
+bool fits_triples(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+    const std::size_t elements = vector_bytes >> log2_of_size(kernels);
+    return kernels.aligned_triple_rows != nullptr && rows_touch(s) && address % vector_bytes == 0 && s.outer > 1 &&
+           s.axis % 3 == 0 && s.axis <= 3 * elements && std::has_single_bit(s.axis / 3);
+}
+
 RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const std::size_t rows = s.outer * s.inner;
     RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1};
     plan.aligned = rows_are_aligned(s, address, kernels.element_bytes);
     const std::size_t elements =
-        plan.vectors ? static_cast<std::size_t>(bytes_a_tile / kernels.element_bytes) : scattered_tile;
-    const std::size_t row_tiles = divide_up(s.axis, elements);
+        plan.vectors ? static_cast<std::size_t>(bytes_a_tile) >> log2_of_size(kernels) : scattered_tile;
+    const std::size_t row_tiles = s.axis == 0 ? 0 : ((s.axis - 1) >> std::countr_zero(elements)) + 1;
     if (fits_packed(s, address, elements, kernels)) {
         plan.regime = RowRegime::packed;
         plan.rows_a_block = elements / s.axis * block_warps;
+        return plan;
+    }
+    if (fits_triples(s, address, kernels)) {
+        plan.regime = RowRegime::triples;
+        plan.rows_a_block = (3 * vector_bytes >> log2_of_size(kernels)) / s.axis * block_threads *
+                            static_cast<std::size_t>(kernels.triples_a_thread);
         return plan;
     }
     if (plan.vectors && fits_cluster(rows, row_tiles, kernels, gpu)) {
@@ -87,7 +112,7 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
     plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(row_tiles, std::size_t{1}))));
     if (row_tiles > block_warps) {
         plan.tiles = tiles_for(rows, row_tiles, gpu);
-        plan.pieces = divide_up(row_tiles, block_warps * static_cast<std::size_t>(plan.tiles));
+        plan.pieces = pieces_of(row_tiles, std::countr_zero(static_cast<unsigned>(plan.tiles)));
     }
     plan.shared = kernels.atomic && row_tiles >= tuning::shared_row_tiles;
     plan.rows_a_block = block_warps / static_cast<std::size_t>(plan.warps);
@@ -154,8 +179,11 @@ bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &ker
         return false;
     }
     if (s.inner == 1) {
+        if (s.outer <= 1) {
+            return false;
+        }
         const bool packed = fits_packed(s, address, static_cast<std::size_t>(bytes_a_tile) / element_bytes, kernels);
-        return s.outer > 1 && !packed &&
+        return !packed && !fits_triples(s, address, kernels) &&
                (s.axis * element_bytes <= tuning::staged_row_bytes || fits_staged_vectors(s, address, kernels));
     }
     const std::size_t line =
@@ -269,7 +297,7 @@ Shape normalised(Shape s) {
 } // namespace
 
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    ReducePlan plan{normalised(shape), ReduceRegime::rows, {}, {}, {}, 0};
+    ReducePlan plan{normalised(shape), ReduceRegime::rows, {}, 0};
     const Shape &s = plan.shape;
     if (fits_stage(s, address, kernels)) {
         plan.regime = ReduceRegime::staged;

@@ -15,7 +15,7 @@ struct GpuFacts {
     int device = 0;        // its number
 };
 
-enum class RowRegime { packed, cluster, rows };
+enum class RowRegime { packed, triples, cluster, rows };
 
 struct RowPlan {
     RowRegime regime;
@@ -57,9 +57,11 @@ enum class ReduceRegime { rows, columns, staged };
 struct ReducePlan {
     Shape shape;
     ReduceRegime regime;
-    RowPlan rows; // the one of the regime
-    ColumnPlan columns;
-    StagedPlan staged;
+    union { // the one of the regime
+        RowPlan rows;
+        ColumnPlan columns;
+        StagedPlan staged;
+    };
     std::size_t partials; // that the first stage leaves for the next; 0 where it finishes
 };
 

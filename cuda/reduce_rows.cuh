@@ -25,15 +25,14 @@ __device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row)
     return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
 }
 
-// What a kernel does first to overlap with its neighbours in a call, where it has any.
-__device__ __forceinline__ void take_place_in_call(Destination destination, bool follows) {
-    if (destination != Destination::output) {
-        allow_dependent_launch();
-    }
-    // Shared rows are waited for where they are updated: the input was there before.
-    if (follows && destination != Destination::shared) {
+// What a kernel does first to overlap with its neighbours on the stream: it waits for the one before it, and only then
+// lets the one behind it take its place, for that one may take it that all before this one have finished.
+__device__ __forceinline__ void take_place_on_stream(Destination destination) {
+    // Shared rows are waited for where they are updated: the kernel that sets them has waited for all before it.
+    if (destination != Destination::shared) {
         wait_for_previous_kernel();
     }
+    allow_dependent_launch();
 }
 
 // Hands on the result of one piece of a row; called by every thread of the piece's warps, the value is in lane 0 of the
@@ -55,7 +54,7 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
 template <class T, class Op, class Access>
 __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     reduce_rows(const __grid_constant__ RowArguments a) {
-    take_place_in_call(a.destination, a.follows);
+    take_place_on_stream(a.destination);
     const std::size_t piece = a.pieces == 1 ? 0 : a.first_piece + blockIdx.x;
     const unsigned group = a.pieces == 1 ? blockIdx.x : blockIdx.y;
     const int warps = 1 << a.warps_log2;

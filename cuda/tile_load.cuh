@@ -2,6 +2,7 @@
 // alignment, and never a byte outside the caller's array.
 #pragma once
 
+#include "cuda/extreme_of_vectors.cuh"
 #include "cuda/warp_tree.cuh"
 #include "numerics/operators.h"
 
@@ -96,27 +97,26 @@ __device__ __forceinline__ std::uint64_t sum_of_narrow_integers(const uint4 &vec
     return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(with_sign)) : without;
 }
 
-template <class Op>
-inline constexpr bool is_arg_extreme = false;
-template <class Key>
-inline constexpr bool is_arg_extreme<ArgExtreme<Key>> = true;
-
-// Two f8 in one instruction, where the GPU has it.
-__device__ __forceinline__ void widen_pair(unsigned short bits, float &low, float &high, E4M3) {
+// The lower or upper two of four f8. In one instruction, where the GPU has it.
+template <bool Upper>
+__device__ __forceinline__ void widen_pair(unsigned word, float &low, float &high, E4M3) {
 #if __CUDA_ARCH__ >= 890
+    const auto bits = static_cast<unsigned short>(Upper ? word >> 16 : word);
     unsigned halves;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(bits));
     low = widen(F16{static_cast<std::uint16_t>(halves)});
     high = widen(F16{static_cast<std::uint16_t>(halves >> 16)});
 #else
-    low = widen(E4M3{static_cast<std::uint8_t>(bits)});
-    high = widen(E4M3{static_cast<std::uint8_t>(bits >> 8)});
+    low = widen(E4M3{static_cast<std::uint8_t>(Upper ? word >> 16 : word)});
+    high = widen(E4M3{static_cast<std::uint8_t>(Upper ? word >> 24 : word >> 8)});
 #endif
 }
 // E5M2 is the upper half of an f16.
-__device__ __forceinline__ void widen_pair(unsigned short bits, float &low, float &high, E5M2) {
-    low = widen(F16{static_cast<std::uint16_t>(bits << 8)});
-    high = widen(F16{static_cast<std::uint16_t>(bits & 0xFF00u)});
+template <bool Upper>
+__device__ __forceinline__ void widen_pair(unsigned word, float &low, float &high, E5M2) {
+    const unsigned halves = __byte_perm(word, 0, Upper ? 0x3424 : 0x1404);
+    low = widen(F16{static_cast<std::uint16_t>(halves)});
+    high = widen(F16{static_cast<std::uint16_t>(halves >> 16)});
 }
 
 template <class T>
@@ -127,14 +127,33 @@ __device__ __forceinline__ void widen_vector(const uint4 &vector, float (&values
     const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-        widen_pair(static_cast<unsigned short>(words[w]), values[4 * w], values[4 * w + 1], F8());
-        widen_pair(static_cast<unsigned short>(words[w] >> 16), values[4 * w + 2], values[4 * w + 3], F8());
+        widen_pair<false>(words[w], values[4 * w], values[4 * w + 1], F8());
+        widen_pair<true>(words[w], values[4 * w + 2], values[4 * w + 3], F8());
     }
+}
+
+// Four bytes at once, where none can be a NaN that is to be ignored: the upper bit of each that counts is set.
+__device__ __forceinline__ unsigned count_bytes(const uint4 &vector, const Mapping &m) {
+    const unsigned wanted = static_cast<unsigned>(m.counted_bits & 0xFFu) * 0x01010101u;
+    const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
+    unsigned count = 0;
+#pragma unroll
+    for (const unsigned word : words) {
+        const unsigned bits = word & wanted;
+        const unsigned marks = (((bits & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | bits) & 0x80808080u;
+        count = __dp4a(marks >> 7, 0x01010101u, count);
+    }
+    return m.count_zeros ? static_cast<unsigned>(sizeof(uint4)) - count : count;
 }
 
 // Elements of a vector that count.
 template <class T>
 __device__ __forceinline__ std::uint64_t count_vector(const uint4 &vector, const Mapping &m) {
+    if constexpr (sizeof(T) == 1) {
+        if (m.counted_most >= 0xFFu) {
+            return count_bytes(vector, m);
+        }
+    }
     T raw[vector_elements<T>];
     memcpy(raw, &vector, sizeof(vector));
     unsigned count = 0;
@@ -168,6 +187,9 @@ __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vec
     }
     if constexpr (std::is_same_v<Op, Count>) {
         return count_vector<T>(vector, m);
+    }
+    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_halves<T>) {
+        return largest_key<T, std::int32_t>({vector}, m);
     }
     typename Op::Accumulator values[elements];
     if constexpr (is_f8<T> && std::is_same_v<Op, FloatSum<float>>) {
@@ -290,15 +312,20 @@ __device__ __forceinline__ void load_aligned_tile_plainly(const char *at, uint4 
     }
 }
 
-// The vectors of the tile at `at`, which lies `offset` bytes behind a 16-byte boundary.
+// The vectors of the tile at `at`, which lies `offset` bytes behind a 16-byte boundary. The one behind the tile is
+// asked for first: asked for where it is known to be wanted, it would be waited for after all others.
 template <class T>
 __device__ __forceinline__ void load_any_tile(const char *at, unsigned offset, uint4 (&vectors)[tree_registers]) {
-    load_aligned_tile(at - offset, vectors);
+    const char *mine = at - offset + lane_index() * vector_bytes;
+    uint4 behind{0, 0, 0, 0};
+    if (offset != 0 && lane_index() == 0) {
+        behind = load_streaming(mine + tile_bytes);
+    }
+#pragma unroll
+    for (int v = 0; v < tree_registers; ++v) {
+        vectors[v] = load_streaming(mine + v * warp_lanes * vector_bytes);
+    }
     if (offset != 0) {
-        uint4 behind{0, 0, 0, 0};
-        if (lane_index() == 0) {
-            behind = load_streaming(at - offset + tile_bytes);
-        }
         shift_tile_by<T>(vectors, behind, offset);
     }
 }
@@ -339,241 +366,10 @@ __device__ __forceinline__ typename Op::Accumulator tile_result(typename Op::Acc
     }
 }
 
-// How a warp walks its tiles of a row: `keep(t, result)` is called with tile_result of tile first + t for each t below
-// `count` (at least 1), in whatever order suits. All tiles but the row's last lie within the row. `so_far` is what keep
-// has made of the results before.
-// `resident_blocks` blocks of 8 warps should find room on a multiprocessor, 4 KiB in flight for each warp: with 3 the
-// loop over aligned tiles reads 4.69 TB/s on an H200, with 4 it is short of registers and reads 4.47.
-template <class T, class Op>
-struct ScatteredAccess {
-    using Accumulator = typename Op::Accumulator;
-    static constexpr int elements = tree_registers * warp_lanes;
-    static constexpr int resident_blocks = 3;
-
-    template <class Keep>
-    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
-                                                         const Mapping &m, const Accumulator &, Keep keep) {
-#pragma unroll 1
-        for (int t = 0; t < count; ++t) {
-            Accumulator values[tree_registers];
-            load_scattered<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m, values);
-            keep(t, tile_result<Op>(values));
-        }
-    }
-};
-
 // Of this lane's vector number v of a tile: the place of its first element.
 template <class T>
 __device__ __forceinline__ std::size_t place_of_vector(int v) {
     return static_cast<std::size_t>(v * warp_lanes + lane_index()) * vector_elements<T>;
 }
-
-// The largest key that any lane has found so far.
-template <class Key>
-__device__ __forceinline__ Key warp_best(Key key) {
-    if constexpr (sizeof(Key) == 4) {
-        return __reduce_max_sync(whole_warp, key);
-    } else {
-        return key; // of this lane: it must do
-    }
-}
-
-// Of a lane's vectors, the first of which stands at `first`, the first of the largest keys. `so_far` is what the lane
-// has found before it on the axis: an equal key would change nothing, and mostly no lane has a larger one, so that none
-// need look for its place. To be called by the whole warp.
-template <class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator best_of_vectors(const uint4 (&vectors)[tree_registers],
-                                                                    const Mapping &m, std::size_t first,
-                                                                    const typename Op::Accumulator &so_far) {
-    constexpr int elements = vector_elements<T>;
-    const auto key_of = [&](int v, int e) {
-        T raw[elements];
-        memcpy(raw, &vectors[v], sizeof(uint4));
-        return Op::map(raw[e], m, 0).key;
-    };
-    auto best = Op::identity();
-#pragma unroll
-    for (int v = 0; v < tree_registers; ++v) {
-#pragma unroll
-        for (int e = 0; e < elements; ++e) {
-            best.key = larger(best.key, key_of(v, e));
-        }
-    }
-    const auto threshold = warp_best(so_far.key);
-    const bool found_before = threshold != Op::identity().key || so_far.position != Op::nowhere;
-    if (found_before && best.key <= threshold) {
-        return Op::identity();
-    }
-    int place = 0;
-#pragma unroll
-    for (int v = tree_registers - 1; v >= 0; --v) {
-#pragma unroll
-        for (int e = elements - 1; e >= 0; --e) {
-            place = key_of(v, e) == best.key ? v * warp_lanes * elements + e : place;
-        }
-    }
-    // The lowest key is that of an element, of which the first is meant, or of none.
-    const bool found = best.key != Op::identity().key || !m.ignore_nan;
-    best.position = found ? first + place_of_vector<T>(0) + static_cast<std::size_t>(place) : std::size_t{Op::nowhere};
-    return best;
-}
-
-// The result of a tile whose first element stands at `first` of the row; the lane has `so_far` of the tiles before it.
-template <class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator
-result_of_vectors(const uint4 (&vectors)[tree_registers], const Weights<T, Op, tree_registers> &weights,
-                  const Mapping &m, std::size_t first, const typename Op::Accumulator &so_far) {
-    if constexpr (is_arg_extreme<Op> && !std::is_same_v<T, typename Op::Accumulator>) {
-        return best_of_vectors<T, Op>(vectors, m, first, so_far);
-    } else {
-        typename Op::Accumulator values[tree_registers];
-#pragma unroll
-        for (int v = 0; v < tree_registers; ++v) {
-            if constexpr (WeightedAlike<T, Op>) {
-                values[v] = weighted_vector_tree<T, Op>(vectors[v], weights.vectors[v], m);
-            } else if constexpr (Op::positional) {
-                values[v] = positional_vector_tree<T, Op>(vectors[v], m, first + place_of_vector<T>(v));
-            } else {
-                values[v] = vector_tree<T, Op>(vectors[v], m);
-            }
-        }
-        return tile_result<Op>(values);
-    }
-}
-
-// A tile of which not all can be read by vectors, by its subtrees of 256 elements, of which the loads of up to four are
-// on their way together. Behind a call, so that the loops over whole tiles keep their registers.
-template <class T, class Op>
-__device__ __noinline__ typename Op::Accumulator end_tile(Row<T> row, std::size_t first, const Mapping &m) {
-    constexpr int part_elements = ScatteredAccess<T, Op>::elements;
-    constexpr int parts = tile_elements<T> / part_elements, together = smaller(parts, 4);
-    const std::size_t left = row.count - smaller(first, row.count);
-    const int count = static_cast<int>(smaller<std::size_t>(left, tile_elements<T>));
-    const T *data = row.data + first;
-    auto mine = Op::identity();
-#pragma unroll 1
-    for (int part = 0; part < parts && part * part_elements < count; part += together) {
-        const int lanes_first = part * part_elements + lane_index();
-        T raw[together][tree_registers];
-#pragma unroll
-        for (int i = 0; i < together * tree_registers; ++i) {
-            if (lanes_first + i * warp_lanes < count) {
-                raw[i / tree_registers][i % tree_registers] = data[lanes_first + i * warp_lanes];
-            }
-        }
-#pragma unroll
-        for (int p = 0; p < together; ++p) {
-            typename Op::Accumulator values[tree_registers];
-#pragma unroll
-            for (int v = 0; v < tree_registers; ++v) {
-                const int at = lanes_first + (p * tree_registers + v) * warp_lanes;
-                values[v] =
-                    at < count ? map_element<Op>(raw[p][v], m, first + static_cast<std::size_t>(at)) : Op::identity();
-            }
-            const auto sum = tile_result<Op>(values);
-            if constexpr (Op::order_free) {
-                mine = Op::combine(mine, sum);
-            } else {
-                mine = lane_index() % parts == part + p ? sum : mine;
-            }
-        }
-    }
-    return Op::order_free ? mine : tree_over_lanes<Op>(mine, parts);
-}
-
-// Blocks that hold tiles of vectors in their registers; weights take as many registers again.
-template <class T, class Op>
-inline constexpr int tile_blocks_resident = WeightedAlike<T, Op> ? 2 : 3;
-
-// Rows that start on 16-byte boundaries.
-template <class T, class Op>
-struct AlignedAccess {
-    using Accumulator = typename Op::Accumulator;
-    static constexpr int elements = tile_elements<T>;
-    static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
-
-    template <class Keep>
-    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
-                                                         const Mapping &m, const Accumulator &so_far, Keep keep) {
-        const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes + lane_index() * vector_bytes;
-        const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
-        const int whole = last_is_whole ? count : count - 1;
-#pragma unroll 1
-        for (int t = 0; t < whole; ++t) {
-            const std::size_t tile = (first + static_cast<std::size_t>(t)) * elements;
-            const Weights<T, Op, tree_registers> weights(m, tile + place_of_vector<T>(0), warp_lanes);
-            uint4 vectors[tree_registers];
-#pragma unroll
-            for (int v = 0; v < tree_registers; ++v) {
-                vectors[v] = load_streaming(at + v * warp_lanes * vector_bytes);
-            }
-            at += tile_bytes;
-            keep(t, result_of_vectors<T, Op>(vectors, weights, m, tile, so_far));
-        }
-        if (whole < count) {
-            const std::size_t tile = (first + static_cast<std::size_t>(whole)) * elements;
-            if constexpr (!Op::positional) {
-                const std::size_t left = row.count - tile;
-                if (left % vector_elements<T> == 0) {
-                    keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, m));
-                    return;
-                }
-            }
-            keep(whole, end_tile<T, Op>(row, tile, m));
-        }
-    }
-
-  private:
-    // The tile's first `count` vectors; `at` is this lane's first.
-    __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m) {
-        Accumulator values[tree_registers];
-#pragma unroll
-        for (int v = 0; v < tree_registers; ++v) {
-            values[v] = Op::identity();
-            if (v * warp_lanes + lane_index() < count) {
-                values[v] = vector_tree<T, Op>(load_streaming(at + v * warp_lanes * vector_bytes), m);
-            }
-        }
-        return tile_result<Op>(values);
-    }
-};
-
-// Rows of any alignment: vectors from the 16-byte boundaries, shifted to where the row's own vectors lie.
-template <class T, class Op>
-struct ShiftedAccess {
-    using Accumulator = typename Op::Accumulator;
-    static constexpr int elements = tile_elements<T>;
-    static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
-
-    template <class Keep>
-    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull hull, std::size_t first, int count,
-                                                         const Mapping &m, const Accumulator &so_far, Keep keep) {
-        const char *data = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
-        const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
-        int begin = 0, end = last_is_whole ? count : count - 1;
-        // At the ends of the caller's array, the vectors that hold a tile's first or last elements reach beyond it.
-        if (end > 0 && !tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, hull)) {
-            --end;
-        }
-        if (end > 0 && !tile_is_readable(data, hull)) {
-            begin = 1;
-        }
-        const unsigned offset = offset_in_vector(data);
-#pragma unroll 1
-        for (int t = begin; t < end; ++t) {
-            const std::size_t tile = (first + static_cast<std::size_t>(t)) * elements;
-            const Weights<T, Op, tree_registers> weights(m, tile + place_of_vector<T>(0), warp_lanes);
-            uint4 vectors[tree_registers];
-            load_any_tile<T>(data + static_cast<std::size_t>(t) * tile_bytes, offset, vectors);
-            keep(t, result_of_vectors<T, Op>(vectors, weights, m, tile, so_far));
-        }
-#pragma unroll 1
-        for (int t = 0; t < count; ++t) {
-            if (t < begin || t >= end) {
-                keep(t, end_tile<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m));
-            }
-        }
-    }
-};
 
 } // namespace wr::cuda

@@ -100,12 +100,35 @@ inline T __reduce_max_sync(unsigned, T value) {
     }
     return value;
 }
+template <class T>
+inline T __reduce_min_sync(unsigned, T value) {
+    const emulator::Gathered &all = emulator::gather(word_of(value));
+    for (unsigned l = 0; l < emulator::lanes; ++l) {
+        const T other = value_of<T>(all.words[l]);
+        value = (all.present >> l & 1u) != 0 && other < value ? other : value;
+    }
+    return value;
+}
 
 inline int __ffs(int word) { return __builtin_ffs(word); }
 inline int __clz(int word) { return word == 0 ? 32 : __builtin_clz(static_cast<unsigned>(word)); }
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
     return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (by & 31u));
+}
+inline std::uint64_t __umul64hi(std::uint64_t a, std::uint64_t b) {
+    __extension__ using Whole = unsigned __int128;
+    return static_cast<std::uint64_t>((Whole{a} * b) >> 64);
+}
+
+// Byte number i is the one of low and high, eight together, that digit number i of `which` says.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
+    const std::uint64_t both = std::uint64_t{high} << 32 | low;
+    unsigned word = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+        word |= static_cast<unsigned>(both >> (which >> 4 * i & 7u) * 8 & 0xFFu) << 8 * i;
+    }
+    return word;
 }
 
 template <class T>

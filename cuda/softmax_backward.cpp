@@ -10,6 +10,7 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
+constexpr std::size_t warp_lanes = 32;
 
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     switch (dtype) {
@@ -42,21 +43,43 @@ bool has_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *k
            is_aligned(p.output) && is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
 }
 
-RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &plan, const GpuFacts &gpu) {
+// The kernel for blocks of so many warps along a row.
+const void *kernel_of(const BackwardVectorKernels &kernels, std::size_t warps) {
+    int size = 0;
+    while (static_cast<std::size_t>(backward_vector_warps[size]) < warps) {
+        ++size;
+    }
+    return kernels.of[size];
+}
+
+// Rows that are too long for the clusters that every GPU allows are shared by more blocks of threads.
+cudaError_t plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu,
+                         RowBlocksPlan *plan) {
     std::size_t most_warps = 0;
     for (int size = 0; size < backward_vector_sizes && kernels.of[size] != nullptr; ++size) {
         most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
     }
-    return plan_row_blocks(plan.rows, plan.blocks, most_warps, tuning::softmax_cluster_warps, gpu);
+    *plan = plan_row_blocks(rows.rows, rows.blocks, most_warps, tuning::softmax_cluster_warps, gpu);
+    if (plan->warps != 0 || gpu.cluster_blocks == 0 || rows.blocks > backward_most_row_blocks) {
+        return cudaSuccess;
+    }
+    GpuFacts wide = gpu;
+    wide.cluster_blocks = static_cast<int>(tuning::softmax_wide_cluster_blocks);
+    const RowBlocksPlan found = plan_row_blocks(rows.rows, rows.blocks, most_warps, most_warps, wide);
+    if (found.warps == 0) {
+        return cudaSuccess;
+    }
+    Launch how{kernel_of(kernels, found.warps), found.cluster_blocks, static_cast<int>(found.warps * warp_lanes)};
+    how.cluster_blocks = static_cast<int>(found.cluster_blocks);
+    int resident = 0;
+    const cudaError_t error = prepare_clusters(how, gpu, &resident);
+    *plan = resident > 0 ? found : RowBlocksPlan{};
+    return error;
 }
 
 cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
                            const RowBlocksPlan &plan, cudaStream_t stream) {
     const Shape &s = problem.shape;
-    int size = 0;
-    while (static_cast<std::size_t>(backward_vector_warps[size]) < plan.warps) {
-        ++size;
-    }
     BackwardVectorArguments a{problem.output,
                               problem.output_gradient,
                               problem.input_gradient,
@@ -67,7 +90,7 @@ cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBa
                               static_cast<std::int32_t>(plan.cluster_blocks),
                               static_cast<float>(problem.scale),
                               problem.log};
-    return launch_row_blocks(kernels.of[size], plan, s.outer, &a, stream);
+    return launch_row_blocks(kernel_of(kernels, plan.warps), plan, s.outer, &a, stream);
 }
 
 } // namespace
@@ -88,9 +111,10 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     }
     const BackwardVectorKernels *vectors = vector_kernels_of(problem.dtype);
     if (has_vectors(problem, vectors)) {
-        const RowBlocksPlan registers = plan_vectors(*vectors, plan, device.gpu());
-        if (registers.warps != 0) {
-            return report(launch_vectors(*vectors, problem, registers, stream));
+        RowBlocksPlan registers{};
+        const cudaError_t error = plan_vectors(*vectors, plan, device.gpu(), &registers);
+        if (error != cudaSuccess || registers.warps != 0) {
+            return report(error != cudaSuccess ? error : launch_vectors(*vectors, problem, registers, stream));
         }
     }
     Workspace workspace(problem.workspace, general_workspace_bytes(plan, sizeof(double)), stream);

@@ -127,6 +127,7 @@ template <class T, int Warps>
 __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_warps<T> / Warps, 1))
     backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
     using Places = VectorPlaces<T>;
+    static_assert(backward_most_row_blocks <= most_cluster_states);
     __shared__ SentSum sums_of_block[most_cluster_states];
     __shared__ ArrivalBarrier arrivals;
     const bool by_cluster = a.cluster_blocks > 1;

@@ -20,6 +20,9 @@ struct BackwardVectorArguments {
 inline constexpr int backward_vector_sizes = 3;
 inline constexpr int backward_vector_warps[backward_vector_sizes] = {8, 16, 32};
 
+// Base blocks of a row at most: each of a cluster's blocks has room for so many sums.
+inline constexpr std::size_t backward_most_row_blocks = 256;
+
 struct BackwardVectorKernels {
     const void *of[backward_vector_sizes]; // nullptr: not served
     int element_bytes;

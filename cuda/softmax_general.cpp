@@ -3,6 +3,7 @@
 #include "cuda/logsumexp.h"
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_selected_launch.h"
+#include "cuda/softmax_uneven_launch.h"
 
 namespace wr::cuda {
 
@@ -44,8 +45,15 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
+    const UnevenPlan uneven = plan_uneven_softmax(a.problem, device.gpu());
+    if (uneven.warps != 0 && uneven.preferred) {
+        return report(launch_uneven_softmax(a.problem, uneven, stream));
+    }
     if (const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu()); registers.warps != 0) {
         return report(launch_selected_softmax(a.problem, registers, stream));
+    }
+    if (uneven.warps != 0) {
+        return report(launch_uneven_softmax(a.problem, uneven, stream));
     }
     const LogSumExpPlan alone = is_aligned_for_logsumexp(a.problem) ? plan_logsumexp(a.problem) : LogSumExpPlan{};
     const std::size_t bytes = alone.units != 0 ? logsumexp_workspace_bytes(a.problem, alone)

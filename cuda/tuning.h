@@ -122,6 +122,18 @@ inline constexpr std::size_t softmax_resident_row_blocks = 128;
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
+// Softmax of rows of many lengths: warps of a block at least, and as many groups of rows as give every multiprocessor
+// so many warps, some of which wait for others to finish. Rows of more base blocks than this that are not ragged, but
+// cut off by lengths or the causal limit, go through clusters.
+inline constexpr std::size_t uneven_least_warps = 8;
+inline constexpr std::size_t uneven_warps_a_multiprocessor = 384;
+inline constexpr std::size_t uneven_row_blocks = 32;
+
+// 16-bit rows of so many base blocks and more that lengths or the causal limit cut off are dealt out like ragged ones
+// (H200, bf16, causal: rows of 4096 2.92 TB/s, by softmax_selected 2.60; of 32768 2.68 and 2.42; of 1024 2.18 and
+// 2.52; f32 of 4096 2.91 and 3.38).
+inline constexpr std::size_t uneven_preferred_narrow_blocks = 4;
+
 // logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every
 // warp that a GPU holds: rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and 32 4.14, 4.25, 4.41 and 4.20.
 inline constexpr std::size_t logsumexp_run = 8;

@@ -1,0 +1,187 @@
+// A base block of neighbouring elements at any address, by 16-byte vectors on their boundaries: what a lane wants of
+// the vectors around comes from its neighbours by shuffles, so that neither way needs shared memory.
+#pragma once
+
+#include "cuda/softmax_short_vectors.cuh"
+
+namespace wr::cuda {
+
+// Elements of a vector that lie before the one at this address.
+template <class T>
+__device__ __forceinline__ int elements_of_vector_before(const T *at) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % vector_bytes / sizeof(T));
+}
+
+__device__ __forceinline__ unsigned word_of(const uint4 &v, int i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+// The vectors that start `Words` words into these, and Half elements of 16 bits more, each followed by the first of the
+// next lane's; the last lane's by the first lane's next one.
+template <int Words, bool Halves, int Vectors>
+__device__ __forceinline__ void shift_down(uint4 (&vectors)[Vectors], const uint4 &behind, unsigned half_bits) {
+    constexpr int borrowed = Words + (Halves ? 1 : 0);
+    const bool first_lane = lane_index() == 0;
+    const int next_lane = (lane_index() + 1) % warp_lanes;
+#pragma unroll
+    for (int v = 0; v < Vectors; ++v) {
+        uint4 next = behind;
+        if (v + 1 < Vectors) {
+            next = vectors[v + 1 < Vectors ? v + 1 : 0];
+        }
+        unsigned words[4 + borrowed + 1];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            words[i] = word_of(vectors[v], i);
+        }
+#pragma unroll
+        for (int i = 0; i < borrowed; ++i) {
+            const unsigned sent = first_lane ? word_of(next, i) : word_of(vectors[v], i);
+            words[4 + i] = __shfl_sync(whole_warp, sent, next_lane);
+        }
+        unsigned shifted[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            shifted[i] = Halves ? __funnelshift_r(words[Words + i], words[Words + i + 1], half_bits) : words[Words + i];
+        }
+        vectors[v] = {shifted[0], shifted[1], shifted[2], shifted[3]};
+    }
+}
+
+// The other way: `Words` words and Half elements of 16 bits later, led by the last of the lane before.
+template <int Words, bool Halves, int Vectors>
+__device__ __forceinline__ void shift_up(uint4 (&vectors)[Vectors], unsigned half_bits) {
+    constexpr int borrowed = Words + (Halves ? 1 : 0);
+    const bool last_lane = lane_index() == warp_lanes - 1;
+    const int lane_before = (lane_index() + warp_lanes - 1) % warp_lanes;
+#pragma unroll
+    for (int v = Vectors - 1; v >= 0; --v) {
+        const uint4 before = vectors[v > 0 ? v - 1 : 0];
+        unsigned words[4 + borrowed + 1];
+#pragma unroll
+        for (int i = 0; i < borrowed; ++i) {
+            const int from = 4 - borrowed + i;
+            const unsigned sent = last_lane ? word_of(before, from) : word_of(vectors[v], from);
+            words[i] = __shfl_sync(whole_warp, sent, lane_before);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            words[borrowed + i] = word_of(vectors[v], i);
+        }
+        unsigned shifted[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            shifted[i] = Halves ? __funnelshift_rc(words[i], words[i + 1], 32 - half_bits) : words[i];
+        }
+        vectors[v] = {shifted[0], shifted[1], shifted[2], shifted[3]};
+    }
+}
+
+// Calls act.template operator()<Words, Halves>(half_bits) for a shift by so many elements of T, above 0.
+template <class T, class Act>
+__device__ __forceinline__ void with_shift(int elements, Act act) {
+    constexpr bool halves = sizeof(T) == 2;
+    const int words = halves ? elements / 2 : elements;
+    const unsigned half_bits = halves ? static_cast<unsigned>(elements % 2) * 16u : 0u;
+    if (words == 0) {
+        act.template operator()<0, halves>(half_bits);
+    } else if (words == 1) {
+        act.template operator()<1, halves>(half_bits);
+    } else if (words == 2) {
+        act.template operator()<2, halves>(half_bits);
+    } else {
+        act.template operator()<3, halves>(half_bits);
+    }
+}
+
+// A vector of which only the bytes within the hull are read.
+template <class T>
+__device__ __noinline__ uint4 load_within_hull(const T *at, Hull hull) {
+    unsigned words[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < vector_elements<T>; ++i) {
+        const char *element = reinterpret_cast<const char *>(at + i);
+        if (element >= hull.begin && element < hull.end) {
+            if constexpr (sizeof(T) == 2) {
+                words[i / 2] |= static_cast<unsigned>(at[i].bits) << (i % 2 * 16);
+            } else {
+                words[i] = __float_as_uint(at[i]);
+            }
+        }
+    }
+    return {words[0], words[1], words[2], words[3]};
+}
+
+// The first `count` elements from `data` on, vector v of lane l being their number 32 v + l. What stands behind them is
+// anything at all.
+template <class T>
+__device__ __forceinline__ void load_realigned(const T *data, int count, Hull hull, uint4 (&vectors)[lane_vectors<T>]) {
+    constexpr int elements = vector_elements<T>;
+    const int before = elements_of_vector_before(data);
+    const T *first = data - before;
+    const int there = divide_up(before + count, elements);
+    const T *mine = first + lane_index() * elements;
+    const bool cut_low = reinterpret_cast<const char *>(first) < hull.begin;
+    const bool cut_high = reinterpret_cast<const char *>(first + there * elements) > hull.end;
+    const int left = there - lane_index() - (cut_high ? 1 : 0);
+    uint4 behind{0, 0, 0, 0};
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        vectors[v] = uint4{0, 0, 0, 0};
+        if (v * warp_lanes < left && (v > 0 || !cut_low || lane_index() > 0)) {
+            vectors[v] = load_vector(mine + v * warp_lanes * elements);
+        }
+    }
+    if (lane_vectors<T> * warp_lanes < left) {
+        behind = load_vector(mine + static_cast<int>(softmax_block));
+    }
+    if (cut_low && lane_index() == 0) {
+        vectors[0] = load_within_hull(first, hull);
+    }
+    if (cut_high && lane_index() == (there - 1) % warp_lanes) {
+        const uint4 highest = load_within_hull(first + (there - 1) * elements, hull);
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = v == (there - 1) / warp_lanes ? highest : vectors[v];
+        }
+        behind = lane_vectors<T> == (there - 1) / warp_lanes ? highest : behind;
+    }
+    if (before != 0) {
+        with_shift<T>(before, [&]<int Words, bool Halves>(unsigned half_bits) {
+            shift_down<Words, Halves>(vectors, behind, half_bits);
+        });
+    }
+}
+
+// Writes the first `count` of a block's elements, laid out likewise, which are used up.
+template <class T>
+__device__ __forceinline__ void store_realigned(T *output, int count, uint4 (&vectors)[lane_vectors<T>]) {
+    constexpr int elements = vector_elements<T>;
+    const int before = elements_of_vector_before(output);
+    if (before != 0) {
+        if (lane_index() == warp_lanes - 1) { // what the block's last vector reaches into
+            const int last = static_cast<int>(softmax_block) - elements;
+            store_part_of_vector(output + last, vectors[lane_vectors<T> - 1], elements - before, count - last);
+        }
+        with_shift<T>(before,
+                      [&]<int Words, bool Halves>(unsigned half_bits) { shift_up<Words, Halves>(vectors, half_bits); });
+    }
+    const int end = before + count, whole = end / elements, split = end % elements == 0 ? -1 : whole / warp_lanes;
+    T *mine = output - before + lane_index() * elements;
+    const int begin = before - lane_index() * elements; // above 0 in the first lane alone
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        const int number = v * warp_lanes + lane_index();
+        if (number < whole && (v > 0 || begin <= 0)) {
+            store_vector(mine + v * warp_lanes * elements, vectors[v]);
+        }
+        if (v == split || (v == 0 && before != 0)) {
+            const int from = v == 0 ? begin : 0;
+            if (number <= whole && (number == whole || from > 0)) {
+                store_part_of_vector(mine + v * warp_lanes * elements, vectors[v], from, end - number * elements);
+            }
+        }
+    }
+}
+
+} // namespace wr::cuda

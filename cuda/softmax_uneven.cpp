@@ -1,0 +1,100 @@
+#include "cuda/softmax_uneven.h"
+
+#include "cuda/softmax_uneven_launch.h"
+#include "cuda/tuning.h"
+
+#include <algorithm>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t base_block = 1024;
+constexpr std::size_t warp_lanes = 32;
+
+const UnevenSoftmaxKernels *kernels_of(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return &uneven_softmax_kernels_f32();
+    case ElementType::f16:
+        return &uneven_softmax_kernels_f16();
+    case ElementType::bf16:
+        return &uneven_softmax_kernels_bf16();
+    default:
+        return nullptr;
+    }
+}
+
+// Whether rows differ in length, and their elements are neighbours of one type.
+bool allows(const SoftmaxProblem &p) {
+    const Selection &chosen = p.selection;
+    const Shape &s = p.shape;
+    return p.output != nullptr && p.output_dtype == p.dtype && chosen.mask == nullptr && s.axis_stride == 1 &&
+           (chosen.ragged || ((chosen.lengths != nullptr || chosen.causal) && s.inner == 1 && s.axis > 0 &&
+                              divide_up(s.axis, base_block) <= tuning::uneven_row_blocks));
+}
+
+// softmax_selected serves no ragged rows, and 16-bit ones of several base blocks at a lower rate.
+bool is_preferred(const SoftmaxProblem &p) {
+    return p.selection.ragged || (p.dtype != ElementType::f32 &&
+                                  divide_up(p.shape.axis, base_block) >= tuning::uneven_preferred_narrow_blocks);
+}
+
+// The bytes of the input that may be read, where rows are not ragged.
+void set_hull(UnevenSoftmaxArguments &a, const Shape &s, std::ptrdiff_t element_bytes) {
+    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(s.outer - 1) * s.outer_stride;
+    const char *input = static_cast<const char *>(a.input);
+    a.hull_begin = input + std::min<std::ptrdiff_t>(last, 0) * element_bytes;
+    a.hull_end = input + (std::max<std::ptrdiff_t>(last, 0) + static_cast<std::ptrdiff_t>(s.axis)) * element_bytes;
+}
+
+} // namespace
+
+UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
+    if (gpu.cluster_blocks == 0 || kernels_of(p.dtype) == nullptr || !allows(p)) {
+        return {};
+    }
+    // Of ragged rows the elements of all may be known: rows of the mean length and more should be a block's at once.
+    const std::size_t rows = p.shape.outer;
+    const std::size_t elements = p.selection.ragged ? divide_up(p.shape.axis, rows) : p.shape.axis;
+    UnevenPlan plan{tuning::uneven_least_warps, 1, is_preferred(p)};
+    while (plan.warps < uneven_most_warps && plan.warps * base_block < elements) {
+        plan.warps *= 2;
+    }
+    const std::size_t wanted =
+        static_cast<std::size_t>(gpu.multiprocessors) * tuning::uneven_warps_a_multiprocessor / plan.warps;
+    const std::size_t most_rows = std::min<std::size_t>(uneven_most_rows, uneven_most_jobs / plan.warps);
+    plan.group_rows = std::clamp<std::size_t>(rows / wanted, 1, most_rows);
+    return divide_up(rows, plan.group_rows) <= most_blocks ? plan : UnevenPlan{};
+}
+
+cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &plan, cudaStream_t stream) {
+    const UnevenSoftmaxKernels &kernels = *kernels_of(p.dtype);
+    const Shape &s = p.shape;
+    UnevenSoftmaxArguments a{};
+    a.input = p.input;
+    a.output = p.output;
+    a.logsumexp = p.logsumexp;
+    a.maximum = p.maximum;
+    a.outer = s.outer;
+    a.axis = s.axis;
+    a.inner = 1;
+    a.outer_stride = s.outer_stride;
+    a.axis_stride = 1;
+    a.scale = p.scale;
+    a.narrow_scale = static_cast<float>(p.scale);
+    a.output_type = p.output_dtype;
+    a.scaled = p.scale != 1.0;
+    a.log = p.log;
+    a.empty_row_zero = p.empty_row_zero;
+    a.selection = p.selection;
+    a.group_rows = static_cast<std::int32_t>(plan.group_rows);
+    if (!p.selection.ragged) {
+        set_hull(a, s, kernels.element_bytes);
+    }
+    return launch(
+        {kernels.of[p.log ? 1 : 0], divide_up(s.outer, plan.group_rows), static_cast<int>(plan.warps * warp_lanes)}, &a,
+        stream);
+}
+
+} // namespace wr::cuda

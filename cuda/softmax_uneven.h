@@ -1,0 +1,30 @@
+// What the kernels for softmax of rows of many lengths are launched with: ragged rows, and rows cut off by lengths or
+// the causal limit. Plain data: host and GPU share it.
+#pragma once
+
+#include "cuda/softmax_arguments.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+struct UnevenSoftmaxArguments : SoftmaxArguments {
+    Selection selection;     // without a mask
+    std::int32_t group_rows; // rows of a block of threads
+    void *maximum;
+};
+
+// Rows that a block takes at most, its base blocks of rows that its warps hold at a time, and its warps.
+inline constexpr int uneven_most_rows = 32;
+inline constexpr int uneven_most_jobs = 256;
+inline constexpr int uneven_most_warps = 32;
+
+struct UnevenSoftmaxKernels {
+    const void *of[2]; // [log]
+    int element_bytes;
+};
+
+const UnevenSoftmaxKernels &uneven_softmax_kernels_f32();
+const UnevenSoftmaxKernels &uneven_softmax_kernels_f16();
+const UnevenSoftmaxKernels &uneven_softmax_kernels_bf16();
+
+} // namespace wr::cuda

@@ -1,0 +1,19 @@
+// Softmax of ragged rows, and of rows cut off by lengths or the causal limit.
+#pragma once
+
+#include "cuda/launch.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+// No warps: not served.
+struct UnevenPlan {
+    std::size_t warps, group_rows; // of a block
+    bool preferred;                // to softmax_selected, where that serves too
+};
+
+UnevenPlan plan_uneven_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu);
+
+cudaError_t launch_uneven_softmax(const SoftmaxProblem &problem, const UnevenPlan &plan, cudaStream_t stream);
+
+} // namespace wr::cuda

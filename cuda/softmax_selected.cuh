@@ -150,21 +150,6 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
     }
 }
 
-// The totals of the rows whose states lie side by side in shared memory, `warps` (1 or 2) of each: lane r's is row r's.
-template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
-                                                                int warps) {
-    RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
-    if (lane_index() < rows) {
-        const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
-        total = {own[0].maximum, own[0].sum};
-        if (warps == 2) {
-            total = combine(total, RowState<Float, Sum>{own[1].maximum, own[1].sum});
-        }
-    }
-    return total;
-}
-
 // The total of the block's row in every lane, or of its rows in a lane each.
 template <class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> totals_of_block(const BlockState<Float, Sum> *states, int count) {
@@ -285,7 +270,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         const LogRow<Float> row = log_rows[thread_y_again()];
         if (row.kind == RowKind::ordinary && n != absent_n) {
             const RowBlock to(a.cluster_blocks);
-            finish_log_softmax<T, Places>(a, row, first_output(a, to), present(a, to), x);
+            finish_log_row<T, Places>(a, row, first_output(a, to), present(a, to), x);
             finished = true;
         }
     } else {

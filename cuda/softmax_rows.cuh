@@ -63,6 +63,57 @@ __device__ __forceinline__ void wait_for_row() {
     }
 }
 
+// The totals of the rows whose states lie side by side in shared memory, `warps` (1 or 2) of each: lane r's is row r's.
+template <class Float, class Sum>
+__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
+                                                                int warps) {
+    RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
+    if (lane_index() < rows) {
+        const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
+        total = {own[0].maximum, own[0].sum};
+        if (warps == 2) {
+            total = combine(total, RowState<Float, Sum>{own[1].maximum, own[1].sum});
+        }
+    }
+    return total;
+}
+
+// The totals of a block's rows in a lane each of its first warp, where it has several rows, else of its row in every
+// lane.
+template <int Span, class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const BlockState<Float, Sum> *states_of_block,
+                                                                     int warps) {
+    if constexpr (rows_of_block<Span> > 1) {
+        return merge_side_by_side(states_of_block, rows_of_block<Span>, Span);
+    } else {
+        return merge_any_states(states_of_block, warps);
+    }
+}
+
+// From logits to outputs of log-softmax. Packed logits that are not scaled need no multiplication.
+template <class T, class Places, class Logits, class Float>
+__device__ __forceinline__ void finish_log_row(const SoftmaxArguments &a, const LogRow<Float> &row, std::size_t first,
+                                               int count, const Logits &x) {
+    if (is_packed<T, Places> && !a.scaled && row.kind == RowKind::ordinary) {
+        Float y[lane_elements];
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            y[i] = log_softmax_output(static_cast<Float>(x.plain_value(i)), row.pieces);
+        }
+        store_block<T, Places>(a, first, count, y);
+    } else {
+        finish_log_softmax<T, Places>(a, row, first, count, x);
+    }
+}
+
+// For the states of all rows of the block, where those of its own are what a warp has waited for.
+template <int Span>
+__device__ __forceinline__ void wait_for_rows() {
+    if constexpr (Span == 1) {
+        __syncthreads();
+    }
+}
+
 template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Span *rows_of_block<Span> *warp_lanes, BlocksPerMultiprocessor)
     softmax_rows(const __grid_constant__ SoftmaxArguments a) {
@@ -83,15 +134,16 @@ __global__ void __launch_bounds__(Span *rows_of_block<Span> *warp_lanes, BlocksP
     wait_for_row<Span>();
     if constexpr (Log) {
         __shared__ LogRow<Float> rows[rows_of_block<Span>];
-        if (Span == 1 || warp_again() == 0) {
-            const LogRow<Float> row = log_row(merge_any_states(states, warps));
-            if (lane_index() == 0) {
-                rows[threadIdx.y] = row;
+        wait_for_rows<Span>();
+        if (thread_y_again() == 0 && warp_again() == 0) { // one logarithm for all rows of the block
+            const LogRow<Float> row = log_row(totals_by_first_warp<Span>(states_of_block, warps));
+            if (lane_index() < rows_of_block<Span>) {
+                rows[lane_index()] = row;
             }
         }
-        wait_for_row<Span>();
+        __syncthreads();
         const RowPlace<Span> to(a);
-        finish_log_softmax<T, Places>(a, rows[threadIdx.y], to.output(a), to.count, x);
+        finish_log_row<T, Places>(a, rows[threadIdx.y], to.output(a), to.count, x);
     } else {
         const RowPlace<Span> to(a);
         const std::int32_t n = states[state_place(to.warp)].n;
@@ -107,11 +159,14 @@ __global__ void __launch_bounds__(Span *rows_of_block<Span> *warp_lanes, BlocksP
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));
         }
     }
-    if (a.logsumexp != nullptr && (Span == 1 || warp_again() == 0)) {
-        const RowPlace<Span> to(a);
-        const RowState<Float, Sum> total = merge_any_states(states, warps);
-        if (to.row < a.outer && lane_index() == 0) {
-            store_row_logsumexp(total, a.logsumexp, to.row);
+    if (a.logsumexp != nullptr) {
+        wait_for_rows<Span>();
+        if (thread_y_again() == 0 && warp_again() == 0) {
+            const RowState<Float, Sum> total = totals_by_first_warp<Span>(states_of_block, warps);
+            const std::uint32_t row = blockIdx.x * rows_of_block<Span> + static_cast<std::uint32_t>(lane_index());
+            if (lane_index() < rows_of_block<Span> && row < a.outer) {
+                store_row_logsumexp(total, a.logsumexp, row);
+            }
         }
     }
 }

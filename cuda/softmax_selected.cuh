@@ -150,21 +150,6 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
     }
 }
 
-// The totals of the rows whose states lie side by side in shared memory, `warps` (1 or 2) of each: lane r's is row r's.
-template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
-                                                                int warps) {
-    RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
-    if (lane_index() < rows) {
-        const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
-        total = {own[0].maximum, own[0].sum};
-        if (warps == 2) {
-            total = combine(total, RowState<Float, Sum>{own[1].maximum, own[1].sum});
-        }
-    }
-    return total;
-}
-
 // The total of the block's row in every lane, or of its rows in a lane each.
 template <class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> totals_of_block(const BlockState<Float, Sum> *states, int count) {
@@ -247,6 +232,68 @@ struct RowStates {
     }
 };
 
+// Blocks of which no more elements than this take part have nothing in the second half of a lane's vectors.
+inline constexpr int half_block = static_cast<int>(softmax_block) / 2;
+
+// Whether there are registers for one more form of the exponentials.
+template <class T>
+constexpr bool has_half_blocks(int resident_warps) {
+    return resident_warps <= (sizeof(T) == 4 ? 24 : 32);
+}
+
+// The exponentials of such a block, and its state at `state`.
+template <class T, class Places, class Float, class Sum>
+__device__ __forceinline__ void half_block_state(const SoftmaxArguments &a, const T *data, int count,
+                                                 const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
+                                                 BlockState<Float, Sum> *state) {
+    using C = ExponentialConstants<Float>;
+    constexpr int half = lane_vectors<T> / 2;
+    Float maximum = x[0];
+#pragma unroll
+    for (int i = 1; i < lane_elements / 2; ++i) {
+        maximum = larger_with_nan(maximum, x[i]);
+    }
+    maximum = warp_maximum(maximum);
+    const std::int32_t n = state_n(maximum);
+    Sum sum;
+    if (n == unusual_n) {
+        sum = unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
+    } else {
+        const Float bound = n == absent_n ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
+        const Float magic_less_n = C::magic - static_cast<Float>(nearest_exponent(maximum));
+        Sum sums[half];
+#pragma unroll
+        for (int v = 0; v < half; ++v) {
+            const Sum low = run_of_exponentials<Places, Sum, false>(v, e, [&](int i) {
+                const Float value = x[i];
+                const Float result = scaled_exponential(value, magic_less_n);
+                return value > bound ? result : Float(0);
+            });
+            sums[v] = exchange_pair<FloatSum<Sum>, 0>(low, Sum(0));
+        }
+        sum = warp_tree<FloatSum<Sum>, 1>(sums);
+    }
+#pragma unroll
+    for (int i = lane_elements / 2; i < lane_elements; ++i) {
+        e[i] = Float(0);
+    }
+    if (lane_index() == 0) {
+        *state = {maximum, n, sum};
+    }
+}
+
+// What a block of which nothing takes part gives in an ordinary row: written without waiting for the row.
+template <class T, class Places>
+__device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a, const RowBlock &place) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    Float y[lane_elements];
+#pragma unroll
+    for (Float &each : y) {
+        each = left_out_output<Float>(RowKind::ordinary, a.log, a.empty_row_zero);
+    }
+    store_block<T, Places>(a, first_output(a, place), present(a, place), y);
+}
+
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
 // few_state_warps a row has no more than 32 base blocks.
 template <class T, bool Log, int Warps, int ResidentWarps>
@@ -265,10 +312,16 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     const T *const data = from.in<T>(a.input, a.outer_stride);
     const BlockLogits<T, Places> x(a, data, taken);
     Float e[lane_elements];
-    if (taken > 0) {
+    const bool left_out = taken <= 0;
+    if (left_out) {
+        if (lane_index() == 0) {
+            *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
+        }
+        store_left_out<T, Places>(a, from);
+    } else if (has_half_blocks<T>(ResidentWarps) && taken <= half_block) {
+        half_block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
+    } else {
         block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
-    } else if (lane_index() == 0) {
-        *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
     }
     const bool wants_row_values = a.logsumexp != nullptr || a.maximum != nullptr;
     shared.exchange(a.cluster_blocks, Log || wants_row_values);
@@ -285,9 +338,10 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         const LogRow<Float> row = log_rows[thread_y_again()];
         if (row.kind == RowKind::ordinary && n != absent_n) {
             const RowBlock to(a.cluster_blocks);
-            finish_log_softmax<T, Places>(a, row, first_output(a, to), present(a, to), x);
+            finish_log_row<T, Places>(a, row, first_output(a, to), present(a, to), x);
             finished = true;
         }
+        finished = finished || (row.kind == RowKind::ordinary && left_out);
     } else {
         const RowView<Sum> view = merge_row<Warps <= few_state_warps>(shared.of_row(), count);
         if (n != unusual_n && n != absent_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n)) {
@@ -296,6 +350,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
                                       present(a, to), e);
             finished = true;
         }
+        finished = finished || (view.plain() && left_out);
     }
     if (!finished) {
         finish_unusual_selected<T, Places>(a, shared.of_warp(by_cluster)->maximum,

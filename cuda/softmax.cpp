@@ -2,6 +2,7 @@
 #include "numerics/softmax.h"
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
+#include "cuda/softmax_column_clusters.h"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/tuning.h"
@@ -452,6 +453,12 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     SoftmaxPlan plan =
         plan_softmax(problem.shape, element_bytes, places, problem.output_dtype == problem.dtype, device.gpu());
     plan_short_rows(plan, problem, *kernels, places);
+    bool served = false;
+    const cudaError_t clusters =
+        launch_column_clusters(problem, arguments_of(problem, plan), device.gpu(), stream, &served);
+    if (clusters != cudaSuccess || served) {
+        return report(clusters);
+    }
     Workspace workspace(problem.workspace, workspace_bytes(problem.shape, plan), stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
@@ -479,7 +486,6 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         launched = launch_registers(*kernels, row_kernels, a, plan.blocks, stream);
         break;
     case Regime::clusters: {
-        bool served = false;
         if (row_kernels.pipeline.kernel != nullptr && !a.log && a.logsumexp == nullptr && a.outer <= most_blocks &&
             wants_pipeline(plan, a.outer, device.gpu())) {
             launched = launch_pipeline(row_kernels.pipeline, a, plan, device.gpu(), stream, &served);

@@ -105,6 +105,10 @@ inline constexpr std::size_t softmax_pipeline_blocks = 192;
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
+// Softmax of columns of at least so many elements goes through clusters that share tiles; shorter ones would leave
+// threads of their blocks idle.
+inline constexpr std::size_t softmax_column_cluster_axis = 769;
+
 // logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every
 // warp that a GPU holds: rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and 32 4.14, 4.25, 4.41 and 4.20.
 inline constexpr std::size_t logsumexp_run = 8;

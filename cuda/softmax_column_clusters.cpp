@@ -57,8 +57,7 @@ cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArgumen
         const SoftmaxColumnKernel &k = kernels->kernels[i];
         const std::size_t cluster = divide_up(a.axis, k.rows);
         const std::size_t tiles_across = divide_up(a.inner, k.columns);
-        if (cluster > tuning::softmax_wide_cluster_blocks ||
-            a.outer > most_blocks / tiles_across ||
+        if (cluster > tuning::softmax_wide_cluster_blocks || a.outer > most_blocks / tiles_across ||
             a.outer * tiles_across * cluster < static_cast<std::size_t>(gpu.multiprocessors)) {
             continue;
         }

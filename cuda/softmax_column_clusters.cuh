@@ -66,9 +66,9 @@ struct ColumnShape {
     static constexpr int log_columns = LogAcross + log2_of(each);
     static constexpr int warp_rows = warp_lanes / across * rows, block_rows = Warps * warp_rows;
     static constexpr int base_rows = static_cast<int>(softmax_block);
-    static constexpr int span = base_rows / smaller(block_rows, base_rows);     // blocks that share a base block
-    static constexpr int group_warps = smaller(Warps, base_rows / warp_rows);   // of a block that share a base block
-    static constexpr int base_blocks = Warps / group_warps;                     // of a block: 1 where it has less
+    static constexpr int span = base_rows / smaller(block_rows, base_rows);   // blocks that share a base block
+    static constexpr int group_warps = smaller(Warps, base_rows / warp_rows); // of a block that share a base block
+    static constexpr int base_blocks = Warps / group_warps;                   // of a block: 1 where it has less
     static constexpr int threads = Warps * warp_lanes;
 };
 
@@ -138,10 +138,10 @@ struct ColumnVectors {
 
 __device__ __forceinline__ void copy_whole_vector(void *to, const void *from) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(
-                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
-                 "l"(from)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+        "l"(from)
+        : "memory");
 #endif
 }
 
@@ -486,8 +486,7 @@ class ColumnWork {
                 sum = sum + from_lane_xor(sum, distance);
             }
             const Float maximum = column_of_word<T>(block_maximum(group, column / pair), column % pair);
-            State *const place =
-                states_of(slot) + (column << all.log_parts) + (rank() * Shape::base_blocks + group);
+            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::base_blocks + group);
             for (int to = lane; to < a.cluster_blocks; to += Items::lanes) {
                 memory.states_arrived[slot].send(static_cast<unsigned>(to), place, State{maximum, sum});
             }
@@ -565,7 +564,8 @@ class ColumnWork {
         for (int c = 0; c < each; c += vector_words) {
             *reinterpret_cast<float4 *>(high + c) = *reinterpret_cast<const float4 *>(&memory.high[group][column + c]);
             if constexpr (sizeof(T) >= sizeof(float)) {
-                *reinterpret_cast<float4 *>(low + c) = *reinterpret_cast<const float4 *>(&memory.low[group][column + c]);
+                *reinterpret_cast<float4 *>(low + c) =
+                    *reinterpret_cast<const float4 *>(&memory.low[group][column + c]);
             }
         }
 #pragma unroll

@@ -2,6 +2,7 @@
 #include "numerics/softmax.h"
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
+#include "cuda/softmax_column_clusters.h"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/tuning.h"
@@ -536,17 +537,22 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     SoftmaxPlan plan =
         plan_softmax(problem.shape, element_bytes, places, problem.output_dtype == problem.dtype, device.gpu());
     plan_short_rows(plan, problem, *kernels, places);
+    bool served = false;
     const SoftmaxRowKernels &row_kernels = places == Places::vectors   ? kernels->vectors
                                            : places == Places::shifted ? kernels->shifted
                                                                        : kernels->singles;
     if (row_kernels.resident.kernel != nullptr && takes_plain_rows(problem, plan) &&
         wants_resident_rows(plan, problem.shape.outer, device.gpu())) {
-        bool served = false;
         const cudaError_t launched = launch_resident_rows(row_kernels.resident, arguments_of(problem, plan), plan,
                                                           device.gpu(), stream, &served);
         if (served || launched != cudaSuccess) {
             return report(launched);
         }
+    }
+    const cudaError_t clusters =
+        launch_column_clusters(problem, arguments_of(problem, plan), device.gpu(), stream, &served);
+    if (clusters != cudaSuccess || served) {
+        return report(clusters);
     }
     Workspace workspace(problem.workspace, workspace_bytes(problem.shape, plan), stream);
     if (workspace.error() != cudaSuccess) {
@@ -572,7 +578,6 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         launched = launch_registers(*kernels, row_kernels, a, plan.blocks, stream);
         break;
     case Regime::clusters: {
-        bool served = false;
         if (row_kernels.pipeline.kernel != nullptr && takes_plain_rows(problem, plan) &&
             wants_pipeline(plan, a.outer, device.gpu())) {
             launched = launch_pipeline(row_kernels.pipeline, a, plan, device.gpu(), stream, &served);

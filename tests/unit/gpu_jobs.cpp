@@ -107,6 +107,7 @@ std::vector<Job> of_every_regime() {
         Job::softmax("softmax of rows", WR_F32, 1000, 1000, 1),
         Job::softmax("softmax of a long row", WR_BF16, 1, 16 * m, 1),
         Job::softmax("softmax of columns", WR_F64, 3, 5000, 1000),
+        Job::softmax("softmax of columns shared by clusters", WR_F32, 1, k, 16 * k),
         Job::softmax("softmax of scattered rows", WR_F16, 10, 300, 1).with_axis_stride(7),
         Job::softmax("softmax of empty rows", WR_F32, 1000, 0, 1),
         Job::softmax("masked softmax of rows", WR_F32, 1000, 1000, 1).with_a_mask(),

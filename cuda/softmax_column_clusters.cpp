@@ -1,0 +1,87 @@
+#include "cuda/softmax_column_clusters.h"
+
+#include "cuda/softmax_column_kernels.h"
+#include "cuda/softmax_pipeline_runs.h"
+#include "cuda/tuning.h"
+
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t vector_bytes = 16;
+
+// Whether rows of columns are whole vectors on their boundaries, in the input and in the output.
+bool columns_are_vectors(const SoftmaxProblem &problem, std::size_t element_bytes) {
+    const Shape &s = problem.shape;
+    const std::size_t elements = vector_bytes / element_bytes;
+    const auto whole = static_cast<std::ptrdiff_t>(elements);
+    return s.inner_stride == 1 && s.inner % elements == 0 && s.axis_stride % whole == 0 &&
+           (s.outer <= 1 || s.outer_stride % whole == 0) &&
+           reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
+           reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
+}
+
+bool are_served(const SoftmaxProblem &problem, const GpuFacts &gpu) {
+    const auto element_bytes = static_cast<std::size_t>(traits_of(problem.dtype).size);
+    const bool scaled_halves = element_bytes == 2 && problem.scale != 1.0;
+    return gpu.cluster_blocks > 0 && problem.shape.inner > 1 && !problem.log && !scaled_halves &&
+           problem.output_dtype == problem.dtype && problem.shape.axis >= tuning::softmax_column_cluster_axis &&
+           columns_are_vectors(problem, element_bytes);
+}
+
+const SoftmaxColumnKernels *find_column_kernels(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return &softmax_column_kernels<float>();
+    case ElementType::f16:
+        return &softmax_column_kernels<F16>();
+    case ElementType::bf16:
+        return &softmax_column_kernels<BF16>();
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+
+cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArguments a, const GpuFacts &gpu,
+                                   cudaStream_t stream, bool *served) {
+    *served = false;
+    const SoftmaxColumnKernels *kernels = find_column_kernels(problem.dtype);
+    if (kernels == nullptr || !are_served(problem, gpu)) {
+        return cudaSuccess;
+    }
+    for (int i = 0; i < kernels->count; ++i) {
+        const SoftmaxColumnKernel &k = kernels->kernels[i];
+        const std::size_t cluster = divide_up(a.axis, k.rows);
+        const std::size_t tiles_across = divide_up(a.inner, k.columns);
+        if (cluster > tuning::softmax_wide_cluster_blocks || a.outer > most_blocks / tiles_across ||
+            a.outer * tiles_across * cluster < static_cast<std::size_t>(gpu.multiprocessors)) {
+            continue;
+        }
+        const auto log_parts = static_cast<unsigned>(std::bit_width(cluster * k.base_blocks - 1));
+        Launch how{k.kernel, cluster, static_cast<int>(k.threads), 1, 1, static_cast<int>(cluster)};
+        how.shared_bytes = k.fixed_bytes + (k.state_bytes << log_parts);
+        int resident = 0;
+        const cudaError_t error = prepare_clusters(how, gpu, &resident);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        if (resident == 0) {
+            continue;
+        }
+        *served = true;
+        a.cluster_blocks = static_cast<std::int32_t>(cluster);
+        a.pieces = static_cast<std::size_t>(resident);
+        SoftmaxColumnArguments arguments{a, static_cast<std::uint32_t>(tiles_across),
+                                         static_cast<std::uint32_t>(a.outer * tiles_across),
+                                         static_cast<std::int32_t>(log_parts)};
+        how.blocks = cluster * pipeline_clusters(arguments.tiles, static_cast<std::uint32_t>(resident));
+        return launch(how, &arguments, stream);
+    }
+    return cudaSuccess;
+}
+
+} // namespace wr::cuda

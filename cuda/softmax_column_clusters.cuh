@@ -1,0 +1,618 @@
+// Softmax along an axis that is not the innermost, read once and written once: clusters go from tile to tile of
+// neighbouring columns. A tile's rows are shared among the blocks of a cluster, so that a block reads and writes many
+// bytes of each row at once (a copy in pieces of 64, 128 and 256 bytes a row has 2.7, 3.5 and 4.0 TB/s on an H200), and
+// while a block forms exponentials the next tile's vectors are on their way into shared memory.
+#pragma once
+
+#include "cuda/launched_memory.cuh"
+#include "cuda/softmax_cluster.cuh"
+#include "cuda/softmax_column_kernels.h"
+#include "cuda/softmax_pipeline_runs.h"
+#include "cuda/softmax_short_vectors.cuh"
+
+namespace wr::cuda {
+
+// A vector holds four words: of one column each, or of two 16-bit ones.
+inline constexpr int vector_words = 4;
+
+template <class T>
+__device__ __forceinline__ unsigned larger_word(unsigned a, unsigned b) {
+    if constexpr (sizeof(T) == 2) {
+        return larger_pair(a, b, T());
+    } else {
+        return __float_as_uint(larger_with_nan(__uint_as_float(a), __uint_as_float(b)));
+    }
+}
+template <class T>
+__device__ __forceinline__ unsigned smaller_word(unsigned a, unsigned b) {
+    if constexpr (sizeof(T) == 2) {
+        return smaller_pair(a, b, T());
+    } else {
+        return __float_as_uint(fminf(__uint_as_float(a), __uint_as_float(b)));
+    }
+}
+
+// The largest word of all lanes, none of which is a NaN that larger_word did not give.
+template <class T>
+__device__ __forceinline__ unsigned warp_largest_word(unsigned word) {
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+        for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+            word = larger_pair(word, __shfl_xor_sync(whole_warp, word, distance), T());
+        }
+        return word;
+    } else {
+        return __float_as_uint(warp_maximum(__uint_as_float(word)));
+    }
+}
+
+// One of a word's columns.
+template <class T>
+__device__ __forceinline__ float column_of_word(unsigned word, int column) {
+    return element_of(uint4{word, 0, 0, 0}, column, T());
+}
+
+__device__ __forceinline__ unsigned word_of(const uint4 &v, int i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+// How the threads of a block share its part of a tile of 2^LogAcross vectors side by side: each takes a vector of a few
+// rows below each other. All these numbers are powers of two.
+template <class T, int LogAcross, int Warps>
+struct ColumnShape {
+    static constexpr int each = vector_elements<T>, rows = lane_elements / each; // of a thread
+    static constexpr int word_columns = each / vector_words;
+    static constexpr int across = 1 << LogAcross, words = across * vector_words, columns = across * each;
+    static constexpr int log_columns = LogAcross + log2_of(each);
+    static constexpr int warp_rows = warp_lanes / across * rows, block_rows = Warps * warp_rows;
+    static constexpr int base_rows = static_cast<int>(softmax_block);
+    static constexpr int span = base_rows / smaller(block_rows, base_rows);   // blocks that share a base block
+    static constexpr int group_warps = smaller(Warps, base_rows / warp_rows); // of a block that share a base block
+    static constexpr int base_blocks = Warps / group_warps;                   // of a block: 1 where it has less
+    static constexpr int threads = Warps * warp_lanes;
+};
+
+// Lanes that put together what group_warps warps have of an item, and how much of it each lane takes.
+template <class Shape, int Items>
+struct ColumnItems {
+    static constexpr int lanes = smaller(smaller(Shape::group_warps, Shape::threads / Items), warp_lanes);
+    static constexpr int run = Shape::group_warps / lanes;
+    static constexpr int threads = Items * lanes;
+    static_assert(lanes > 0 && threads % warp_lanes == 0);
+};
+
+// What a block keeps in shared memory, in front of the vectors that each thread has to itself and of the states.
+template <class T, class Shape>
+struct alignas(vector_bytes) ColumnMemory {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+
+    union {
+        unsigned maxima[Shape::group_warps * Shape::base_blocks][Shape::words + 1]; // of warps
+        Sum sums[Shape::group_warps * Shape::base_blocks][Shape::columns + 1];
+    };
+    alignas(vector_bytes) unsigned block_maxima[larger(Shape::span, Shape::base_blocks)][Shape::words];
+    alignas(vector_bytes) Float high[Shape::base_blocks][Shape::columns]; // factors of the outputs
+    alignas(vector_bytes) Float low[Shape::base_blocks][Shape::columns];
+    ArrivalBarrier maxima_arrived;
+    ArrivalBarrier states_arrived[2]; // of tiles in turn
+};
+
+template <class T, class Shape>
+inline constexpr std::size_t column_fixed_bytes = // less the states
+    sizeof(ColumnMemory<T, Shape>) + Shape::threads * static_cast<std::size_t>(Shape::rows) * vector_bytes;
+
+template <class T, class Shape>
+inline constexpr std::size_t column_state_bytes = // for each part of a column
+    2 * Shape::columns * sizeof(RowState<typename SoftmaxArithmetic<T>::Float, typename SoftmaxArithmetic<T>::Sum>);
+
+// A thread's vectors in one tile.
+template <class T, class Shape>
+struct ColumnVectors {
+    std::uint64_t outer, inner; // of the first column
+    int first, count;           // rows of the axis; count is below 1 where there are none
+
+    __device__ __forceinline__ ColumnVectors(const SoftmaxColumnArguments &a, std::uint32_t tile) {
+        const int x = thread_x_again(), lane = x % warp_lanes;
+        std::uint32_t number = tile;
+        outer = 0;
+        if (a.softmax.outer != 1) {
+            outer = tile / a.tiles_across;
+            number = tile % a.tiles_across;
+        }
+        inner = (static_cast<std::uint64_t>(number) << Shape::log_columns) +
+                static_cast<unsigned>(lane % Shape::across * Shape::each);
+        first = static_cast<int>(block_in_cluster()) * Shape::block_rows + x / warp_lanes * Shape::warp_rows +
+                lane / Shape::across * Shape::rows;
+        count = inner < a.softmax.inner ? static_cast<int>(a.softmax.axis) - first : 0;
+    }
+    __device__ __forceinline__ const char *input(const SoftmaxArguments &a) const {
+        return reinterpret_cast<const char *>(static_cast<const T *>(a.input) +
+                                              static_cast<std::ptrdiff_t>(outer) * a.outer_stride +
+                                              first * a.axis_stride + static_cast<std::ptrdiff_t>(inner));
+    }
+    __device__ __forceinline__ std::uint64_t output(const SoftmaxArguments &a) const {
+        return (outer * a.axis + static_cast<std::uint64_t>(first)) * a.inner + inner;
+    }
+};
+
+__device__ __forceinline__ void copy_whole_vector(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+        "l"(from)
+        : "memory");
+#endif
+}
+
+// Writes a word to the same place in the shared memory of block `rank`, whose barrier counts its bytes.
+__device__ __forceinline__ void send_word(ArrivalBarrier &barrier, unsigned rank, unsigned *place, unsigned word) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n"
+                 ".reg .b32 to, at;\n"
+                 "mapa.shared::cluster.u32 to, %0, %2;\n"
+                 "mapa.shared::cluster.u32 at, %1, %2;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [to], %3, [at];\n"
+                 "}" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(place))),
+                 "r"(static_cast<unsigned>(__cvta_generic_to_shared(&barrier))), "r"(rank), "r"(word)
+                 : "memory");
+#endif
+}
+
+// Until all of this thread's copies are there.
+__device__ __forceinline__ void wait_for_own_copies() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+template <class Float, class Sum>
+__device__ __noinline__ Sum settle_large_sum(Float maximum, Sum sum) {
+    return settle_block_sum(maximum, sum);
+}
+template <class Float, class Sum>
+__device__ __noinline__ BlockFactor<Float> rare_block_factor(Float maximum, Float row_maximum, Sum row_sum) {
+    return block_factor(maximum, row_maximum, row_sum);
+}
+
+// The outputs of columns that are not ordinary.
+template <class T, class Float>
+__device__ __noinline__ void overwrite_special(const SoftmaxArguments &a, std::uint64_t first, int count,
+                                               const Float *high, const Float *low) {
+    for (int c = 0; c < vector_elements<T>; ++c) {
+        if (high[c] != high[c]) {
+            for (int i = 0; i < count; ++i) {
+                store_any(low[c], a.output_type, a.output,
+                          first + static_cast<std::uint64_t>(i) * a.inner + static_cast<unsigned>(c));
+            }
+        }
+    }
+}
+
+// One block's part in its cluster's tiles, number i of which is tile first + i * pieces.
+template <class T, class Shape>
+class ColumnWork {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using State = RowState<Float, Sum>;
+    using Vectors = ColumnVectors<T, Shape>;
+    using Memory = ColumnMemory<T, Shape>;
+    static constexpr int rows = Shape::rows, each = Shape::each, pair = Shape::word_columns;
+
+  public:
+    __device__ __forceinline__ ColumnWork(const SoftmaxColumnArguments &arguments, Memory &shared)
+        : all(arguments), a(arguments.softmax), memory(shared) {}
+
+    __device__ __forceinline__ void set_up() {
+        if (threadIdx.x == 0) {
+            memory.maxima_arrived.initialise();
+            memory.states_arrived[0].initialise();
+            memory.states_arrived[1].initialise();
+            expect_maxima();
+            expect_states(0);
+            expect_states(1);
+        }
+    }
+
+    __device__ __forceinline__ void work() {
+        const auto step = static_cast<std::uint32_t>(a.pieces);
+        const PipelineRun run = pipeline_run(all.tiles, step, cluster_number());
+        if (run.rows != 0) {
+            stage(run.first);
+        }
+#pragma unroll 1
+        for (unsigned turn = 0; turn < run.rows; ++turn) {
+            const std::uint32_t tile = run.first + turn * step;
+            uint4 v[rows];
+            take(tile, v);
+            unsigned least[vector_words];
+            leave_maxima(v, least);
+            if (turn + 1 < run.rows) {
+                stage(tile + step);
+            }
+            __syncthreads();
+            share_maxima(turn);
+            Float e[lane_elements];
+            form_exponentials(v, least, e);
+            __syncthreads();
+            share_states(turn);
+            decide(tile, turn & 1u);
+            __syncthreads();
+            finish(tile, e);
+        }
+    }
+
+  private:
+    __device__ __forceinline__ static uint4 *staged() { // this thread's; row i's is i threads further on
+        return reinterpret_cast<uint4 *>(launched_memory() + sizeof(Memory)) + thread_x_again();
+    }
+    // [column][part], of two tiles in turn.
+    __device__ __forceinline__ State *states_of(unsigned slot) const {
+        return reinterpret_cast<State *>(launched_memory() + column_fixed_bytes<T, Shape>) +
+               (slot << (Shape::log_columns + all.log_parts));
+    }
+    __device__ __forceinline__ static int rank() { return static_cast<int>(block_in_cluster()); }
+    // Of the blocks that share this one's base block, the first, and how many there are.
+    __device__ __forceinline__ static int first_of_span() { return rank() & ~(Shape::span - 1); }
+    __device__ __forceinline__ int span() const { return smaller(Shape::span, a.cluster_blocks - first_of_span()); }
+
+    __device__ __forceinline__ void expect_maxima() {
+        memory.maxima_arrived.announce(static_cast<unsigned>(span() * Shape::words) *
+                                       static_cast<unsigned>(sizeof(unsigned)));
+    }
+    __device__ __forceinline__ void expect_states(unsigned slot) {
+        memory.states_arrived[slot].announce(
+            static_cast<unsigned>(a.cluster_blocks * Shape::base_blocks * Shape::columns) *
+            static_cast<unsigned>(sizeof(State)));
+    }
+
+    // Starts bringing this thread's vectors of a tile into shared memory.
+    __device__ __forceinline__ void stage(std::uint32_t tile) const {
+        const Vectors mine(all, tile);
+        const char *from = mine.input(a);
+        const std::ptrdiff_t step = a.axis_stride * static_cast<std::ptrdiff_t>(sizeof(T));
+        uint4 *const to = staged();
+        if (mine.count >= rows) {
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                copy_whole_vector(to + i * Shape::threads, from);
+                from += step;
+            }
+        } else {
+#pragma unroll 1
+            for (int i = 0; i < mine.count; ++i) {
+                copy_whole_vector(to + i * Shape::threads, from);
+                from += step;
+            }
+        }
+    }
+
+    // A thread's logits of a tile; where there are none, -infinity.
+    __device__ __forceinline__ void take(std::uint32_t tile, uint4 (&v)[rows]) const {
+        wait_for_own_copies();
+        const int count = Vectors(all, tile).count;
+        const uint4 *const from = staged();
+        if (count >= rows) {
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                v[i] = from[i * Shape::threads];
+            }
+            scale(v);
+        } else {
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                v[i] = uint4{0, 0, 0, 0};
+                if (i < count) {
+                    v[i] = from[i * Shape::threads];
+                }
+            }
+            scale(v);
+            const uint4 behind = filler_vector<T>(false);
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                v[i] = i < count ? v[i] : behind;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void scale(uint4 (&v)[rows]) const {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (a.scaled) {
+                const float by = static_cast<float>(a.scale);
+#pragma unroll
+                for (int i = 0; i < rows; ++i) {
+                    v[i] = {scaled_word(v[i].x, by), scaled_word(v[i].y, by), scaled_word(v[i].z, by),
+                            scaled_word(v[i].w, by)};
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ static unsigned scaled_word(unsigned word, float by) {
+        return __float_as_uint(__uint_as_float(word) * by);
+    }
+
+    // The least logits of a thread's columns; the warp's largest go to shared memory.
+    __device__ __forceinline__ void leave_maxima(const uint4 (&v)[rows], unsigned (&least)[vector_words]) const {
+        unsigned largest[vector_words];
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
+            largest[w] = least[w] = word_of(v[0], w);
+#pragma unroll
+            for (int i = 1; i < rows; ++i) {
+                largest[w] = larger_word<T>(largest[w], word_of(v[i], w));
+                least[w] = smaller_word<T>(least[w], word_of(v[i], w));
+            }
+#pragma unroll
+            for (int distance = Shape::across; distance < warp_lanes; distance *= 2) {
+                largest[w] = larger_word<T>(largest[w], __shfl_xor_sync(whole_warp, largest[w], distance));
+            }
+        }
+        if (lane_index() < Shape::across) {
+#pragma unroll
+            for (int w = 0; w < vector_words; ++w) {
+                memory.maxima[warp_again()][lane_index() * vector_words + w] = largest[w];
+            }
+        }
+    }
+
+    // The maxima of base blocks go to all blocks that share these.
+    __device__ __forceinline__ void share_maxima(unsigned turn) {
+        using Items = ColumnItems<Shape, Shape::base_blocks * Shape::words>;
+        const int x = thread_x_again();
+        if (Items::threads == Shape::threads || x < Items::threads) {
+            const int item = x / Items::lanes, lane = x % Items::lanes;
+            const int group = item / Shape::words, word = item % Shape::words;
+            const unsigned *const from = &memory.maxima[group * Shape::group_warps + lane * Items::run][word];
+            unsigned largest = from[0];
+#pragma unroll
+            for (int i = 1; i < Items::run; ++i) {
+                largest = larger_word<T>(largest, from[i * (Shape::words + 1)]);
+            }
+#pragma unroll
+            for (int distance = 1; distance < Items::lanes; distance *= 2) {
+                largest = larger_word<T>(largest, __shfl_xor_sync(whole_warp, largest, distance));
+            }
+            if constexpr (Shape::span > 1) {
+                static_assert(Shape::span <= Items::lanes);
+                if (lane < span()) {
+                    send_word(memory.maxima_arrived, static_cast<unsigned>(first_of_span() + lane),
+                              &memory.block_maxima[rank() - first_of_span()][word], largest);
+                }
+            } else if (lane == 0) {
+                memory.block_maxima[group][word] = largest;
+            }
+        }
+        if constexpr (Shape::span > 1) {
+            memory.maxima_arrived.wait(turn & 1u);
+            if (x == 0) {
+                expect_maxima();
+            }
+        } else {
+            __syncthreads();
+        }
+    }
+
+    // Of the base block of one of this block's groups of warps.
+    __device__ __forceinline__ unsigned block_maximum(int group, int word) const {
+        unsigned largest = memory.block_maxima[Shape::span > 1 ? 0 : group][word];
+        if constexpr (Shape::span > 1) {
+            const int parts = span();
+#pragma unroll
+            for (int part = 1; part < Shape::span; ++part) {
+                if (part < parts) {
+                    largest = larger_word<T>(largest, memory.block_maxima[part][word]);
+                }
+            }
+        }
+        return largest;
+    }
+
+    // The exponentials of a thread, and what those of its warp add up to in each column.
+    __device__ __forceinline__ void form_exponentials(const uint4 (&v)[rows], const unsigned (&least)[vector_words],
+                                                      Float (&e)[lane_elements]) const {
+        using C = ExponentialConstants<Float>;
+        const int x = thread_x_again(), word = x % Shape::across * vector_words;
+        const int group = x / warp_lanes / Shape::group_warps;
+        Float maxima[each];
+        bool plain = true;
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
+            const unsigned of_word = block_maximum(group, word + w);
+#pragma unroll
+            for (int c = 0; c < pair; ++c) {
+                const Float maximum = column_of_word<T>(of_word, c);
+                maxima[w * pair + c] = maximum;
+                plain = plain && is_ordinary(maximum) && column_of_word<T>(least[w], c) > maximum - C::reach;
+            }
+        }
+        Sum sums[each];
+        if (__all_sync(whole_warp, plain) != 0) {
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                const Float magic_less_n = C::magic - (fused(maxima[c], C::log2e_high, C::magic) - C::magic);
+                sums[c] = sum_of_column<true>(c, e, v, [&](Float x) { return scaled_exponential(x, magic_less_n); });
+            }
+        } else {
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                const Frame<Float> frame = frame_of(maxima[c]);
+                sums[c] = sum_of_column<false>(c, e, v, [&](Float x) { return exponential_in(frame, x); });
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+#pragma unroll
+            for (int distance = Shape::across; distance < warp_lanes; distance *= 2) {
+                sums[c] = sums[c] + from_lane_xor(sums[c], distance);
+            }
+        }
+        if (lane_index() < Shape::across) {
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                memory.sums[warp_again()][lane_index() * each + c] = sums[c];
+            }
+        }
+    }
+
+    template <bool Normal, class Exponential>
+    __device__ __forceinline__ static Sum sum_of_column(int column, Float (&e)[lane_elements], const uint4 (&v)[rows],
+                                                        Exponential exponential) {
+        Float of_column[rows];
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+            of_column[i] = exponential(element_of(v[i], column, T()));
+            e[i * each + column] = of_column[i];
+        }
+        return run_sum<rows, Sum, Normal>(of_column);
+    }
+
+    // The states of this block's parts go to all blocks of the cluster.
+    __device__ __forceinline__ void share_states(unsigned turn) {
+        using Items = ColumnItems<Shape, Shape::base_blocks * Shape::columns>;
+        const int x = thread_x_again();
+        const unsigned slot = turn & 1u;
+        if (Items::threads == Shape::threads || x < Items::threads) {
+            const int item = x / Items::lanes, lane = x % Items::lanes;
+            const int group = item / Shape::columns, column = item % Shape::columns;
+            const Sum *const from = &memory.sums[group * Shape::group_warps + lane * Items::run][column];
+            Sum of_run[Items::run];
+#pragma unroll
+            for (int i = 0; i < Items::run; ++i) {
+                of_run[i] = from[i * (Shape::columns + 1)];
+            }
+            Sum sum = run_sum<Items::run, Sum>(of_run);
+#pragma unroll
+            for (int distance = 1; distance < Items::lanes; distance *= 2) {
+                sum = sum + from_lane_xor(sum, distance);
+            }
+            const Float maximum = column_of_word<T>(block_maximum(group, column / pair), column % pair);
+            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::base_blocks + group);
+            for (int to = lane; to < a.cluster_blocks; to += Items::lanes) {
+                memory.states_arrived[slot].send(static_cast<unsigned>(to), place, State{maximum, sum});
+            }
+        }
+        memory.states_arrived[slot].wait((turn / 2) & 1u);
+        if (x == 0) {
+            expect_states(slot);
+        }
+    }
+
+    // What the outputs of each column of this block's base blocks are multiplied by; the high piece is NaN where a
+    // column is not ordinary, whose outputs are then the low piece.
+    __device__ __forceinline__ void decide(std::uint32_t tile, unsigned slot) const {
+        const int parts = 1 << all.log_parts;
+        const State *const states = states_of(slot);
+        for (int at = thread_x_again(); at < parts * Shape::columns; at += Shape::threads) {
+            const int part = at & (parts - 1), column = at >> all.log_parts;
+            State own{-std::numeric_limits<Float>::infinity(), Sum(0)};
+            if (part < a.cluster_blocks * Shape::base_blocks) {
+                own = states[at];
+            }
+#pragma unroll
+            for (int distance = 1; distance < Shape::span; distance *= 2) {
+                if (distance < parts) {
+                    own.maximum = larger_with_nan(own.maximum, from_lane_xor(own.maximum, distance));
+                    own.sum = own.sum + from_lane_xor(own.sum, distance);
+                }
+            }
+            Float maximum = larger_with_nan(own.maximum, own.maximum);
+            Sum sum = own.sum;
+            if (is_large(own.maximum)) {
+                sum = settle_large_sum(own.maximum, sum);
+            }
+            if (parts > Shape::span) {
+                for (int distance = Shape::span; distance < parts; distance *= 2) {
+                    maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
+                }
+                sum = scale_by_power(sum, frame_gap(own.maximum, maximum));
+                for (int distance = Shape::span; distance < parts; distance *= 2) {
+                    sum = sum + from_lane_xor(sum, distance);
+                }
+            }
+            const int group = part - rank() * Shape::base_blocks;
+            if (group >= 0 && group < Shape::base_blocks) {
+                BlockFactor<Float> factor{std::numeric_limits<Float>::quiet_NaN(), 0};
+                if (is_ordinary(own.maximum) && is_ordinary(maximum)) {
+                    const std::int32_t gap = nearest_exponent(own.maximum) - nearest_exponent(maximum);
+                    factor = factor_in_pieces(power_of_two_f64(gap), sum, Float());
+                } else if (row_kind(maximum) == RowKind::ordinary) {
+                    factor = rare_block_factor(own.maximum, maximum, sum);
+                } else {
+                    factor.low = special_output<Float>(row_kind(maximum), false, a.empty_row_zero);
+                }
+                memory.high[group][column] = factor.high;
+                memory.low[group][column] = factor.low;
+            }
+            if (a.logsumexp != nullptr && part == 0 && rank() == 0) {
+                const std::uint64_t inner =
+                    (static_cast<std::uint64_t>(tile % all.tiles_across) << Shape::log_columns) +
+                    static_cast<unsigned>(column);
+                if (inner < a.inner) {
+                    store_row_logsumexp(RowState<Float, Sum>{maximum, sum}, a.logsumexp,
+                                        tile / all.tiles_across * a.inner + inner);
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void finish(std::uint32_t tile, const Float (&e)[lane_elements]) const {
+        const int x = thread_x_again(), column = x % Shape::across * each;
+        const int group = x / warp_lanes / Shape::group_warps;
+        Float high[each], low[each] = {};
+        bool special = false;
+#pragma unroll
+        for (int c = 0; c < each; c += vector_words) {
+            *reinterpret_cast<float4 *>(high + c) = *reinterpret_cast<const float4 *>(&memory.high[group][column + c]);
+            if constexpr (sizeof(T) >= sizeof(float)) {
+                *reinterpret_cast<float4 *>(low + c) =
+                    *reinterpret_cast<const float4 *>(&memory.low[group][column + c]);
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            special = special || high[c] != high[c];
+        }
+        const Vectors mine(all, tile);
+        char *to = static_cast<char *>(a.output) + mine.output(a) * sizeof(T);
+        const std::size_t step = a.inner * sizeof(T);
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+            Float y[each];
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                const BlockFactor<Float> factor{high[c], low[c]};
+                y[c] = sizeof(T) >= sizeof(float) ? softmax_output(e[i * each + c], factor)
+                                                  : softmax_narrow_output(e[i * each + c], factor);
+            }
+            if (i < mine.count) {
+                store_vector(to, pack(y, T()));
+            }
+            to += step;
+        }
+        if (special) {
+            overwrite_special<T>(a, mine.output(a), smaller(mine.count, rows), &memory.high[group][column],
+                                 &memory.low[group][column]);
+        }
+    }
+
+    const SoftmaxColumnArguments &all;
+    const SoftmaxArguments &a;
+    Memory &memory;
+};
+
+inline constexpr int column_cluster_warps = 32; // of a multiprocessor
+
+template <class T, int LogAcross, int Warps>
+__global__ void __launch_bounds__(Warps *warp_lanes, column_cluster_warps / Warps)
+    softmax_column_clusters(const __grid_constant__ SoftmaxColumnArguments a) {
+#if __CUDA_ARCH__ >= 900
+    using Shape = ColumnShape<T, LogAcross, Warps>;
+    ColumnWork<T, Shape> columns(a, *reinterpret_cast<ColumnMemory<T, Shape> *>(launched_memory()));
+    columns.set_up();
+    synchronise_cluster(); // no block is written to before its barriers are set up,
+    columns.work();
+    synchronise_cluster(); // nor after its end
+#endif
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,7 @@
+#include "cuda/softmax_column_instance.cuh"
+
+namespace wr::cuda {
+
+template const SoftmaxColumnKernels &softmax_column_kernels<float>();
+
+} // namespace wr::cuda

@@ -461,7 +461,8 @@ std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
 
 Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pieces, bool dependent) {
     const std::size_t rows_a_block = pieces > softmax_pieces_a_warp ? 1 : long_row_warps;
-    return {kernels.totals, blocks_for(rows, rows_a_block), static_cast<int>(long_row_threads), 1, 1, 1, dependent};
+    return {
+        kernels.rare.totals, blocks_for(rows, rows_a_block), static_cast<int>(long_row_threads), 1, 1, 1, dependent};
 }
 
 cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
@@ -492,12 +493,12 @@ cudaError_t launch_columns(const SoftmaxKernels &kernels, SoftmaxArguments a, bo
     constexpr int threads = static_cast<int>(column_threads);
     const std::size_t rows = a.outer * a.inner;
     const std::size_t blocks = blocks_for(rows * a.pieces, column_threads);
-    cudaError_t error = launch({kernels.column_states, blocks, threads}, &a, stream);
+    cudaError_t error = launch({kernels.rare.column_states, blocks, threads}, &a, stream);
     if (error == cudaSuccess) {
         error = launch(totals_of(kernels, rows, a.pieces, dependent), &a, stream);
     }
     if (error == cudaSuccess) {
-        error = launch({kernels.column_apply, blocks, threads, 1, 1, 1, dependent}, &a, stream);
+        error = launch({kernels.rare.column_apply, blocks, threads, 1, 1, 1, dependent}, &a, stream);
     }
     return error;
 }
@@ -516,6 +517,79 @@ namespace {
 bool takes_plain_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
     return (plan.regime == Regime::clusters || plan.regime == Regime::long_rows) && !problem.log &&
            problem.logsumexp == nullptr && problem.shape.outer <= most_blocks;
+}
+
+// A call on its way to the stream.
+struct SoftmaxCall {
+    const SoftmaxProblem &problem;
+    const SoftmaxPlan &plan;
+    const SoftmaxKernels &kernels;
+    const SoftmaxRowKernels &rows;
+    const GpuFacts &gpu;
+    cudaStream_t stream;
+};
+
+// Rows and columns that clusters read once and write once, without a workspace; else `served` is false.
+cudaError_t launch_once_read(const SoftmaxCall &call, bool *served) {
+    const SoftmaxArguments a = arguments_of(call.problem, call.plan);
+    *served = false;
+    if (call.rows.resident.kernel != nullptr && takes_plain_rows(call.problem, call.plan) &&
+        wants_resident_rows(call.plan, call.problem.shape.outer, call.gpu)) {
+        const cudaError_t error = launch_resident_rows(call.rows.resident, a, call.plan, call.gpu, call.stream, served);
+        if (error != cudaSuccess || *served) {
+            return error;
+        }
+    }
+    return launch_column_clusters(call.problem, a, call.gpu, call.stream, served);
+}
+
+cudaError_t launch_rows_of_clusters(const SoftmaxCall &call, const SoftmaxArguments &a) {
+    if (call.rows.pipeline.kernel != nullptr && takes_plain_rows(call.problem, call.plan) &&
+        wants_pipeline(call.plan, a.outer, call.gpu)) {
+        bool served = false;
+        const cudaError_t error = launch_pipeline(call.rows.pipeline, a, call.plan, call.gpu, call.stream, &served);
+        if (error != cudaSuccess || served) {
+            return error;
+        }
+    }
+    return launch_clusters(call.kernels, call.rows, a, call.plan, call.gpu, call.stream);
+}
+
+cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
+    const bool dependent = call.gpu.dependent_launch;
+    switch (call.plan.regime) {
+    case Regime::short_rows:
+        return launch_short_rows(call.kernels, a, call.plan, call.stream);
+    case Regime::tiles:
+        return launch_tiles(call.kernels, a, call.plan, call.stream);
+    case Regime::registers:
+        return launch_registers(call.kernels, call.rows, a, call.plan.blocks, call.stream);
+    case Regime::clusters:
+        return launch_rows_of_clusters(call, a);
+    case Regime::long_rows:
+        return launch_long_rows(call.kernels, call.rows, a, call.plan.blocks, dependent, call.stream);
+    case Regime::columns:
+        return launch_columns(call.kernels, a, dependent, call.stream);
+    }
+    return cudaErrorUnknown;
+}
+
+// With memory for the states and totals of rows that are read twice.
+cudaError_t launch_with_workspace(const SoftmaxCall &call) {
+    Workspace workspace(call.problem.workspace, workspace_bytes(call.problem.shape, call.plan), call.stream);
+    if (workspace.error() != cudaSuccess) {
+        return workspace.error();
+    }
+    SoftmaxArguments a = arguments_of(call.problem, call.plan);
+    const std::size_t rows = a.outer * a.inner;
+    if (call.plan.pieces != 0) {
+        a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
+        a.states = static_cast<StoredState *>(workspace.take(rows * call.plan.pieces * sizeof(StoredState)));
+    }
+    set_hull(a, static_cast<std::size_t>(call.kernels.element_bytes));
+    const cudaError_t launched = launch_regime(call, a);
+    const cudaError_t freed = workspace.finish();
+    return launched != cudaSuccess ? launched : freed;
 }
 
 } // namespace
@@ -537,65 +611,13 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     SoftmaxPlan plan =
         plan_softmax(problem.shape, element_bytes, places, problem.output_dtype == problem.dtype, device.gpu());
     plan_short_rows(plan, problem, *kernels, places);
+    const SoftmaxRowKernels &rows = places == Places::vectors   ? kernels->vectors
+                                    : places == Places::shifted ? kernels->shifted
+                                                                : kernels->rare.singles;
+    const SoftmaxCall call{problem, plan, *kernels, rows, device.gpu(), stream};
     bool served = false;
-    const SoftmaxRowKernels &row_kernels = places == Places::vectors   ? kernels->vectors
-                                           : places == Places::shifted ? kernels->shifted
-                                                                       : kernels->singles;
-    if (row_kernels.resident.kernel != nullptr && takes_plain_rows(problem, plan) &&
-        wants_resident_rows(plan, problem.shape.outer, device.gpu())) {
-        const cudaError_t launched = launch_resident_rows(row_kernels.resident, arguments_of(problem, plan), plan,
-                                                          device.gpu(), stream, &served);
-        if (served || launched != cudaSuccess) {
-            return report(launched);
-        }
-    }
-    const cudaError_t clusters =
-        launch_column_clusters(problem, arguments_of(problem, plan), device.gpu(), stream, &served);
-    if (clusters != cudaSuccess || served) {
-        return report(clusters);
-    }
-    Workspace workspace(problem.workspace, workspace_bytes(problem.shape, plan), stream);
-    if (workspace.error() != cudaSuccess) {
-        return report(workspace.error());
-    }
-    SoftmaxArguments a = arguments_of(problem, plan);
-    const bool dependent = device.gpu().dependent_launch;
-    const std::size_t rows = a.outer * a.inner;
-    if (plan.pieces != 0) {
-        a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
-        a.states = static_cast<StoredState *>(workspace.take(rows * plan.pieces * sizeof(StoredState)));
-    }
-    set_hull(a, element_bytes);
-    cudaError_t launched = cudaSuccess;
-    switch (plan.regime) {
-    case Regime::short_rows:
-        launched = launch_short_rows(*kernels, a, plan, stream);
-        break;
-    case Regime::tiles:
-        launched = launch_tiles(*kernels, a, plan, stream);
-        break;
-    case Regime::registers:
-        launched = launch_registers(*kernels, row_kernels, a, plan.blocks, stream);
-        break;
-    case Regime::clusters: {
-        if (row_kernels.pipeline.kernel != nullptr && takes_plain_rows(problem, plan) &&
-            wants_pipeline(plan, a.outer, device.gpu())) {
-            launched = launch_pipeline(row_kernels.pipeline, a, plan, device.gpu(), stream, &served);
-        }
-        if (launched == cudaSuccess && !served) {
-            launched = launch_clusters(*kernels, row_kernels, a, plan, device.gpu(), stream);
-        }
-        break;
-    }
-    case Regime::long_rows:
-        launched = launch_long_rows(*kernels, row_kernels, a, plan.blocks, dependent, stream);
-        break;
-    case Regime::columns:
-        launched = launch_columns(*kernels, a, dependent, stream);
-        break;
-    }
-    const cudaError_t freed = workspace.finish();
-    return report(launched != cudaSuccess ? launched : freed);
+    const cudaError_t once = launch_once_read(call, &served);
+    return report(once != cudaSuccess || served ? once : launch_with_workspace(call));
 }
 
 const SoftmaxKernels *find_softmax_kernels(ElementType dtype) {

@@ -1,113 +1,12 @@
 // Makes the set of softmax kernels of one element type.
 #pragma once
 
-#include "cuda/kernel_address.cuh"
-#include "cuda/softmax_cluster.cuh"
 #include "cuda/softmax_column_tiles.cuh"
-#include "cuda/softmax_columns.cuh"
-#include "cuda/softmax_kernels.h"
-#include "cuda/softmax_long_rows.cuh"
 #include "cuda/softmax_packed_rows.cuh"
-#include "cuda/softmax_pipeline.cuh"
-#include "cuda/softmax_resident_rows.cuh"
+#include "cuda/softmax_row_instance.cuh"
 #include "cuda/softmax_short_rows.cuh"
 
 namespace wr::cuda {
-
-// Warps that a multiprocessor should hold, which bounds their registers: mostly as many as leave nothing spilled.
-// 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
-// H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12).
-template <class T, class Places>
-constexpr int resident_warps(int warps_of_block) {
-    if (sizeof(T) == 8) {
-        return Places::shifted ? 8 : 16;
-    }
-    if (sizeof(T) == 2) {
-        return warps_of_block == 8 && Places::vectors && !Places::shifted ? 40 : 32;
-    }
-    return warps_of_block > 8 ? 32 : 24;
-}
-
-template <class T, class Places>
-constexpr int resident_blocks(int warps) {
-    return larger(resident_warps<T, Places>(warps) / warps, 1);
-}
-
-template <class T, class Places, bool Log, int Size>
-const void *softmax_rows_kernel() {
-    constexpr int span = 1 << Size;
-    return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(larger(span, 4))>);
-}
-
-template <class T, class Places, bool Log>
-void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
-    kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
-    if constexpr (Places::shifted) { // a block has stages in shared memory for up to 8 warps
-        kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
-    } else {
-        kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
-        if constexpr (!Places::vectors) {
-            kernels[1] = kernels[2] = kernels[3] = kernels[4] = kernels[5];
-        } else {
-            kernels[1] = softmax_rows_kernel<T, Places, Log, 1>();
-            kernels[2] = softmax_rows_kernel<T, Places, Log, 2>();
-            kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
-            kernels[4] = softmax_rows_kernel<T, Places, Log, 4>();
-        }
-    }
-}
-
-// Several rows share a block where a kernel of their own size takes them.
-template <class Places>
-void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
-    for (int &r : rows) {
-        r = 1;
-    }
-    rows[0] = rows_of_block<1>;
-    rows[1] = Places::vectors && !Places::shifted ? rows_of_block<2> : 1;
-}
-
-template <class T, class Places, bool Log, int Size>
-const void *softmax_cluster_kernel() {
-    constexpr int warps = softmax_cluster_warps[Size];
-    return address_of(softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places>(warps)>);
-}
-
-template <class T, class Places, bool Log>
-void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
-    if constexpr (Places::vectors) {
-        kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
-        if constexpr (Places::shifted) { // for rows of more than a state a lane; of f64 a warp more than they have
-            constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
-            constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
-            kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks>);
-        } else {
-            kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
-            kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
-        }
-    }
-}
-
-template <class T, class Places>
-SoftmaxRowKernels softmax_row_kernels() {
-    SoftmaxRowKernels kernels{};
-    set_row_kernels<T, Places, false>(kernels.rows[0]);
-    set_row_kernels<T, Places, true>(kernels.rows[1]);
-    set_rows_of_block<Places>(kernels.rows_of_block);
-    set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
-    set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
-    if constexpr (is_packed<T, Places> && !Places::shifted) {
-        kernels.pipeline = {address_of(softmax_pipeline<T>), pipeline_shared_bytes<T>};
-    }
-    if constexpr (sizeof(T) == sizeof(float) && Places::vectors && !Places::shifted) {
-        kernels.resident = {address_of(softmax_resident_rows<T>), resident_shared_bytes<T>};
-    }
-    kernels.piece_states = address_of(softmax_piece_states<T, Places>);
-    kernels.apply[0] = address_of(softmax_apply<T, Places, false>);
-    kernels.apply[1] = address_of(softmax_apply<T, Places, true>);
-    kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
-    return kernels;
-}
 
 template <class T, bool Log>
 void set_tile_kernels(const void *(&kernels)[softmax_tile_sizes]) {
@@ -145,10 +44,7 @@ template <class T>
 const SoftmaxKernels &softmax_kernels() {
     static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(),
                                         softmax_row_kernels<T, ShiftedPlaces<T>>(),
-                                        softmax_row_kernels<T, SinglePlaces<T>>(),
-                                        address_of(softmax_totals<T>),
-                                        address_of(softmax_column_states<T>),
-                                        address_of(softmax_column_apply<T>),
+                                        softmax_rare_kernels<T>(),
                                         softmax_short_row_kernels<T>(),
                                         softmax_tile_kernels<T>(),
                                         static_cast<int>(sizeof(T))};

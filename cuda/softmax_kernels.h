@@ -65,13 +65,22 @@ struct SoftmaxShortRowKernels {
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
-struct SoftmaxKernels {
-    SoftmaxRowKernels vectors;
-    SoftmaxRowKernels shifted;
+// Elements that do not touch each other; columns that no tile serves, and the totals of all that is not done in one
+// launch.
+struct SoftmaxRareKernels {
     SoftmaxRowKernels singles;
     const void *totals;
     const void *column_states;
     const void *column_apply;
+};
+
+template <class T>
+SoftmaxRareKernels softmax_rare_kernels();
+
+struct SoftmaxKernels {
+    SoftmaxRowKernels vectors;
+    SoftmaxRowKernels shifted;
+    SoftmaxRareKernels rare;
     SoftmaxShortRowKernels short_rows;
     SoftmaxTileKernels tiles;
     int element_bytes;

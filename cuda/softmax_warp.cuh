@@ -356,8 +356,8 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
     });
 }
 
-// The same whatever the maximum is. Where n is unusual_n there are no exponentials. MayBeUnframed: the state is for plain
-// softmax of one launch, which needs no maximum of an ordinary block.
+// The same whatever the maximum is. Where n is unusual_n there are no exponentials. MayBeUnframed: the state is for
+// plain softmax of one launch, which needs no maximum of an ordinary block.
 template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Note>
 __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
                                          const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note) {

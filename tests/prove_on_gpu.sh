@@ -235,7 +235,8 @@ sanitize() {
 # The programs that walk every kernel under a tool. Large arrays say nothing about shared memory or barriers that small
 # ones don't.
 walks_for() {
-    local part parts=(operators weights tiles softmax many_rows_of_f16 many_rows_of_bf16)
+    local part parts=(operators weights tiles softmax uneven_rows many_columns)
+    parts+=(many_rows_of_f16 many_rows_of_bf16 many_rows_of_f32)
     [[ "$1" != memcheck && "$1" != initcheck ]] || ((quick)) || parts+=(large)
     for part in "${parts[@]}"; do
         echo "$planted_folder/every_kernel gpu $part"

@@ -1,6 +1,7 @@
 /*
- * Softmax of so many long rows that a GPU takes the ways of working that only such jobs take: the host's bits, in place
- * and not, scaled and not, with rows among them that hold NaN, infinities, large logits or nothing but -infinity.
+ * Softmax of so many long rows or columns that a GPU takes the ways of working that only such jobs take: the host's
+ * bits, in place and not, scaled and not, with rows among them that hold NaN, infinities, large logits or nothing but
+ * -infinity.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -45,22 +46,26 @@ static double logit(uint64_t *state, size_t row, size_t column, size_t axis, dou
     }
 }
 
-static void fill(wr_dtype dtype, void *array, size_t rows, size_t axis) {
+/* Of [outer][axis][inner], row number o * inner + i is the one along the axis at [o][][i]. */
+static void fill(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
     uint64_t state = 11;
-    size_t i, j;
-    for (i = 0; i < rows; ++i) {
+    size_t o, i, j;
+    for (o = 0; o < outer; ++o) {
         for (j = 0; j < axis; ++j) {
-            reference_put(dtype, array, i * axis + j, logit(&state, i, j, axis, large_of(dtype)));
+            for (i = 0; i < inner; ++i) {
+                reference_put(dtype, array, (o * axis + j) * inner + i,
+                              logit(&state, o * inner + i, j, axis, large_of(dtype)));
+            }
         }
     }
 }
 
-static void run_at(const place *where, wr_dtype dtype, const void *input, void *result, size_t rows, size_t axis,
-                   double scale, int in_place) {
-    size_t bytes = rows * axis * reference_size(dtype);
+static void run_at(const place *where, wr_dtype dtype, const void *input, void *result, size_t outer, size_t axis,
+                   size_t inner, double scale, int in_place) {
+    size_t bytes = outer * axis * inner * reference_size(dtype);
     void *array = place_allocate(where, bytes);
     void *output = in_place ? array : place_allocate(where, bytes);
-    wr_softmax_args args = softmax_args(dtype, rows, axis, 1);
+    wr_softmax_args args = softmax_args(dtype, outer, axis, inner);
     wr_status status;
     place_write(where, array, input, bytes);
     args.scale = scale;
@@ -75,25 +80,31 @@ static void run_at(const place *where, wr_dtype dtype, const void *input, void *
     }
 }
 
-static void check_rows(wr_dtype dtype, size_t axis, double scale) {
-    size_t rows = ELEMENTS / axis, bytes = rows * axis * reference_size(dtype), i;
+static void check(wr_dtype dtype, size_t outer, size_t axis, size_t inner, double scale) {
+    size_t bytes = outer * axis * inner * reference_size(dtype), i;
     void *input = malloc(bytes), *expected = malloc(bytes), *result = malloc(bytes);
     if (input == NULL || expected == NULL || result == NULL) {
         give_up("out of memory");
     }
-    fill(dtype, input, rows, axis);
-    run_at(place_at(0), dtype, input, expected, rows, axis, scale, 0);
+    fill(dtype, input, outer, axis, inner);
+    run_at(place_at(0), dtype, input, expected, outer, axis, inner, scale, 0);
     for (i = 1; i < place_count(); ++i) {
         int in_place;
         for (in_place = 0; in_place < 2; ++in_place) {
-            run_at(place_at(i), dtype, input, result, rows, axis, scale, in_place);
-            CHECK(memcmp(expected, result, bytes) == 0, "%zu rows of %zu %s, scale %g, %s: differ from the host's",
-                  rows, axis, dtype_name(dtype), scale, in_place ? "in place" : "not in place");
+            run_at(place_at(i), dtype, input, result, outer, axis, inner, scale, in_place);
+            CHECK(memcmp(expected, result, bytes) == 0, "[%zu][%zu][%zu] %s, scale %g, %s: differ from the host's",
+                  outer, axis, inner, dtype_name(dtype), scale, in_place ? "in place" : "not in place");
         }
     }
     free(input);
     free(expected);
     free(result);
+}
+
+static void check_rows(wr_dtype dtype, size_t axis, double scale) { check(dtype, ELEMENTS / axis, axis, 1, scale); }
+
+static void check_columns(wr_dtype dtype, size_t outer, size_t axis, double scale) {
+    check(dtype, outer, axis, ELEMENTS / 2 / axis / outer / 8 * 8, scale);
 }
 
 int main(int argc, char **argv) {
@@ -110,6 +121,14 @@ int main(int argc, char **argv) {
     check_rows(WR_F32, 262144, 1.0);
     check_rows(WR_F32, 300004, -0.75);
     check_rows(WR_F32, 1048572, 2.0);
+    check_columns(WR_F32, 1, 1024, 1.0);
+    check_columns(WR_F32, 1, 770, -0.75);
+    check_columns(WR_F32, 3, 4096, 1.0);
+    check_columns(WR_F32, 1, 10001, 1.0);
+    check_columns(WR_F32, 1, 32768, 1.0);
+    check_columns(WR_BF16, 1, 1024, 1.0);
+    check_columns(WR_BF16, 2, 5000, 1.0);
+    check_columns(WR_F16, 1, 4096, 1.0);
     places_close();
     return check_report("softmax_of_many_long_rows");
 }

@@ -5,8 +5,8 @@
  * must be the host's.
  *
  *   every_kernel gpu PART    a part of them, so that several can be watched side by side: operators, weights, tiles,
- *                            softmax, many_rows_of_f16, many_rows_of_bf16 (small shapes); large (the few ways of
- *                            working that only large arrays take; 1 GiB of them)
+ *                            softmax, uneven_rows, many_rows_of_f16, many_rows_of_bf16, many_rows_of_f32,
+ *                            many_columns; large (the few ways of working that only large arrays take; 1 GiB of them)
  *
  * The shapes are chosen by cuda/reduce_plan.cpp and cuda/softmax.cpp for a GPU of 132 multiprocessors.
  */
@@ -466,18 +466,64 @@ static void check_softmax(wr_dtype dtype, int log, int masked, const shape *of) 
     free(mask);
 }
 
-/* So many long rows of 16 bits, and no logsumexp, that clusters go from row to row. */
-static void check_many_rows(wr_dtype dtype) {
-    size_t rows = 1500, axis = 17000, bytes = rows * axis * 2;
-    void *elements = random_elements(dtype, rows * axis), *expected = allocate(bytes);
+/* Rows that end early, or lie one behind the other, each of its own length. */
+static void check_uneven(wr_dtype dtype, int log, int is_ragged) {
+    enum { ROWS = 60, MOST = 5000 };
+    size_t size = reference_size(dtype), count = 0, i;
+    int64_t numbers[ROWS + 1] = {0};
+    void *elements, *expected;
+    tight input, output, numbers_on_gpu;
+    wr_softmax_args args;
+    wr_status status;
+    for (i = 0; i < ROWS; ++i) {
+        int64_t length = (int64_t)(i * 7919 % (MOST + 1));
+        count += is_ragged ? (size_t)length : MOST;
+        numbers[is_ragged ? i + 1 : i] = is_ragged ? (int64_t)count : length;
+    }
+    elements = random_elements(dtype, count);
+    expected = allocate(count * size);
+    args = softmax_args(dtype, ROWS, is_ragged ? count : MOST, 1);
+    args.log = log;
+    args.input = elements;
+    args.output = expected;
+    args.offsets = is_ragged ? numbers : NULL;
+    args.lengths = is_ragged ? NULL : numbers;
+    status = wr_softmax_ex(&args, wr_host_stream());
+    CHECK(status == WR_SUCCESS, "uneven rows on the host: %s", wr_status_name(status));
+    input = tight_new(count * size, size);
+    output = tight_new(count * size, 0);
+    numbers_on_gpu = tight_new(sizeof numbers, 0);
+    tight_write(&input, elements);
+    tight_write(&numbers_on_gpu, numbers);
+    args.input = input.at;
+    args.output = output.at;
+    args.offsets = is_ragged ? (const int64_t *)numbers_on_gpu.at : NULL;
+    args.lengths = is_ragged ? NULL : (const int64_t *)numbers_on_gpu.at;
+    status = wr_softmax_ex(&args, place_at(1)->stream);
+    CHECK(status == WR_SUCCESS, "uneven rows: %s", wr_status_name(status));
+    expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
+    CHECK(tight_holds(&output, expected), "softmax, uneven rows, log %d, ragged %d, of %s: differs from the host", log,
+          is_ragged, dtype_name(dtype));
+    tight_free(&input);
+    tight_free(&output);
+    tight_free(&numbers_on_gpu);
+    free(elements);
+    free(expected);
+}
+
+/* So many long rows or columns, and no logsumexp, that clusters go from one to the next. */
+static void check_many(wr_dtype dtype, size_t rows, size_t axis, size_t inner) {
+    size_t count = rows * axis * inner, bytes = count * reference_size(dtype);
+    void *elements = random_elements(dtype, count), *expected = allocate(bytes);
     tight input = tight_new(bytes, 0), output = tight_new(bytes, 0);
-    wr_status status = wr_softmax(dtype, elements, expected, rows, axis, 1, wr_host_stream());
+    wr_status status = wr_softmax(dtype, elements, expected, rows, axis, inner, wr_host_stream());
     CHECK(status == WR_SUCCESS, "many rows on the host: %s", wr_status_name(status));
     tight_write(&input, elements);
-    status = wr_softmax(dtype, input.at, output.at, rows, axis, 1, place_at(1)->stream);
+    status = wr_softmax(dtype, input.at, output.at, rows, axis, inner, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "many rows: %s", wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
-    CHECK(tight_holds(&output, expected), "softmax, many rows, of %s: differs from the host", dtype_name(dtype));
+    CHECK(tight_holds(&output, expected), "softmax, [%zu][%zu][%zu] of %s: differs from the host", rows, axis, inner,
+          dtype_name(dtype));
     tight_free(&input);
     tight_free(&output);
     free(elements);
@@ -591,8 +637,27 @@ static void check_softmaxes(void) {
     }
 }
 
-static void check_many_rows_of_f16(void) { check_many_rows(WR_F16); }
-static void check_many_rows_of_bf16(void) { check_many_rows(WR_BF16); }
+static void check_uneven_rows(void) {
+    size_t i;
+    int log, is_ragged;
+    for (i = 0; i < SOFTMAX_TYPES; ++i) {
+        for (log = 0; log < 2; ++log) {
+            for (is_ragged = 0; is_ragged < 2; ++is_ragged) {
+                check_uneven(softmax_types[i], log, is_ragged);
+            }
+        }
+    }
+}
+
+static void check_many_rows_of_f16(void) { check_many(WR_F16, 1500, 17000, 1); }
+static void check_many_rows_of_bf16(void) { check_many(WR_BF16, 1500, 17000, 1); }
+static void check_many_rows_of_f32(void) { check_many(WR_F32, 190, 138000, 1); }
+
+static void check_many_columns(void) {
+    check_many(WR_F32, 1, 1500, 4416);
+    check_many(WR_BF16, 1, 1500, 4416);
+    check_many(WR_F32, 2, 10000, 640);
+}
 
 static void check_large(void) {
     static const reduction sum_f32 = {WR_SUM, WR_F32, WR_F32}, sum_i32 = {WR_SUM, WR_I32, (wr_dtype)0},
@@ -618,6 +683,9 @@ static const struct {
              {"softmax", check_softmaxes},
              {"many_rows_of_f16", check_many_rows_of_f16},
              {"many_rows_of_bf16", check_many_rows_of_bf16},
+             {"many_rows_of_f32", check_many_rows_of_f32},
+             {"many_columns", check_many_columns},
+             {"uneven_rows", check_uneven_rows},
              {"large", check_large}};
 
 int main(int argc, char **argv) {

@@ -469,14 +469,14 @@ cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKern
                              std::size_t row_blocks, bool dependent, cudaStream_t stream) {
     constexpr int threads = static_cast<int>(long_row_threads);
     const std::size_t stages = long_row_warps * rows.stage_bytes;
-    Launch states{rows.piece_states, blocks_for(a.outer * a.pieces, 1), threads};
+    Launch states{rows.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1), threads};
     states.shared_bytes = stages;
     cudaError_t error = launch(states, &a, stream);
     if (error == cudaSuccess) {
         error = launch(totals_of(kernels, a.outer, a.pieces, dependent), &a, stream);
     }
     if (error == cudaSuccess) {
-        const Launch apply{rows.apply[a.log ? 1 : 0],
+        const Launch apply{rows.long_rows.apply[a.log ? 1 : 0],
                            blocks_for(a.outer * row_blocks, long_row_warps),
                            threads,
                            1,

@@ -42,12 +42,14 @@ SoftmaxShortRowKernels softmax_short_row_kernels() {
 
 template <class T>
 const SoftmaxKernels &softmax_kernels() {
-    static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(),
-                                        softmax_row_kernels<T, ShiftedPlaces<T>>(),
-                                        softmax_rare_kernels<T>(),
-                                        softmax_short_row_kernels<T>(),
-                                        softmax_tile_kernels<T>(),
-                                        static_cast<int>(sizeof(T))};
+    static const SoftmaxRareKernels rare = softmax_rare_kernels<T>();
+    static const SoftmaxKernels kernels{
+        softmax_row_kernels<T, VectorPlaces<T>>(softmax_long_row_kernels<T, VectorPlaces<T>>()),
+        softmax_row_kernels<T, ShiftedPlaces<T>>(rare.shifted),
+        rare,
+        softmax_short_row_kernels<T>(),
+        softmax_tile_kernels<T>(),
+        static_cast<int>(sizeof(T))};
     return kernels;
 }
 

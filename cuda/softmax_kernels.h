@@ -33,14 +33,19 @@ inline constexpr std::size_t softmax_shifted_warps = 8;
 constexpr std::size_t shifted_cluster_warps(std::size_t element_bytes) {
     return element_bytes < 8 ? 2 * softmax_shifted_warps : softmax_shifted_warps;
 }
+// Rows of any length, read twice.
+struct SoftmaxLongRowKernels {
+    const void *piece_states;
+    const void *apply[2]; // [log]
+};
+
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes]; // [log]
     int rows_of_block[softmax_row_sizes];
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     SoftmaxPipelineKernel pipeline;                 // not of log-softmax, and writes no logsumexp
     SoftmaxResidentKernel resident;                 // likewise
-    const void *piece_states;
-    const void *apply[2];    // [log]
+    SoftmaxLongRowKernels long_rows;
     std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
 };
 
@@ -65,10 +70,11 @@ struct SoftmaxShortRowKernels {
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
-// Elements that do not touch each other; columns that no tile serves, and the totals of all that is not done in one
-// launch.
+// Elements that do not touch each other; long rows that touch, but lie off the boundaries; columns that no tile serves,
+// and the totals of all that is not done in one launch.
 struct SoftmaxRareKernels {
     SoftmaxRowKernels singles;
+    SoftmaxLongRowKernels shifted;
     const void *totals;
     const void *column_states;
     const void *column_apply;

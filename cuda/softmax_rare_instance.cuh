@@ -10,7 +10,8 @@ namespace wr::cuda {
 
 template <class T>
 SoftmaxRareKernels softmax_rare_kernels() {
-    return {softmax_row_kernels<T, SinglePlaces<T>>(), address_of(softmax_totals<T>),
+    return {softmax_row_kernels<T, SinglePlaces<T>>(softmax_long_row_kernels<T, SinglePlaces<T>>()),
+            softmax_long_row_kernels<T, ShiftedPlaces<T>>(), address_of(softmax_totals<T>),
             address_of(softmax_column_states<T>), address_of(softmax_column_apply<T>)};
 }
 

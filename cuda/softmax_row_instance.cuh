@@ -85,7 +85,13 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
 }
 
 template <class T, class Places>
-SoftmaxRowKernels softmax_row_kernels() {
+SoftmaxLongRowKernels softmax_long_row_kernels() {
+    return {address_of(softmax_piece_states<T, Places>),
+            {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}};
+}
+
+template <class T, class Places>
+SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
     SoftmaxRowKernels kernels{};
     set_row_kernels<T, Places, false>(kernels.rows[0]);
     set_row_kernels<T, Places, true>(kernels.rows[1]);
@@ -98,9 +104,7 @@ SoftmaxRowKernels softmax_row_kernels() {
     if constexpr (sizeof(T) == sizeof(float) && Places::vectors && !Places::shifted) {
         kernels.resident = {address_of(softmax_resident_rows<T>), resident_shared_bytes<T>};
     }
-    kernels.piece_states = address_of(softmax_piece_states<T, Places>);
-    kernels.apply[0] = address_of(softmax_apply<T, Places, false>);
-    kernels.apply[1] = address_of(softmax_apply<T, Places, true>);
+    kernels.long_rows = long_rows;
     kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
     return kernels;
 }

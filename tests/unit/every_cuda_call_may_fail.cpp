@@ -35,7 +35,14 @@ struct Case {
     std::function<wr_status(CUstream_st *)> run;
 };
 
-void prepare(const Setting &s) { fake::reset(s.gpu, s.callers_device, s.stream_device); }
+// Every time another GPU, with a few bytes less for a block, so that nothing is remembered of the one before it and
+// every call asks the runtime all that it may have to ask.
+void prepare(const Setting &s) {
+    static int gpus = 0;
+    fake::Gpu gpu = s.gpu;
+    gpu.shared_bytes -= 4 * (gpus++ % 256);
+    fake::reset(gpu, s.callers_device, s.stream_device);
+}
 
 void check_left_as_it_was(const Case &c, const char *when) {
     const fake::Runtime &r = fake::runtime();

@@ -76,7 +76,7 @@ cudaError_t device_get_attribute(int *value, cudaDeviceAttr attribute, int) {
         *value = 1;
         break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = 227 * 1024;
+        *value = runtime().gpu.shared_bytes;
         break;
     default:
         runtime().misuse = "attribute " + std::to_string(attribute) + " is not known to the fake runtime";

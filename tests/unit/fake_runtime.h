@@ -13,6 +13,7 @@ namespace fake {
 struct Gpu {
     int multiprocessors = 132;
     int compute_major = 9;
+    int shared_bytes = 227 * 1024; // that a block may ask for
 };
 
 struct Runtime {

@@ -1,0 +1,246 @@
+#include "cuda/softmax_plan.h"
+
+#include "cuda/gpu.h"
+#include "cuda/launch.h"
+#include "cuda/tuning.h"
+#include "numerics/softmax.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t vector_bytes = 16;
+constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t most_register_blocks = 32; // a row of 32 base blocks is a block of 1024 threads
+constexpr std::size_t most_cluster_warps = 32;   // of a block
+constexpr std::size_t most_blocks_a_warp = 32;   // a warp keeps one state a lane
+
+// Whether there are so few base blocks that each should get a multiprocessor's attention to itself.
+bool is_small(std::size_t base_blocks, const GpuFacts &gpu) {
+    return base_blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
+}
+
+// Blocks of a cluster and warps of a block for rows of so many base blocks.
+void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t most_warps, const GpuFacts &gpu) {
+    std::size_t least_warps = tuning::softmax_cluster_warps;
+    if (plan.blocks > warp_lanes) {
+        least_warps = std::max(least_warps, most_warps);
+    }
+    if (is_small(rows * plan.blocks, gpu)) {
+        least_warps = 1;
+    }
+    set_cluster(plan, least_warps, static_cast<std::size_t>(gpu.cluster_blocks));
+}
+
+// The same for rows off the boundaries: between softmax_shifted_warps and as many warps as a block may have, so that as
+// few as possible are behind the row's end (H200, 50257 by 5 blocks of 10 warps: f32 3.30 TB/s, bf16 2.59; by 7 of 8 at
+// most 2.94 and 2.13).
+void plan_shifted_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t element_bytes, const GpuFacts &gpu) {
+    plan_cluster(plan, rows, softmax_shifted_warps, gpu);
+    if (plan.blocks <= warp_lanes || is_small(rows * plan.blocks, gpu)) {
+        return;
+    }
+    std::size_t fewest = 0;
+    for (std::size_t most = softmax_shifted_warps; most <= shifted_cluster_warps(element_bytes); ++most) {
+        const std::size_t blocks = divide_up(plan.blocks, most), warps = divide_up(plan.blocks, blocks);
+        if (blocks <= static_cast<std::size_t>(gpu.cluster_blocks) && (fewest == 0 || blocks * warps < fewest)) {
+            fewest = blocks * warps;
+            plan.cluster_blocks = blocks;
+            plan.cluster_warps = warps;
+        }
+    }
+}
+
+// Whether there are so many rows that clusters which stay are worth setting up.
+bool keeps_clusters_busy(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    return rows * plan.blocks >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_pipeline_blocks;
+}
+
+constexpr std::size_t most_resident_row_blocks =
+    softmax_resident_blocks * softmax_resident_warps * tuning::softmax_wide_cluster_blocks;
+
+// Columns that a block's or a cluster's registers hold.
+void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, const GpuFacts &gpu) {
+    const auto most_blocks_of_cluster = static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1));
+    for (int size = 0; size < (element_bytes == sizeof(double) ? 1 : softmax_tile_sizes); ++size) {
+        const auto columns = static_cast<std::size_t>(softmax_tiles[size].columns);
+        const std::size_t height = static_cast<std::size_t>(softmax_tiles[size].threads) / columns * softmax_tile_run;
+        const std::size_t blocks = divide_up(s.axis, height);
+        if (blocks <= most_blocks_of_cluster &&
+            s.outer <= most_blocks / most_blocks_of_cluster / divide_up(s.inner, columns)) {
+            plan.regime = SoftmaxRegime::tiles;
+            plan.tile = size;
+            plan.cluster_blocks = blocks;
+            plan.pieces = 0;
+            return;
+        }
+    }
+}
+
+// Rows that share a warp, if these do.
+void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels,
+                     SoftmaxPlaces places) {
+    const Shape &s = problem.shape;
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    if (places == SoftmaxPlaces::singles || s.inner != 1 || s.axis == 0 ||
+        s.outer_stride != static_cast<std::ptrdiff_t>(s.axis)) {
+        return;
+    }
+    const std::size_t elements = vector_bytes / element_bytes; // of a vector
+    const std::size_t registers = softmax_block / warp_lanes / elements;
+    const std::size_t vectors = divide_up(s.axis, elements);
+    const std::size_t slots = std::bit_ceil(vectors);
+    const std::size_t longest = element_bytes == 2 ? tuning::softmax_narrow_packed_row : tuning::softmax_short_row;
+    if (kernels.short_rows.packed[0] != nullptr && s.axis % elements == 0 && slots >= registers && s.axis <= longest) {
+        plan.regime = SoftmaxRegime::short_rows;
+        plan.short_rows = places == SoftmaxPlaces::vectors ? kernels.short_rows.packed : kernels.short_rows.staged;
+        plan.lanes = slots;
+        plan.batches = 1;
+        plan.warp_rows = registers * warp_lanes / slots;
+    } else if (s.axis <= tuning::softmax_short_row) {
+        plan.regime = SoftmaxRegime::short_rows;
+        plan.short_rows = kernels.short_rows.any;
+        plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
+        const std::size_t rows = warp_lanes / plan.lanes;
+        plan.batches = std::max<std::size_t>(warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
+        plan.warp_rows = rows * plan.batches;
+    }
+}
+
+// Of all but short rows.
+SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces places, bool same_type, GpuFacts gpu) {
+    SoftmaxPlan plan{SoftmaxRegime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0};
+    const bool shifted = places == SoftmaxPlaces::shifted;
+    const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
+    const std::size_t rows = s.outer * s.inner;
+    const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
+    const bool clusters = gpu.cluster_blocks > 0 && places != SoftmaxPlaces::singles;
+    if (s.inner > 1) {
+        plan.regime = SoftmaxRegime::columns;
+        plan.pieces = plan.blocks;
+        if (same_type) {
+            plan_tiles(plan, s, element_bytes, gpu);
+        }
+    } else if (clusters && plan.blocks > most_of_one &&
+               plan.blocks <= static_cast<std::size_t>(gpu.cluster_blocks) *
+                                  (shifted ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
+        plan.regime = SoftmaxRegime::clusters;
+        if (shifted) {
+            plan_shifted_cluster(plan, rows, element_bytes, gpu);
+        } else {
+            plan_cluster(plan, rows, tuning::softmax_long_cluster_warps, gpu);
+        }
+    } else if (plan.blocks > most_register_blocks) {
+        plan.regime = SoftmaxRegime::long_rows;
+        const auto multiprocessors =
+            static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
+        const std::size_t wanted = multiprocessors * tuning::softmax_blocks_a_multiprocessor;
+        const std::size_t pieces_of_one = divide_up(plan.blocks, softmax_long_row_warps);
+        while (plan.blocks_a_warp < most_blocks_a_warp &&
+               s.outer * divide_up(pieces_of_one, plan.blocks_a_warp * 2) >= wanted) {
+            plan.blocks_a_warp *= 2;
+        }
+        plan.pieces = divide_up(pieces_of_one, plan.blocks_a_warp);
+    }
+    return plan;
+}
+
+SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
+    const Shape &s = problem.shape;
+    if (problem.output_dtype != problem.dtype || s.axis_stride != 1) {
+        return SoftmaxPlaces::singles;
+    }
+    const std::size_t elements = vector_bytes / element_bytes;
+    const bool row_starts = s.outer <= 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
+    const bool aligned = s.axis % elements == 0 && row_starts &&
+                         reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
+                         reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
+    return aligned ? SoftmaxPlaces::vectors : SoftmaxPlaces::shifted;
+}
+
+// Shifted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one block take
+// their elements one at a time.
+SoftmaxPlaces served_places(SoftmaxPlaces places, std::size_t row_blocks, const GpuFacts &gpu) {
+    const bool too_long = row_blocks > softmax_shifted_warps && row_blocks <= most_register_blocks;
+    return places == SoftmaxPlaces::shifted && gpu.cluster_blocks == 0 && too_long ? SoftmaxPlaces::singles : places;
+}
+
+} // namespace
+
+void set_cluster(SoftmaxPlan &plan, std::size_t least_warps, std::size_t most_blocks_of_cluster) {
+    std::size_t warps = least_warps;
+    while (warps * most_blocks_of_cluster < plan.blocks) {
+        warps *= 2;
+    }
+    plan.cluster_blocks = divide_up(plan.blocks, warps);
+    plan.cluster_warps = divide_up(plan.blocks, plan.cluster_blocks);
+}
+
+SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu) {
+    set_cluster(plan, is_small(rows * plan.blocks, gpu) ? 1 : tuning::softmax_cluster_warps,
+                tuning::softmax_wide_cluster_blocks);
+    return plan;
+}
+
+bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    const bool rather_few =
+        rows * plan.blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_wide_blocks;
+    return plan.blocks > (rather_few ? tuning::softmax_wide_row_blocks : tuning::softmax_wide_long_row_blocks);
+}
+
+SoftmaxProblem normalised(SoftmaxProblem problem) {
+    Shape &s = problem.shape;
+    if (s.axis == 0) {
+        s = {s.outer * s.inner, 0, 1, 0, 1, 1};
+    }
+    return problem;
+}
+
+SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    return served_places(places_of(problem, element_bytes), divide_up(problem.shape.axis, softmax_block), gpu);
+}
+
+SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, SoftmaxPlaces places,
+                         const GpuFacts &gpu) {
+    SoftmaxPlan plan = plan_shape(problem.shape, static_cast<std::size_t>(kernels.element_bytes), places,
+                                  problem.output_dtype == problem.dtype, gpu);
+    plan_short_rows(plan, problem, kernels, places);
+    return plan;
+}
+
+std::size_t workspace_bytes(const Shape &s, const SoftmaxPlan &plan) {
+    return plan.pieces == 0 ? 0 : s.outer * s.inner * (plan.pieces + 1) * sizeof(StoredState);
+}
+
+bool takes_plain_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
+    return (plan.regime == SoftmaxRegime::clusters || plan.regime == SoftmaxRegime::long_rows) && !problem.log &&
+           problem.logsumexp == nullptr && problem.shape.outer <= most_blocks;
+}
+
+bool wants_pipeline(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    return plan.blocks > tuning::softmax_pipeline_row_blocks && keeps_clusters_busy(plan, rows, gpu);
+}
+
+bool wants_resident_rows(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
+    return gpu.cluster_blocks > 0 && plan.blocks > tuning::softmax_resident_row_blocks &&
+           plan.blocks <= most_resident_row_blocks && keeps_clusters_busy(plan, rows, gpu);
+}
+
+// Not where two kernels side by side leave some multiprocessors more to do than others.
+bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu) {
+    const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
+    return base_blocks < multiprocessors * tuning::softmax_dependent_few_blocks ||
+           base_blocks >= multiprocessors * tuning::softmax_dependent_many_blocks;
+}
+
+std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
+    constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
+    const Shape shape = normalised(problem).shape;
+    return workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::singles, false, most_demanding_gpu));
+}
+
+} // namespace wr::cuda

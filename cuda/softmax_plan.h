@@ -1,0 +1,62 @@
+// Which kernels take a softmax, and how: a function of its shape, its places and the GPU.
+#pragma once
+
+#include "cuda/reduce_plan.h"
+#include "cuda/softmax_kernels.h"
+#include "numerics/problem.h"
+
+#include <cstddef>
+
+namespace wr::cuda {
+
+// Threads of a block, for rows of any length and for columns.
+inline constexpr std::size_t softmax_long_row_threads = 256;
+inline constexpr std::size_t softmax_long_row_warps = softmax_long_row_threads / 32;
+inline constexpr std::size_t softmax_column_threads = 128;
+
+enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, columns };
+
+// How a row's elements are reached.
+enum class SoftmaxPlaces { vectors, shifted, singles };
+
+struct SoftmaxPlan {
+    SoftmaxRegime regime;
+    std::size_t blocks; // base blocks of a row
+    std::size_t pieces; // states of a row; 0 where none is stored
+    std::size_t blocks_a_warp;
+    std::size_t cluster_blocks, cluster_warps;
+    int tile;                      // which of softmax_tiles
+    const void *const *short_rows; // the kernels of short rows, [log]
+    std::size_t lanes, batches;    // a short row's lanes or places, and how often a warp's lanes take rows
+    std::size_t warp_rows;         // short rows of a warp
+};
+
+// Rows without elements are rows wherever the axis stands.
+SoftmaxProblem normalised(SoftmaxProblem problem);
+
+// The places that there are kernels for.
+SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu);
+
+SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, SoftmaxPlaces places,
+                         const GpuFacts &gpu);
+
+// For the states and totals of the plan's rows.
+std::size_t workspace_bytes(const Shape &shape, const SoftmaxPlan &plan);
+
+// Clusters for rows of so many base blocks: of so many warps a block at least, and so many blocks at most.
+void set_cluster(SoftmaxPlan &plan, std::size_t least_warps, std::size_t most_blocks_of_cluster);
+
+// The plan with clusters of more blocks than every GPU allows, and whether they should be tried.
+SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu);
+bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);
+
+// Whether the kernels of clusters that stay can do the job: rows, their softmax and nothing beside it; and whether they
+// are worth setting up.
+bool takes_plain_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan);
+bool wants_pipeline(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);
+bool wants_resident_rows(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);
+
+// Whether time is saved where clusters take their places before the kernel in front of them has finished.
+bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu);
+
+} // namespace wr::cuda

@@ -1,0 +1,175 @@
+// Softmax of rows of many lengths: which rows a block of threads has, and how their base blocks are dealt out to its
+// warps.
+#pragma once
+
+#include "cuda/softmax_short_vectors.cuh"
+#include "cuda/softmax_uneven.h"
+#include "numerics/softmax_rows.h"
+
+namespace wr::cuda {
+
+// A barrier in shared memory that is used once: complete when `count` warps have arrived.
+class RowBarrier {
+  public:
+    __device__ __forceinline__ void initialise(int count) {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(count) : "memory");
+#endif
+    }
+    __device__ __forceinline__ void arrive() {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+#endif
+    }
+    __device__ __forceinline__ void wait() {
+#if __CUDA_ARCH__ >= 900
+        unsigned done = 0;
+        while (done == 0) {
+            asm volatile("{\n"
+                         ".reg .pred complete;\n"
+                         "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], 0;\n"
+                         "selp.u32 %0, 1, 0, complete;\n"
+                         "}"
+                         : "=r"(done)
+                         : "r"(address())
+                         : "memory");
+        }
+#endif
+    }
+
+  private:
+    __device__ __forceinline__ unsigned address() const {
+        return static_cast<unsigned>(__cvta_generic_to_shared(&bits_));
+    }
+    std::uint64_t bits_;
+};
+
+struct UnevenRow {
+    std::ptrdiff_t input; // its first element
+    std::size_t output;
+    std::size_t count, taken; // elements, and how many leading ones take part
+    int blocks;               // of those
+    int first_job;            // what its first block has for a number; below 0 where that is not dealt out now
+};
+
+// What is dealt out: rows that stay in registers, the states of a long row's blocks, or its outputs.
+enum class UnevenPass : int { rows, states, outputs };
+
+template <class Float, class Sum>
+struct UnevenGroup {
+    BlockState<Float, Sum> states[uneven_most_jobs];
+    RowBarrier arrivals[uneven_most_rows];
+    UnevenRow rows[uneven_most_rows];
+    int end[uneven_most_rows]; // jobs of the rows up to this one
+    Hull hull;
+    UnevenPass pass;
+    int jobs;
+    unsigned long_rows; // one bit each, of which the lowest is dealt out now where the pass is not `rows`
+    RowState<Float, Sum> total;
+    TreeCounter<StateMerge<Float, Sum>, 40> merged; // of a long row's runs of uneven_most_jobs blocks
+};
+
+template <class T>
+using UnevenGroupOf = UnevenGroup<typename SoftmaxArithmetic<T>::Float, typename SoftmaxArithmetic<T>::Sum>;
+
+template <class T>
+__device__ __forceinline__ UnevenGroupOf<T> &uneven_group() {
+    __shared__ alignas(16) unsigned char bytes[sizeof(UnevenGroupOf<T>)];
+    return *reinterpret_cast<UnevenGroupOf<T> *>(bytes);
+}
+
+template <class T, class Places>
+    requires Places::realigned
+__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &, const T *data, int count,
+                                                   uint4 (&vectors)[lane_vectors<T>]) {
+    load_realigned(data, count, uneven_group<T>().hull, vectors);
+}
+
+// What is the same in all lanes, known to be so: branches by it need no code for lanes that part.
+__device__ __forceinline__ int same_in_warp(int value) { return __reduce_max_sync(whole_warp, value); }
+
+__device__ __forceinline__ int block_warps() { return static_cast<int>(blockDim.x) / warp_lanes; }
+
+__device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a, std::size_t row) {
+    UnevenRow found{};
+    if (a.selection.ragged) {
+        const RowSpan span = ragged_row(a.selection, a.outer, a.axis, row);
+        found.input = static_cast<std::ptrdiff_t>(span.first);
+        found.output = span.first;
+        found.count = span.count;
+    } else {
+        found.input = static_cast<std::ptrdiff_t>(row) * a.outer_stride;
+        found.output = row * a.axis;
+        found.count = a.axis;
+    }
+    found.taken = leading_elements(a.selection, row, row, found.count);
+    found.blocks = static_cast<int>(divide_up(found.taken, softmax_block));
+    return found;
+}
+
+template <class T>
+__device__ __forceinline__ Hull uneven_hull(const UnevenSoftmaxArguments &a) {
+    if (!a.selection.ragged) {
+        return {a.hull_begin, a.hull_end};
+    }
+    const RowSpan last = ragged_row(a.selection, a.outer, a.axis, a.outer - 1);
+    const T *input = static_cast<const T *>(a.input);
+    return {reinterpret_cast<const char *>(input + ragged_row(a.selection, a.outer, a.axis, 0).first),
+            reinterpret_cast<const char *>(input + last.first + last.count)};
+}
+
+// By the first warp: a row to each lane.
+template <class T>
+__device__ __forceinline__ void deal_out_rows(const UnevenSoftmaxArguments &a, UnevenGroupOf<T> &group) {
+    const int lane = lane_index();
+    const std::size_t row = blockIdx.x * static_cast<std::size_t>(a.group_rows) + static_cast<std::size_t>(lane);
+    const bool there = lane < a.group_rows && row < a.outer;
+    UnevenRow mine = there ? uneven_row(a, row) : UnevenRow{};
+    const bool is_long = mine.blocks > block_warps();
+    const int jobs = is_long ? 0 : mine.blocks;
+    int end = jobs;
+#pragma unroll
+    for (int distance = 1; distance < warp_lanes; distance *= 2) {
+        const int before = __shfl_up_sync(whole_warp, end, distance);
+        end += lane >= distance ? before : 0;
+    }
+    mine.first_job = end - jobs;
+    group.rows[lane] = mine;
+    group.end[lane] = end;
+    if (jobs > 1) {
+        group.arrivals[lane].initialise(jobs);
+    }
+    const unsigned long_rows = __ballot_sync(whole_warp, is_long);
+    if (lane == warp_lanes - 1) {
+        group.hull = uneven_hull<T>(a);
+        group.pass = UnevenPass::rows;
+        group.jobs = end;
+        group.long_rows = long_rows;
+    }
+}
+
+// A warp's base block, found again wherever it is wanted again.
+struct UnevenPlace {
+    const UnevenRow *row;
+    int number; // of the row in its group
+    int block;  // of the row
+
+    template <class Group>
+    __device__ __forceinline__ UnevenPlace(const Group &group, int job)
+        : number(__popc(__ballot_sync(whole_warp, group.end[lane_index()] <= job))) {
+        row = &group.rows[number];
+        block = job - row->first_job;
+    }
+
+    __device__ __forceinline__ std::size_t first() const { return static_cast<std::size_t>(block) * softmax_block; }
+    // Of the row's first `elements`, how many are the block's.
+    __device__ __forceinline__ int count(std::size_t elements) const {
+        return static_cast<int>(smaller(elements - first(), softmax_block));
+    }
+    template <class T>
+    __device__ __forceinline__ const T *data(const SoftmaxArguments &a) const {
+        return static_cast<const T *>(a.input) + row->input + first();
+    }
+};
+
+} // namespace wr::cuda

@@ -43,7 +43,7 @@ class Table {
     void fill_input(std::size_t count, Fill kind, float low = 0, float high = 1);
     // Prints the line and returns our rate in TB/s.
     double run(const Line &line);
-    // A line for a job whose time counts; graph replays are measured beside it.
+    // A line for a job whose time counts; graph replays are measured beside it. 0 microseconds: nothing is demanded.
     void run_small(const std::string &name, const Job &job, const Job &peer, double most_us);
     // Counts a demand that a caller has looked at itself.
     void count(bool met) { missed_ += met ? 0 : 1; }

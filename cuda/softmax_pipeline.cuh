@@ -212,6 +212,7 @@ class Pipeline {
         }
         merger = merger + 1 < working_warps ? merger + 1 : 0;
         barriers.merged[slot].wait((i / pipeline_slots) & 1u);
+        __syncwarp(); // the barrier tells of another warp's total; this one's own lanes meet here
         const Row row = barriers.totals[slot];
         __syncwarp();
         const std::int32_t n = barriers.n[i & 1u][warp];

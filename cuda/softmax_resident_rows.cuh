@@ -81,13 +81,15 @@ class ResidentRows {
     using Places = VectorPlaces<T>;
     using State = RowState<Float, Sum>;
     using Row = PlainRow<Sum>;
+    // A total is read for the last time two rows before another takes its place.
+    static constexpr unsigned total_places = 2 * resident_rows;
 
   public:
     struct Shared {
         ArrivalBarrier arrived[resident_rows]; // the states of a row
         ArrivalBarrier merged[resident_rows];
         ArrivalBarrier loaded[resident_block_warps][softmax_resident_blocks - 1];
-        Row totals[resident_rows];
+        Row totals[total_places];
         State own[resident_block_warps][softmax_resident_blocks];
     };
 
@@ -284,13 +286,16 @@ class ResidentRows {
             shared.arrived[place].wait(parity);
             const Row row = plain_row<Float>(merge_in_few_registers(states_of(i), row_states));
             if (lane_index() == 0) {
-                shared.totals[place] = row;
+                shared.totals[i % total_places] = row;
                 expect_states(place);
                 shared.merged[place].arrive();
             }
         }
         shared.merged[place].wait(parity);
-        return shared.totals[place];
+        __syncwarp(); // the barrier tells of another warp's total; this one's own lanes meet here
+        const Row row = shared.totals[i % total_places];
+        __syncwarp();
+        return row;
     }
 
     // The same where a block is unusual.

@@ -87,10 +87,8 @@ struct alignas(vector_bytes) ColumnMemory {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
 
-    union {
-        unsigned maxima[Shape::group_warps * Shape::base_blocks][Shape::words + 1]; // of warps
-        Sum sums[Shape::group_warps * Shape::base_blocks][Shape::columns + 1];
-    };
+    unsigned maxima[Shape::group_warps * Shape::base_blocks][Shape::words + 1]; // of warps
+    alignas(vector_bytes) Sum sums[Shape::group_warps * Shape::base_blocks][Shape::columns + 1];
     alignas(vector_bytes) unsigned block_maxima[larger(Shape::span, Shape::base_blocks)][Shape::words];
     alignas(vector_bytes) Float high[Shape::base_blocks][Shape::columns]; // factors of the outputs
     alignas(vector_bytes) Float low[Shape::base_blocks][Shape::columns];

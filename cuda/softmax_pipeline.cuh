@@ -111,6 +111,7 @@ class Pipeline {
         if (lane_index() == 0) {
             barriers.loaded[warp].initialise();
         }
+        __syncwarp(); // all lanes' barriers are initialised one after the other
         if (threadIdx.x < pipeline_slots) {
             expect_states(threadIdx.x);
         }
@@ -152,8 +153,7 @@ class Pipeline {
         float block_maximum = 0;
         const float sum = block_sum<T, Places, float, float>(a, input + static_cast<std::ptrdiff_t>(i) * input_step,
                                                              count, x, e, [&](float maximum, std::int32_t n) {
-                                                                 // The maximum is of all lanes, which therefore have
-                                                                 // their logits.
+                                                                 __syncwarp(); // all lanes have their logits
                                                                  if (lane_index() == 0) {
                                                                      barriers.n[i & 1u][warp] = n;
                                                                      if (i + 1 < rows) {

@@ -114,12 +114,14 @@ class ResidentRows {
         if (threadIdx.x < resident_rows) {
             shared.arrived[threadIdx.x].initialise();
             shared.merged[threadIdx.x].initialise();
-            expect_states(threadIdx.x);
         }
         if (lane_index() < resident_slots) {
             shared.loaded[warp][lane_index()].initialise();
         }
-        __syncwarp();
+        __syncwarp(); // all lanes' barriers are initialised one after the other
+        if (threadIdx.x < resident_rows) {
+            expect_states(threadIdx.x);
+        }
     }
 
     __device__ __forceinline__ void work() {
@@ -242,7 +244,8 @@ class ResidentRows {
         Float lowest, maximum;
         x.extremes(a.scaled, lowest, maximum);
         maximum = warp_maximum(maximum);
-        load_behind(i, b); // the maximum is of all lanes, which therefore have their logits
+        __syncwarp(); // all lanes have their logits
+        load_behind(i, b);
         Sum sum = 0;
         if (is_unusual(maximum)) {
             forget(e);

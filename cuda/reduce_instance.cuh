@@ -78,15 +78,25 @@ extern template const ReduceKernels &reduce_kernels<std::uint64_t, Extreme<std::
 extern template const ReduceKernels &reduce_kernels<KeyAt<std::int32_t>, Partial<ArgExtreme<std::int32_t>>>();
 extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial<ArgExtreme<std::int64_t>>>();
 
+// Whether a set is for nothing but partial results, which touch each other and begin on a boundary.
+template <class Op>
+inline constexpr bool is_partial = false;
+template <class Op>
+inline constexpr bool is_partial<Partial<Op>> = true;
+
 template <class T, class Op>
 ReduceKernels kernels_of() {
     ReduceKernels kernels{};
     kernels.aligned_rows = address_of(reduce_rows<T, Op, AlignedAccess<T, Op>>);
-    kernels.shifted_rows = address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>);
-    kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);
+    if constexpr (!is_partial<Op>) {
+        kernels.shifted_rows = address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>);
+        kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);
+    }
     using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
     kernels.short_columns = address_of(reduce_columns<T, Op, Vectors, short_run>);
-    kernels.scalar_columns = address_of(reduce_columns<T, Op, SingleColumn<T>, scalar_run>);
+    if constexpr (column_vector_bytes<T, Op> != sizeof(T)) {
+        kernels.scalar_columns = address_of(reduce_columns<T, Op, SingleColumn<T>, scalar_run>);
+    }
     kernels.staged = address_of(reduce_staged<T, Op>);
     if constexpr (has_segments<Op>) {
         kernels.segments = address_of(reduce_segments<T, Op, has_all_kernels<T, Op>>);

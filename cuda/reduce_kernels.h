@@ -9,20 +9,20 @@ namespace wr::cuda {
 
 // A set that has no kernel of its own for a regime does it by another: where nullptr may stand, the plan looks.
 struct ReduceKernels {
-    const void *aligned_rows;        // RowArguments: vectors along the axis
-    const void *shifted_rows;        // RowArguments: likewise, rows of any alignment
-    const void *scattered_rows;      // RowArguments: any strides
+    const void *aligned_rows;   // RowArguments: vectors along the axis
+    const void *shifted_rows;   // RowArguments: likewise, rows of any alignment; nullptr in sets of partial results
+    const void *scattered_rows; // RowArguments: any strides; nullptr likewise
     const void *aligned_packed_rows; // RowArguments: short rows, powers of two; nullptr: staged
     const void *aligned_triple_rows; // RowArguments: short rows, 3 times powers of two; nullptr: staged
     const void *cluster_rows;        // RowArguments: one launch for few rows; nullptr: rows
     const void *columns;             // ColumnArguments: vectors, runs of long_run rows; nullptr: short_columns
     const void *short_columns;       // ColumnArguments: vectors, runs of short_run rows
-    const void *scalar_columns;      // ColumnArguments: single columns, runs of scalar_run rows
-    const void *few_rows;            // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
-    const void *staged;              // StagedArguments
-    const void *staged_vectors;      // StagedArguments: rows of whole vectors; nullptr: staged
-    const void *segments;            // SegmentArguments: all but the end of long segments; nullptr: not asked for
-    const void *long_segments;       // SegmentArguments: that; nullptr in sets that take on no partial results
+    const void *scalar_columns; // ColumnArguments: single columns, runs of scalar_run rows; nullptr: vectors hold one
+    const void *few_rows;       // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
+    const void *staged;         // StagedArguments
+    const void *staged_vectors; // StagedArguments: rows of whole vectors; nullptr: staged
+    const void *segments;       // SegmentArguments: all but the end of long segments; nullptr: not asked for
+    const void *long_segments;  // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;
     int triples_a_thread; // of the kernel of rows of up to three vectors

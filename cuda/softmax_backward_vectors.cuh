@@ -193,11 +193,21 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
     }
 }
 
+// Blocks of 32 warps, where their registers hold the elements.
+template <class T>
+const void *largest_backward_vectors() {
+    if constexpr (sizeof(T) == 2) {
+        return address_of(backward_vectors<T, 32>);
+    } else {
+        return nullptr;
+    }
+}
+
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels() {
-    static const BackwardVectorKernels kernels{{address_of(backward_vectors<T, 8>), address_of(backward_vectors<T, 16>),
-                                                sizeof(T) == 2 ? address_of(backward_vectors<T, 32>) : nullptr},
-                                               static_cast<int>(sizeof(T))};
+    static const BackwardVectorKernels kernels{
+        {address_of(backward_vectors<T, 8>), address_of(backward_vectors<T, 16>), largest_backward_vectors<T>()},
+        static_cast<int>(sizeof(T))};
     return kernels;
 }
 

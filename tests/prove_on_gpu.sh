@@ -6,9 +6,7 @@ set -u
 readonly NOT_RUN=77 # the exit status of a program that could not do its work here
 readonly SANITIZER_FOUND=86
 readonly STEPS=(build host gpu sanitize large bench peers)
-readonly TOOLS=(memcheck racecheck initcheck synccheck)
-# The tools run at the same time, so each talks to its program over ports of its own.
-readonly -A PORTS=(["memcheck"]=49200 ["racecheck"]=49400 ["initcheck"]=49600 ["synccheck"]=49800)
+readonly TOOLS=(racecheck initcheck memcheck synccheck)
 
 usage() {
     cat <<'END'
@@ -98,7 +96,7 @@ command -v nvcc >/dev/null || PATH="$PATH:/usr/local/cuda/bin"
 check_needs() {
     local missing=() program
     { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; } || missing+=("an NVIDIA GPU")
-    for program in nvcc compute-sanitizer cmake ninja python3; do
+    for program in nvcc compute-sanitizer cmake ninja python3 taskset; do
         command -v "$program" >/dev/null || missing+=("$program")
     done
     local list
@@ -118,11 +116,11 @@ trap 'rm -rf "$results"' EXIT
 
 # ---- running things and keeping what came of them
 
-readonly DEADLINE=$((SECONDS + ${BUDGET:-540}))
+readonly DEADLINE=$((EPOCHSECONDS + ${BUDGET:-540}))
 
 # within SECONDS COMMAND...: runs it for so long at most, and never past the deadline of the whole.
 within() {
-    local limit="$1" left=$((DEADLINE - SECONDS))
+    local limit="$1" left=$((DEADLINE - EPOCHSECONDS))
     shift
     ((limit < left)) || limit="$left"
     if ((limit < 1)); then
@@ -222,28 +220,18 @@ step_large() {
     record large "$(verdict_of $status)" "$(tally_of "$log")"
 }
 
-# sanitize TOOL NUMBER COMMAND...: the harness checks what calls return, the tool what kernels do. NUMBER tells apart
-# what a tool looks at side by side.
+# sanitize TOOL SLOT COMMAND...: the harness checks what calls return, the tool what kernels do. Of what runs at the same
+# time each has a slot, with ports of its own to talk to its program and a core of its own: the host device takes as many
+# threads as it may have cores.
 sanitize() {
-    local tool="$1" options=(--port "$((PORTS[$1] + 10 * $2))")
+    local tool="$1" slot="$2" options=(--port "$((49200 + 10 * $2))")
     shift 2
     [[ "$tool" != memcheck ]] || options+=(--report-api-errors no)
     # Clusters that stay have more barriers in shared memory than these tools follow unasked.
     [[ "$tool" != synccheck && "$tool" != racecheck ]] || options+=(--num-cuda-barriers 65536)
     printf '\n== %s: %s\n' "$tool" "$*"
-    within 300 compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode $SANITIZER_FOUND "$@"
-}
-
-# The programs that walk every kernel under a tool. Large arrays say nothing about shared memory or barriers that small
-# ones don't.
-walks_for() {
-    local part parts=(floats signed unsigned fields weights tiles softmax uneven_rows many_columns)
-    parts+=(many_rows_of_f16 many_rows_of_bf16 many_rows_of_f32)
-    [[ "$1" != memcheck && "$1" != initcheck ]] || ((quick)) || parts+=(large)
-    for part in "${parts[@]}"; do
-        echo "$planted_folder/every_kernel gpu $part"
-    done
-    echo "$tests_folder/random_problems gpu $((quick ? 40 : 60))"
+    within 300 taskset --cpu-list "$((slot % $(nproc)))" \
+        compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode "$SANITIZER_FOUND" "$@"
 }
 
 complaint_of() {
@@ -266,48 +254,65 @@ find_planted_bug() {
     fi
 }
 
-# One walk of a tool; it must pass its own checks, and the tool must have looked and found nothing.
+# What a tool watches, a line each: all parts of every_kernel, and random problems. Large arrays say nothing about shared
+# memory or barriers that small ones don't.
+walks_for() {
+    local part
+    for part in $("$planted_folder/every_kernel" parts); do
+        if [[ "$part" != large ]] || { [[ "$1" == memcheck || "$1" == initcheck ]] && ((!quick)); }; then
+            echo "$1 $planted_folder/every_kernel gpu $part"
+        fi
+    done
+    echo "$1 $tests_folder/random_problems gpu $((quick ? 40 : 60))"
+}
+
+# walk SLOT TOOL COMMAND...: it must pass its own checks, and the tool must have looked and found nothing.
 walk() {
-    local tool="$1" number="$2" log="$3" status
-    shift 3
-    sanitize "$tool" "$number" "$@" >"$log" 2>&1
+    local slot="$1" tool="$2" log status began=$SECONDS
+    log="$results/walk.$tool.${*: -1}.log"
+    shift 2
+    sanitize "$tool" "$slot" "$@" >"$log" 2>&1
     status=$?
     if ((status == 0)) && ! grep -a -q -E \
         'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)' "$log"; then
         status=1
     fi
-    return $status
+    printf '%s\t%s\t%s\n' "$status" "$((SECONDS - began))" "$*" >"$log.status"
 }
 
-# All walks of a tool, side by side: most of their time no kernel runs.
-walk_kernels() {
-    local tool="$1" log="$results/walk.$1.log" status=0 walks=() words began=$SECONDS i pids=()
-    mapfile -t walks < <(walks_for "$tool")
-    for i in "${!walks[@]}"; do
-        read -r -a words <<<"${walks[$i]}"
-        walk "$tool" "$i" "$log.$i" "${words[@]}" &
-        pids+=($!)
+# A line of the table of all walks of a tool: the first that failed, or how many there were.
+record_walks() {
+    local tool="$1" log="$LOGS/sanitize.$1.log" status seconds what verdict=passed note="" walks=0 longest=0 file
+    cat "$results/walk.$tool".*.log >"$log" 2>/dev/null
+    for file in "$results/walk.$tool".*.status; do
+        IFS=$'\t' read -r status seconds what <"$file" || continue
+        walks=$((walks + 1))
+        ((seconds <= longest)) || longest="$seconds"
+        if ((status != 0)) && [[ "$verdict" == passed ]]; then
+            verdict="$(verdict_of "$status")"
+            note="${what##*/} $(grep -a -h -E '^========= .*SUMMARY' "$results/walk.$tool.${what##* }.log" |
+                grep -a -v -E ': 0 (errors|hazards)' | head -n 1 | cut -c 11-60)"
+        fi
     done
-    for i in "${!pids[@]}"; do
-        wait "${pids[$i]}" || status=$?
-        cat "$log.$i" >>"$log"
-    done
-    local found
-    found="$(grep -a -h -E '^========= .*SUMMARY' "$log" | grep -a -v -E ': 0 (errors|hazards)' | head -n 1 | cut -c 11-80)"
-    record "walk.$tool" "$(verdict_of $status)" "${found:-${#walks[@]} programs, nothing found}"
+    [[ "$walks" == "$(walks_for "$tool" | wc -l)" ]] || verdict="NOT DONE"
+    printf '%s\t%s\t%s\n' "$verdict" "$longest" "${note:-$walks programs, nothing found}" >"$results/walk.$tool"
 }
 
+# As many at a time as there are cores: most of their time no kernel runs.
 step_sanitize() {
-    local tool pids=()
+    local tool
     for tool in "${TOOLS[@]}"; do
-        {
-            find_planted_bug "$tool"
-            walk_kernels "$tool"
-        } &
-        pids+=($!)
+        find_planted_bug "$tool"
     done
-    wait "${pids[@]}"
-    cat "$results"/planted.*.log "$results"/walk.*check.log >"$LOGS/sanitize.log" 2>/dev/null
+    export DEADLINE SANITIZER_FOUND results
+    export -f within sanitize walk
+    for tool in "${TOOLS[@]}"; do
+        walks_for "$tool"
+    done | xargs -P "$(nproc)" -L 1 --process-slot-var=SLOT bash -c 'walk "$SLOT" "$@"' walk
+    for tool in "${TOOLS[@]}"; do
+        record_walks "$tool"
+    done
+    cat "$results"/planted.*.log >"$LOGS/sanitize.planted.log" 2>/dev/null
 }
 
 step_bench() {

@@ -147,7 +147,9 @@ cudaError_t func_set_attribute(const void *kernel, cudaFuncAttribute, int) {
 cudaError_t occupancy_max_active_clusters(int *clusters, const void *, const cudaLaunchConfig_t *config) {
     const cudaError_t error = arrive("occupancy_max_active_clusters");
     if (error == cudaSuccess) {
-        *clusters = runtime().gpu.multiprocessors / 16 * (16 / static_cast<int>(config->gridDim.x));
+        const auto blocks = static_cast<int>(config->gridDim.x);
+        const fake::Gpu &gpu = runtime().gpu;
+        *clusters = blocks > gpu.cluster_blocks ? 0 : gpu.multiprocessors / 16 * (16 / blocks);
     }
     return error;
 }
@@ -167,6 +169,7 @@ void note_attributes(const cudaLaunchConfig_t &config) {
 cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
     Runtime &r = runtime();
     ++r.launches;
+    r.launched.insert(kernel);
     r.launches_after_failure += has_failed();
     expect_current_device(config->stream, "a launch");
     note_attributes(*config);

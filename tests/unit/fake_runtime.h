@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 namespace fake {
@@ -14,6 +15,7 @@ struct Gpu {
     int multiprocessors = 132;
     int compute_major = 9;
     int shared_bytes = 227 * 1024; // that a block may ask for
+    int cluster_blocks = 16;       // of the largest cluster
 };
 
 struct Runtime {
@@ -30,6 +32,7 @@ struct Runtime {
     bool failed_on_way_back = false; // it was the call that makes the caller's device current again
     int launches = 0, launches_after_failure = 0;
     int cluster_launches = 0, dependent_launches = 0;
+    std::set<const void *> launched; // kernels
     int allocations = 0, allocations_after_failure = 0;
     std::size_t allocated_bytes = 0;
     std::map<void *, cudaStream_t> live; // allocated and not given back

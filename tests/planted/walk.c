@@ -1,0 +1,316 @@
+#include "walk.h"
+
+#include "header_offers.h"
+#include "reference.h"
+
+#include <string.h>
+
+/* Whether arrays begin where allocations do. */
+enum { START, MOVED };
+
+/* A length: so many bytes of elements, and so many elements more. */
+typedef struct length {
+    size_t bytes, elements;
+} length;
+
+typedef struct sized_shape {
+    const char *regime;
+    size_t outer;
+    length axis, inner;
+    size_t axis_stride;
+    int moved;
+} sized_shape;
+
+static const sized_shape reduce_shapes[] = {
+    {"several rows a tile", 1001, {0, 32}, {0, 1}, 1, START},
+    {"three vectors a thread", 3001, {0, 3}, {0, 1}, 1, START},
+    {"short rows", 501, {0, 33}, {0, 1}, 1, MOVED},
+    {"short rows of vectors", 501, {1280, 0}, {0, 1}, 1, START},
+    {"a row a warp", 37, {5002, 1}, {0, 1}, 1, MOVED},
+    {"a row a warp, on boundaries", 37, {12288, 0}, {0, 1}, 1, START},
+    {"a row a block", 3, {30001, 1}, {0, 1}, 1, MOVED},
+    {"a row a block, on boundaries", 3, {32768, 0}, {0, 1}, 1, START},
+    {"a row a cluster", 1, {240000, 3}, {0, 1}, 1, START},
+    {"a longer row a cluster", 1, {1000000, 1}, {0, 1}, 1, MOVED},
+    {"pieces of a row", 3, {1100000, 3}, {0, 1}, 1, MOVED},
+    {"pieces of a row, on boundaries", 3, {1105920, 0}, {0, 1}, 1, START},
+    {"a scattered row a warp", 300, {0, 101}, {0, 1}, 3, MOVED},
+    {"pieces of a scattered row", 3, {0, 5001}, {0, 1}, 3, START},
+    {"columns in long runs", 540, {0, 5}, {2064, 0}, 1, START},
+    {"columns in short runs", 1, {0, 3001}, {256, 0}, 1, START},
+    {"columns in short runs, once", 3, {0, 17}, {256, 0}, 1, START},
+    {"columns of few rows", 3, {0, 2}, {16400, 0}, 1, START},
+    {"single columns", 1, {0, 3001}, {528, 1}, 1, MOVED},
+    {"single columns, once", 7, {0, 10}, {528, 1}, 1, MOVED},
+    {"narrow columns", 2001, {0, 5}, {0, 3}, 1, START},
+    {"narrow columns in groups", 1, {0, 30001}, {0, 3}, 1, MOVED},
+    {"an empty axis", 5, {0, 0}, {0, 1}, 1, START},
+};
+enum { REDUCE_SHAPES = sizeof reduce_shapes / sizeof *reduce_shapes };
+
+static const ragged raggeds[] = {
+    {"one huge segment among tiny ones", 3001, 3, 700001},
+    {"segments of up to 1024", 300, 1024, 0},
+    {"tiny segments", 20001, 8, 0},
+    {"empty segments", 501, 0, 0},
+};
+enum { RAGGEDS = sizeof raggeds / sizeof *raggeds };
+
+/* Sums and products of floats that are kept in f64 have kernels of their own, and so have means that leave NaNs out. */
+static const reduction special_sums[] = {
+    {WR_SUM, WR_F32, WR_F64, 0},         {WR_SUM, WR_F16, WR_F64, 0},     {WR_SUM, WR_BF16, WR_F64, 0},
+    {WR_SUM, WR_F8_E5M2, WR_F64, 0},     {WR_PRODUCT, WR_F32, WR_F64, 0}, {WR_PRODUCT, WR_BF16, WR_F64, 0},
+    {WR_PRODUCT, WR_F8_E4M3, WR_F64, 0}, {WR_NORM_L2, WR_F32, WR_F64, 0}, {WR_MEAN, WR_F16, WR_F64, 0},
+    {WR_NORM_L1, WR_F8_E4M3, WR_F64, 0}, {WR_MEAN, WR_F32, WR_F32, 1},    {WR_MEAN, WR_F32, WR_F64, 1},
+    {WR_MEAN, WR_F64, WR_F64, 1},        {WR_MEAN, WR_F16, WR_F32, 1},    {WR_MEAN, WR_BF16, WR_F64, 1},
+    {WR_MEAN, WR_F8_E4M3, WR_F32, 1},    {WR_MEAN, WR_F8_E5M2, WR_F64, 1}};
+enum { SPECIAL_SUMS = sizeof special_sums / sizeof *special_sums };
+
+static const weighting wide_weightings[] = {
+    {WR_F32, WR_F32, WR_F64}, {WR_F16, WR_F16, WR_F64}, {WR_BF16, WR_BF16, WR_F64}, {WR_F8_E4M3, WR_F8_E4M3, WR_F64}};
+enum { WIDE_WEIGHTINGS = sizeof wide_weightings / sizeof *wide_weightings };
+
+static const wr_dtype softmax_types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
+enum { SOFTMAX_TYPES = sizeof softmax_types / sizeof *softmax_types };
+
+static const shape softmax_shapes[] = {
+    {"rows of less than a base block", 37, 1000, 1, 1, 0},
+    {"blocks of 128 threads", 3, 4096, 1, 1, 0},
+    {"blocks of 256 threads", 3, 7000, 1, 1, 0},
+    {"blocks of 512 threads", 3, 16000, 1, 1, 0},
+    {"blocks of 1024 threads", 3, 32768, 1, 1, 0},
+    {"odd rows", 3, 16001, 1, 1, 0},
+    {"long rows", 3, 100000, 1, 1, 0},
+    {"long odd rows", 1, 700001, 1, 1, 0},
+    {"short columns", 5, 60, 40, 1, 0},
+    {"long columns", 1, 5000, 33, 1, 0},
+    {"rows that share a warp", 100, 32, 1, 1, 0},
+    {"odd rows that share a warp", 100, 33, 1, 1, 0},
+    {"rows of a third of a base block", 20, 300, 1, 1, 0},
+    {"rows of clusters", 40, 20000, 1, 1, 0},
+    {"odd rows of clusters", 5, 40001, 1, 1, 0},
+    {"tiles of columns", 2, 300, 64, 1, 0},
+    {"tall tiles of columns", 1, 1024, 200, 1, 0},
+    {"tiles of few columns", 4, 33, 7, 1, 0},
+    {"taller tiles of few columns", 1, 9000, 9, 1, 0},
+    {"two rows a block", 5, 2048, 1, 1, 0},
+    {"rows of clusters of several warps a block", 3, 40960, 1, 1, 0},
+    {"rows of clusters of many warps a block", 2, 140000, 1, 1, 0},
+    {"rows with gaps", 20, 512, 1, 1, 16},
+    {"scattered rows", 20, 300, 1, 3, 1},
+    {"a long scattered row", 2, 40000, 1, 3, 1},
+};
+enum { SOFTMAX_SHAPES = sizeof softmax_shapes / sizeof *softmax_shapes };
+
+int shape_is_contiguous(const shape *of) { return of->axis_stride == 1 && of->gap == 0; }
+
+size_t shape_row(const shape *of) { return of->axis * of->axis_stride * of->inner + of->gap; }
+
+size_t shape_elements(const shape *of) {
+    if (shape_is_contiguous(of)) {
+        return of->outer * of->axis * of->inner;
+    }
+    return (of->outer - 1) * shape_row(of) + (of->axis - 1) * of->axis_stride + 1;
+}
+
+static shape shape_for(const sized_shape *sized, wr_dtype dtype) {
+    size_t size = reference_size(dtype);
+    shape made = {NULL, 0, 0, 0, 0, 0};
+    made.regime = sized->regime;
+    made.outer = sized->outer;
+    made.axis = sized->axis.bytes / size + sized->axis.elements;
+    made.inner = sized->inner.bytes / size + sized->inner.elements;
+    made.axis_stride = sized->axis_stride;
+    made.gap = sized->axis_stride != 1;
+    return made;
+}
+
+static void walk_everywhere(const reduction *job, const walker *by) {
+    size_t i;
+    for (i = 0; i < REDUCE_SHAPES; ++i) {
+        shape of = shape_for(&reduce_shapes[i], job->dtype);
+        by->reduce(job, &of, reduce_shapes[i].moved);
+    }
+    for (i = 0; i < RAGGEDS; ++i) {
+        by->segments(job, &raggeds[i], i % 2 != 0);
+    }
+}
+
+static void walk_operators(wr_dtype first, wr_dtype last, const walker *by) {
+    int op, dtype;
+    for (op = WR_SUM; op <= LAST_OP; ++op) {
+        for (dtype = (int)first; dtype <= (int)last; ++dtype) {
+            reduction job = {(wr_op)op, (wr_dtype)dtype, (wr_dtype)0, 0};
+            if (offered_outputs(job.op, job.dtype).count > 0) {
+                walk_everywhere(&job, by);
+            }
+        }
+    }
+}
+
+static void walk_wide_floats(const walker *by) { walk_operators(WR_F32, WR_F64, by); }
+static void walk_narrow_floats(const walker *by) { walk_operators(WR_F16, WR_F8_E5M2, by); }
+static void walk_special_sums(const walker *by) {
+    size_t i;
+    for (i = 0; i < SPECIAL_SUMS; ++i) {
+        walk_everywhere(&special_sums[i], by);
+    }
+}
+static void walk_signed(const walker *by) { walk_operators(WR_I8, WR_I64, by); }
+static void walk_unsigned(const walker *by) { walk_operators(WR_U8, WR_U64, by); }
+static void walk_fields(const walker *by) { walk_operators(WR_KOALABEAR, (wr_dtype)LAST_DTYPE, by); }
+
+static void walk_weighting(const weighting *job, const walker *by) {
+    size_t i;
+    for (i = 0; i < REDUCE_SHAPES; ++i) {
+        shape of = shape_for(&reduce_shapes[i], job->dtype);
+        by->weigh(job, &of, reduce_shapes[i].moved);
+    }
+}
+
+static void walk_weights(const walker *by) {
+    int dtype;
+    size_t i;
+    for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
+        type_list weights = offered_weights((wr_dtype)dtype);
+        for (i = 0; i < weights.count; ++i) {
+            weighting job = {(wr_dtype)dtype, weights.types[i], (wr_dtype)0};
+            walk_weighting(&job, by);
+        }
+    }
+    for (i = 0; i < WIDE_WEIGHTINGS; ++i) {
+        walk_weighting(&wide_weightings[i], by);
+    }
+}
+
+/* Every operator, where there is one for the type, and the other calls on every size of element; the last tile is
+ * short, and some lanes are no members. */
+static void walk_tiles(const walker *by) {
+    tile_call call = {TILE_VOTE, WR_VOTE_ALL, WR_I32, 1001, 16, 0x5F7F};
+    int dtype;
+    by->tiles(&call);
+    for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
+        call.dtype = (wr_dtype)dtype;
+        for (call.kind = TILE_REDUCE, call.what = WR_SUM; call.what < WR_LOGSUMEXP; ++call.what) {
+            by->tiles(&call);
+        }
+        for (call.kind = TILE_MATCH, call.what = WR_MATCH_ANY; call.what <= WR_MATCH_ALL; ++call.what) {
+            by->tiles(&call);
+        }
+        call.kind = TILE_SHUFFLE;
+        call.argument = 5;
+        for (call.what = WR_SHUFFLE_UP; call.what <= WR_SHUFFLE_INDEX; ++call.what) {
+            by->tiles(&call);
+        }
+    }
+}
+
+static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by) {
+    softmax_kind kind = {WR_F32, 0, 0};
+    kind.dtype = dtype;
+    by->logsumexp(dtype, of);
+    for (kind.log = 0; kind.log < 2; ++kind.log) {
+        kind.masked = 0;
+        by->softmax(&kind, of);
+        if (shape_is_contiguous(of)) {
+            kind.masked = 1;
+            by->softmax(&kind, of);
+            by->gradient(dtype, kind.log, of);
+        }
+    }
+}
+
+static void walk_softmax_of(size_t first, size_t last, const walker *by) {
+    size_t i, j;
+    for (i = first; i <= last; ++i) {
+        for (j = 0; j < SOFTMAX_SHAPES; ++j) {
+            walk_softmax_over(softmax_types[i], &softmax_shapes[j], by);
+        }
+    }
+}
+static void walk_softmax_of_wide(const walker *by) { walk_softmax_of(0, 1, by); }
+static void walk_softmax_of_16_bits(const walker *by) { walk_softmax_of(2, 3, by); }
+static void walk_softmax_of_8_bits(const walker *by) { walk_softmax_of(4, 5, by); }
+
+static void walk_uneven_rows(const walker *by) {
+    size_t i;
+    int log, is_ragged;
+    for (i = 0; i < SOFTMAX_TYPES; ++i) {
+        for (log = 0; log < 2; ++log) {
+            for (is_ragged = 0; is_ragged < 2; ++is_ragged) {
+                by->uneven(softmax_types[i], log, is_ragged);
+            }
+        }
+    }
+}
+
+static void walk_many_rows(const walker *by) {
+    static const shape narrow = {"many rows", 1500, 17000, 1, 1, 0}, wide = {"many rows", 190, 138000, 1, 1, 0};
+    by->many(WR_F16, &narrow);
+    by->many(WR_BF16, &narrow);
+    by->many(WR_F32, &wide);
+}
+
+static void walk_many_columns(const walker *by) {
+    static const shape wide = {"many columns", 1, 5000, 1728, 1, 0}, tall = {"tall columns", 1, 20000, 224, 1, 0},
+                       narrow = {"many columns", 1, 1500, 4416, 1, 0};
+    by->many(WR_F32, &wide);
+    by->many(WR_F32, &tall);
+    by->many(WR_F16, &narrow);
+    by->many(WR_BF16, &narrow);
+}
+
+static void walk_large(const walker *by) {
+    static const reduction sum_f32 = {WR_SUM, WR_F32, WR_F32, 0}, sum_i32 = {WR_SUM, WR_I32, (wr_dtype)0, 0},
+                           max_f64 = {WR_MAX, WR_F64, (wr_dtype)0, 0};
+    static const shape columns = {"columns in long runs", 1, 4097, 17000, 1, 0},
+                       words = {"pieces update one accumulator", 1, ((size_t)1 << 28) + 3, 1, 1, 0},
+                       doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
+                       rows = {"several base blocks a warp", 300, 50000, 1, 1, 0};
+    static const softmax_kind plain = {WR_F32, 0, 0}, masked = {WR_F32, 0, 1};
+    int moved;
+    for (moved = 0; moved < 2; ++moved) {
+        by->reduce(&sum_f32, &columns, moved);
+        by->reduce(&sum_i32, &words, moved);
+        by->reduce(&max_f64, &doubles, moved);
+    }
+    by->softmax(&plain, &rows);
+    by->softmax(&masked, &rows);
+    by->gradient(WR_F32, 0, &rows);
+}
+
+/* The longest first. */
+static const struct {
+    const char *name;
+    void (*walk)(const walker *);
+} parts[] = {
+    {"large", walk_large},
+    {"wide_floats", walk_wide_floats},
+    {"narrow_floats", walk_narrow_floats},
+    {"special_sums", walk_special_sums},
+    {"signed", walk_signed},
+    {"unsigned", walk_unsigned},
+    {"fields", walk_fields},
+    {"weights", walk_weights},
+    {"softmax_of_wide", walk_softmax_of_wide},
+    {"softmax_of_16_bits", walk_softmax_of_16_bits},
+    {"softmax_of_8_bits", walk_softmax_of_8_bits},
+    {"many_columns", walk_many_columns},
+    {"many_rows", walk_many_rows},
+    {"tiles", walk_tiles},
+    {"uneven_rows", walk_uneven_rows},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+const char *walk_part(size_t number) { return number < PARTS ? parts[number].name : NULL; }
+
+int walk(const char *part, const walker *by) {
+    size_t i;
+    for (i = 0; i < PARTS; ++i) {
+        if (strcmp(part, parts[i].name) == 0) {
+            parts[i].walk(by);
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,70 @@
+/*
+ * The calls that compute-sanitizer watches: each operator over each type that it takes in each regime, with weights and
+ * in segments, and all of softmax. Shapes are as small as their regime allows on a GPU of 132 multiprocessors; the test
+ * walk_reaches_every_kernel says whether some kernel of the library is left out.
+ */
+#ifndef WARP_REDUCE_TESTS_WALK_H
+#define WARP_REDUCE_TESTS_WALK_H
+
+#include "tile_calls.h"
+#include "warp_reduce.h"
+
+/* Sums of floats may be kept in a type that is not the usual one; `accumulate` is 0 where they are not. */
+typedef struct reduction {
+    wr_op op;
+    wr_dtype dtype, accumulate;
+    int ignore_nan;
+} reduction;
+
+/* The sum of a type's elements with weights. */
+typedef struct weighting {
+    wr_dtype dtype, weights, accumulate;
+} weighting;
+
+/* [outer][axis][inner]. Elements along the axis are `axis_stride` apart, and `gap` more lie between rows. */
+typedef struct shape {
+    const char *regime;
+    size_t outer, axis, inner, axis_stride, gap;
+} shape;
+
+int shape_is_contiguous(const shape *of);
+/* From the first element to the last, gaps counted; and from row to row. */
+size_t shape_elements(const shape *of);
+size_t shape_row(const shape *of);
+
+/* How many segments, the most elements of one, and those of the one in the middle. */
+typedef struct ragged {
+    const char *regime;
+    size_t segments, most, huge;
+} ragged;
+
+/* A softmax call: `masked` by every third element. */
+typedef struct softmax_kind {
+    wr_dtype dtype;
+    int log, masked;
+} softmax_kind;
+
+/* What is done with each call. `moved`: the arrays begin one element (of an extension: one word) behind the start of an
+ * allocation, and are no longer on its boundary. */
+typedef struct walker {
+    void (*reduce)(const reduction *, const shape *, int moved);
+    void (*weigh)(const weighting *, const shape *, int moved);
+    void (*segments)(const reduction *, const ragged *, int moved);
+    void (*softmax)(const softmax_kind *, const shape *);
+    void (*gradient)(wr_dtype, int log, const shape *);
+    void (*logsumexp)(wr_dtype, const shape *);
+    /* Rows that end early, or lie one behind the other, each of its own length. */
+    void (*uneven)(wr_dtype, int log, int is_ragged);
+    /* Without logsumexp, so many rows or columns that clusters go from one to the next. */
+    void (*many)(wr_dtype, const shape *);
+    void (*tiles)(const tile_call *);
+} walker;
+
+/* The names of the parts, so that several can be watched side by side; NULL behind the last. "large" is what only large
+ * arrays do, with 1 GiB of them. */
+const char *walk_part(size_t number);
+
+/* Returns whether there is such a part. */
+int walk(const char *part, const walker *by);
+
+#endif

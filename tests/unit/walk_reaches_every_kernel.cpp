@@ -1,0 +1,203 @@
+// What compute-sanitizer watches, tests/planted/walk.c, launches every kernel of the library on some GPU. The walk is
+// taken over a CUDA runtime that is not there; which kernels there are is what they say when they register with it.
+#include "check.h"
+#include "fake_runtime.h"
+
+extern "C" {
+#include "../header_offers.h"
+#include "../planted/walk.h"
+#include "../reference.h"
+}
+
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+
+namespace {
+
+// By the address that a launch names; those that have been launched are taken out.
+std::map<const void *, std::string> &kernels() {
+    static std::map<const void *, std::string> all;
+    return all;
+}
+
+// Far apart, and beyond what a process can have: nothing may touch it.
+void *memory(unsigned place, std::size_t moved = 0) {
+    return std::bit_cast<void *>((std::uintptr_t{place} << 58) + moved);
+}
+constexpr unsigned input = 1, output = 2, values = 3, weights = 4, offsets = 5, sums = 6, mask = 7, saved = 8;
+
+CUstream_st *stream() { return std::bit_cast<CUstream_st *>(std::uintptr_t{4096}); }
+
+void expect_success(wr_status status, const char *what) {
+    CHECK(status == WR_SUCCESS, "%s: %s", what, wr_status_name(status));
+}
+
+std::size_t offset_of(wr_dtype dtype, int moved) {
+    return moved != 0 ? reference_size(dtype) / static_cast<std::size_t>(reference_degree(dtype)) : 0;
+}
+
+template <class Args>
+void set_strides(Args &args, const shape &of) {
+    if (shape_is_contiguous(&of) == 0) {
+        args.axis_stride = static_cast<std::ptrdiff_t>(of.axis_stride);
+        args.outer_stride = static_cast<std::ptrdiff_t>(shape_row(&of));
+    }
+}
+
+wr_reduce_args reduction_of(wr_op op, wr_dtype dtype, const shape &of, int moved) {
+    wr_reduce_args args{};
+    args.struct_size = sizeof args;
+    args.op = op;
+    args.dtype = dtype;
+    args.input = memory(input, offset_of(dtype, moved));
+    args.output = memory(output);
+    args.values = op == WR_ARGMIN || op == WR_ARGMAX ? memory(values) : nullptr;
+    args.output_dtype = has_default_output(op, dtype) != 0 ? wr_dtype{} : WR_F32;
+    args.outer = of.outer;
+    args.axis = of.axis;
+    args.inner = of.inner;
+    set_strides(args, of);
+    return args;
+}
+
+void reduce(const reduction *job, const shape *of, int moved) {
+    wr_reduce_args args = reduction_of(job->op, job->dtype, *of, moved);
+    args.accumulate_dtype = job->accumulate;
+    args.nan_mode = job->ignore_nan != 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
+    expect_success(wr_reduce_ex(&args, stream()), of->regime);
+}
+
+void reduce_weighted(const weighting *job, const shape *of, int moved) {
+    wr_reduce_args args = reduction_of(WR_SUM, job->dtype, *of, moved);
+    args.accumulate_dtype = job->accumulate;
+    args.weights = memory(weights, offset_of(job->weights, moved));
+    args.weights_dtype = job->weights;
+    expect_success(wr_reduce_ex(&args, stream()), of->regime);
+}
+
+void reduce_segments(const reduction *job, const ragged *of, int moved) {
+    wr_reduce_segments_args args{};
+    args.struct_size = sizeof args;
+    args.op = job->op;
+    args.dtype = job->dtype;
+    args.output_dtype = has_default_output(job->op, job->dtype) != 0 ? wr_dtype{} : WR_F32;
+    args.accumulate_dtype = job->accumulate;
+    args.nan_mode = job->ignore_nan != 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
+    args.input = memory(input, offset_of(job->dtype, moved));
+    args.offsets = memory(offsets);
+    args.output = memory(output);
+    args.segments = of->segments;
+    expect_success(wr_reduce_segments_ex(&args, stream()), of->regime);
+}
+
+wr_softmax_args softmax_of(wr_dtype dtype, int log, const shape &of) {
+    wr_softmax_args args{};
+    args.struct_size = sizeof args;
+    args.dtype = dtype;
+    args.log = log;
+    args.input = memory(input);
+    args.output = memory(output);
+    args.outer = of.outer;
+    args.axis = of.axis;
+    args.inner = of.inner;
+    set_strides(args, of);
+    return args;
+}
+
+void softmax(const softmax_kind *kind, const shape *of) {
+    for (int moved = 0; moved < 2; ++moved) {
+        wr_softmax_args args = softmax_of(kind->dtype, kind->log, *of);
+        args.input = memory(input, offset_of(kind->dtype, moved));
+        args.output = memory(output, offset_of(kind->dtype, moved));
+        args.logsumexp = memory(sums);
+        args.mask = kind->masked != 0 ? static_cast<const std::uint8_t *>(memory(mask)) : nullptr;
+        expect_success(wr_softmax_ex(&args, stream()), of->regime);
+    }
+}
+
+void gradient(wr_dtype dtype, int log, const shape *of) {
+    for (int moved = 0; moved < 2; ++moved) {
+        wr_softmax_backward_args args{};
+        args.struct_size = sizeof args;
+        args.dtype = dtype;
+        args.log = log;
+        args.outer = of->outer;
+        args.axis = of->axis;
+        args.inner = of->inner;
+        args.output = memory(saved, offset_of(dtype, moved));
+        args.output_gradient = memory(input, offset_of(dtype, moved));
+        args.input_gradient = memory(output, offset_of(dtype, moved));
+        expect_success(wr_softmax_backward_ex(&args, stream()), of->regime);
+    }
+}
+
+void logsumexp(wr_dtype dtype, const shape *of) {
+    for (int moved = 0; moved < 2; ++moved) {
+        const wr_reduce_args args = reduction_of(WR_LOGSUMEXP, dtype, *of, moved);
+        expect_success(wr_reduce_ex(&args, stream()), of->regime);
+    }
+}
+
+void softmax_uneven(wr_dtype dtype, int log, int is_ragged) {
+    const shape of{"uneven rows", 60, 5000, 1, 1, 0};
+    wr_softmax_args args = softmax_of(dtype, log, of);
+    args.input = memory(input, offset_of(dtype, 1));
+    (is_ragged != 0 ? args.offsets : args.lengths) = static_cast<const std::int64_t *>(memory(offsets));
+    expect_success(wr_softmax_ex(&args, stream()), of.regime);
+}
+
+void softmax_many(wr_dtype dtype, const shape *of) {
+    const wr_softmax_args args = softmax_of(dtype, 0, *of);
+    expect_success(wr_softmax_ex(&args, stream()), of->regime);
+}
+
+void tiles(const tile_call *call) {
+    // Not every call is offered for every type; those that are not launch nothing.
+    static_cast<void>(tile_run(call, memory(input), memory(output), stream()));
+}
+
+void take_the_walk_on(const fake::Gpu &gpu) {
+    static const walker by{reduce,    reduce_weighted, reduce_segments, softmax, gradient,
+                           logsumexp, softmax_uneven,  softmax_many,    tiles};
+    fake::reset(gpu, 0, 0);
+    for (std::size_t i = 0; walk_part(i) != nullptr; ++i) {
+        CHECK(walk(walk_part(i), &by) != 0, "no part is called %s", walk_part(i));
+    }
+    for (const void *kernel : fake::runtime().launched) {
+        kernels().erase(kernel);
+    }
+}
+
+void list_what_is_left(const char *gpus) {
+    CHECK(kernels().empty(), "%zu kernels are never launched on %s:", kernels().size(), gpus);
+    for (const auto &[address, name] : kernels()) {
+        std::printf("%s\n", name.c_str());
+    }
+}
+
+} // namespace
+
+// In the place of the runtime's: what a kernel is registered by before main.
+extern "C" void __real___cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *,
+                                              void *, int *);
+extern "C" void __wrap___cudaRegisterFunction(void **module, const char *kernel, char *device_name, const char *name,
+                                              int thread_limit, void *a, void *b, void *c, void *d, int *e) {
+    if (std::strstr(name, "wr4cuda") != nullptr) { // not the tests' own
+        kernels()[kernel] = name;
+    }
+    __real___cudaRegisterFunction(module, kernel, device_name, name, thread_limit, a, b, c, d, e);
+}
+
+int main() {
+    fake::install();
+    CHECK(kernels().size() > 100, "only %zu kernels have registered", kernels().size());
+    take_the_walk_on({132, 9});
+    take_the_walk_on({132, 9, 227 * 1024, 8}); // clusters of no more blocks than every GPU promises
+    take_the_walk_on({108, 8});
+    list_what_is_left("any GPU");
+    return check_report("walk_reaches_every_kernel");
+}

@@ -94,7 +94,7 @@ ReduceKernels kernels_of() {
     }
     using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
     kernels.short_columns = address_of(reduce_columns<T, Op, Vectors, short_run>);
-    if constexpr (column_vector_bytes<T, Op> != sizeof(T)) {
+    if constexpr (!is_partial<Op> && column_vector_bytes<T, Op> > static_cast<int>(alignof(T))) {
         kernels.scalar_columns = address_of(reduce_columns<T, Op, SingleColumn<T>, scalar_run>);
     }
     kernels.staged = address_of(reduce_staged<T, Op>);

@@ -167,6 +167,7 @@ void take_the_walk_on(const fake::Gpu &gpu) {
     for (std::size_t i = 0; walk_part(i) != nullptr; ++i) {
         CHECK(walk(walk_part(i), &by) != 0, "no part is called %s", walk_part(i));
     }
+    CHECK(fake::runtime().misuse.empty(), "%s", fake::runtime().misuse.c_str());
     for (const void *kernel : fake::runtime().launched) {
         kernels().erase(kernel);
     }

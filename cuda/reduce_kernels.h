@@ -17,9 +17,10 @@ struct ReduceKernels {
     const void *cluster_rows;        // RowArguments: one launch for few rows; nullptr: rows
     const void *columns;             // ColumnArguments: vectors, runs of long_run rows; nullptr: short_columns
     const void *short_columns;       // ColumnArguments: vectors, runs of short_run rows
-    const void *scalar_columns; // ColumnArguments: single columns, runs of scalar_run rows; nullptr: all columns are vectors
-    const void *few_rows;       // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
-    const void *staged;         // StagedArguments
+    const void
+        *scalar_columns;  // ColumnArguments: single columns, runs of scalar_run rows; nullptr: all columns are vectors
+    const void *few_rows; // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
+    const void *staged;   // StagedArguments
     const void *staged_vectors; // StagedArguments: rows of whole vectors; nullptr: staged
     const void *segments;       // SegmentArguments: all but the end of long segments; nullptr: not asked for
     const void *long_segments;  // SegmentArguments: that; nullptr in sets that take on no partial results

@@ -136,11 +136,18 @@ static void walk_everywhere(const reduction *job, const walker *by) {
     }
 }
 
+/* The others go through the same kernels as one of these, and integers without a sign through those of integers with.
+ */
+static const wr_op operators[] = {WR_SUM, WR_PRODUCT, WR_MIN,     WR_ARGMIN,   WR_MEAN, WR_SUM_OF_SQUARES,
+                                  WR_ANY, WR_BIT_AND, WR_BIT_XOR, WR_LOGSUMEXP};
+enum { OPERATORS = sizeof operators / sizeof *operators };
+
 static void walk_operators(wr_dtype first, wr_dtype last, const walker *by) {
-    int op, dtype;
-    for (op = WR_SUM; op <= LAST_OP; ++op) {
+    size_t i;
+    int dtype;
+    for (i = 0; i < OPERATORS; ++i) {
         for (dtype = (int)first; dtype <= (int)last; ++dtype) {
-            reduction job = {(wr_op)op, (wr_dtype)dtype, (wr_dtype)0, 0};
+            reduction job = {operators[i], (wr_dtype)dtype, (wr_dtype)0, 0};
             if (offered_outputs(job.op, job.dtype).count > 0) {
                 walk_everywhere(&job, by);
             }
@@ -156,8 +163,7 @@ static void walk_special_sums(const walker *by) {
         walk_everywhere(&special_sums[i], by);
     }
 }
-static void walk_signed(const walker *by) { walk_operators(WR_I8, WR_I64, by); }
-static void walk_unsigned(const walker *by) { walk_operators(WR_U8, WR_U64, by); }
+static void walk_integers(const walker *by) { walk_operators(WR_I8, WR_I64, by); }
 static void walk_fields(const walker *by) { walk_operators(WR_KOALABEAR, (wr_dtype)LAST_DTYPE, by); }
 
 static void walk_weighting(const weighting *job, const walker *by) {
@@ -288,8 +294,7 @@ static const struct {
     {"wide_floats", walk_wide_floats},
     {"narrow_floats", walk_narrow_floats},
     {"special_sums", walk_special_sums},
-    {"signed", walk_signed},
-    {"unsigned", walk_unsigned},
+    {"integers", walk_integers},
     {"fields", walk_fields},
     {"weights", walk_weights},
     {"softmax_of_wide", walk_softmax_of_wide},

@@ -1,7 +1,7 @@
 /*
- * The calls that compute-sanitizer watches: each operator over each type that it takes in each regime, with weights and
- * in segments, and all of softmax. Shapes are as small as their regime allows on a GPU of 132 multiprocessors; the test
- * walk_reaches_every_kernel says whether some kernel of the library is left out.
+ * The calls that compute-sanitizer watches: each kind of operator over each kind of type in each regime, with weights
+ * and in segments, and all of softmax. Shapes are as small as their regime allows on a GPU of 132 multiprocessors; the
+ * test walk_reaches_every_kernel says whether some kernel of the library is left out.
  */
 #ifndef WARP_REDUCE_TESTS_WALK_H
 #define WARP_REDUCE_TESTS_WALK_H

@@ -134,25 +134,50 @@ void columns(Table &t) {
     }
 }
 
+wr_softmax_backward_args backward_args(const Table &t, const Type &type, std::size_t n) {
+    wr_softmax_backward_args args;
+    std::memset(&args, 0, sizeof(args));
+    args.struct_size = sizeof(args);
+    args.dtype = type.dtype;
+    args.output_gradient = t.input + 2 * gib;
+    args.input_gradient = t.output;
+    args.outer = elements_of(type) / n;
+    args.axis = n;
+    args.inner = 1;
+    args.workspace = t.workspace;
+    args.workspace_bytes = workspace_bytes;
+    return args;
+}
+
+void run_backward(Table &t, const std::string &name, const wr_softmax_backward_args &args, double bytes,
+                  double demanded) {
+    t.run({name, bytes, [&t, args] { check(wr_softmax_backward_ex(&args, t.stream), "backward"); }, nullptr, demanded,
+           t.copy_ceiling});
+}
+
 void backward(Table &t) {
     for (const Type &type : types) {
-        std::printf("\nsoftmax's gradient from outputs, %s: 3 arrays of 2 GiB\n", type.name);
+        std::printf("\nsoftmax's gradient from outputs and from logits, %s: 3 arrays of 2 GiB\n", type.name);
         const std::size_t total = elements_of(type);
         t.fill_input(2 * total, type.fill, -1, 1);
         for (std::size_t n = 1024; n <= 262144; n *= 2) {
             const double demanded = type.dtype == WR_F32 ? (n <= 65536 ? 4.25 : 0) : n <= 16384 ? 4.1 : 3.8;
-            for (const bool log : {false, true}) {
-                if (log && n != 4096) {
-                    continue;
-                }
-                const auto call = log ? wr_log_softmax_backward : wr_softmax_backward;
-                t.run({label(log ? "backward, log" : "backward", type, total / n, n), 3 * array_bytes,
-                       [&t, call, type, total, n] {
-                           check(call(type.dtype, t.input, t.input + 2 * gib, t.output, total / n, n, 1, t.stream),
-                                 "backward");
-                       },
-                       nullptr, demanded, t.copy_ceiling});
+            wr_softmax_backward_args args = backward_args(t, type, n);
+            args.output = t.input;
+            run_backward(t, label("backward", type, total / n, n), args, 3 * array_bytes, demanded);
+            args.log = 1;
+            if (n == 4096) {
+                run_backward(t, label("backward, log", type, total / n, n), args, 3 * array_bytes, demanded);
             }
+            // Whatever stands for the sums: of logits up to 1 it gives weights within the exponential's reach.
+            args.output = nullptr;
+            args.input = t.input;
+            args.logsumexp = t.input + gib;
+            if (n == 4096) {
+                run_backward(t, label("from logits, log", type, total / n, n), args, 3 * array_bytes, 0);
+            }
+            args.log = 0;
+            run_backward(t, label("from logits", type, total / n, n), args, 3 * array_bytes, 0);
         }
     }
 }

@@ -25,13 +25,17 @@ const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     }
 }
 
-// Whether all of the rows' elements take part, and rows are whole vectors of one type from outputs to gradients.
+bool is_from_logits(const SoftmaxBackwardProblem &p) { return p.output == nullptr; }
+
+const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from_logits(p) ? p.input : p.output; }
+
+// Whether all of the rows' elements take part, and rows are whole vectors of one type from what was saved to gradients.
 bool has_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *kernels) {
     const Selection &chosen = p.selection;
     const Shape &s = p.shape;
-    if (kernels == nullptr || p.output == nullptr || p.add_to_input_gradient || chosen.mask != nullptr ||
-        chosen.lengths != nullptr || chosen.causal || chosen.ragged || s.inner != 1 || s.axis_stride != 1 ||
-        p.gradient_axis_stride != 1 || p.output_gradient_dtype != p.dtype || p.input_gradient_dtype != p.dtype) {
+    if (kernels == nullptr || p.add_to_input_gradient || chosen.mask != nullptr || chosen.lengths != nullptr ||
+        chosen.causal || chosen.ragged || s.inner != 1 || s.axis_stride != 1 || p.gradient_axis_stride != 1 ||
+        p.output_gradient_dtype != p.dtype || p.input_gradient_dtype != p.dtype) {
         return false;
     }
     const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels->element_bytes);
@@ -40,23 +44,23 @@ bool has_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *k
         return s.outer == 1 || stride % static_cast<std::ptrdiff_t>(elements) == 0;
     };
     return s.axis % elements == 0 && starts_aligned(s.outer_stride) && starts_aligned(p.gradient_outer_stride) &&
-           is_aligned(p.output) && is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
+           is_aligned(saved_array(p)) && is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
 }
 
 // The kernel for blocks of so many warps along a row.
-const void *kernel_of(const BackwardVectorKernels &kernels, std::size_t warps) {
+const void *kernel_of(const BackwardVectorKernels &kernels, bool from_logits, std::size_t warps) {
     int size = 0;
     while (static_cast<std::size_t>(backward_vector_warps[size]) < warps) {
         ++size;
     }
-    return kernels.of[size];
+    return kernels.of[from_logits ? 1 : 0][size];
 }
 
 // Rows that are too long for the clusters that every GPU allows are shared by more blocks of threads.
-cudaError_t plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu,
-                         RowBlocksPlan *plan) {
+cudaError_t plan_vectors(const BackwardVectorKernels &kernels, bool from_logits, const GeneralPlan &rows,
+                         const GpuFacts &gpu, RowBlocksPlan *plan) {
     std::size_t most_warps = 0;
-    for (int size = 0; size < backward_vector_sizes && kernels.of[size] != nullptr; ++size) {
+    for (int size = 0; size < backward_vector_sizes && kernels.of[0][size] != nullptr; ++size) {
         most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
     }
     *plan = plan_row_blocks(rows.rows, rows.blocks, most_warps, tuning::softmax_cluster_warps, gpu);
@@ -69,7 +73,8 @@ cudaError_t plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan
     if (found.warps == 0) {
         return cudaSuccess;
     }
-    Launch how{kernel_of(kernels, found.warps), found.cluster_blocks, static_cast<int>(found.warps * warp_lanes)};
+    Launch how{kernel_of(kernels, from_logits, found.warps), found.cluster_blocks,
+               static_cast<int>(found.warps * warp_lanes)};
     how.cluster_blocks = static_cast<int>(found.cluster_blocks);
     int resident = 0;
     const cudaError_t error = prepare_clusters(how, gpu, &resident);
@@ -80,7 +85,8 @@ cudaError_t plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan
 cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
                            const RowBlocksPlan &plan, cudaStream_t stream) {
     const Shape &s = problem.shape;
-    BackwardVectorArguments a{problem.output,
+    BackwardVectorArguments a{saved_array(problem),
+                              static_cast<const float *>(problem.logsumexp),
                               problem.output_gradient,
                               problem.input_gradient,
                               s.outer,
@@ -89,8 +95,9 @@ cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBa
                               problem.gradient_outer_stride,
                               static_cast<std::int32_t>(plan.cluster_blocks),
                               static_cast<float>(problem.scale),
-                              problem.log};
-    return launch_row_blocks(kernel_of(kernels, plan.warps), plan, s.outer, &a, stream);
+                              problem.log,
+                              problem.empty_row_zero};
+    return launch_row_blocks(kernel_of(kernels, is_from_logits(problem), plan.warps), plan, s.outer, &a, stream);
 }
 
 } // namespace
@@ -112,7 +119,7 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     const BackwardVectorKernels *vectors = vector_kernels_of(problem.dtype);
     if (has_vectors(problem, vectors)) {
         RowBlocksPlan registers{};
-        const cudaError_t error = plan_vectors(*vectors, plan, device.gpu(), &registers);
+        const cudaError_t error = plan_vectors(*vectors, is_from_logits(problem), plan, device.gpu(), &registers);
         if (error != cudaSuccess || registers.warps != 0) {
             return report(error != cudaSuccess ? error : launch_vectors(*vectors, problem, registers, stream));
         }

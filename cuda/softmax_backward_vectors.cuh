@@ -1,5 +1,5 @@
-// The gradient of softmax where outputs, their gradient and the result are rows of whole 16-byte vectors of one type:
-// both inputs in the registers of a block's or a cluster's warps, each read once.
+// The gradient of softmax where outputs or logits, the outputs' gradient and the result are rows of whole 16-byte
+// vectors of one type: both inputs in the registers of a block's or a cluster's warps, each read once.
 #pragma once
 
 #include "cuda/kernel_address.cuh"
@@ -9,9 +9,10 @@
 
 namespace wr::cuda {
 
-// Warps that a multiprocessor should hold: as many as leave nothing spilled, f32 rows having 64 registers of elements.
-template <class T>
-inline constexpr int backward_resident_warps = sizeof(T) == 4 ? 24 : 32;
+// Warps that a multiprocessor should hold: as many as leave nothing, or little, spilled, f32 rows having 64 registers
+// of elements and 16-bit logits 48.
+template <class T, int Warps, bool FromLogits>
+inline constexpr int backward_resident_warps = sizeof(T) == 4 || (FromLogits && Warps == 8) ? 24 : 32;
 
 // A warp's sum on its way to the blocks of its cluster.
 struct alignas(16) SentSum {
@@ -45,6 +46,62 @@ struct BackwardVectors {
             return __uint_as_float(words[i % 4]);
         } else {
             return widen(T{static_cast<std::uint16_t>(words[i % 8 / 2] >> (i % 2 * 16))});
+        }
+    }
+};
+
+// weight_of_difference where |d| is not below the exponential's reach: the product overflows, or is 0.
+__device__ __forceinline__ float weight_beyond_reach(float d) {
+    constexpr float large = 0x1p126f;
+    static_assert(ExponentialConstants<float>::reach >= 4);
+    return larger_with_nan(d, 0.0f) * large;
+}
+
+// The weights that a lane's logits stand for.
+template <class T>
+struct FormedWeights {
+    float of[lane_elements];
+
+    // What stands behind the end of the row becomes -0.
+    __device__ __forceinline__ FormedWeights(const BackwardVectors<T> &logits, const SavedRow<float> &row, int count) {
+#pragma unroll
+        for (int first = 0; first < lane_elements; first += VectorPlaces<T>::run) {
+            form_run(logits, row, first);
+        }
+        if (row.logsumexp - row.logsumexp != 0.0f) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                of[i] = row.special;
+            }
+        }
+        if (count < static_cast<int>(softmax_block)) {
+            const int left = count / vector_elements<T> - lane_index();
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                of[i] = i / VectorPlaces<T>::run * warp_lanes < left ? of[i] : -0.0f;
+            }
+        }
+    }
+
+    __device__ __forceinline__ float operator[](int i) const { return of[i]; }
+
+  private:
+    // One branch a run, which is seldom taken.
+    __device__ __forceinline__ void form_run(const BackwardVectors<T> &logits, const SavedRow<float> &row, int first) {
+        constexpr float reach = ExponentialConstants<float>::reach;
+        bool within = true;
+#pragma unroll
+        for (int i = first; i < first + VectorPlaces<T>::run; ++i) {
+            const LogitDifference<float> less = logit_difference(row.scale, row.logsumexp, logits[i]);
+            within = within && fabsf(less.high) < reach;
+            of[i] = weight_within_reach(less.high, less.low);
+        }
+        if (!within) {
+#pragma unroll
+            for (int i = first; i < first + VectorPlaces<T>::run; ++i) {
+                const float d = logit_difference(row.scale, row.logsumexp, logits[i]).high;
+                of[i] = fabsf(d) < reach ? of[i] : weight_beyond_reach(d);
+            }
         }
     }
 };
@@ -122,9 +179,24 @@ __device__ __forceinline__ uint4 pack_with_nans(float *y, Half half) {
     return vector;
 }
 
+// Of log-softmax's outputs: their logarithms.
+template <bool FromLogits, class T>
+__device__ __forceinline__ auto weights_of(const BackwardVectorArguments &a, const BackwardVectors<T> &saved,
+                                           std::size_t row, int count) {
+    if constexpr (FromLogits) {
+        // All that is formed waits for the last load: else the compiler forms weights of one vector before it asks for
+        // the next.
+        __syncwarp();
+        const float logsumexp = row < a.rows ? a.logsumexp[row] : 0.0f;
+        return FormedWeights<T>(saved, saved_row(SavedAs::logits, a.scale, logsumexp, a.empty_row_zero), count);
+    } else {
+        return saved;
+    }
+}
+
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks.
-template <class T, int Warps>
-__global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_warps<T> / Warps, 1))
+template <class T, int Warps, bool FromLogits>
+__global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_warps<T, Warps, FromLogits> / Warps, 1))
     backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
     using Places = VectorPlaces<T>;
     static_assert(backward_most_row_blocks <= most_cluster_states);
@@ -140,13 +212,14 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
     }
     // Behind the row's end terms are -0: -0 times 0, or gradients of -0.
     constexpr unsigned minus_zero = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
-    BackwardVectors<T> outputs, gradients;
+    BackwardVectors<T> saved, gradients;
     const RowBlock from(a.cluster_blocks);
     const int count = from.row < a.rows ? from.count(a.axis) : 0;
-    outputs.load(from.in<T>(a.output, a.outer_stride), count, minus_zero);
+    saved.load(from.in<T>(a.saved, a.outer_stride), count, minus_zero);
     gradients.load(from.in<T>(a.output_gradient, a.gradient_outer_stride), count, a.log ? minus_zero : 0u);
+    const auto weights = weights_of<FromLogits>(a, saved, from.row, count);
     float total = a.log ? tree_of_terms<Places>([&](int i) { return gradients[i]; })
-                        : tree_of_terms<Places>([&](int i) { return outputs[i] * gradients[i]; });
+                        : tree_of_terms<Places>([&](int i) { return weights[i] * gradients[i]; });
     if (by_cluster) {
         await_cluster();
         if (lane_index() < a.cluster_blocks) {
@@ -175,38 +248,42 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
 #pragma unroll
                 for (int j = 0; j < Places::run; ++j) {
                     const int i = v * Places::run + j;
-                    y[j] = softmax_gradient(true, weight_of_difference(outputs[i], 0.0f), gradients[i], total);
+                    const float weight = FromLogits ? weights[i] : weight_of_difference(weights[i], 0.0f);
+                    y[j] = softmax_gradient(true, weight, gradients[i], total);
                 }
             } else {
 #pragma unroll
                 for (int j = 0; j < Places::run; ++j) {
                     const int i = v * Places::run + j;
-                    y[j] = softmax_gradient(false, outputs[i], gradients[i], total);
+                    y[j] = softmax_gradient(false, weights[i], gradients[i], total);
                 }
             }
+            if (a.scale != 1.0f) {
 #pragma unroll
-            for (int j = 0; j < Places::run; ++j) {
-                y[j] = y[j] * a.scale;
+                for (int j = 0; j < Places::run; ++j) {
+                    y[j] = y[j] * a.scale;
+                }
             }
             store_vector(mine + v * warp_lanes, pack_with_nans(y, T()));
         }
     }
 }
 
-// Blocks of 32 warps, where their registers hold the elements.
-template <class T>
-const void *largest_backward_vectors() {
+template <class T, bool FromLogits>
+const void *widest_backward_vectors() {
     if constexpr (sizeof(T) == 2) {
-        return address_of(backward_vectors<T, 32>);
-    } else {
-        return nullptr;
+        return address_of(backward_vectors<T, 32, FromLogits>);
     }
+    return nullptr;
 }
 
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels() {
     static const BackwardVectorKernels kernels{
-        {address_of(backward_vectors<T, 8>), address_of(backward_vectors<T, 16>), largest_backward_vectors<T>()},
+        {{address_of(backward_vectors<T, 8, false>), address_of(backward_vectors<T, 16, false>),
+          widest_backward_vectors<T, false>()},
+         {address_of(backward_vectors<T, 8, true>), address_of(backward_vectors<T, 16, true>),
+          widest_backward_vectors<T, true>()}},
         static_cast<int>(sizeof(T))};
     return kernels;
 }

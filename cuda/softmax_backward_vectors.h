@@ -7,13 +7,15 @@
 namespace wr::cuda {
 
 struct BackwardVectorArguments {
-    const void *output, *output_gradient;
+    const void *saved; // softmax's outputs, or the logits where there is a logsumexp of each row
+    const float *logsumexp;
+    const void *output_gradient;
     void *input_gradient;
     std::size_t rows, axis;
     std::ptrdiff_t outer_stride, gradient_outer_stride;
     std::int32_t cluster_blocks; // blocks that share a row
     float scale;
-    bool log;
+    bool log, empty_row_zero;
 };
 
 // The warps along a row that a block may have.
@@ -24,7 +26,7 @@ inline constexpr int backward_vector_warps[backward_vector_sizes] = {8, 16, 32};
 inline constexpr std::size_t backward_most_row_blocks = 256;
 
 struct BackwardVectorKernels {
-    const void *of[backward_vector_sizes]; // nullptr: not served
+    const void *of[2][backward_vector_sizes]; // from outputs, from logits; nullptr: not served
     int element_bytes;
 };
 

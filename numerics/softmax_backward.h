@@ -9,14 +9,19 @@
 
 namespace wr {
 
-// exp(d + rest), where |rest| is below a rounding of d; 0 and infinity where the exponential would leave the normal
-// range.
+// exp(d + rest), where |rest| is below a rounding of d and |d| below the exponential's reach.
+template <class Float>
+WR_HD Float weight_within_reach(Float d, Float rest) {
+    const Float e = scaled_exponential(d, ExponentialConstants<Float>::magic);
+    return fused(e, rest, e);
+}
+
+// The same of any d; 0 and infinity where the exponential would leave the normal range.
 template <class Float>
 WR_HD Float weight_of_difference(Float d, Float rest) {
     using C = ExponentialConstants<Float>;
     if (d > -C::reach && d < C::reach) {
-        const Float e = scaled_exponential(d, C::magic);
-        return fused(e, rest, e);
+        return weight_within_reach(d, rest);
     }
     return d > Float(0) ? std::numeric_limits<Float>::infinity() : is_nan(d) ? d : Float(0);
 }
@@ -39,6 +44,27 @@ WR_HD SavedRow<Float> saved_row(SavedAs saved_as, Float scale, Float logsumexp, 
     return {saved_as, scale, logsumexp, empty && empty_row_zero ? Float(0) : std::numeric_limits<Float>::quiet_NaN()};
 }
 
+// The scaled logit less its row's logsumexp: rounded, and what was rounded away.
+template <class Float>
+struct LogitDifference {
+    Float high, low;
+};
+
+template <class Float>
+WR_HD LogitDifference<Float> logit_difference(Float scale, Float logsumexp, Float logit) {
+    const Float x = logit * scale;
+    const Float d = x - logsumexp;
+    const Float back = d - x;
+    return {d, (x - (d - back)) - (logsumexp + back)};
+}
+
+// Of a logit whose row has a finite logsumexp.
+template <class Float>
+WR_HD Float weight_of_logit(Float scale, Float logsumexp, Float logit) {
+    const LogitDifference<Float> less = logit_difference(scale, logsumexp, logit);
+    return weight_of_difference(less.high, less.low);
+}
+
 template <class Float>
 WR_HD Float weight_of(const SavedRow<Float> &row, Float saved) {
     if (row.saved_as == SavedAs::weights) {
@@ -50,10 +76,7 @@ WR_HD Float weight_of(const SavedRow<Float> &row, Float saved) {
     if (row.logsumexp - row.logsumexp != Float(0)) {
         return row.special;
     }
-    const Float x = saved * row.scale;
-    const Float d = x - row.logsumexp;
-    const Float back = d - x;
-    return weight_of_difference(d, (x - (d - back)) - (row.logsumexp + back));
+    return weight_of_logit(row.scale, row.logsumexp, saved);
 }
 
 // What an element brings to the row's tree; one that takes no part brings -0.

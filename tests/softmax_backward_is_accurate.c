@@ -1,8 +1,8 @@
 /*
  * The gradients of softmax and log-softmax are within the bounds that docs/numerics.md proves, for every type, from
- * saved outputs and from logits with their logsumexp, whatever is left out, in place, added, or strided, in rows of up
- * to 3000001 elements and in one made so that its sum comes near to the bound; and their bits are those of the formula
- * with wr_dot's and wr_reduce's sums.
+ * saved outputs and from logits with their logsumexp, on and off boundaries, whatever is left out, in place, added, or
+ * strided, in rows of up to 3000001 elements and in one made so that its sum comes near to the bound; and their bits
+ * are those of the formula with wr_dot's and wr_reduce's sums.
  */
 #include "harness.h"
 #include "random_numbers.h"
@@ -34,7 +34,8 @@ enum {
     SCALED = 128,
     RAGGED = 256,
     WIDE_GRADIENTS = 512,
-    STRIDED = 1024
+    STRIDED = 1024,
+    ON_BOUNDARIES = 2048
 };
 
 typedef struct job {
@@ -69,6 +70,7 @@ static void fill_selection(job *of, uint64_t *state) {
 static job job_new(wr_dtype dtype, size_t outer, size_t axis, size_t inner, int kind, uint64_t seed) {
     job made;
     wr_dtype gradients = gradient_dtype(dtype, kind), state_dtype = softmax_state_dtype(dtype);
+    int off_boundaries = (kind & ON_BOUNDARIES) == 0;
     uint64_t state = seed;
     size_t i;
     memset(&made, 0, sizeof made);
@@ -81,12 +83,12 @@ static job job_new(wr_dtype dtype, size_t outer, size_t axis, size_t inner, int 
     made.args.log = (kind & LOG) != 0;
     made.args.add_to_input_gradient = (kind & ADDED) != 0;
     made.args.scale = kind & SCALED ? 0.37 : 0.0;
-    made.logits = image_new(made.elements * reference_size(dtype), reference_size(dtype));
+    made.logits = image_new(made.elements * reference_size(dtype), off_boundaries ? reference_size(dtype) : 0);
     made.outputs = image_new(made.elements * reference_size(dtype), 0);
     made.sums = image_new(made.rows * reference_size(state_dtype), 0);
     /* strided: [outer][inner][axis + 1], read along the last */
     made.gradient = image_new((made.elements + (kind & STRIDED ? made.rows : 0)) * reference_size(gradients), 0);
-    made.result = image_new(made.elements * reference_size(gradients), reference_size(gradients));
+    made.result = image_new(made.elements * reference_size(gradients), off_boundaries ? reference_size(gradients) : 0);
     made.mask = image_new(made.elements, 3);
     made.lengths = image_new(made.rows * sizeof(int64_t), 0);
     made.offsets = image_new((made.rows + 1) * sizeof(int64_t), 0);
@@ -332,7 +334,11 @@ static void check_type(wr_dtype dtype) {
                                 IN_PLACE | MASKED | SCALED,
                                 WIDE_GRADIENTS,
                                 WIDE_GRADIENTS | FROM_LOGITS,
-                                STRIDED};
+                                STRIDED,
+                                ON_BOUNDARIES,
+                                ON_BOUNDARIES | FROM_LOGITS,
+                                ON_BOUNDARIES | FROM_LOGITS | SCALED,
+                                ON_BOUNDARIES | FROM_LOGITS | IN_PLACE};
     static const size_t lengths[] = {1, 2, 3, 33, 64, 1000, 1024, 1025, 2500, 8192, 9000};
     size_t kind, n;
     int log;
@@ -351,6 +357,8 @@ static void check_type(wr_dtype dtype) {
         check_job(dtype, 9, 90000, 1, RAGGED | MASKED | FROM_LOGITS | log);
         check_job(dtype, 1, 100001, 1, FROM_LOGITS | log);
         check_job(dtype, 2, 70000, 1, IN_PLACE | WITH_LENGTHS | log);
+        check_job(dtype, 2, 100000, 1, ON_BOUNDARIES | FROM_LOGITS | log);
+        check_job(dtype, 3, 140000, 1, ON_BOUNDARIES | FROM_LOGITS | SCALED | log);
     }
 }
 

@@ -131,6 +131,56 @@ static void check_logits(wr_dtype dtype) {
     }
 }
 
+/* Rows of whole vectors with every kind of sum, and logits from far below it to far above; the host's bits decide. */
+static void check_far_logits(wr_dtype dtype, size_t count, int log, wr_empty_row empty_row, double scale) {
+    static const double sums[] = {0.5, (double)NAN, (double)INFINITY, -(double)INFINITY, 90.0, -200.0};
+    static const double logits[] = {0.0, 1.0, -2.0, -86.5, -85.5, 85.75, 86.5, -300.0, 300.0, -0.0};
+    enum { ROWS = sizeof sums / sizeof *sums, LOGITS = sizeof logits / sizeof *logits };
+    size_t size = reference_size(dtype), i;
+    wr_softmax_backward_args args = backward_args(dtype, ROWS, count, 1);
+    image saved = image_new(ROWS * count * size, 0), gradient = image_new(ROWS * count * size, 0),
+          result = image_new(ROWS * count * size, 0),
+          of_rows = image_new(ROWS * reference_size(softmax_state_dtype(dtype)), 0);
+    backward_images images;
+    memset(&images, 0, sizeof images);
+    for (i = 0; i < ROWS * count; ++i) {
+        int is_mild = i % count < 3000 && i / count % 2 == 0; /* rows whose gradients are numbers */
+        reference_put(dtype, saved.payload, i, is_mild ? logits[i % 4] : i % 997 == 5 ? NAN : logits[i % LOGITS]);
+        reference_put(dtype, gradient.payload, i, i % 3 == 0 ? -0.0 : (double)(i % 7) - 3.0);
+    }
+    for (i = 0; i < ROWS; ++i) {
+        reference_put(softmax_state_dtype(dtype), of_rows.payload, i, sums[i]);
+    }
+    args.log = log;
+    args.empty_row = empty_row;
+    args.scale = scale;
+    args.input = saved.payload;
+    args.logsumexp = of_rows.payload;
+    args.output_gradient = gradient.payload;
+    args.input_gradient = result.payload;
+    images.saved = &saved;
+    images.logsumexp = &of_rows;
+    images.output_gradient = &gradient;
+    images.input_gradient = &result;
+    run_backward_everywhere(&args, &images, "far logits");
+    image_free(&saved);
+    image_free(&gradient);
+    image_free(&result);
+    image_free(&of_rows);
+}
+
+static void check_vectors_of_logits(wr_dtype dtype) {
+    static const size_t counts[] = {16, 304, 1024, 4000, 9600};
+    size_t i;
+    int log;
+    for (i = 0; i < sizeof counts / sizeof *counts; ++i) {
+        for (log = 0; log < 2; ++log) {
+            check_far_logits(dtype, counts[i], log, WR_EMPTY_ROW_NAN, 0.0);
+            check_far_logits(dtype, counts[i], log, WR_EMPTY_ROW_ZERO, -1.5);
+        }
+    }
+}
+
 /* The gradient of what was left out is +0 whatever stands there, and what was there stays where it is added to. */
 static void check_left_out(wr_dtype dtype) {
     const double nan = (double)NAN, saved[] = {0.5, nan, 0.5, nan}, gradient[] = {1.0, nan, -3.0, nan};
@@ -177,6 +227,7 @@ int main(int argc, char **argv) {
     for (type = 0; type < FLOAT_TYPES; ++type) {
         check_saved_outputs(float_types[type]);
         check_logits(float_types[type]);
+        check_vectors_of_logits(float_types[type]);
         check_left_out(float_types[type]);
         check_nothing(float_types[type]);
     }

@@ -271,42 +271,54 @@ static void softmax_on_gpu(const wr_softmax_args *host_args, const shape *of, si
     tight_free(&mask);
 }
 
-/* From outputs, which any elements will do for. */
 static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const shape *of, size_t offset) {
     size_t bytes = shape_elements(of) * reference_size(host_args->dtype);
     tight saved = tight_new(bytes, offset), gradient = tight_new(bytes, offset), result = tight_new(bytes, offset);
+    tight sums = tight_new(of->outer * of->inner * (host_args->dtype == WR_F64 ? 8 : 4), 0);
+    int from_logits = host_args->output == NULL;
     wr_softmax_backward_args args = *host_args;
     wr_status status;
-    tight_write(&saved, host_args->output);
+    tight_write(&saved, from_logits ? host_args->input : host_args->output);
     tight_write(&gradient, host_args->output_gradient);
-    args.output = saved.at;
+    if (from_logits) {
+        tight_write(&sums, host_args->logsumexp);
+        args.input = saved.at;
+        args.logsumexp = sums.at;
+    } else {
+        args.output = saved.at;
+    }
     args.output_gradient = gradient.at;
     args.input_gradient = result.at;
     status = wr_softmax_backward_ex(&args, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "gradient, %s: %s", of->regime, wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
     CHECK(tight_holds(&result, host_args->input_gradient),
-          "gradient, %s, log %d, of %s, %zu bytes past an allocation: differs from the host", of->regime, args.log,
-          dtype_name(args.dtype), offset);
+          "gradient, %s, log %d, logits %d, of %s, %zu bytes past an allocation: differs from the host", of->regime,
+          args.log, from_logits, dtype_name(args.dtype), offset);
     tight_free(&saved);
+    tight_free(&sums);
     tight_free(&gradient);
     tight_free(&result);
 }
 
-static void check_gradient(wr_dtype dtype, int log, const shape *of) {
-    size_t size = reference_size(dtype), count = shape_elements(of);
-    void *saved = random_elements(dtype, count), *gradient = random_elements(dtype, count);
+/* Any elements will do for outputs, and for sums of logits. */
+static void check_gradient(const gradient_kind *kind, const shape *of) {
+    size_t size = reference_size(kind->dtype), count = shape_elements(of);
+    void *saved = random_elements(kind->dtype, count), *gradient = random_elements(kind->dtype, count);
     void *expected = allocate(count * size);
+    void *sums = random_elements(kind->dtype == WR_F64 ? WR_F64 : WR_F32, of->outer * of->inner);
     wr_softmax_backward_args args;
     wr_status status;
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
-    args.dtype = dtype;
-    args.log = log;
+    args.dtype = kind->dtype;
+    args.log = kind->log;
     args.outer = of->outer;
     args.axis = of->axis;
     args.inner = of->inner;
-    args.output = saved;
+    args.output = kind->from_logits ? NULL : saved;
+    args.input = kind->from_logits ? saved : NULL;
+    args.logsumexp = kind->from_logits ? sums : NULL;
     args.output_gradient = gradient;
     args.input_gradient = expected;
     status = wr_softmax_backward_ex(&args, wr_host_stream());
@@ -315,6 +327,7 @@ static void check_gradient(wr_dtype dtype, int log, const shape *of) {
     gradient_on_gpu(&args, of, size);
     free(saved);
     free(gradient);
+    free(sums);
     free(expected);
 }
 

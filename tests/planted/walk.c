@@ -85,7 +85,8 @@ static const shape softmax_shapes[] = {
     {"short columns", 5, 60, 40, 1, 0},
     {"long columns", 1, 5000, 33, 1, 0},
     {"rows that share a warp", 100, 32, 1, 1, 0},
-    {"odd rows that share a warp", 100, 33, 1, 1, 0},
+    {"odd rows of a lane each", 100, 33, 1, 1, 0},
+    {"odd rows that share a warp", 50, 77, 1, 1, 0},
     {"rows of a third of a base block", 20, 300, 1, 1, 0},
     {"rows of clusters", 40, 20000, 1, 1, 0},
     {"odd rows of clusters", 5, 40001, 1, 1, 0},
@@ -211,18 +212,27 @@ static void walk_tiles(const walker *by) {
     }
 }
 
+static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
+    gradient_kind kind = {WR_F32, 0, 0};
+    kind.dtype = dtype;
+    for (kind.log = 0; kind.log < 2; ++kind.log) {
+        for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
+            by->gradient(&kind, of);
+        }
+    }
+}
+
 static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by) {
     softmax_kind kind = {WR_F32, 0, 0};
     kind.dtype = dtype;
     by->logsumexp(dtype, of);
     for (kind.log = 0; kind.log < 2; ++kind.log) {
-        kind.masked = 0;
-        by->softmax(&kind, of);
-        if (shape_is_contiguous(of)) {
-            kind.masked = 1;
+        for (kind.masked = 0; kind.masked <= shape_is_contiguous(of); ++kind.masked) {
             by->softmax(&kind, of);
-            by->gradient(dtype, kind.log, of);
         }
+    }
+    if (shape_is_contiguous(of)) {
+        walk_gradients(dtype, of, by);
     }
 }
 
@@ -274,6 +284,7 @@ static void walk_large(const walker *by) {
                        doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
                        rows = {"several base blocks a warp", 300, 50000, 1, 1, 0};
     static const softmax_kind plain = {WR_F32, 0, 0}, masked = {WR_F32, 0, 1};
+    static const gradient_kind gradient = {WR_F32, 0, 0};
     int moved;
     for (moved = 0; moved < 2; ++moved) {
         by->reduce(&sum_f32, &columns, moved);
@@ -282,7 +293,7 @@ static void walk_large(const walker *by) {
     }
     by->softmax(&plain, &rows);
     by->softmax(&masked, &rows);
-    by->gradient(WR_F32, 0, &rows);
+    by->gradient(&gradient, &rows);
 }
 
 /* The longest first. */

@@ -44,6 +44,12 @@ typedef struct softmax_kind {
     int log, masked;
 } softmax_kind;
 
+/* Of softmax or log-softmax, from its outputs or from logits and their logsumexp. */
+typedef struct gradient_kind {
+    wr_dtype dtype;
+    int log, from_logits;
+} gradient_kind;
+
 /* What is done with each call. `moved`: the arrays begin one element (of an extension: one word) behind the start of an
  * allocation, and are no longer on its boundary. */
 typedef struct walker {
@@ -51,7 +57,7 @@ typedef struct walker {
     void (*weigh)(const weighting *, const shape *, int moved);
     void (*segments)(const reduction *, const ragged *, int moved);
     void (*softmax)(const softmax_kind *, const shape *);
-    void (*gradient)(wr_dtype, int log, const shape *);
+    void (*gradient)(const gradient_kind *, const shape *);
     void (*logsumexp)(wr_dtype, const shape *);
     /* Rows that end early, or lie one behind the other, each of its own length. */
     void (*uneven)(wr_dtype, int log, int is_ragged);

@@ -119,18 +119,20 @@ void softmax(const softmax_kind *kind, const shape *of) {
     }
 }
 
-void gradient(wr_dtype dtype, int log, const shape *of) {
+void gradient(const gradient_kind *kind, const shape *of) {
     for (int moved = 0; moved < 2; ++moved) {
+        const std::size_t offset = offset_of(kind->dtype, moved);
         wr_softmax_backward_args args{};
         args.struct_size = sizeof args;
-        args.dtype = dtype;
-        args.log = log;
+        args.dtype = kind->dtype;
+        args.log = kind->log;
         args.outer = of->outer;
         args.axis = of->axis;
         args.inner = of->inner;
-        args.output = memory(saved, offset_of(dtype, moved));
-        args.output_gradient = memory(input, offset_of(dtype, moved));
-        args.input_gradient = memory(output, offset_of(dtype, moved));
+        (kind->from_logits != 0 ? args.input : args.output) = memory(saved, offset);
+        args.logsumexp = kind->from_logits != 0 ? memory(sums) : nullptr;
+        args.output_gradient = memory(input, offset);
+        args.input_gradient = memory(output, offset);
         expect_success(wr_softmax_backward_ex(&args, stream()), of->regime);
     }
 }

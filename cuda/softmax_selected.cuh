@@ -36,22 +36,44 @@ __device__ __forceinline__ unsigned chosen(unsigned taken, unsigned word, unsign
     return (word & taken) | (otherwise & ~taken);
 }
 
-// A vector of which only elements with mask bytes other than 0 stay.
-__device__ __forceinline__ uint4 masked_vector(uint4 vector, const std::uint8_t *mask, unsigned filler, float) {
-    const unsigned taken = taken_bytes(*reinterpret_cast<const unsigned *>(mask));
-    return {chosen(spread_top_bits<0x0000>(taken), vector.x, filler),
-            chosen(spread_top_bits<0x1111>(taken), vector.y, filler),
-            chosen(spread_top_bits<0x2222>(taken), vector.z, filler),
-            chosen(spread_top_bits<0x3333>(taken), vector.w, filler)};
+// Of a lane's vectors only elements with mask bytes other than 0 stay. `mask` is the first vector's; `left` elements
+// exist from there on, but for those of other lanes.
+__device__ __forceinline__ void apply_mask(const std::uint8_t *mask, int left, unsigned filler,
+                                           uint4 (&vectors)[lane_vectors<float>], float) {
+    constexpr int distance = warp_lanes * vector_elements<float>;
+    unsigned bytes[lane_vectors<float>];
+#pragma unroll
+    for (int v = 0; v < lane_vectors<float>; ++v) {
+        bytes[v] = 0;
+        if (v * distance < left) {
+            bytes[v] = *reinterpret_cast<const unsigned *>(mask + v * distance);
+        }
+    }
+    __syncwarp(); // so that all of the mask is asked for before any of it is waited for
+#pragma unroll
+    for (int v = 0; v < lane_vectors<float>; ++v) {
+        const unsigned taken = taken_bytes(bytes[v]);
+        vectors[v] = {chosen(spread_top_bits<0x0000>(taken), vectors[v].x, filler),
+                      chosen(spread_top_bits<0x1111>(taken), vectors[v].y, filler),
+                      chosen(spread_top_bits<0x2222>(taken), vectors[v].z, filler),
+                      chosen(spread_top_bits<0x3333>(taken), vectors[v].w, filler)};
+    }
 }
 template <class Half>
-__device__ __forceinline__ uint4 masked_vector(uint4 vector, const std::uint8_t *mask, unsigned filler, Half) {
-    const uint2 bytes = *reinterpret_cast<const uint2 *>(mask);
-    const unsigned low = taken_bytes(bytes.x), high = taken_bytes(bytes.y);
-    return {chosen(spread_top_bits<0x1100>(low), vector.x, filler),
-            chosen(spread_top_bits<0x3322>(low), vector.y, filler),
-            chosen(spread_top_bits<0x1100>(high), vector.z, filler),
-            chosen(spread_top_bits<0x3322>(high), vector.w, filler)};
+__device__ __forceinline__ void apply_mask(const std::uint8_t *mask, int left, unsigned filler,
+                                           uint4 (&vectors)[lane_vectors<Half>], Half) {
+    constexpr int distance = warp_lanes * vector_elements<Half>;
+#pragma unroll
+    for (int v = 0; v < lane_vectors<Half>; ++v) {
+        if (v * distance < left) {
+            const uint2 bytes = *reinterpret_cast<const uint2 *>(mask + v * distance);
+            const unsigned low = taken_bytes(bytes.x), high = taken_bytes(bytes.y);
+            vectors[v] = {chosen(spread_top_bits<0x1100>(low), vectors[v].x, filler),
+                          chosen(spread_top_bits<0x3322>(low), vectors[v].y, filler),
+                          chosen(spread_top_bits<0x1100>(high), vectors[v].z, filler),
+                          chosen(spread_top_bits<0x3322>(high), vectors[v].w, filler)};
+        }
+    }
 }
 
 // The first `count` elements from `data` on, but for those that the mask leaves out.
@@ -80,13 +102,8 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
         }
     }
     if (a.mask != nullptr) {
-        const std::uint8_t *mask = a.mask + (data - static_cast<const T *>(a.input)) + lane_index() * elements;
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            if (v * warp_lanes * elements < left) {
-                vectors[v] = masked_vector(vectors[v], mask + v * warp_lanes * elements, behind.x, T());
-            }
-        }
+        apply_mask(a.mask + (data - static_cast<const T *>(a.input)) + lane_index() * elements, left, behind.x, vectors,
+                   T());
     }
     if (count % elements != 0) {
 #pragma unroll

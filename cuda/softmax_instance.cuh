@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/softmax_column_tiles.cuh"
+#include "cuda/softmax_lane_rows.cuh"
 #include "cuda/softmax_packed_rows.cuh"
 #include "cuda/softmax_row_instance.cuh"
 #include "cuda/softmax_short_rows.cuh"
@@ -32,6 +33,8 @@ SoftmaxShortRowKernels softmax_short_row_kernels() {
     kernels.any[0] = address_of(softmax_short_rows<T, false>);
     kernels.any[1] = address_of(softmax_short_rows<T, true>);
     if constexpr (sizeof(T) < sizeof(double)) {
+        kernels.of_a_lane[0] = address_of(softmax_lane_rows<T, false>);
+        kernels.of_a_lane[1] = address_of(softmax_lane_rows<T, true>);
         kernels.packed[0] = address_of(softmax_packed_rows<T, false, false>);
         kernels.packed[1] = address_of(softmax_packed_rows<T, true, false>);
         kernels.staged[0] = address_of(softmax_packed_rows<T, false, true>);

@@ -63,10 +63,10 @@ struct SoftmaxTileKernels {
 };
 
 // Short rows that touch each other. Packed: of whole vectors on their boundaries; staged: of whole vectors wherever
-// they start; any: of any length and alignment.
+// they start; of a lane: of any length and alignment, each one lane's; any: likewise, of several lanes or one.
 struct SoftmaxShortRowKernels {
-    const void *packed[2], *staged[2]; // [log]; nullptr: not served
-    const void *any[2];                // [log]
+    const void *packed[2], *staged[2], *of_a_lane[2]; // [log]; nullptr: not served
+    const void *any[2];                               // [log]
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 

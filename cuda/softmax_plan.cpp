@@ -102,8 +102,9 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         plan.warp_rows = registers * warp_lanes / slots;
     } else if (s.axis <= tuning::softmax_short_row) {
         plan.regime = SoftmaxRegime::short_rows;
-        plan.short_rows = kernels.short_rows.any;
         plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
+        plan.short_rows = plan.lanes == 1 && kernels.short_rows.of_a_lane[0] != nullptr ? kernels.short_rows.of_a_lane
+                                                                                        : kernels.short_rows.any;
         const std::size_t rows = warp_lanes / plan.lanes;
         plan.batches = std::max<std::size_t>(warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
         plan.warp_rows = rows * plan.batches;

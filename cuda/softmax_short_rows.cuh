@@ -6,13 +6,14 @@
 
 namespace wr::cuda {
 
-// Registers' vectors of a lane: one more than the exchange takes, for rows that one lane holds alone.
+// Registers' vectors of a lane: of f64 one more than the exchange takes, for rows that one lane holds alone, which have
+// a kernel of their own elsewhere.
 template <class T>
-inline constexpr int short_row_registers = lane_vectors<T> + 1;
+inline constexpr int short_row_registers = lane_vectors<T> + (sizeof(T) == 8 ? 1 : 0);
 
 // What a warp's stage holds.
 template <class T>
-inline constexpr int short_rows_elements = warp_lanes * short_row_registers<T> * vector_elements<T>;
+inline constexpr int short_rows_elements = warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
 
 template <class T>
 inline constexpr int short_rows_blocks = (sizeof(T) == 8 ? 12 : 24) / short_row_warps;
@@ -87,14 +88,17 @@ __device__ __forceinline__ void store_vector_at(T *stage, int at, int left, cons
 // hold its addresses through the arithmetic.
 struct ShortRowLane {
     int row, column, left; // of the warp's rows; of the lane's first vector; elements from there on
+    bool there;            // lanes without a row repeat the last one
 
     __device__ __forceinline__ ShortRowLane(const SoftmaxArguments &a, int batch, int rows, int elements) {
         unsigned lane;
         asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
         const int at = static_cast<int>(lane);
         row = batch + (at >> (31 - __clz(a.row_lanes)));
+        there = row < rows;
+        row = smaller(row, rows - 1);
         column = (at & (a.row_lanes - 1)) * elements;
-        left = row < rows ? static_cast<int>(a.axis) - column : 0;
+        left = static_cast<int>(a.axis) - column;
     }
 };
 
@@ -132,7 +136,8 @@ __device__ __forceinline__ Sum sum_of_short_row(int lanes, int vectors_of_lane, 
                 sums[v] = sums[v] + from_lane_xor(sums[v], d);
             }
         }
-        return run_sum<exchanged, Sum>(sums) + sums[exchanged];
+        const Sum sum = run_sum<exchanged, Sum>(sums);
+        return registers > exchanged ? sum + sums[registers - 1] : sum;
     }
     Sum values[exchanged];
 #pragma unroll
@@ -186,12 +191,17 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
             vectors[v] = {0, 0, 0, 0};
-            if (v < vectors_of_lane && left(v) > 0) {
+            if (v + 1 < vectors_of_lane) { // all lanes have a whole one
+                vectors[v] = vector_at(raw, start + v * distance, each);
+            } else if (v < vectors_of_lane && left(v) > 0) {
                 vectors[v] = vector_at(raw, start + v * distance, left(v));
-                if constexpr (sizeof(T) > 2) {
-                    if (a.scaled) {
-                        scale_vector<T>(vectors[v], scale);
-                    }
+            }
+        }
+        if constexpr (sizeof(T) > 2) {
+            if (a.scaled) {
+#pragma unroll
+                for (uint4 &vector : vectors) {
+                    scale_vector<T>(vector, scale);
                 }
             }
         }
@@ -218,7 +228,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
             for (int d = 1; d < lanes; d *= 2) {
                 maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
             }
-            if (!__all_sync(whole_warp, is_ordinary(maximum) || from.row >= rows)) {
+            if (!__all_sync(whole_warp, is_ordinary(maximum))) {
                 T *rows_here = raw + before + batch * axis;
                 softmax_rows_alone<T, Log>(a, rows_here, rows_here,
                                            WarpRows(a, rows_of_warp).first + static_cast<unsigned>(batch),
@@ -247,7 +257,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
             const int left_here = to.left - v * distance;
-            if (v < vectors_of_lane && left_here > 0) {
+            if (v < vectors_of_lane && left_here > 0 && to.there) {
                 Float y[each];
 #pragma unroll
                 for (int i = 0; i < each; ++i) {
@@ -259,10 +269,14 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
                                                           : softmax_narrow_output(e[v * each + i], factor);
                     }
                 }
-                store_vector_at(raw, place + v * distance, left_here, y);
+                if (v + 1 < vectors_of_lane) {
+                    store_vector_at(raw, place + v * distance, each, y);
+                } else {
+                    store_vector_at(raw, place + v * distance, left_here, y);
+                }
             }
         }
-        if (a.logsumexp != nullptr && to.row < rows && to.column == 0) {
+        if (a.logsumexp != nullptr && to.there && to.column == 0) {
             store_row_logsumexp(total, a.logsumexp,
                                 WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
         }

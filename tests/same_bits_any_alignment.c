@@ -103,8 +103,15 @@ static void check_softmax_shape(const wr_softmax_args *shape) {
 }
 
 static void check_softmax(wr_dtype dtype) {
-    size_t i;
+    size_t i, axis;
     int log;
+    for (axis = 1; axis <= 40; ++axis) { /* many rows a warp */
+        for (log = 0; log < 2; ++log) {
+            wr_softmax_args rows = softmax_args(dtype, 150, axis, 1);
+            rows.log = log;
+            check_softmax_shape(&rows);
+        }
+    }
     for (i = 0; i < LENGTHS; ++i) {
         for (log = 0; log < 2; ++log) {
             wr_softmax_args rows = softmax_args(dtype, lengths[i] < 3000 ? 3 : 1, lengths[i], 1);

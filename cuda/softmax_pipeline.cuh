@@ -151,20 +151,20 @@ class Pipeline {
         barriers.loaded[warp].wait(i & 1u);
         const BlockLogits<T, Places> x(a, reinterpret_cast<const T *>(place->logits), count);
         float block_maximum = 0;
-        const float sum = block_sum<T, Places, float, float>(a, input + static_cast<std::ptrdiff_t>(i) * input_step,
-                                                             count, x, e, [&](float maximum, std::int32_t n) {
-                                                                 __syncwarp(); // all lanes have their logits
-                                                                 if (lane_index() == 0) {
-                                                                     barriers.n[i & 1u][warp] = n;
-                                                                     if (i + 1 < rows) {
-                                                                         load(i + 1);
-                                                                     }
-                                                                 }
-                                                                 block_maximum = maximum;
-                                                                 if (n == unusual_n) { // no exponentials are formed
-                                                                     forget(e);
-                                                                 }
-                                                             });
+        const float sum = block_sum<T, Places, float, float, true>(
+            a, input + static_cast<std::ptrdiff_t>(i) * input_step, count, x, e, [&](float maximum, std::int32_t n) {
+                __syncwarp(); // all lanes have their logits
+                if (lane_index() == 0) {
+                    barriers.n[i & 1u][warp] = n;
+                    if (i + 1 < rows) {
+                        load(i + 1);
+                    }
+                }
+                block_maximum = maximum;
+                if (n == unusual_n) { // no exponentials are formed
+                    forget(e);
+                }
+            });
         if (lane_index() < a.cluster_blocks) {
             barriers.arrived[i % pipeline_slots].send(static_cast<unsigned>(lane_index()),
                                                       states_of(i) + state_place(block), State{block_maximum, sum});
@@ -217,7 +217,7 @@ class Pipeline {
         __syncwarp();
         const std::int32_t n = barriers.n[i & 1u][warp];
         __syncwarp(); // before that of row i + 2 takes its place
-        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n)) {
+        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) && reaches_row<T>(n, row.n)) {
             const float factor = factor_of(row.base, n - row.n, float()).high;
             uint4 *to = reinterpret_cast<uint4 *>(static_cast<T *>(a.output) + output) + lane_index();
             if (count == static_cast<int>(softmax_block)) {

@@ -19,7 +19,7 @@ static double random_logit(uint64_t *state) { return (double)(random_next(state)
 /* What logits of up to 4 are multiplied by to be large: f16 has none. */
 static double large_of(wr_dtype dtype) { return dtype == WR_F16 ? 16000.0 : 4e6; }
 
-/* One element or one base block of every row in eight is out of the ordinary. */
+/* One element or one base block of every row in six is out of the ordinary. */
 static double logit(uint64_t *state, size_t row, size_t column, size_t axis, double large) {
     double ordinary = random_logit(state);
     size_t block = column / 1024, special_block = row / 64 % (axis / 1024 + 1);
@@ -27,6 +27,10 @@ static double logit(uint64_t *state, size_t row, size_t column, size_t axis, dou
     switch (row % 64) {
     case 1:
         return column == axis - 1 ? (double)NAN : ordinary;
+    case 5:
+        return in_block ? ordinary + 70.0 : ordinary;
+    case 13:
+        return in_block ? ordinary : ordinary - 70.0;
     case 9:
         return column == axis / 2 ? (double)INFINITY : ordinary;
     case 17:

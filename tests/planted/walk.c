@@ -261,7 +261,7 @@ static void walk_uneven_rows(const walker *by) {
 }
 
 static void walk_many_rows(const walker *by) {
-    static const shape narrow = {"many rows", 1500, 17000, 1, 1, 0}, wide = {"many rows", 190, 138000, 1, 1, 0};
+    static const shape narrow = {"many rows", 390, 66000, 1, 1, 0}, wide = {"many rows", 190, 138000, 1, 1, 0};
     by->many(WR_F16, &narrow);
     by->many(WR_BF16, &narrow);
     by->many(WR_F32, &wide);

@@ -2,6 +2,7 @@
 #include "numerics/softmax.h"
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
+#include "cuda/logsumexp.h"
 #include "cuda/softmax_column_clusters.h"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pipeline_runs.h"
@@ -82,14 +83,36 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
     }
 }
 
-// One cluster of a plan; `blocks` is to be set to the whole grid's.
-Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
-    int size = plan.cluster_blocks * plan.cluster_warps <= warp_lanes ? 0 : 1; // states of one a lane, or more
+// Whose every warp makes the total of a row of so many states; nullptr where there is none.
+const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::size_t states, std::size_t warps) {
+    if (states <= warp_lanes || warps > kernels.warps) {
+        return nullptr;
+    }
+    for (int size = 0; size < softmax_each_merges_sizes; ++size) {
+        if (states <= softmax_each_merges_states[size]) {
+            return kernels.of[size];
+        }
+    }
+    return nullptr;
+}
+
+const void *cluster_kernel(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
+    const std::size_t states = plan.cluster_blocks * plan.cluster_warps;
+    const void *const each_merges = each_merges_kernel(rows.each_merges, states, plan.cluster_warps);
+    if (!log && each_merges != nullptr) {
+        return each_merges;
+    }
+    int size = states <= warp_lanes ? 0 : 1; // states of one a lane, or more
     while (size + 1 < softmax_cluster_sizes &&
            static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
         ++size;
     }
-    return {rows.clusters[log ? 1 : 0][size],
+    return rows.clusters[log ? 1 : 0][size];
+}
+
+// One cluster of a plan; `blocks` is to be set to the whole grid's.
+Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
+    return {cluster_kernel(rows, log, plan),
             plan.cluster_blocks,
             static_cast<int>(plan.cluster_warps * warp_lanes),
             1,

@@ -1,5 +1,6 @@
 // Rows of up to 256 base blocks: the row in the registers of a cluster's warps, read once and written once. Every warp
-// sends its state into the shared memory of all the cluster's blocks, where one warp merges them.
+// sends its state into the shared memory of all the cluster's blocks, where every warp merges them, or where they are
+// many one for all.
 #pragma once
 
 #include "cuda/softmax_rows.cuh"
@@ -8,7 +9,7 @@ namespace wr::cuda {
 
 inline constexpr int most_cluster_states = 256;
 
-// In clusters of blocks of so many warps at most, rows have no more than 32 states, and every warp merges them.
+// In clusters of blocks of so many warps at most, rows have no more than 32 states.
 inline constexpr int few_state_warps = 8;
 
 // At the barrier of the whole cluster. Arriving makes no writes known, so that nothing has to be waited for.
@@ -235,39 +236,22 @@ __device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum
                                    : merge_row_states<most_cluster_states / warp_lanes>(states, count);
 }
 
-// What the factors of a row's blocks are made of. In f32 the inverse of the sum: dividing a power of two by the sum has
-// the bits of multiplying it by the inverse, but where the factor is 0 either way.
-__device__ __forceinline__ float factor_base(float sum, float) { return __frcp_rn(sum); }
-__device__ __forceinline__ double factor_base(double sum, float) { return 1.0 / sum; }
-__device__ __forceinline__ double factor_base(double sum, double) { return sum; }
-
-__device__ __forceinline__ BlockFactor<float> factor_of(float base, std::int32_t gap, float) {
-    return {base * power_of_two_f32(gap), 0.0f};
-}
-__device__ __forceinline__ BlockFactor<float> factor_of(double base, std::int32_t gap, float) {
-    const double factor = base * power_of_two_f64(gap);
-    const float high = static_cast<float>(factor);
-    return {high, static_cast<float>(factor - static_cast<double>(high))};
-}
-__device__ __forceinline__ BlockFactor<double> factor_of(double base, std::int32_t gap, double) {
-    return factor_in_pieces(power_of_two_f64(gap), base, double());
-}
-
 template <class Float, class Sum>
 __device__ __forceinline__ PlainRow<Sum> plain_row(RowView<Sum> view) {
     return {factor_base(view.sum, Float()), view.n};
 }
 
-// a.cluster_blocks blocks of any number of warps form the cluster.
-template <class T, class Places, bool Log, int Warps, int BlocksPerMultiprocessor>
+// a.cluster_blocks blocks of any number of warps form the cluster. StatesALane: every warp makes the total of a row of
+// up to 32 times as many states by itself; 0: one warp of each block tells the others.
+template <class T, class Places, bool Log, int Warps, int BlocksPerMultiprocessor, int StatesALane>
 __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     softmax_cluster(const __grid_constant__ SoftmaxArguments a) {
 #if __CUDA_ARCH__ >= 900
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<Float, Sum>;
-    constexpr bool few = Warps <= few_state_warps;                                // at most one state a lane
-    __shared__ State states[state_place(few ? warp_lanes : most_cluster_states)]; // of the row
+    constexpr bool each = StatesALane > 0;
+    __shared__ State states[state_place(each ? StatesALane * warp_lanes : most_cluster_states)]; // of the row
     __shared__ std::conditional_t<Log, LogRow<Float>, PlainRow<Sum>> shared_row;
     __shared__ ArrivalBarrier arrivals;
     const int count = a.cluster_blocks * static_cast<int>(blockDim.x / warp_lanes);
@@ -291,7 +275,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         const ClusterPlace own(a);
         arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(own.block), State{maximum, sum});
     }
-    if constexpr (few && !Log) {
+    if constexpr (each && !Log) {
         arrivals.wait();
     } else {
         if (warp_again() == 0) {
@@ -315,8 +299,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         finish_log_softmax<T, Places>(a, shared_row, to.output(a), to.count, x);
     } else {
         PlainRow<Sum> row;
-        if constexpr (few) {
-            row = plain_row<Float>(merge_row_states<1>(states, count));
+        if constexpr (each) {
+            row = plain_row<Float>(merge_row_states<StatesALane>(states, count));
         } else {
             row = shared_row;
         }

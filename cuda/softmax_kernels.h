@@ -12,6 +12,15 @@ inline constexpr int softmax_row_sizes = 6;
 inline constexpr int softmax_cluster_sizes = 3;
 inline constexpr int softmax_cluster_warps[softmax_cluster_sizes] = {8, 16, 32};
 
+// The same for rows of more than 32 states and no more than these, whose total every warp makes by itself instead of
+// waiting for one that does. Not of log-softmax.
+inline constexpr int softmax_each_merges_sizes = 2;
+inline constexpr std::size_t softmax_each_merges_states[softmax_each_merges_sizes] = {64, 128};
+struct SoftmaxEachMergesKernels {
+    const void *of[softmax_each_merges_sizes]; // nullptr: not served
+    std::size_t warps;                         // of a block at most
+};
+
 // Many rows in the registers of clusters that go from row to row.
 struct SoftmaxPipelineKernel {
     const void *kernel; // nullptr: not served
@@ -43,8 +52,9 @@ struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes]; // [log]
     int rows_of_block[softmax_row_sizes];
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
-    SoftmaxPipelineKernel pipeline;                 // not of log-softmax, and writes no logsumexp
-    SoftmaxResidentKernel resident;                 // likewise
+    SoftmaxEachMergesKernels each_merges;
+    SoftmaxPipelineKernel pipeline; // not of log-softmax, and writes no logsumexp
+    SoftmaxResidentKernel resident; // likewise
     SoftmaxLongRowKernels long_rows;
     std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
 };

@@ -23,16 +23,10 @@ bool is_small(std::size_t base_blocks, const GpuFacts &gpu) {
     return base_blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
 }
 
-// Blocks of a cluster and warps of a block for rows of so many base blocks.
-void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t most_warps, const GpuFacts &gpu) {
-    std::size_t least_warps = tuning::softmax_cluster_warps;
-    if (plan.blocks > warp_lanes) {
-        least_warps = std::max(least_warps, most_warps);
-    }
-    if (is_small(rows * plan.blocks, gpu)) {
-        least_warps = 1;
-    }
-    set_cluster(plan, least_warps, static_cast<std::size_t>(gpu.cluster_blocks));
+// Blocks of a cluster and warps of a block for rows of so many base blocks, blocks of `warps` warps where there are
+// enough rows.
+void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t warps, const GpuFacts &gpu) {
+    set_cluster(plan, is_small(rows * plan.blocks, gpu) ? 1 : warps, static_cast<std::size_t>(gpu.cluster_blocks));
 }
 
 // The same for rows off the boundaries: between softmax_shifted_warps and as many warps as a block may have, so that as
@@ -132,7 +126,11 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
         if (shifted) {
             plan_shifted_cluster(plan, rows, element_bytes, gpu);
         } else {
-            plan_cluster(plan, rows, tuning::softmax_long_cluster_warps, gpu);
+            const std::size_t short_row =
+                element_bytes == 2 ? tuning::softmax_narrow_short_cluster_row : tuning::softmax_short_cluster_row;
+            plan_cluster(plan, rows,
+                         plan.blocks <= short_row ? tuning::softmax_cluster_warps : tuning::softmax_long_cluster_warps,
+                         gpu);
         }
     } else if (plan.blocks > most_register_blocks) {
         plan.regime = SoftmaxRegime::long_rows;

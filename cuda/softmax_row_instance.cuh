@@ -66,7 +66,8 @@ void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
 template <class T, class Places, bool Log, int Size>
 const void *softmax_cluster_kernel() {
     constexpr int warps = softmax_cluster_warps[Size];
-    return address_of(softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places>(warps)>);
+    constexpr int states_a_lane = warps <= few_state_warps ? 1 : 0;
+    return address_of(softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places>(warps), states_a_lane>);
 }
 
 template <class T, class Places, bool Log>
@@ -76,11 +77,25 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         if constexpr (Places::shifted) { // for rows of more than a state a lane; of f64 a warp more than they have
             constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
             constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
-            kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks>);
+            kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);
         } else {
             kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
             kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
         }
+    }
+}
+
+// Blocks of 8 warps of 16-bit elements and of 16 warps of f32 share the rows that these are for. 16-bit elements are
+// short of instructions: merging 128 states where there are 64 costs them 6 %.
+template <class T, class Places>
+SoftmaxEachMergesKernels softmax_each_merges_kernels() {
+    constexpr int warps = sizeof(T) == 2 ? few_state_warps : 2 * few_state_warps;
+    constexpr int blocks = resident_blocks<T, Places>(warps);
+    const void *const all = address_of(softmax_cluster<T, Places, false, warps, blocks, 4>);
+    if constexpr (sizeof(T) == 2) {
+        return {{address_of(softmax_cluster<T, Places, false, warps, blocks, 2>), all}, warps};
+    } else {
+        return {{all, all}, warps};
     }
 }
 
@@ -98,6 +113,9 @@ SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
     set_rows_of_block<Places>(kernels.rows_of_block);
     set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
+    if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !Places::shifted) {
+        kernels.each_merges = softmax_each_merges_kernels<T, Places>();
+    }
     if constexpr (is_packed<T, Places> && !Places::shifted) {
         kernels.pipeline = {address_of(softmax_pipeline<T>), pipeline_shared_bytes<T>};
     }

@@ -357,12 +357,13 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
 }
 
 // The same whatever the maximum is. Where n is unusual_n there are no exponentials. MayBeUnframed: the state is for
-// plain softmax of one launch, which needs no maximum of an ordinary block.
+// plain softmax, which needs no maximum of an ordinary block, unless `log` says otherwise.
 template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Note>
 __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
-                                         const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note) {
+                                         const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note,
+                                         bool log = false) {
     if constexpr (MayBeUnframed) {
-        const bool plain = a.logsumexp == nullptr && !(is_packed<T, Places> && a.scaled);
+        const bool plain = !log && a.logsumexp == nullptr && !(is_packed<T, Places> && a.scaled);
         if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
             note(Float(0), 0);
             return sum_of_exponentials<Places, Sum, true>(
@@ -383,14 +384,14 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *dat
 template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false>
 __device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count,
                                            const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
-                                           BlockState<Float, Sum> *state) {
-    const Sum sum =
-        block_sum<T, Places, Float, Sum, MayBeUnframed>(a, data, count, x, e, [&](Float maximum, std::int32_t n) {
-            if (lane_index() == 0) {
-                state->maximum = maximum;
-                state->n = n;
-            }
-        });
+                                           BlockState<Float, Sum> *state, bool log = false) {
+    const auto note = [&](Float maximum, std::int32_t n) {
+        if (lane_index() == 0) {
+            state->maximum = maximum;
+            state->n = n;
+        }
+    };
+    const Sum sum = block_sum<T, Places, Float, Sum, MayBeUnframed>(a, data, count, x, e, note, log);
     if (lane_index() == 0) {
         state->sum = sum;
     }
@@ -615,6 +616,24 @@ __device__ __forceinline__ BlockFactor<float> plain_factor(float row_sum, std::i
 template <class Float>
 __device__ __forceinline__ BlockFactor<Float> plain_factor(double row_sum, std::int32_t gap, Float) {
     return factor_in_pieces(power_of_two_f64(gap), row_sum, Float());
+}
+
+// What the factors of a row's blocks are made of. In f32 the inverse of the sum: dividing a power of two by the sum has
+// the bits of multiplying it by the inverse, but where the factor is 0 either way.
+__device__ __forceinline__ float factor_base(float sum, float) { return reciprocal_of_sum(sum); }
+__device__ __forceinline__ double factor_base(double sum, float) { return reciprocal_of_sum(sum); }
+__device__ __forceinline__ double factor_base(double sum, double) { return sum; }
+
+__device__ __forceinline__ BlockFactor<float> factor_of(float base, std::int32_t gap, float) {
+    return {base * power_of_two_f32(gap), 0.0f};
+}
+__device__ __forceinline__ BlockFactor<float> factor_of(double base, std::int32_t gap, float) {
+    const double factor = base * power_of_two_f64(gap);
+    const float high = static_cast<float>(factor);
+    return {high, static_cast<float>(factor - static_cast<double>(high))};
+}
+__device__ __forceinline__ BlockFactor<double> factor_of(double base, std::int32_t gap, double) {
+    return factor_in_pieces(power_of_two_f64(gap), base, double());
 }
 
 // What log-softmax needs to know of any row.

@@ -73,9 +73,12 @@ inline constexpr std::size_t segment_blocks_a_multiprocessor = 18;
 inline constexpr int softmax_blocks_a_multiprocessor = 8;
 
 // Softmax: rows of up to so many base blocks (of f32 and f64, of 16-bit elements) are one block's on GPUs with clusters
-// too. Beyond, blocks of 8 warps share a row of up to 32 base blocks, blocks of 16 a longer one.
+// too. Beyond, blocks of 8 warps share a row of up to so many base blocks, blocks of 16 a longer one (H200, f32 of
+// 65536 by blocks of 8 and of 16: 3.92 and 4.17 TB/s; bf16 3.75 and 3.57).
 inline constexpr std::size_t softmax_row_warps = 8;
 inline constexpr std::size_t softmax_narrow_row_warps = 8;
+inline constexpr std::size_t softmax_short_cluster_row = 32;
+inline constexpr std::size_t softmax_narrow_short_cluster_row = 64;
 inline constexpr std::size_t softmax_cluster_warps = 8;
 inline constexpr std::size_t softmax_long_cluster_warps = 16;
 
@@ -101,15 +104,10 @@ inline constexpr std::size_t softmax_dependent_few_blocks = 4;
 inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 
 // Softmax of 16-bit rows of more base blocks than this goes through clusters that stay, where there are so many base
-// blocks a multiprocessor that setting them up is worth it (H200, bf16 of 16384: 3.63 TB/s, one row and gone 4.12).
-inline constexpr std::size_t softmax_pipeline_row_blocks = 16;
+// blocks a multiprocessor that setting them up is worth it (H200, bf16, these and one row and gone: of 32768 3.62 and
+// 3.95 TB/s, of 65536 3.60 and 3.75, of 131072 3.55 and 3.47, of 262144 3.18 and 2.79).
+inline constexpr std::size_t softmax_pipeline_row_blocks = 64;
 inline constexpr std::size_t softmax_pipeline_blocks = 192;
-
-// Softmax: so many warps to a block of these clusters where a row has no more base blocks than this, else
-// softmax_cluster_warps (H200, bf16 of 32768: with 16 warps 3.63 TB/s, with 8 3.40; of 65536: 3.20 to 3.50, 3.38 to
-// 3.43; of 50000: 2.96, 3.18 before other changes).
-inline constexpr std::size_t softmax_pipeline_few_blocks = 32;
-inline constexpr std::size_t softmax_pipeline_few_block_warps = 16;
 
 // Softmax of f32 rows of more base blocks than this goes through clusters that stay too, several blocks a warp (H200,
 // 262144: 3.99 TB/s, one row and gone 3.75; 512 Ki and 1 Mi: 3.83 and 3.29, read twice in three launches 2.60 and 2.62;

@@ -52,6 +52,23 @@ void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s,
     a.last_vectors = vectors_of(last);
 }
 
+// All but where results go, of rows that fill their lanes.
+LogSumExpArguments plain_arguments(const LogSumExpPlan &plan, const SoftmaxProblem &p) {
+    LogSumExpArguments own{};
+    own.input = p.input;
+    own.rows = p.shape.outer;
+    own.axis = p.shape.axis;
+    own.outer_stride = p.shape.outer_stride;
+    own.units = static_cast<std::uint32_t>(plan.units);
+    own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
+    own.pieces = static_cast<std::uint32_t>(plan.pieces);
+    own.row_lanes = plan.row_lanes;
+    own.by_blocks = plan.by_blocks;
+    own.output_type = p.logsumexp_dtype;
+    set_steps(own, plan, p.shape, static_cast<std::ptrdiff_t>(traits_of(p.dtype).size));
+    return own;
+}
+
 } // namespace
 
 const void *logsumexp_rows_kernel(ElementType dtype) {
@@ -110,22 +127,11 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
                              cudaStream_t stream) {
     const SoftmaxProblem &p = a.problem;
     const Shape &s = p.shape;
-    LogSumExpArguments own{};
-    own.input = p.input;
+    LogSumExpArguments own = plain_arguments(plan, p);
     own.output = p.logsumexp;
     own.states = plan.pieces > 1 ? a.states : nullptr;
-    own.rows = s.outer;
-    own.axis = s.axis;
-    own.outer_stride = s.outer_stride;
-    own.units = static_cast<std::uint32_t>(plan.units);
-    own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
-    own.pieces = static_cast<std::uint32_t>(plan.pieces);
-    own.row_lanes = plan.row_lanes;
-    own.by_blocks = plan.by_blocks;
-    own.output_type = p.logsumexp_dtype;
-    const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
-    set_steps(own, plan, s, bytes);
     if (is_gapped(plan, s)) {
+        const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
         const auto axis = static_cast<std::ptrdiff_t>(s.axis);
         const auto room = static_cast<std::ptrdiff_t>(plan.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
         constexpr auto vector_bytes_signed = static_cast<std::ptrdiff_t>(vector_bytes);
@@ -145,6 +151,21 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     return launch({totals, std::min(divide_up(s.outer, std::size_t{general_block_warps}), most_blocks),
                    general_block_threads, 1, 1, 1, dependent},
                   &a, stream);
+}
+
+bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks) {
+    return logsumexp_rows_kernel(problem.dtype) != nullptr && problem.scale == 1.0 && pieces > 1 &&
+           piece_blocks <= logsumexp_most_unit_blocks && problem.shape.outer * pieces <= most_blocks;
+}
+
+cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks,
+                                StoredState *states, cudaStream_t stream) {
+    const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, static_cast<int>(warp_lanes), true};
+    LogSumExpArguments own = plain_arguments(plan, problem);
+    own.states = states;
+    return launch(
+        {logsumexp_rows_kernel(problem.dtype), plan.units, static_cast<int>(logsumexp_block_warps * warp_lanes)}, &own,
+        stream);
 }
 
 } // namespace wr::cuda

@@ -161,9 +161,7 @@ cudaError_t launch_staying(Launch how, SoftmaxArguments a, const SoftmaxPlan &pl
 // What the pipeline is launched with, with clusters of so many blocks at most; `blocks` is to be set to the whole
 // grid's.
 Launch one_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxPlan &plan, std::size_t most_blocks_of_cluster) {
-    const bool few = plan.blocks <= tuning::softmax_pipeline_few_blocks;
-    set_cluster(plan, few ? tuning::softmax_pipeline_few_block_warps : tuning::softmax_cluster_warps,
-                most_blocks_of_cluster);
+    set_cluster(plan, tuning::softmax_cluster_warps, most_blocks_of_cluster);
     Launch how{pipeline.kernel,
                plan.cluster_blocks,
                static_cast<int>(plan.cluster_warps * warp_lanes),
@@ -269,30 +267,6 @@ Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pi
             dependent};
 }
 
-cudaError_t launch_long_rows(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
-                             std::size_t row_blocks, bool dependent, cudaStream_t stream) {
-    constexpr int threads = static_cast<int>(softmax_long_row_threads);
-    const std::size_t stages = softmax_long_row_warps * rows.stage_bytes;
-    Launch states{rows.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1), threads};
-    states.shared_bytes = stages;
-    cudaError_t error = launch(states, &a, stream);
-    if (error == cudaSuccess) {
-        error = launch(totals_of(kernels, a.outer, a.pieces, dependent), &a, stream);
-    }
-    if (error == cudaSuccess) {
-        const Launch apply{rows.long_rows.apply[a.log ? 1 : 0],
-                           blocks_for(a.outer * row_blocks, softmax_long_row_warps),
-                           threads,
-                           1,
-                           1,
-                           1,
-                           dependent,
-                           stages};
-        error = launch(apply, &a, stream);
-    }
-    return error;
-}
-
 cudaError_t launch_columns(const SoftmaxKernels &kernels, SoftmaxArguments a, bool dependent, cudaStream_t stream) {
     constexpr int threads = static_cast<int>(softmax_column_threads);
     const std::size_t rows = a.outer * a.inner;
@@ -343,8 +317,40 @@ cudaError_t launch_rows_of_clusters(const SoftmaxCall &call, const SoftmaxArgume
     return launch_clusters(call.kernels, call.rows, a, call.plan, call.gpu, call.stream);
 }
 
-cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
+cudaError_t launch_states_of_pieces(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
+    const std::size_t piece_blocks = softmax_long_row_warps * call.plan.blocks_a_warp;
+    if (&call.rows == &call.kernels.vectors && serves_piece_states(call.problem, a.pieces, piece_blocks)) {
+        return launch_piece_states(call.problem, a.pieces, piece_blocks, a.states, call.stream);
+    }
+    Launch states{call.rows.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1),
+                  static_cast<int>(softmax_long_row_threads)};
+    states.shared_bytes = stages;
+    SoftmaxArguments own = a;
+    return launch(states, &own, call.stream);
+}
+
+cudaError_t launch_long_rows(const SoftmaxCall &call, SoftmaxArguments a) {
     const bool dependent = call.gpu.dependent_launch;
+    const std::size_t stages = softmax_long_row_warps * call.rows.stage_bytes;
+    cudaError_t error = launch_states_of_pieces(call, a, stages);
+    if (error == cudaSuccess) {
+        error = launch(totals_of(call.kernels, a.outer, a.pieces, dependent), &a, call.stream);
+    }
+    if (error == cudaSuccess) {
+        const Launch apply{call.rows.long_rows.apply[a.log ? 1 : 0],
+                           blocks_for(a.outer * call.plan.blocks, softmax_long_row_warps),
+                           static_cast<int>(softmax_long_row_threads),
+                           1,
+                           1,
+                           1,
+                           dependent,
+                           stages};
+        error = launch(apply, &a, call.stream);
+    }
+    return error;
+}
+
+cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     switch (call.plan.regime) {
     case SoftmaxRegime::short_rows:
         return launch_short_rows(call.kernels, a, call.plan, call.stream);
@@ -355,9 +361,9 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     case SoftmaxRegime::clusters:
         return launch_rows_of_clusters(call, a);
     case SoftmaxRegime::long_rows:
-        return launch_long_rows(call.kernels, call.rows, a, call.plan.blocks, dependent, call.stream);
+        return launch_long_rows(call, a);
     case SoftmaxRegime::columns:
-        return launch_columns(call.kernels, a, dependent, call.stream);
+        return launch_columns(call.kernels, a, call.gpu.dependent_launch, call.stream);
     }
     return cudaErrorUnknown;
 }

@@ -1,14 +1,12 @@
 // What the kernels of general softmax and of its gradient are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/softmax_arguments.h"
 #include "numerics/problem.h"
 
 namespace wr::cuda {
 
-// The state of some consecutive blocks of a row; f32 values are kept as f64, which is exact.
-struct GeneralState {
-    double maximum, sum;
-};
+using GeneralState = StoredState;
 
 struct GeneralSoftmaxArguments {
     SoftmaxProblem problem;

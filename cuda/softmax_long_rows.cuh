@@ -2,7 +2,7 @@
 // launches; the input is read twice.
 #pragma once
 
-#include "cuda/softmax_warp.cuh"
+#include "cuda/softmax_rows.cuh"
 
 namespace wr::cuda {
 
@@ -46,7 +46,8 @@ __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const _
             const BlockSource<T> source(a, row, first + b);
             const BlockLogits<T, Places> x(a, source.data, source.count);
             Float e[lane_elements];
-            block_state<T, Places, Float, Sum>(a, source.data, source.count, x, e, &block_states[warp_index()]);
+            block_state<T, Places, Float, Sum, may_be_unframed<T, Places, false>>(a, source.data, source.count, x, e,
+                                                                                  &block_states[warp_index()], a.log);
             __syncwarp();
             if (lane_index() == b) {
                 mine = {block_states[warp_index()].maximum, block_states[warp_index()].sum};
@@ -72,45 +73,66 @@ __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const _
     }
 }
 
+// Blocks of softmax_apply that a multiprocessor should hold: as many as leave nothing spilled.
+template <class T, class Places>
+inline constexpr int apply_blocks = !Places::vectors || Places::shifted || sizeof(T) == 8 ? 1
+                                    : sizeof(T) == 4                                      ? 3
+                                                                                          : 4;
+
+// The base block that a warp of softmax_apply takes, found out again wherever it is wanted: cheaper than registers that
+// hold it through the arithmetic.
+struct ApplyPlace {
+    std::size_t row, block;
+    bool exists;
+
+    __device__ __forceinline__ explicit ApplyPlace(const SoftmaxArguments &a) {
+        unsigned of_grid;
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(of_grid));
+        const std::size_t row_blocks = divide_up(a.axis, softmax_block), jobs = a.outer * row_blocks;
+        const std::size_t job =
+            of_grid * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_again());
+        const std::size_t from_end = jobs - 1 - job;
+        exists = job < jobs;
+        row = a.outer == 1 ? 0 : quotient(from_end, row_blocks);
+        block = from_end - row * row_blocks;
+    }
+};
+
 // The outputs, once the totals are known. A block's exponentials do not wait for them. The end of the input comes
 // first: it was read last, and some of it is in the cache still.
 template <class T, class Places, bool Log>
-__global__ void __launch_bounds__(long_row_threads) softmax_apply(const __grid_constant__ SoftmaxArguments a) {
+__global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
+    softmax_apply(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
+    constexpr bool unframed = may_be_unframed<T, Places, Log>;
     __shared__ BlockState<Float, Sum> block_states[long_row_warps];
-    const std::size_t row_blocks = divide_up(a.axis, softmax_block);
-    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * long_row_warps;
-    bool waited = false;
-    for (std::size_t job =
-             blockIdx.x * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_index());
-         job < a.outer * row_blocks; job += warps) {
-        const std::size_t from_end = a.outer * row_blocks - 1 - job;
-        const std::size_t row = quotient(from_end, row_blocks);
-        const std::size_t block = from_end - row * row_blocks;
-        const BlockSource<T> source(a, row, block);
-        const BlockLogits<T, Places> x(a, source.data, source.count);
-        Float e[lane_elements];
-        block_state<T, Places, Float, Sum>(a, source.data, source.count, x, e, &block_states[warp_index()]);
-        __syncwarp();
-        const BlockState<Float, Sum> own = block_states[warp_index()];
-        __syncwarp();
-        if (!waited) {
-            wait_for_previous_kernel();
-            waited = true;
-        }
-        const StoredState stored = a.totals[row];
-        const RowState<Float, Sum> total{static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
-        const std::size_t output = row * a.axis + block * softmax_block;
-        if constexpr (Log) {
-            finish_log_softmax<T, Places>(a, log_row(total), output, source.count, x);
+    const ApplyPlace from(a);
+    if (!from.exists) {
+        return;
+    }
+    const BlockSource<T> source(a, from.row, from.block);
+    const BlockLogits<T, Places> x(a, source.data, source.count);
+    Float e[lane_elements];
+    block_state<T, Places, Float, Sum, unframed>(a, source.data, source.count, x, e, block_states + warp_again());
+    __syncwarp();
+    const ApplyPlace to(a);
+    const BlockState<Float, Sum> own = block_states[warp_again()];
+    const BlockSource<T> again(a, to.row, to.block);
+    const std::size_t output = to.row * a.axis + to.block * softmax_block;
+    wait_for_previous_kernel();
+    const StoredState stored = a.totals[to.row];
+    const RowState<Float, Sum> total{static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
+    if constexpr (Log) {
+        finish_log_softmax<T, Places>(a, log_row(total), output, again.count, x);
+    } else {
+        const std::int32_t gap = own.n - state_n(total.maximum);
+        if (own.n != unusual_n && is_ordinary(total.maximum) && has_plain_factor<T, Places>(a, gap) &&
+            (!unframed || reaches_row<T>(own.n, own.n - gap))) {
+            finish_softmax<T, Places>(a, factor_of(factor_base(total.sum, Float()), gap, Float()), output, again.count,
+                                      e);
         } else {
-            const std::int32_t gap = own.n - state_n(total.maximum);
-            if (own.n != unusual_n && is_ordinary(total.maximum) && has_plain_factor<T, Places>(a, gap)) {
-                finish_softmax<T, Places>(a, plain_factor(total.sum, gap, Float()), output, source.count, e);
-            } else {
-                finish_unusual_softmax<T, Places>(a, source.data, output, source.count, own.maximum, total);
-            }
+            finish_unusual_softmax<T, Places>(a, again.data, output, again.count, own.maximum, total);
         }
     }
 }
@@ -129,6 +151,35 @@ __device__ __forceinline__ Sum block_tree(Sum sum) {
     of_warps[warp_index()] = sum;
     __syncthreads();
     return tree_over_lanes<FloatSum<Sum>>(of_warps[lane_index() % long_row_warps], long_row_warps);
+}
+
+// The natural tree over `run` states from number `first` on, as far as they are there, in the frame of `maximum`: of up
+// to Most, all of which are asked for at once, and of any number.
+template <int Most, class Float, class Sum>
+__device__ __forceinline__ Sum run_of_states(const StoredState *states, std::size_t first, std::size_t run,
+                                             std::size_t count, Float maximum) {
+    Sum sums[Most];
+#pragma unroll
+    for (std::size_t i = 0; i < Most; ++i) {
+        sums[i] = Sum(0);
+        if (i < run && first + i < count) {
+            const StoredState state = states[first + i];
+            sums[i] =
+                scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum));
+        }
+    }
+    return run_sum<Most, Sum>(sums);
+}
+template <class Float, class Sum>
+__device__ __noinline__ Sum long_run_of_states(const StoredState *states, std::size_t first, std::size_t run,
+                                               std::size_t count, Float maximum) {
+    TreeCounter<FloatSum<Sum>, 40> counter;
+    for (std::size_t piece = first; piece < smaller(first + run, count); ++piece) {
+        const StoredState state = states[piece];
+        counter.push(
+            scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
+    }
+    return counter.result();
 }
 
 // The totals of rows from the states of their pieces, a warp to a row, or a block to one of more than
@@ -160,14 +211,9 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
         if (together) {
             maximum = block_maximum(maximum);
         }
-        TreeCounter<FloatSum<Sum>, 40> counter;
-        const std::size_t first = thread * run;
-        for (std::size_t piece = first; piece < smaller(first + run, a.pieces); ++piece) {
-            const StoredState state = states[piece];
-            counter.push(
-                scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
-        }
-        Sum sum = tree_over_lanes<FloatSum<Sum>>(counter.result(), warp_lanes);
+        const Sum mine = run <= 8 ? run_of_states<8, Float, Sum>(states, thread * run, run, a.pieces, maximum)
+                                  : long_run_of_states<Float, Sum>(states, thread * run, run, a.pieces, maximum);
+        Sum sum = tree_over_lanes<FloatSum<Sum>>(mine, warp_lanes);
         if (together) {
             sum = block_tree(sum);
         }

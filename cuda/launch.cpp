@@ -1,5 +1,6 @@
 #include "cuda/launch.h"
 
+#include "cuda/gpu_facts.h"
 #include "cuda/tuning.h"
 
 #include <algorithm>
@@ -26,45 +27,30 @@ cudaError_t device_of(cudaStream_t stream, int *device) {
     return runtime().stream_get_device(stream, device);
 }
 
-cudaError_t facts_of(int device, GpuFacts *gpu) {
-    int major = 0;
-    gpu->device = device;
-    cudaError_t error = runtime().device_get_attribute(&gpu->multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) {
-        error = runtime().device_get_attribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    }
-    if (error == cudaSuccess) {
-        error = runtime().device_get_attribute(&gpu->shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    }
-    gpu->dependent_launch = major >= 9;
-    gpu->cluster_blocks = major < 9 ? 0 : tuning::cluster_blocks;
-    return error;
-}
-
 } // namespace
 
 DeviceScope::DeviceScope(cudaStream_t stream) : error_(enter(stream)) {}
 
 cudaError_t DeviceScope::enter(cudaStream_t stream) {
+    int devices = 0, device = 0;
+    cudaError_t error = device_count(&devices);
+    if (error == cudaSuccess && devices > 1) {
+        error = make_current(stream, &device);
+    }
+    return error == cudaSuccess ? facts_of(device, &gpu_) : error;
+}
+
+cudaError_t DeviceScope::make_current(cudaStream_t stream, int *device) {
     cudaError_t error = runtime().get_device(&callers_device_);
-    if (error != cudaSuccess) {
-        return error;
+    *device = callers_device_;
+    if (error == cudaSuccess && !is_special_handle(stream)) {
+        error = device_of(stream, device);
     }
-    int device = callers_device_;
-    if (!is_special_handle(stream)) {
-        error = device_of(stream, &device);
-        if (error != cudaSuccess) {
-            return error;
-        }
+    if (error == cudaSuccess && *device != callers_device_) {
+        error = runtime().set_device(*device);
+        switched_ = error == cudaSuccess;
     }
-    if (device != callers_device_) {
-        error = runtime().set_device(device);
-        if (error != cudaSuccess) {
-            return error;
-        }
-        switched_ = true;
-    }
-    return facts_of(device, &gpu_);
+    return error;
 }
 
 DeviceScope::~DeviceScope() {

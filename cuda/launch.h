@@ -22,6 +22,7 @@ class DeviceScope {
 
   private:
     cudaError_t enter(cudaStream_t stream);
+    cudaError_t make_current(cudaStream_t stream, int *device);
 
     int callers_device_ = -1;
     bool switched_ = false;

@@ -36,20 +36,10 @@ std::optional<Status> own_status(cudaError_t error) {
 
 Runtime &runtime() {
     static Runtime table{
-        cudaGetDevice,
-        cudaSetDevice,
-        cudaGetLastError,
-        cudaDeviceGetAttribute,
-        cudaStreamGetDevice,
-        cudaStreamIsCapturing,
-        cudaMallocAsync,
-        cudaFreeAsync,
-        cudaFuncGetAttributes,
-        cudaFuncSetAttribute,
-        cudaOccupancyMaxActiveClusters,
-        cudaLaunchKernelExC,
-        cudaGetErrorName,
-        cudaGetErrorString,
+        cudaGetDeviceCount,     cudaGetDevice,         cudaSetDevice,         cudaGetLastError,
+        cudaDeviceGetAttribute, cudaStreamGetDevice,   cudaStreamIsCapturing, cudaMallocAsync,
+        cudaFreeAsync,          cudaFuncGetAttributes, cudaFuncSetAttribute,  cudaOccupancyMaxActiveClusters,
+        cudaLaunchKernelExC,    cudaGetErrorName,      cudaGetErrorString,
     };
     return table;
 }

@@ -9,6 +9,7 @@
 namespace wr::cuda {
 
 struct Runtime {
+    cudaError_t (*get_device_count)(int *count);
     cudaError_t (*get_device)(int *device);
     cudaError_t (*set_device)(int device);
     cudaError_t (*get_last_error)();

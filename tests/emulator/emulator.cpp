@@ -1,5 +1,6 @@
 #include "emulator.h"
 
+#include "cuda/gpu_facts.h"
 #include "gpu_words.h"
 
 #include <csetjmp>
@@ -211,6 +212,10 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, 
     return cudaSuccess;
 }
 
+cudaError_t get_device_count(int *count) {
+    *count = 1;
+    return cudaSuccess;
+}
 cudaError_t get_device(int *device) {
     *device = 0;
     return cudaSuccess;
@@ -264,6 +269,8 @@ void learn(const void *kernel, Call call) { known_kernels()[kernel] = call; }
 void install(const Gpu &emulated) {
     gpu = emulated;
     wr::cuda::Runtime &table = wr::cuda::runtime();
+    wr::cuda::forget_gpus();
+    table.get_device_count = get_device_count;
     table.get_device = get_device;
     table.set_device = set_device;
     table.get_last_error = get_last_error;

@@ -1,5 +1,8 @@
 #include "fake_runtime.h"
 
+#include "cuda/gpu_facts.h"
+
+#include <algorithm>
 #include <bit>
 
 namespace fake {
@@ -30,6 +33,14 @@ void expect_current_device(cudaStream_t stream, const char *what) {
     if (runtime().current_device != device_of(stream)) {
         runtime().misuse = std::string(what) + " while another device than the stream's is current";
     }
+}
+
+cudaError_t get_device_count(int *count) {
+    const cudaError_t error = arrive("get_device_count");
+    if (error == cudaSuccess) {
+        *count = 1 + std::max(runtime().callers_device, runtime().stream_device);
+    }
+    return error;
 }
 
 cudaError_t get_device(int *device) {
@@ -183,20 +194,10 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, 
 
 // The runtime's own words need no GPU.
 const wr::cuda::Runtime table{
-    get_device,
-    set_device,
-    get_last_error,
-    device_get_attribute,
-    stream_get_device,
-    stream_is_capturing,
-    malloc_async,
-    free_async,
-    func_get_attributes,
-    func_set_attribute,
-    occupancy_max_active_clusters,
-    launch_kernel,
-    cudaGetErrorName,
-    cudaGetErrorString,
+    get_device_count,     get_device,          set_device,          get_last_error,
+    device_get_attribute, stream_get_device,   stream_is_capturing, malloc_async,
+    free_async,           func_get_attributes, func_set_attribute,  occupancy_max_active_clusters,
+    launch_kernel,        cudaGetErrorName,    cudaGetErrorString,
 };
 
 } // namespace
@@ -215,4 +216,5 @@ void reset(const Gpu &gpu, int callers_device, int stream_device) {
     runtime().stream_device = stream_device;
 }
 
+    wr::cuda::forget_gpus();
 } // namespace fake

@@ -61,6 +61,14 @@ bool fits_cluster(std::size_t rows, std::size_t row_tiles, const ReduceKernels &
            row_tiles <= tuning::cluster_tiles && rows * cluster_size(row_tiles, gpu) <= clamped_multiprocessors(gpu);
 }
 
+// Whether warps take whole rows: where a tile is not whole or their number no power of two, the warps that share a row
+// would wait for the one that has the end, or for none.
+bool suits_single_warps(std::size_t rows, std::size_t row_tiles, bool aligned, bool whole_tiles, GpuFacts gpu) {
+    const std::size_t most = aligned ? tuning::single_warp_tiles : tuning::single_warp_shifted_tiles;
+    return row_tiles > 1 && row_tiles <= most && !(whole_tiles && std::has_single_bit(row_tiles)) &&
+           rows >= clamped_multiprocessors(gpu) * tuning::single_warps_a_multiprocessor;
+}
+
 bool rows_are_aligned(const Shape &s, std::uintptr_t address, int element_bytes) {
     const auto steps = static_cast<std::ptrdiff_t>(vector_bytes) / element_bytes;
     return address % vector_bytes == 0 && (s.outer <= 1 || s.outer_stride % steps == 0) &&
@@ -107,6 +115,11 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
         plan.warps = static_cast<int>(cluster_warps(row_tiles, gpu));
         plan.tiles =
             static_cast<int>(std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(plan.warps) * plan.pieces)));
+        return plan;
+    }
+    if (plan.vectors && suits_single_warps(rows, row_tiles, plan.aligned, s.axis % elements == 0, gpu)) {
+        plan.tiles = static_cast<int>(std::bit_ceil(row_tiles));
+        plan.rows_a_block = block_warps;
         return plan;
     }
     plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(row_tiles, std::size_t{1}))));

@@ -22,6 +22,14 @@ inline constexpr int blocks_a_multiprocessor = 8;
 // Rows up to this many tiles are finished by one cluster in one launch: 1 MiB.
 inline constexpr std::size_t cluster_tiles = 256;
 
+// Rows of 2 to this many tiles, if they are not a power of two of whole ones, are a warp's each where there are so many
+// rows a multiprocessor, twice what it holds (H200, f32, TB/s, and with the warps of a block sharing a row: 3000 4.63
+// and 3.39, 5000 4.59 and 3.06, 8000 4.63 and 3.70, 10000 4.61 and 3.85, 16000 4.60 and 4.52; but 15000 4.61 and 4.66,
+// 31000 4.57 and 4.66).
+inline constexpr std::size_t single_warp_tiles = 16;
+inline constexpr std::size_t single_warp_shifted_tiles = 8; // of rows off the boundaries (12001: 4.18, sharing 4.30)
+inline constexpr std::size_t single_warps_a_multiprocessor = 48;
+
 // Rows from this many tiles on update one accumulator, where the operator is exact in any order, instead of leaving a
 // partial result a block: 1 GiB.
 inline constexpr std::size_t shared_row_tiles = 262144;

@@ -38,6 +38,13 @@ int tiles_for(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
     while (log2 > 0 && rows * pieces_of(row_tiles, log2) < wanted) {
         --log2;
     }
+    // As many blocks as are there at a time, rather than a few that begin when those end. (A workspace query answers
+    // for GPUs without dependent launches, and for more partial results than these leave.)
+    const std::size_t at_a_time = clamped_multiprocessors(gpu) * tuning::blocks_at_a_time;
+    if (gpu.dependent_launch && rows * pieces_of(row_tiles, log2) > at_a_time &&
+        rows * pieces_of(row_tiles, log2 + 1) <= at_a_time) {
+        ++log2;
+    }
     // Enough rows to fill the GPU: a block may as well take a whole one.
     const std::size_t whole = std::bit_ceil(divide_up(row_tiles, block_warps));
     return static_cast<int>(rows >= wanted && whole <= most_tiles ? std::max(whole, std::size_t{1})

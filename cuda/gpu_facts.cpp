@@ -36,6 +36,7 @@ cudaError_t ask(int device, GpuFacts *facts) {
     }
     facts->dependent_launch = major >= 9;
     facts->cluster_blocks = major < 9 ? 0 : tuning::cluster_blocks;
+    facts->wide_cluster_blocks = major == 9 ? tuning::wide_cluster_blocks : facts->cluster_blocks;
     return error;
 }
 

@@ -152,40 +152,54 @@ class ClusterCounts {
     std::size_t next_ = 0;
 };
 
-cudaError_t count_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
+ClusterCounts &cluster_counts() {
     static ClusterCounts counts;
-    const ClusterCounts::Question question{how.kernel,         gpu.device,  gpu.multiprocessors, gpu.shared_bytes,
-                                           how.cluster_blocks, how.threads, how.shared_bytes};
-    *resident = counts.find(question);
-    if (*resident >= 0) {
-        return cudaSuccess;
-    }
+    return counts;
+}
+
+ClusterCounts::Question question_of(const Launch &how, const GpuFacts &gpu) {
+    return {how.kernel,         gpu.device,  gpu.multiprocessors, gpu.shared_bytes,
+            how.cluster_blocks, how.threads, how.shared_bytes};
+}
+
+cudaError_t count_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config = configuration_of(how, attributes, nullptr);
     config.gridDim = dim3(static_cast<unsigned>(how.cluster_blocks));
     *resident = 0;
     const cudaError_t error = runtime().occupancy_max_active_clusters(resident, how.kernel, &config);
     if (error == cudaSuccess) {
-        counts.keep(question, *resident);
+        cluster_counts().keep(question_of(how, gpu), *resident);
     }
     return error;
+}
+
+cudaError_t allow_wide_clusters(const void *kernel) {
+    return runtime().func_set_attribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
 }
 
 } // namespace
 
 cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
-    *resident = 0;
-    cudaError_t error = cudaSuccess;
-    if (how.cluster_blocks > tuning::cluster_blocks) {
-        error = runtime().func_set_attribute(how.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    const bool asks_for_memory = how.shared_bytes > unasked_shared_bytes;
+    const int known = cluster_counts().find(question_of(how, gpu));
+    if (known >= 0 && !asks_for_memory) {
+        *resident = known;
+        return cudaSuccess;
     }
-    if (error == cudaSuccess && how.shared_bytes > unasked_shared_bytes) {
+    *resident = 0;
+    cudaError_t error = how.cluster_blocks > tuning::cluster_blocks ? allow_wide_clusters(how.kernel) : cudaSuccess;
+    if (error == cudaSuccess && asks_for_memory) {
         // Always the same, whatever this launch needs: another thread may be about to launch the same kernel.
         const int most = gpu.shared_bytes - most_declared_shared_bytes;
         if (how.shared_bytes > static_cast<std::size_t>(std::max(most, 0))) {
             return cudaSuccess;
         }
         error = runtime().func_set_attribute(how.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    }
+    if (error == cudaSuccess && known >= 0) {
+        *resident = known;
+        return cudaSuccess;
     }
     return error == cudaSuccess ? count_clusters(how, gpu, resident) : error;
 }
@@ -194,7 +208,14 @@ cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {
     cudaLaunchAttribute attributes[2];
     const cudaLaunchConfig_t config = configuration_of(how, attributes, stream);
     void *parameters[] = {arguments};
-    return runtime().launch_kernel(&config, how.kernel, parameters);
+    cudaError_t error = runtime().launch_kernel(&config, how.kernel, parameters);
+    if (error == cudaErrorInvalidClusterSize && how.cluster_blocks > tuning::cluster_blocks) {
+        // The kernel was allowed such clusters once, but the GPU has been reset since.
+        runtime().get_last_error();
+        error = allow_wide_clusters(how.kernel);
+        error = error == cudaSuccess ? runtime().launch_kernel(&config, how.kernel, parameters) : error;
+    }
+    return error;
 }
 
 } // namespace wr::cuda

@@ -69,6 +69,28 @@ const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
     return plan.aligned ? kernels.aligned_rows : kernels.shifted_rows;
 }
 
+// Where the GPU cannot have so many blocks in a cluster, half of them take twice the tiles: the same subtrees.
+cudaError_t launch_cluster(RowArguments &a, Launch how, cudaStream_t stream, GpuFacts gpu) {
+    const auto set_blocks = [&](std::size_t blocks) {
+        a.pieces = blocks;
+        how.blocks = a.rows * blocks;
+        how.cluster_blocks = static_cast<int>(blocks);
+    };
+    set_blocks(a.pieces);
+    if (how.cluster_blocks > gpu.cluster_blocks) {
+        int resident = 0;
+        const cudaError_t error = prepare_clusters(how, gpu, &resident);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        if (resident == 0) {
+            a.tiles *= 2;
+            set_blocks(a.pieces / 2);
+        }
+    }
+    return launch(how, &a, stream);
+}
+
 cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
     const Shape &s = stage.plan.shape;
     const RowPlan &plan = stage.plan.rows;
@@ -98,10 +120,8 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
     how.dependent = gpu.dependent_launch;
     if (plan.regime == RowRegime::cluster) {
         how.kernel = stage.kernels->cluster_rows;
-        how.blocks = a.rows * plan.pieces;
         how.threads = plan.warps * warp_lanes;
-        how.cluster_blocks = static_cast<int>(plan.pieces);
-        return launch(how, &a, stream);
+        return launch_cluster(a, how, stream, gpu);
     }
     how.kernel = row_kernel(*stage.kernels, plan);
     if (plan.pieces == 1) {

@@ -51,21 +51,36 @@ int tiles_for(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
                                                                   : std::size_t{1} << log2);
 }
 
-// A cluster's blocks have 8 warps; 16 where 8 would leave each warp several tiles one after the other. (With 32, a
-// block starts so much later that 2^18 f32 took 4.5 us instead of 4.1 in a graph on an H200.)
-std::size_t cluster_warps(std::size_t row_tiles, GpuFacts gpu) {
-    const std::size_t needed = std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(gpu.cluster_blocks)));
-    return std::clamp<std::size_t>(needed, block_warps, 2 * block_warps);
-}
+struct ClusterShape {
+    std::size_t blocks, warps;
+};
 
-std::size_t cluster_size(std::size_t row_tiles, GpuFacts gpu) {
-    const std::size_t blocks = std::bit_ceil(divide_up(row_tiles, cluster_warps(row_tiles, gpu)));
-    return std::min(blocks, static_cast<std::size_t>(gpu.cluster_blocks));
+// Of wide clusters as long as all rows' find room at a time. A cluster's blocks have 8 warps; 16 where 8 would leave
+// each warp several tiles one after the other. (With 32, a block starts so much later that 2^18 f32 took 4.5 us instead
+// of 4.1 in a graph on an H200.)
+ClusterShape cluster_shape(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
+    const auto shape = [&](int most_blocks, std::size_t warps) -> ClusterShape {
+        return {std::min(std::bit_ceil(divide_up(row_tiles, warps)), static_cast<std::size_t>(most_blocks)), warps};
+    };
+    if (gpu.wide_cluster_blocks > gpu.cluster_blocks) {
+        const ClusterShape wide =
+            shape(gpu.wide_cluster_blocks, row_tiles <= tuning::cluster_tiles ? block_warps : 2 * block_warps);
+        if (rows * wide.blocks <= clamped_multiprocessors(gpu)) {
+            return wide;
+        }
+    }
+    const std::size_t needed = std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(gpu.cluster_blocks)));
+    return shape(gpu.cluster_blocks, std::clamp<std::size_t>(needed, block_warps, 2 * block_warps));
 }
 
 bool fits_cluster(std::size_t rows, std::size_t row_tiles, const ReduceKernels &kernels, GpuFacts gpu) {
-    return kernels.cluster_rows != nullptr && gpu.cluster_blocks > 0 && row_tiles > block_warps &&
-           row_tiles <= tuning::cluster_tiles && rows * cluster_size(row_tiles, gpu) <= clamped_multiprocessors(gpu);
+    if (kernels.cluster_rows == nullptr || gpu.cluster_blocks == 0 || row_tiles <= block_warps ||
+        row_tiles > tuning::wide_cluster_tiles) {
+        return false;
+    }
+    const std::size_t blocks = cluster_shape(rows, row_tiles, gpu).blocks;
+    const bool wide = blocks > static_cast<std::size_t>(gpu.cluster_blocks);
+    return (wide || row_tiles <= tuning::cluster_tiles) && rows * blocks <= clamped_multiprocessors(gpu);
 }
 
 // Whether warps take whole rows: where a tile is not whole or their number no power of two, the warps that share a row
@@ -118,10 +133,10 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
     }
     if (plan.vectors && fits_cluster(rows, row_tiles, kernels, gpu)) {
         plan.regime = RowRegime::cluster;
-        plan.pieces = cluster_size(row_tiles, gpu);
-        plan.warps = static_cast<int>(cluster_warps(row_tiles, gpu));
-        plan.tiles =
-            static_cast<int>(std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(plan.warps) * plan.pieces)));
+        const ClusterShape cluster = cluster_shape(rows, row_tiles, gpu);
+        plan.pieces = cluster.blocks;
+        plan.warps = static_cast<int>(cluster.warps);
+        plan.tiles = static_cast<int>(std::bit_ceil(divide_up(row_tiles, cluster.warps * cluster.blocks)));
         return plan;
     }
     if (plan.vectors && suits_single_warps(rows, row_tiles, plan.aligned, s.axis % elements == 0, gpu)) {

@@ -9,10 +9,11 @@ namespace wr::cuda {
 
 struct GpuFacts {
     int multiprocessors;
-    int cluster_blocks;    // the largest cluster that is sure to fit; 0 without clusters
-    bool dependent_launch; // compute capability 9.0 and later
-    int shared_bytes = 0;  // that a block may have, if it asks for them
-    int device = 0;        // its number
+    int cluster_blocks;          // the largest cluster that is sure to fit; 0 without clusters
+    bool dependent_launch;       // compute capability 9.0 and later
+    int shared_bytes = 0;        // that a block may have, if it asks for them
+    int device = 0;              // its number
+    int wide_cluster_blocks = 0; // the largest cluster that may be asked for, where that is larger
 };
 
 enum class RowRegime { packed, triples, cluster, rows };

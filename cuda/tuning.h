@@ -13,6 +13,9 @@ inline constexpr int most_multiprocessors = 512;
 // launch.
 inline constexpr int cluster_blocks = 8;
 
+// Blocks of a cluster on GPUs of compute capability 9.0, where they are asked for.
+inline constexpr int wide_cluster_blocks = 16;
+
 // Tiles (4 KiB) that a warp takes of a long row. More give fewer partial results, fewer keep small arrays parallel.
 inline constexpr int tiles_a_warp = 8;
 
@@ -23,8 +26,12 @@ inline constexpr int blocks_a_multiprocessor = 8;
 // 256 blocks of 2 tiles a warp, 6.24 by 512; 2^23: 10.5 by 1024 blocks, 11.4 by 512, 11.1 by 256).
 inline constexpr int blocks_at_a_time = 3;
 
-// Rows up to this many tiles are finished by one cluster in one launch: 1 MiB.
+// Rows up to this many tiles are finished by one cluster in one launch: 1 MiB; 2 MiB by wide clusters. Of wide clusters
+// those for up to the first number have blocks of 8 warps, the others of 16 (H200, 2^18 f32 from a graph: 3.02 us with
+// 8, 3.51 with 16, by clusters of 8 blocks 3.81). 2^19 by two launches takes 3.0 us from a graph, by a cluster 4.0, but
+// in a stream 0.8 to 5 more than the cluster does; 2^20 by a cluster of 16 warps a block takes 6.35.
 inline constexpr std::size_t cluster_tiles = 256;
+inline constexpr std::size_t wide_cluster_tiles = 512;
 
 // Rows of 2 to this many tiles, if they are not a power of two of whole ones, are a warp's each where there are so many
 // rows a multiprocessor, twice what it holds (H200, f32, TB/s, and with the warps of a block sharing a row: 3000 4.63

@@ -209,6 +209,7 @@ int main() {
         {"another device", {}, 2, 5, jobs::some_stream()},
         {"the default stream", {}, 3, 0, nullptr},
         {"an older GPU", {108, 8}, 0, 0, jobs::some_stream()},
+        {"a GPU of small clusters", {132, 9, 227 * 1024, 8}, 0, 0, jobs::some_stream()},
     };
     for (const Setting &setting : settings) {
         check_jobs_in(setting);

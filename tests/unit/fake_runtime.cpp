@@ -158,9 +158,8 @@ cudaError_t func_set_attribute(const void *kernel, cudaFuncAttribute, int) {
 cudaError_t occupancy_max_active_clusters(int *clusters, const void *, const cudaLaunchConfig_t *config) {
     const cudaError_t error = arrive("occupancy_max_active_clusters");
     if (error == cudaSuccess) {
-        const auto blocks = static_cast<int>(config->gridDim.x);
-        const fake::Gpu &gpu = runtime().gpu;
-        *clusters = blocks > gpu.cluster_blocks ? 0 : gpu.multiprocessors / 16 * (16 / blocks);
+        const int blocks = static_cast<int>(config->gridDim.x);
+        *clusters = blocks > runtime().gpu.largest_cluster ? 0 : runtime().gpu.multiprocessors / 16 * (16 / blocks);
     }
     return error;
 }
@@ -169,7 +168,12 @@ cudaError_t occupancy_max_active_clusters(int *clusters, const void *, const cud
 void note_attributes(const cudaLaunchConfig_t &config) {
     Runtime &r = runtime();
     for (unsigned i = 0; i < config.numAttrs; ++i) {
-        r.cluster_launches += config.attrs[i].id == cudaLaunchAttributeClusterDimension;
+        if (config.attrs[i].id == cudaLaunchAttributeClusterDimension) {
+            ++r.cluster_launches;
+            if (static_cast<int>(config.attrs[i].val.clusterDim.x) > r.gpu.largest_cluster) {
+                r.misuse = "a cluster that this GPU cannot hold";
+            }
+        }
         r.dependent_launches += config.attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization;
     }
     if (config.numAttrs != 0 && r.gpu.compute_major < 9) {
@@ -210,11 +214,11 @@ Runtime &runtime() {
 void install() { wr::cuda::runtime() = table; }
 
 void reset(const Gpu &gpu, int callers_device, int stream_device) {
+    wr::cuda::forget_gpus();
     runtime() = {};
     runtime().gpu = gpu;
     runtime().callers_device = runtime().current_device = callers_device;
     runtime().stream_device = stream_device;
 }
 
-    wr::cuda::forget_gpus();
 } // namespace fake

@@ -15,7 +15,7 @@ struct Gpu {
     int multiprocessors = 132;
     int compute_major = 9;
     int shared_bytes = 227 * 1024; // that a block may ask for
-    int cluster_blocks = 16;       // of the largest cluster
+    int largest_cluster = 16;      // in blocks
 };
 
 struct Runtime {

@@ -12,32 +12,42 @@ inline constexpr int long_segment_warps = long_segment_threads / warp_lanes;
 static_assert(long_segment_warps == warp_lanes);
 
 // The most runs that a warp puts together by itself.
-inline constexpr std::size_t most_runs_of_a_warp = 1024;
+inline constexpr unsigned most_runs_of_a_warp = 1024;
+
+// Runs that a warp puts together at once, and each lane of them by itself.
+inline constexpr unsigned runs_of_a_lane = 8;
+inline constexpr unsigned runs_at_once = warp_lanes * runs_of_a_lane;
 
 // The runs of a long segment: the first one's result is where its window says, the others' follow.
 template <class T>
 struct Runs {
     const T *first, *later;
-    std::size_t count;
+    unsigned count;
 };
 
-// The tree over up to `tiles` tiles of 256 runs from run number `begin` on; in every lane.
+// The tree over the runs from number `begin` on, `most` of them; in every lane.
 template <class T, class Op>
-__device__ __noinline__ typename Op::Accumulator tree_over_runs(Runs<T> runs, std::size_t begin, std::size_t tiles) {
-    constexpr std::size_t tile = ScatteredAccess<T, Op>::elements;
+__device__ __noinline__ typename Op::Accumulator tree_over_runs(Runs<T> runs, unsigned begin, unsigned most) {
     WarpCounter<Op> whole;
-    const std::size_t end = smaller(runs.count, begin + tiles * tile);
-    for (std::size_t start = begin; start < end; start += tile) {
-        typename Op::Accumulator values[tree_registers];
+    const unsigned end = smaller(runs.count, begin + most);
+    for (unsigned start = begin; start < end; start += runs_at_once) {
+        const unsigned at = start + static_cast<unsigned>(lane_index()) * runs_of_a_lane;
+        typename Op::Accumulator values[runs_of_a_lane];
 #pragma unroll
-        for (int v = 0; v < tree_registers; ++v) {
-            const std::size_t at = start + static_cast<std::size_t>(v * warp_lanes + lane_index());
-            values[v] = Op::identity();
-            if (at < end) {
-                values[v] = Op::map(at == 0 ? *runs.first : runs.later[at], Mapping{});
+        for (unsigned i = 0; i < runs_of_a_lane; ++i) {
+            values[i] = Op::identity();
+            if (at + i < end) {
+                values[i] = Op::map(i == 0 && at == 0 ? *runs.first : runs.later[at + i], Mapping{});
             }
         }
-        whole.push(Op::settle(warp_tree<Op>(values)));
+#pragma unroll
+        for (unsigned width = 1; width < runs_of_a_lane; width *= 2) {
+#pragma unroll
+            for (unsigned i = 0; i < runs_of_a_lane; i += 2 * width) {
+                values[i] = Op::combine(values[i], values[i + width]);
+            }
+        }
+        whole.push(Op::settle(tree_over_lanes<Op>(values[0], warp_lanes)));
     }
     return whole.take();
 }
@@ -60,12 +70,11 @@ __device__ __forceinline__ int any_thread_waiting(bool waits) {
 template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator block_tree_over_runs(const Runs<T> &runs) {
     __shared__ typename Op::Accumulator results[long_segment_warps];
-    constexpr std::size_t tile = ScatteredAccess<T, Op>::elements;
-    std::size_t tiles = 1;
-    while (tiles * tile * long_segment_warps < runs.count) {
-        tiles *= 2;
+    unsigned most = runs_at_once;
+    while (most * long_segment_warps < runs.count) {
+        most *= 2;
     }
-    auto mine = tree_over_runs<T, Op>(runs, static_cast<std::size_t>(warp_index()) * tiles * tile, tiles);
+    auto mine = tree_over_runs<T, Op>(runs, static_cast<unsigned>(warp_index()) * most, most);
     if (lane_index() == 0) {
         results[warp_index()] = Op::settle(mine);
     }
@@ -83,7 +92,7 @@ __global__ void __launch_bounds__(long_segment_threads)
     const std::int64_t windows = map.windows();
     const auto runs_of = [&](std::int64_t window, std::int64_t count) {
         return Runs<T>{static_cast<const T *>(a.first_runs) + window, static_cast<const T *>(a.later_runs) + window,
-                       static_cast<std::size_t>((count + map.window() - 1) >> map.window_log2)};
+                       static_cast<unsigned>((count + map.window() - 1) >> map.window_log2)};
     };
     for (std::int64_t block = blockIdx.x * std::int64_t{long_segment_threads}; block < windows;
          block += gridDim.x * std::int64_t{long_segment_threads}) {
@@ -95,7 +104,7 @@ __global__ void __launch_bounds__(long_segment_threads)
             const int lane = __ffs(static_cast<int>(left)) - 1;
             const auto elements = from_lane(count, lane);
             const auto value =
-                tree_over_runs<T, Op>(runs_of(window - lane_index() + lane, elements), 0, ~std::size_t{0} >> 16);
+                tree_over_runs<T, Op>(runs_of(window - lane_index() + lane, elements), 0, most_runs_of_a_warp);
             if (lane_index() == lane) {
                 finish_result(value, static_cast<std::uint64_t>(elements), a.finish, a.output,
                               static_cast<std::size_t>(segment));

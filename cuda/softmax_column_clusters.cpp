@@ -57,11 +57,11 @@ cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArgumen
         const SoftmaxColumnKernel &k = kernels->kernels[i];
         const std::size_t cluster = divide_up(a.axis, k.rows);
         const std::size_t tiles_across = divide_up(a.inner, k.columns);
-        if (cluster > tuning::softmax_wide_cluster_blocks || a.outer > most_blocks / tiles_across ||
+        if (cluster > k.most_blocks || a.outer > most_blocks / tiles_across ||
             a.outer * tiles_across * cluster < static_cast<std::size_t>(gpu.multiprocessors)) {
             continue;
         }
-        const auto log_parts = static_cast<unsigned>(std::bit_width(cluster * k.base_blocks - 1));
+        const auto log_parts = static_cast<unsigned>(std::bit_width(cluster * k.parts - 1));
         Launch how{k.kernel, cluster, static_cast<int>(k.threads), 1, 1, static_cast<int>(cluster)};
         how.shared_bytes = k.fixed_bytes + (k.state_bytes << log_parts);
         int resident = 0;
@@ -78,7 +78,8 @@ cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArgumen
         SoftmaxColumnArguments arguments{a, static_cast<std::uint32_t>(tiles_across),
                                          static_cast<std::uint32_t>(a.outer * tiles_across),
                                          static_cast<std::int32_t>(log_parts)};
-        how.blocks = cluster * pipeline_clusters(arguments.tiles, static_cast<std::uint32_t>(resident));
+        how.blocks =
+            cluster * pipeline_clusters(arguments.tiles, static_cast<std::uint32_t>(resident), column_round_eighths);
         return launch(how, &arguments, stream);
     }
     return cudaSuccess;

@@ -58,7 +58,7 @@ __device__ __forceinline__ unsigned word_of(const uint4 &v, int i) {
 
 // How the threads of a block share its part of a tile of 2^LogAcross vectors side by side: each takes a vector of a few
 // rows below each other. All these numbers are powers of two.
-template <class T, int LogAcross, int Warps>
+template <class T, int LogAcross, int Warps, int Halves = 1>
 struct ColumnShape {
     static constexpr int each = vector_elements<T>, rows = lane_elements / each; // of a thread
     static constexpr int word_columns = each / vector_words;
@@ -70,6 +70,10 @@ struct ColumnShape {
     static constexpr int group_warps = smaller(Warps, base_rows / warp_rows); // of a block that share a base block
     static constexpr int base_blocks = Warps / group_warps;                   // of a block: 1 where it has less
     static constexpr int threads = Warps * warp_lanes;
+
+    // Where a block has two such parts below each other, each is a base block.
+    static constexpr int halves = Halves, parts = base_blocks * halves;
+    static_assert(halves == 1 || block_rows == base_rows);
 };
 
 // Lanes that put together what group_warps warps have of an item, and how much of it each lane takes.
@@ -90,8 +94,8 @@ struct alignas(vector_bytes) ColumnMemory {
     unsigned maxima[Shape::group_warps * Shape::base_blocks][Shape::words + 1]; // of warps
     alignas(vector_bytes) Sum sums[Shape::group_warps * Shape::base_blocks][Shape::columns + 1];
     alignas(vector_bytes) unsigned block_maxima[larger(Shape::span, Shape::base_blocks)][Shape::words];
-    alignas(vector_bytes) Float high[Shape::base_blocks][Shape::columns]; // factors of the outputs
-    alignas(vector_bytes) Float low[Shape::base_blocks][Shape::columns];
+    alignas(vector_bytes) Float high[Shape::parts][Shape::columns]; // factors of the outputs
+    alignas(vector_bytes) Float low[Shape::parts][Shape::columns];
     ArrivalBarrier maxima_arrived;
     ArrivalBarrier states_arrived[2]; // of tiles in turn
 };
@@ -110,7 +114,7 @@ struct ColumnVectors {
     std::uint64_t outer, inner; // of the first column
     int first, count;           // rows of the axis; count is below 1 where there are none
 
-    __device__ __forceinline__ ColumnVectors(const SoftmaxColumnArguments &a, std::uint32_t tile) {
+    __device__ __forceinline__ ColumnVectors(const SoftmaxColumnArguments &a, std::uint32_t tile, int half) {
         const int x = thread_x_again(), lane = x % warp_lanes;
         std::uint32_t number = tile;
         outer = 0;
@@ -120,8 +124,8 @@ struct ColumnVectors {
         }
         inner = (static_cast<std::uint64_t>(number) << Shape::log_columns) +
                 static_cast<unsigned>(lane % Shape::across * Shape::each);
-        first = static_cast<int>(block_in_cluster()) * Shape::block_rows + x / warp_lanes * Shape::warp_rows +
-                lane / Shape::across * Shape::rows;
+        first = (static_cast<int>(block_in_cluster()) * Shape::halves + half) * Shape::block_rows +
+                x / warp_lanes * Shape::warp_rows + lane / Shape::across * Shape::rows;
         count = inner < a.softmax.inner ? static_cast<int>(a.softmax.axis) - first : 0;
     }
     __device__ __forceinline__ const char *input(const SoftmaxArguments &a) const {
@@ -214,9 +218,9 @@ class ColumnWork {
 
     __device__ __forceinline__ void work() {
         const auto step = static_cast<std::uint32_t>(a.pieces);
-        const PipelineRun run = pipeline_run(all.tiles, step, cluster_number());
+        const PipelineRun run = pipeline_run(all.tiles, step, cluster_number(), column_round_eighths);
         if (run.rows != 0) {
-            stage(run.first);
+            stage(run.first, 0);
         }
 #pragma unroll 1
         for (unsigned turn = 0; turn < run.rows; ++turn) {
@@ -225,17 +229,26 @@ class ColumnWork {
             take(tile, v);
             unsigned least[vector_words];
             leave_maxima(v, least);
-            if (turn + 1 < run.rows) {
-                stage(tile + step);
+            if (Shape::halves == 2) {
+                stage(tile, 1);
+            } else if (turn + 1 < run.rows) {
+                stage(tile + step, 0);
             }
             __syncthreads();
             share_maxima(turn);
             Float e[lane_elements];
             form_exponentials(v, least, e);
             __syncthreads();
-            share_states(turn);
+            send_states(turn, 0);
+            if constexpr (Shape::halves == 2) {
+                take_second(tile, turn);
+            }
+            await_states(turn);
             decide(tile, turn & 1u);
             __syncthreads();
+            if constexpr (Shape::halves == 2) {
+                finish_second(tile, turn + 1 < run.rows, tile + step);
+            }
             finish(tile, e);
         }
     }
@@ -259,14 +272,126 @@ class ColumnWork {
                                        static_cast<unsigned>(sizeof(unsigned)));
     }
     __device__ __forceinline__ void expect_states(unsigned slot) {
-        memory.states_arrived[slot].announce(
-            static_cast<unsigned>(a.cluster_blocks * Shape::base_blocks * Shape::columns) *
-            static_cast<unsigned>(sizeof(State)));
+        memory.states_arrived[slot].announce(static_cast<unsigned>(a.cluster_blocks * Shape::parts * Shape::columns) *
+                                             static_cast<unsigned>(sizeof(State)));
+    }
+
+    // The states of a tile's second half, whose exponentials stay in shared memory: the registers hold the first one's.
+    __device__ __forceinline__ void take_second(std::uint32_t tile, unsigned turn) {
+        wait_for_own_copies();
+        settle_second(Vectors(all, tile, 1).count);
+        unsigned largest[vector_words], least[vector_words];
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+            const uint4 v = staged()[i * Shape::threads];
+#pragma unroll
+            for (int w = 0; w < vector_words; ++w) {
+                largest[w] = i == 0 ? word_of(v, w) : larger_word<T>(largest[w], word_of(v, w));
+                least[w] = i == 0 ? word_of(v, w) : smaller_word<T>(least[w], word_of(v, w));
+            }
+        }
+        leave_largest(largest);
+        __syncthreads();
+        share_maxima(turn);
+        Float maxima[each];
+        const bool plain = is_plain(least, maxima);
+        with_exponentials(plain, maxima,
+                          [&](auto normal, auto exponential) { add_second<decltype(normal)::value>(exponential); });
+        __syncthreads();
+        send_states(turn, 1);
+    }
+
+    // Scales this thread's logits in shared memory, and puts -infinity where there are none.
+    __device__ __forceinline__ void settle_second(int count) const {
+        if (count < rows || a.scaled) {
+#pragma unroll 1
+            for (int i = 0; i < rows; ++i) {
+                uint4 v[1] = {filler_vector<T>(false)};
+                if (i < count) {
+                    v[0] = staged()[i * Shape::threads];
+                    scale(v);
+                }
+                staged()[i * Shape::threads] = v[0];
+            }
+        }
+    }
+
+    // Calls function(normal, exponential) with the exponential of each column, in the form that this warp's logits
+    // need.
+    template <class Function>
+    __device__ __forceinline__ static void with_exponentials(bool plain, const Float (&maxima)[each],
+                                                             Function function) {
+        using C = ExponentialConstants<Float>;
+        if (plain) {
+            Float magic_less_n[each];
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                magic_less_n[c] = C::magic - (fused(maxima[c], C::log2e_high, C::magic) - C::magic);
+            }
+            function(std::true_type(), [&](int c, Float x) { return scaled_exponential(x, magic_less_n[c]); });
+        } else {
+            Frame<Float> frames[each];
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                frames[c] = frame_of(maxima[c]);
+            }
+            function(std::false_type(), [&](int c, Float x) { return exponential_in(frames[c], x); });
+        }
+    }
+
+    // Forms the exponentials of the second half in the place of its logits, and their sums, two columns at a time.
+    template <bool Normal, class Exponential>
+    __device__ __forceinline__ void add_second(Exponential exponential) const {
+#pragma unroll
+        for (int first = 0; first < each; first += 2) {
+            Sum levels[2][log2_of(rows) + 1];
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                float2 &place = reinterpret_cast<float2 *>(staged() + i * Shape::threads)[first / 2];
+                const float2 x = place;
+                const Float e[2] = {exponential(first, x.x), exponential(first + 1, x.y)};
+                place = {e[0], e[1]};
+#pragma unroll
+                for (int c = 0; c < 2; ++c) {
+                    Sum sum = term<Sum, Normal>(e[c]);
+                    int level = 0;
+#pragma unroll
+                    for (; level < log2_of(rows); ++level) {
+                        if (((i >> level) & 1) == 0) {
+                            break;
+                        }
+                        sum = levels[c][level] + sum;
+                    }
+                    levels[c][level] = sum;
+                }
+            }
+            const Sum sums[2] = {sum_of_runs(levels[0][log2_of(rows)]), sum_of_runs(levels[1][log2_of(rows)])};
+            leave_sums(first, sums);
+        }
+    }
+
+    // The outputs of the second half; each vector's place is the next tile's as soon as it is read.
+    __device__ __forceinline__ void finish_second(std::uint32_t tile, bool more, std::uint32_t next_tile) const {
+        const Vectors next(all, next_tile, 0);
+        const int next_count = more ? next.count : 0;
+        const char *from = next.input(a);
+        write_outputs(tile, 1, [&](int i, Float(&e)[each]) {
+            uint4 *const place = staged() + i * Shape::threads;
+            const uint4 v = *place;
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                e[c] = element_of(v, c, T());
+            }
+            if (i < next_count) {
+                copy_whole_vector(place, from);
+            }
+            from += a.axis_stride * static_cast<std::ptrdiff_t>(sizeof(T));
+        });
     }
 
     // Starts bringing this thread's vectors of a tile into shared memory.
-    __device__ __forceinline__ void stage(std::uint32_t tile) const {
-        const Vectors mine(all, tile);
+    __device__ __forceinline__ void stage(std::uint32_t tile, int half) const {
+        const Vectors mine(all, tile, half);
         const char *from = mine.input(a);
         const std::ptrdiff_t step = a.axis_stride * static_cast<std::ptrdiff_t>(sizeof(T));
         uint4 *const to = staged();
@@ -288,7 +413,7 @@ class ColumnWork {
     // A thread's logits of a tile; where there are none, -infinity.
     __device__ __forceinline__ void take(std::uint32_t tile, uint4 (&v)[rows]) const {
         wait_for_own_copies();
-        const int count = Vectors(all, tile).count;
+        const int count = Vectors(all, tile, 0).count;
         const uint4 *const from = staged();
         if (count >= rows) {
 #pragma unroll
@@ -313,12 +438,13 @@ class ColumnWork {
         }
     }
 
-    __device__ __forceinline__ void scale(uint4 (&v)[rows]) const {
+    template <int Rows>
+    __device__ __forceinline__ void scale(uint4 (&v)[Rows]) const {
         if constexpr (sizeof(T) == sizeof(float)) {
             if (a.scaled) {
                 const float by = static_cast<float>(a.scale);
 #pragma unroll
-                for (int i = 0; i < rows; ++i) {
+                for (int i = 0; i < Rows; ++i) {
                     v[i] = {scaled_word(v[i].x, by), scaled_word(v[i].y, by), scaled_word(v[i].z, by),
                             scaled_word(v[i].w, by)};
                 }
@@ -340,6 +466,14 @@ class ColumnWork {
                 largest[w] = larger_word<T>(largest[w], word_of(v[i], w));
                 least[w] = smaller_word<T>(least[w], word_of(v[i], w));
             }
+        }
+        leave_largest(largest);
+    }
+
+    // From the largest of a thread's columns to those of its warp.
+    __device__ __forceinline__ void leave_largest(unsigned (&largest)[vector_words]) const {
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
 #pragma unroll
             for (int distance = Shape::across; distance < warp_lanes; distance *= 2) {
                 largest[w] = larger_word<T>(largest[w], __shfl_xor_sync(whole_warp, largest[w], distance));
@@ -405,26 +539,55 @@ class ColumnWork {
         return largest;
     }
 
+    // The maxima of the base blocks that a thread's columns belong to, with note(w, word) for each word of them.
+    template <class Note>
+    __device__ __forceinline__ void own_maxima(Float (&maxima)[each], Note note) const {
+        const int x = thread_x_again(), first = x % Shape::across * vector_words;
+        const int group = x / warp_lanes / Shape::group_warps;
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
+            const unsigned word = block_maximum(group, first + w);
+#pragma unroll
+            for (int c = 0; c < pair; ++c) {
+                maxima[w * pair + c] = column_of_word<T>(word, c);
+            }
+            note(w, word);
+        }
+    }
+
+    __device__ __forceinline__ static bool needs_no_test(Float lowest, Float least_maximum, Float maximum) {
+        return is_ordinary(least_maximum) && is_ordinary(maximum) &&
+               lowest > maximum - ExponentialConstants<Float>::reach;
+    }
+
+    // The same, and whether no exponential of this warp needs a test: of 16-bit columns said of all at once, which is
+    // nearly always as good and takes half the instructions.
+    __device__ __forceinline__ bool is_plain(const unsigned (&least)[vector_words], Float (&maxima)[each]) const {
+        bool plain = true;
+        if constexpr (pair == 2) {
+            unsigned largest = 0, smallest = 0, lowest = 0;
+            own_maxima(maxima, [&](int w, unsigned word) {
+                largest = w == 0 ? word : larger_word<T>(largest, word);
+                smallest = w == 0 ? word : smaller_word<T>(smallest, word);
+                lowest = w == 0 ? least[0] : smaller_word<T>(lowest, least[w]);
+            });
+            plain = needs_no_test(lower_of_pair<T>(lowest), lower_of_pair<T>(smallest),
+                                  larger_with_nan(column_of_word<T>(largest, 0), column_of_word<T>(largest, 1)));
+        } else {
+            own_maxima(maxima, [&](int w, unsigned) {
+                plain = plain && needs_no_test(column_of_word<T>(least[w], 0), maxima[w], maxima[w]);
+            });
+        }
+        return __all_sync(whole_warp, plain) != 0;
+    }
+
     // The exponentials of a thread, and what those of its warp add up to in each column.
     __device__ __forceinline__ void form_exponentials(const uint4 (&v)[rows], const unsigned (&least)[vector_words],
                                                       Float (&e)[lane_elements]) const {
         using C = ExponentialConstants<Float>;
-        const int x = thread_x_again(), word = x % Shape::across * vector_words;
-        const int group = x / warp_lanes / Shape::group_warps;
         Float maxima[each];
-        bool plain = true;
-#pragma unroll
-        for (int w = 0; w < vector_words; ++w) {
-            const unsigned of_word = block_maximum(group, word + w);
-#pragma unroll
-            for (int c = 0; c < pair; ++c) {
-                const Float maximum = column_of_word<T>(of_word, c);
-                maxima[w * pair + c] = maximum;
-                plain = plain && is_ordinary(maximum) && column_of_word<T>(least[w], c) > maximum - C::reach;
-            }
-        }
         Sum sums[each];
-        if (__all_sync(whole_warp, plain) != 0) {
+        if (is_plain(least, maxima)) {
 #pragma unroll
             for (int c = 0; c < each; ++c) {
                 const Float magic_less_n = C::magic - (fused(maxima[c], C::log2e_high, C::magic) - C::magic);
@@ -439,15 +602,25 @@ class ColumnWork {
         }
 #pragma unroll
         for (int c = 0; c < each; ++c) {
-#pragma unroll
-            for (int distance = Shape::across; distance < warp_lanes; distance *= 2) {
-                sums[c] = sums[c] + from_lane_xor(sums[c], distance);
-            }
+            sums[c] = sum_of_runs(sums[c]);
         }
+        leave_sums(0, sums);
+    }
+
+    // The tree over what the lanes of a column have.
+    __device__ __forceinline__ static Sum sum_of_runs(Sum sum) {
+#pragma unroll
+        for (int distance = Shape::across; distance < warp_lanes; distance *= 2) {
+            sum = sum + from_lane_xor(sum, distance);
+        }
+        return sum;
+    }
+    template <int Count>
+    __device__ __forceinline__ void leave_sums(int first, const Sum (&sums)[Count]) const {
         if (lane_index() < Shape::across) {
 #pragma unroll
-            for (int c = 0; c < each; ++c) {
-                memory.sums[warp_again()][lane_index() * each + c] = sums[c];
+            for (int c = 0; c < Count; ++c) {
+                memory.sums[warp_again()][lane_index() * each + first + c] = sums[c];
             }
         }
     }
@@ -465,7 +638,7 @@ class ColumnWork {
     }
 
     // The states of this block's parts go to all blocks of the cluster.
-    __device__ __forceinline__ void share_states(unsigned turn) {
+    __device__ __forceinline__ void send_states(unsigned turn, int half) {
         using Items = ColumnItems<Shape, Shape::base_blocks * Shape::columns>;
         const int x = thread_x_again();
         const unsigned slot = turn & 1u;
@@ -484,13 +657,17 @@ class ColumnWork {
                 sum = sum + from_lane_xor(sum, distance);
             }
             const Float maximum = column_of_word<T>(block_maximum(group, column / pair), column % pair);
-            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::base_blocks + group);
+            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::parts + half + group);
             for (int to = lane; to < a.cluster_blocks; to += Items::lanes) {
                 memory.states_arrived[slot].send(static_cast<unsigned>(to), place, State{maximum, sum});
             }
         }
+    }
+
+    __device__ __forceinline__ void await_states(unsigned turn) {
+        const unsigned slot = turn & 1u;
         memory.states_arrived[slot].wait((turn / 2) & 1u);
-        if (x == 0) {
+        if (thread_x_again() == 0) {
             expect_states(slot);
         }
     }
@@ -503,7 +680,7 @@ class ColumnWork {
         for (int at = thread_x_again(); at < parts * Shape::columns; at += Shape::threads) {
             const int part = at & (parts - 1), column = at >> all.log_parts;
             State own{-std::numeric_limits<Float>::infinity(), Sum(0)};
-            if (part < a.cluster_blocks * Shape::base_blocks) {
+            if (part < a.cluster_blocks * Shape::parts) {
                 own = states[at];
             }
 #pragma unroll
@@ -527,8 +704,8 @@ class ColumnWork {
                     sum = sum + from_lane_xor(sum, distance);
                 }
             }
-            const int group = part - rank() * Shape::base_blocks;
-            if (group >= 0 && group < Shape::base_blocks) {
+            const int group = part - rank() * Shape::parts;
+            if (group >= 0 && group < Shape::parts) {
                 BlockFactor<Float> factor{std::numeric_limits<Float>::quiet_NaN(), 0};
                 if (is_ordinary(own.maximum) && is_ordinary(maximum)) {
                     const std::int32_t gap = nearest_exponent(own.maximum) - nearest_exponent(maximum);
@@ -554,8 +731,19 @@ class ColumnWork {
     }
 
     __device__ __forceinline__ void finish(std::uint32_t tile, const Float (&e)[lane_elements]) const {
+        write_outputs(tile, 0, [&](int i, Float(&of_row)[each]) {
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                of_row[c] = e[i * each + c];
+            }
+        });
+    }
+
+    // The outputs of a thread; take(i, e) gives the exponentials of row i.
+    template <class Exponentials>
+    __device__ __forceinline__ void write_outputs(std::uint32_t tile, int half, Exponentials take) const {
         const int x = thread_x_again(), column = x % Shape::across * each;
-        const int group = x / warp_lanes / Shape::group_warps;
+        const int group = half * Shape::base_blocks + x / warp_lanes / Shape::group_warps;
         Float high[each], low[each] = {};
         bool special = false;
 #pragma unroll
@@ -570,17 +758,17 @@ class ColumnWork {
         for (int c = 0; c < each; ++c) {
             special = special || high[c] != high[c];
         }
-        const Vectors mine(all, tile);
+        const Vectors mine(all, tile, half);
         char *to = static_cast<char *>(a.output) + mine.output(a) * sizeof(T);
         const std::size_t step = a.inner * sizeof(T);
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            Float y[each];
+            Float e[each], y[each];
+            take(i, e);
 #pragma unroll
             for (int c = 0; c < each; ++c) {
                 const BlockFactor<Float> factor{high[c], low[c]};
-                y[c] = sizeof(T) >= sizeof(float) ? softmax_output(e[i * each + c], factor)
-                                                  : softmax_narrow_output(e[i * each + c], factor);
+                y[c] = sizeof(T) >= sizeof(float) ? softmax_output(e[c], factor) : softmax_narrow_output(e[c], factor);
             }
             if (i < mine.count) {
                 store_vector(to, pack(y, T()));
@@ -600,11 +788,11 @@ class ColumnWork {
 
 inline constexpr int column_cluster_warps = 32; // of a multiprocessor
 
-template <class T, int LogAcross, int Warps>
+template <class T, int LogAcross, int Warps, int Halves>
 __global__ void __launch_bounds__(Warps *warp_lanes, column_cluster_warps / Warps)
     softmax_column_clusters(const __grid_constant__ SoftmaxColumnArguments a) {
 #if __CUDA_ARCH__ >= 900
-    using Shape = ColumnShape<T, LogAcross, Warps>;
+    using Shape = ColumnShape<T, LogAcross, Warps, Halves>;
     ColumnWork<T, Shape> columns(a, *reinterpret_cast<ColumnMemory<T, Shape> *>(launched_memory()));
     columns.set_up();
     synchronise_cluster(); // no block is written to before its barriers are set up,

@@ -16,9 +16,13 @@ struct SoftmaxColumnArguments {
 struct SoftmaxColumnKernel {
     const void *kernel;
     std::size_t threads, columns, rows;
-    std::size_t base_blocks; // below each other: 1 where there is less than one
+    std::size_t parts; // base blocks below each other: 1 where there is less than one
     std::size_t fixed_bytes, state_bytes;
+    std::size_t most_blocks; // of a cluster
 };
+
+// Of the tiles that are left, what a round of clusters takes: each round costs the filling of its clusters.
+inline constexpr std::uint32_t column_round_eighths = 6;
 
 // The first that fits is taken.
 struct SoftmaxColumnKernels {

@@ -152,8 +152,8 @@ inline constexpr std::size_t uneven_row_blocks = 32;
 inline constexpr std::size_t uneven_preferred_narrow_blocks = 4;
 
 // Softmax of columns of at least so many elements goes through clusters that share tiles; shorter ones would leave
-// threads of their blocks idle. TB/s on an H200, and by softmax_column_tiles: f32 1024 x 512K 3.80 and 2.39, 4096 x
-// 128K 3.34 and 2.18, 32768 x 16K 1.75 and 1.31; bf16 1024 x 1M 2.39 and 1.42, 4096 x 256K 2.02 and 1.25.
+// threads of their blocks idle. TB/s on an H200, and by softmax_column_tiles: f32 1024 x 512K 3.86 and 2.39, 4096 x
+// 128K 3.42 and 2.18, 32768 x 16K 2.15 and 1.31; bf16 1024 x 1M 2.49 and 1.42, 4096 x 256K 2.07 and 1.25.
 inline constexpr std::size_t softmax_column_cluster_axis = 769;
 
 // logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every

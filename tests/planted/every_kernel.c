@@ -379,6 +379,7 @@ static void check_softmax(const softmax_kind *kind, const shape *of) {
         args.outer_stride = (ptrdiff_t)shape_row(of);
     }
     args.log = kind->log;
+    args.scale = kind->scaled ? 0.5 : 0.0;
     args.mask = kind->masked ? mask : NULL;
     args.input = elements;
     args.output = expected;

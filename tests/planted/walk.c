@@ -81,7 +81,8 @@ static const shape softmax_shapes[] = {
     {"blocks of 1024 threads", 3, 32768, 1, 1, 0},
     {"odd rows", 3, 16001, 1, 1, 0},
     {"long rows", 3, 100000, 1, 1, 0},
-    {"long odd rows", 1, 700001, 1, 1, 0},
+    {"a long row", 1, 700000, 1, 1, 0},
+    {"a long odd row", 1, 700001, 1, 1, 0},
     {"short columns", 5, 60, 40, 1, 0},
     {"long columns", 1, 5000, 33, 1, 0},
     {"rows that share a warp", 100, 32, 1, 1, 0},
@@ -223,9 +224,11 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
 }
 
 static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by) {
-    softmax_kind kind = {WR_F32, 0, 0};
+    softmax_kind kind = {WR_F32, 0, 0, 1};
     kind.dtype = dtype;
     by->logsumexp(dtype, of);
+    by->softmax(&kind, of);
+    kind.scaled = 0;
     for (kind.log = 0; kind.log < 2; ++kind.log) {
         for (kind.masked = 0; kind.masked <= shape_is_contiguous(of); ++kind.masked) {
             by->softmax(&kind, of);
@@ -268,10 +271,13 @@ static void walk_many_rows(const walker *by) {
 }
 
 static void walk_many_columns(const walker *by) {
-    static const shape wide = {"many columns", 1, 5000, 1728, 1, 0}, tall = {"tall columns", 1, 20000, 224, 1, 0},
+    static const shape wide = {"many columns", 1, 1100, 3200, 1, 0}, high = {"high columns", 1, 5000, 1728, 1, 0},
+                       tall = {"few tall columns", 1, 20000, 224, 1, 0}, halves = {"tall columns", 1, 20000, 448, 1, 0},
                        narrow = {"many columns", 1, 1500, 4416, 1, 0};
     by->many(WR_F32, &wide);
+    by->many(WR_F32, &high);
     by->many(WR_F32, &tall);
+    by->many(WR_F32, &halves);
     by->many(WR_F16, &narrow);
     by->many(WR_BF16, &narrow);
 }
@@ -283,7 +289,7 @@ static void walk_large(const walker *by) {
                        words = {"pieces update one accumulator", 1, ((size_t)1 << 28) + 3, 1, 1, 0},
                        doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
                        rows = {"several base blocks a warp", 300, 50000, 1, 1, 0};
-    static const softmax_kind plain = {WR_F32, 0, 0}, masked = {WR_F32, 0, 1};
+    static const softmax_kind plain = {WR_F32, 0, 0, 0}, masked = {WR_F32, 0, 1, 0};
     static const gradient_kind gradient = {WR_F32, 0, 0};
     int moved;
     for (moved = 0; moved < 2; ++moved) {

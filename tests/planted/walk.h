@@ -38,10 +38,10 @@ typedef struct ragged {
     size_t segments, most, huge;
 } ragged;
 
-/* A softmax call: `masked` by every third element. */
+/* A softmax call: every third element left out where it is masked; a scale that is not 1 where it is scaled. */
 typedef struct softmax_kind {
     wr_dtype dtype;
-    int log, masked;
+    int log, masked, scaled;
 } softmax_kind;
 
 /* Of softmax or log-softmax, from its outputs or from logits and their logsumexp. */

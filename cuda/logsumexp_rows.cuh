@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cuda/logsumexp_rows.h"
-#include "cuda/softmax_warp.cuh"
+#include "cuda/softmax_outputs.cuh"
 
 namespace wr::cuda {
 

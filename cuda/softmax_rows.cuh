@@ -1,7 +1,7 @@
 // Rows of up to 32 base blocks: the row in the registers of one block's warps, read once and written once.
 #pragma once
 
-#include "cuda/softmax_warp.cuh"
+#include "cuda/softmax_outputs.cuh"
 
 namespace wr::cuda {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cuda/softmax_kernels.h"
+#include "cuda/softmax_outputs.cuh"
 #include "cuda/softmax_stage.cuh"
-#include "cuda/softmax_warp.cuh"
 
 namespace wr::cuda {
 

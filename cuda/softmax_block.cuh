@@ -1,0 +1,217 @@
+// A base block of 1024 elements in a warp's registers: its exponentials, their sum, its state.
+#pragma once
+
+#include "cuda/softmax_logits.cuh"
+
+namespace wr::cuda {
+
+// An exponential as a term of a sum. Normal: it is known to be a positive normal number, which is widened by integer
+// instructions; the conversion's unit takes eight cycles for a warp.
+template <class Sum, bool Normal, class Float>
+__device__ __forceinline__ Sum term(Float e) {
+    if constexpr (Normal && sizeof(Float) == 4 && sizeof(Sum) == 8) {
+        constexpr unsigned more_mantissa = 1u << (52 - 23);
+        constexpr long long bias_difference = (1023LL - 127) << 52;
+        long long bits;
+        asm("mad.wide.u32 %0, %1, %2, %3;"
+            : "=l"(bits)
+            : "r"(__float_as_uint(e)), "n"(more_mantissa), "n"(bias_difference));
+        return __longlong_as_double(bits);
+    } else {
+        return static_cast<Sum>(e);
+    }
+}
+
+// The natural tree over the exponentials of one lane's neighbours.
+template <int Run, class Sum, bool Normal = false, class Float>
+__device__ __forceinline__ Sum run_sum(const Float *e) {
+    Sum part[Run];
+#pragma unroll
+    for (int j = 0; j < Run; ++j) {
+        part[j] = term<Sum, Normal>(e[j]);
+    }
+#pragma unroll
+    for (int width = 1; width < Run; width *= 2) {
+#pragma unroll
+        for (int j = 0; j < Run; j += 2 * width) {
+            part[j] = part[j] + part[j + width];
+        }
+    }
+    return part[0];
+}
+
+// The exponentials of one lane's run of neighbours, and their tree.
+template <class Places, class Sum, bool Normal, class Float, class Exponential>
+__device__ __forceinline__ Sum run_of_exponentials(int run, Float (&e)[lane_elements], Exponential exponential) {
+#pragma unroll
+    for (int i = run * Places::run; i < (run + 1) * Places::run; ++i) {
+        e[i] = exponential(i);
+    }
+    return run_sum<Places::run, Sum, Normal>(e + run * Places::run);
+}
+
+// The block's exponentials and the natural tree over them. Runs are taken in the pairs that the first step of the
+// exchange brings together, so that half as many sums wait in registers.
+template <class Places, class Sum, bool Normal = false, class Float, class Exponential>
+__device__ __forceinline__ Sum sum_of_exponentials(Float (&e)[lane_elements], Exponential exponential) {
+    constexpr int half = lane_elements / Places::run / 2;
+    Sum sums[half];
+#pragma unroll
+    for (int run = 0; run < half; ++run) {
+        const Sum low = run_of_exponentials<Places, Sum, Normal>(run, e, exponential);
+        const Sum high = run_of_exponentials<Places, Sum, Normal>(run + half, e, exponential);
+        sums[run] = exchange_pair<FloatSum<Sum>, 0>(low, high);
+    }
+    return warp_tree<FloatSum<Sum>, 1>(sums);
+}
+
+// The frame's exponent N of an ordinary block as states carry it, and what stands for it where a block has none.
+inline constexpr std::int32_t absent_n = std::numeric_limits<std::int32_t>::min() / 2; // -infinity alone
+inline constexpr std::int32_t unusual_n = std::numeric_limits<std::int32_t>::max();    // large logits, +infinity, NaN
+
+template <class Float, class Sum>
+struct alignas(16) BlockState {
+    Float maximum;
+    std::int32_t n;
+    Sum sum;
+};
+
+template <class Float, class Sum>
+__device__ __forceinline__ BlockState<Float, Sum> absent_state() {
+    return {-std::numeric_limits<Float>::infinity(), absent_n, Sum(0)};
+}
+
+// Where state number i lies in shared memory: lanes that each take eight in a row meet different banks.
+__host__ __device__ constexpr int state_place(int i) { return i + i / 8; }
+
+template <class Float>
+__device__ __forceinline__ std::int32_t state_n(Float maximum) {
+    if (is_ordinary(maximum)) {
+        return nearest_exponent(maximum);
+    }
+    return maximum == -std::numeric_limits<Float>::infinity() ? absent_n : unusual_n;
+}
+
+// A block whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
+// maximum, and its state says 0 in that place: powers of two are exact, so that a row has the bits it has in frames of
+// its own. The bound keeps all that is rounded within the normal range in either frame: N of such a block is at most 38
+// (f32) or 46 from 0, a row's sum below 2^19 in its own frame, and the lower piece of a factor of f32 outputs reaches
+// 53 bits below it.
+template <class T>
+inline constexpr float unframed_reach = sizeof(T) == 2 ? 32.0f : 26.0f;
+
+template <class T, class Places, bool Log>
+inline constexpr bool may_be_unframed = !Log && Places::vectors && sizeof(T) < sizeof(double);
+
+// Of a block that may be one of these, whether plain_factor serves it beneath a row of exponent row_n.
+template <class T>
+__device__ __forceinline__ bool reaches_row(std::int32_t n, std::int32_t row_n) {
+    constexpr std::int32_t lowest = sizeof(T) == 2 ? -56 : -38;
+    return n != 0 || n - row_n >= lowest;
+}
+
+// Such a block's maximum, which its state does not know.
+template <class T, class Places, class Float>
+__device__ __forceinline__ Float maximum_again(const SoftmaxArguments &a, const T *data, int count) {
+    Float lowest, highest;
+    BlockLogits<T, Places>(a, data, count).extremes(a.scaled, lowest, highest);
+    return warp_maximum(highest);
+}
+
+// A block's logits read again, its exponentials whatever its maximum, and their sum. Blocks of large logits, +infinity
+// or NaN are rare: what they need stays behind calls, so that the others keep their registers. The memory is still the
+// input's, in place too: only this warp writes it.
+template <class T, class Places>
+struct BlockAgain {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    Float e[lane_elements];
+    Sum sum;
+
+    __device__ __forceinline__ BlockAgain(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
+        const BlockLogits<T, Places> x(a, data, count);
+        const Frame<Float> frame = frame_of(maximum);
+        sum = sum_of_exponentials<Places, Sum>(e, [&](int i) { return exponential_in(frame, x[i]); });
+    }
+};
+
+template <class T, class Places, class Float, class Sum>
+__device__ __noinline__ Sum unusual_block_sum(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
+    return settle_block_sum(maximum, BlockAgain<T, Places>(a, data, count, maximum).sum);
+}
+
+// Large logits, +infinity or NaN.
+template <class Float>
+__device__ __forceinline__ bool is_unusual(Float maximum) {
+    return !is_ordinary(maximum) && maximum != -std::numeric_limits<Float>::infinity();
+}
+
+// The block's exponentials and their sum, in every lane, where its maximum is not unusual. note(maximum, n) is called
+// before the exponentials are formed, so that a caller who writes these down needs no registers for them. TestedOnly:
+// without a way of its own for blocks in which no exponential needs a test.
+template <class T, class Places, class Float, class Sum, bool TestedOnly = false, class Note>
+__device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, const BlockLogits<T, Places> &x,
+                                                  Float lowest, Float maximum, Float (&e)[lane_elements], Note note) {
+    using C = ExponentialConstants<Float>;
+    const bool absent = maximum == -std::numeric_limits<Float>::infinity();
+    const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
+    const std::int32_t nearest = nearest_exponent(maximum);
+    const Float magic_less_n = C::magic - static_cast<Float>(nearest);
+    note(maximum, absent ? absent_n : nearest);
+    if constexpr (has_plain_blocks<T, Places> && !TestedOnly) {
+        // In nearly every block no exponential needs a test, or is 0.
+        if (!(is_packed<T, Places> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
+            return sum_of_exponentials<Places, Sum, true>(
+                e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
+        }
+    }
+    return sum_of_exponentials<Places, Sum>(e, [&](int i) {
+        const Float value = x[i];
+        const Float result = scaled_exponential(value, magic_less_n);
+        return value > bound ? result : Float(0);
+    });
+}
+
+// The same whatever the maximum is. Where n is unusual_n there are no exponentials. MayBeUnframed: the state is for
+// plain softmax, which needs no maximum of an ordinary block, unless `log` says otherwise.
+template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Note>
+__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
+                                         const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note,
+                                         bool log = false) {
+    if constexpr (MayBeUnframed) {
+        const bool plain = !log && a.logsumexp == nullptr && !(is_packed<T, Places> && a.scaled);
+        if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
+            note(Float(0), 0);
+            return sum_of_exponentials<Places, Sum, true>(
+                e, [&](int i) { return scaled_exponential(x.plain_value(i), ExponentialConstants<Float>::magic); });
+        }
+    }
+    Float lowest, maximum;
+    x.extremes(a.scaled, lowest, maximum);
+    maximum = warp_maximum(maximum);
+    if (is_unusual(maximum)) {
+        note(maximum, unusual_n);
+        return unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
+    }
+    return ordinary_block_sum<T, Places, Float, Sum, MayBeUnframed>(a, x, lowest, maximum, e, note);
+}
+
+// The same, with the block's state left at `state`, in shared memory.
+template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false>
+__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count,
+                                           const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
+                                           BlockState<Float, Sum> *state, bool log = false) {
+    const auto note = [&](Float maximum, std::int32_t n) {
+        if (lane_index() == 0) {
+            state->maximum = maximum;
+            state->n = n;
+        }
+    };
+    const Sum sum = block_sum<T, Places, Float, Sum, MayBeUnframed>(a, data, count, x, e, note, log);
+    if (lane_index() == 0) {
+        state->sum = sum;
+    }
+    return sum;
+}
+
+} // namespace wr::cuda

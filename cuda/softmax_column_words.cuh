@@ -1,0 +1,52 @@
+// Vectors of neighbouring columns as words: of one column each, or of two 16-bit ones.
+#pragma once
+
+#include "cuda/softmax_short_vectors.cuh"
+
+namespace wr::cuda {
+
+// A vector holds four words: of one column each, or of two 16-bit ones.
+inline constexpr int vector_words = 4;
+
+template <class T>
+__device__ __forceinline__ unsigned larger_word(unsigned a, unsigned b) {
+    if constexpr (sizeof(T) == 2) {
+        return larger_pair(a, b, T());
+    } else {
+        return __float_as_uint(larger_with_nan(__uint_as_float(a), __uint_as_float(b)));
+    }
+}
+template <class T>
+__device__ __forceinline__ unsigned smaller_word(unsigned a, unsigned b) {
+    if constexpr (sizeof(T) == 2) {
+        return smaller_pair(a, b, T());
+    } else {
+        return __float_as_uint(fminf(__uint_as_float(a), __uint_as_float(b)));
+    }
+}
+
+// The largest word of all lanes, none of which is a NaN that larger_word did not give.
+template <class T>
+__device__ __forceinline__ unsigned warp_largest_word(unsigned word) {
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+        for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+            word = larger_pair(word, __shfl_xor_sync(whole_warp, word, distance), T());
+        }
+        return word;
+    } else {
+        return __float_as_uint(warp_maximum(__uint_as_float(word)));
+    }
+}
+
+// One of a word's columns.
+template <class T>
+__device__ __forceinline__ float column_of_word(unsigned word, int column) {
+    return element_of(uint4{word, 0, 0, 0}, column, T());
+}
+
+__device__ __forceinline__ unsigned word_of(const uint4 &v, int i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,245 @@
+// The outputs of a base block: factors, packing, stores.
+#pragma once
+
+#include "cuda/softmax_merge.cuh"
+
+namespace wr::cuda {
+
+__device__ __forceinline__ unsigned narrow_pair(float low, float high, F16) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+__device__ __forceinline__ unsigned narrow_pair(float low, float high, BF16) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+// Some neighbouring values as elements of T, packed into a vector. None of them is NaN.
+__device__ __forceinline__ uint4 pack(const float *y, float) {
+    return {__float_as_uint(y[0]), __float_as_uint(y[1]), __float_as_uint(y[2]), __float_as_uint(y[3])};
+}
+__device__ __forceinline__ uint4 pack(const double *y, double) {
+    uint4 vector;
+    memcpy(&vector, y, sizeof(vector));
+    return vector;
+}
+template <class Half>
+__device__ __forceinline__ uint4 pack(const float *y, Half h) {
+    return {narrow_pair(y[0], y[1], h), narrow_pair(y[2], y[3], h), narrow_pair(y[4], y[5], h),
+            narrow_pair(y[6], y[7], h)};
+}
+
+__device__ __forceinline__ float narrow_one(float y, float) { return y; }
+__device__ __forceinline__ double narrow_one(double y, double) { return y; }
+template <class Half>
+__device__ __forceinline__ Half narrow_one(float y, Half h) {
+    return Half{static_cast<std::uint16_t>(narrow_pair(y, y, h))};
+}
+
+template <class Float>
+__device__ __noinline__ void store_any(Float value, ElementType type, void *output, std::size_t index) {
+    store_float(value, type, output, index);
+}
+
+template <class T>
+struct ElementTypeOf;
+template <>
+struct ElementTypeOf<float> {
+    static constexpr ElementType type = ElementType::f32;
+};
+template <>
+struct ElementTypeOf<double> {
+    static constexpr ElementType type = ElementType::f64;
+};
+template <>
+struct ElementTypeOf<F16> {
+    static constexpr ElementType type = ElementType::f16;
+};
+template <>
+struct ElementTypeOf<BF16> {
+    static constexpr ElementType type = ElementType::bf16;
+};
+
+// Writes the block's outputs, the first `count` of them from element `first` of the output on. Vectors write elements
+// of the input's type only.
+template <class T, class Places, class Float>
+__device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size_t first, int count,
+                                            const Float (&y)[lane_elements]) {
+    if constexpr (Places::vectors) {
+        uint4 vectors[lane_vectors<T>];
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = pack(y + v * Places::run, T());
+        }
+        if constexpr (Places::shifted) {
+            store_shifted_block(static_cast<T *>(a.output) + first, count, vectors);
+        } else {
+            store_aligned_block(static_cast<T *>(a.output) + first, count, vectors);
+        }
+    } else {
+        const std::size_t place = first + static_cast<std::size_t>(lane_index());
+        const int left = count - lane_index();
+        T *own = static_cast<T *>(a.output) + place;
+        if (a.output_type == ElementTypeOf<T>::type) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                if (i * warp_lanes < left) {
+                    own[i * warp_lanes] = narrow_one(y[i], T());
+                }
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                if (i * warp_lanes < left) {
+                    store_any(y[i], a.output_type, a.output, place + static_cast<std::size_t>(i * warp_lanes));
+                }
+            }
+        }
+    }
+}
+
+// Writes one value to all of the block's elements: a row that is not ordinary.
+template <class Float>
+__device__ __forceinline__ void store_special(const SoftmaxArguments &a, std::size_t first, int count, RowKind kind) {
+    const Float value = special_output<Float>(kind, a.log, a.empty_row_zero);
+    for (int place = lane_index(); place < count; place += warp_lanes) {
+        store_any(value, a.output_type, a.output, first + static_cast<std::size_t>(place));
+    }
+}
+
+// Whether outputs of this type take both pieces of a block's factor.
+__device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
+    return output_type == ElementType::f32 || output_type == ElementType::f64;
+}
+
+// Whether this block writes outputs of two pieces: where elements go out as vectors, their type decides.
+template <class T, class Places>
+__device__ __forceinline__ bool block_takes_two_pieces(const SoftmaxArguments &a) {
+    return Places::vectors ? sizeof(T) >= sizeof(float) : takes_two_pieces(a.output_type);
+}
+
+// Whether plain_factor serves a block whose frame is `gap` above the row's.
+template <class T, class Places>
+__device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a, std::int32_t gap) {
+    constexpr std::int32_t safe_gap = -64; // over any sum below 2^61, the factor is normal
+    return sizeof(T) >= sizeof(float) || (gap >= safe_gap && !block_takes_two_pieces<T, Places>(a));
+}
+
+// 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without
+// the compiler's call for what lies outside, around which a lane's exponentials would have to find room.
+__device__ __forceinline__ float reciprocal_of_sum(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return fused(y, -fused(y, x, -1.0f), y);
+}
+__device__ __forceinline__ double reciprocal_of_sum(double x) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double rest = fused(-x, y, 1.0);
+    rest = fused(rest, rest, rest);
+    y = fused(y, rest, y);
+    y = fused(y, fused(-x, y, 1.0), y);
+    return fused(y, fused(-x, y, 1.0), y);
+}
+
+// The factor of a block in a plain row. Where one piece of it will do and sums are f32, dividing in f32 has the bits of
+// dividing in f64 and rounding (f64 has more than twice f32's bits and two to spare), and a power of two within the
+// normal range commutes with both.
+__device__ __forceinline__ BlockFactor<float> plain_factor(float row_sum, std::int32_t gap, float) {
+    return {reciprocal_of_sum(row_sum) * power_of_two_f32(gap), 0.0f};
+}
+template <class Float>
+__device__ __forceinline__ BlockFactor<Float> plain_factor(double row_sum, std::int32_t gap, Float) {
+    return factor_in_pieces(power_of_two_f64(gap), row_sum, Float());
+}
+
+// What the factors of a row's blocks are made of. In f32 the inverse of the sum: dividing a power of two by the sum has
+// the bits of multiplying it by the inverse, but where the factor is 0 either way.
+__device__ __forceinline__ float factor_base(float sum, float) { return reciprocal_of_sum(sum); }
+__device__ __forceinline__ double factor_base(double sum, float) { return reciprocal_of_sum(sum); }
+__device__ __forceinline__ double factor_base(double sum, double) { return sum; }
+
+__device__ __forceinline__ BlockFactor<float> factor_of(float base, std::int32_t gap, float) {
+    return {base * power_of_two_f32(gap), 0.0f};
+}
+__device__ __forceinline__ BlockFactor<float> factor_of(double base, std::int32_t gap, float) {
+    const double factor = base * power_of_two_f64(gap);
+    const float high = static_cast<float>(factor);
+    return {high, static_cast<float>(factor - static_cast<double>(high))};
+}
+__device__ __forceinline__ BlockFactor<double> factor_of(double base, std::int32_t gap, double) {
+    return factor_in_pieces(power_of_two_f64(gap), base, double());
+}
+
+// What log-softmax needs to know of any row.
+template <class Float>
+struct LogRow {
+    RowKind kind;
+    LogPieces<Float> pieces; // where the kind is ordinary
+};
+
+template <class Float, class Sum>
+__device__ __noinline__ LogRow<Float> log_row(RowState<Float, Sum> total) {
+    const RowKind kind = row_kind(total.maximum);
+    return {kind, kind == RowKind::ordinary ? log_pieces<Float>(row_logsumexp(total.maximum, total.sum))
+                                            : LogPieces<Float>{0, 0}};
+}
+
+template <class Float, class Sum>
+__device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, void *output, std::size_t index) {
+    store_logsumexp(row.maximum, row.sum, output, index);
+}
+
+// From a block's exponentials to its outputs.
+template <class T, class Places, class Float>
+__device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockFactor<Float> factor, std::size_t first,
+                                               int count, Float (&e)[lane_elements]) {
+    if (block_takes_two_pieces<T, Places>(a)) {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = softmax_output(e[i], factor);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = softmax_narrow_output(e[i], factor);
+        }
+    }
+    store_block<T, Places>(a, first, count, e);
+}
+
+// The outputs of a block whose maximum, or whose row's, is unusual. A maximum of 0 may be that of an unframed block.
+template <class T, class Places, class Float, class Sum>
+__device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, const T *data, std::size_t first,
+                                                    int count, Float maximum, RowState<Float, Sum> total) {
+    const RowKind kind = row_kind(total.maximum);
+    if (kind != RowKind::ordinary) {
+        store_special<Float>(a, first, count, kind);
+        return;
+    }
+    if (maximum == Float(0)) {
+        maximum = maximum_again<T, Places, Float>(a, data, count);
+    }
+    BlockAgain<T, Places> block(a, data, count, maximum);
+    finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
+}
+
+// From a block's logits to its outputs of log-softmax.
+template <class T, class Places, class Logits, class Float>
+__device__ __forceinline__ void finish_log_softmax(const SoftmaxArguments &a, const LogRow<Float> &row,
+                                                   std::size_t first, int count, const Logits &x) {
+    if (row.kind != RowKind::ordinary) {
+        store_special<Float>(a, first, count, row.kind);
+        return;
+    }
+    Float y[lane_elements];
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        y[i] = log_softmax_output(x[i], row.pieces);
+    }
+    store_block<T, Places>(a, first, count, y);
+}
+
+} // namespace wr::cuda

@@ -229,7 +229,9 @@ sanitize() {
     [[ "$tool" != memcheck ]] || options+=(--report-api-errors no)
     # Clusters that stay have more barriers in shared memory than these tools follow unasked; synccheck is slow with so
     # many.
-    [[ "$tool" != racecheck && "$tool $*" != *"synccheck"*" many_"* ]] || options+=(--num-cuda-barriers 65536)
+    if [[ "$tool" == racecheck || ("$tool" == synccheck && "${*: -1}" == many_*) ]]; then
+        options+=(--num-cuda-barriers 65536)
+    fi
     printf '\n== %s: %s\n' "$tool" "$*"
     within 300 taskset --cpu-list "$((slot % $(nproc)))" \
         compute-sanitizer --tool "$tool" "${options[@]}" --error-exitcode "$SANITIZER_FOUND" "$@"

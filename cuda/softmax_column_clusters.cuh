@@ -4,49 +4,10 @@
 // while a block forms exponentials the next tile's vectors are on their way into shared memory.
 #pragma once
 
-#include "cuda/softmax_column_shape.cuh"
+#include "cuda/softmax_column_states.cuh"
 #include "cuda/softmax_pipeline_runs.h"
 
 namespace wr::cuda {
-
-__device__ __forceinline__ void copy_whole_vector(void *to, const void *from) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile(
-        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
-        "l"(from)
-        : "memory");
-#endif
-}
-
-// Writes a word to the same place in the shared memory of block `rank`, whose barrier counts its bytes.
-__device__ __forceinline__ void send_word(ArrivalBarrier &barrier, unsigned rank, unsigned *place, unsigned word) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("{\n"
-                 ".reg .b32 to, at;\n"
-                 "mapa.shared::cluster.u32 to, %0, %2;\n"
-                 "mapa.shared::cluster.u32 at, %1, %2;\n"
-                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [to], %3, [at];\n"
-                 "}" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(place))),
-                 "r"(static_cast<unsigned>(__cvta_generic_to_shared(&barrier))), "r"(rank), "r"(word)
-                 : "memory");
-#endif
-}
-
-// Until all of this thread's copies are there.
-__device__ __forceinline__ void wait_for_own_copies() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-template <class Float, class Sum>
-__device__ __noinline__ Sum settle_large_sum(Float maximum, Sum sum) {
-    return settle_block_sum(maximum, sum);
-}
-template <class Float, class Sum>
-__device__ __noinline__ BlockFactor<Float> rare_block_factor(Float maximum, Float row_maximum, Sum row_sum) {
-    return block_factor(maximum, row_maximum, row_sum);
-}
 
 // The outputs of columns that are not ordinary.
 template <class T, class Float>
@@ -64,17 +25,35 @@ __device__ __noinline__ void overwrite_special(const SoftmaxArguments &a, std::u
 
 // One block's part in its cluster's tiles, number i of which is tile first + i * pieces.
 template <class T, class Shape>
-class ColumnWork {
-    using Float = typename SoftmaxArithmetic<T>::Float;
-    using Sum = typename SoftmaxArithmetic<T>::Sum;
-    using State = RowState<Float, Sum>;
-    using Vectors = ColumnVectors<T, Shape>;
-    using Memory = ColumnMemory<T, Shape>;
-    static constexpr int rows = Shape::rows, each = Shape::each, pair = Shape::word_columns;
+class ColumnWork : ColumnStates<T, Shape> {
+    using Base = ColumnStates<T, Shape>;
+    using Base::a;
+    using Base::all;
+    using Base::await_states;
+    using Base::decide;
+    using Base::each;
+    using Base::expect_maxima;
+    using Base::expect_states;
+    using Base::is_plain;
+    using Base::leave_largest;
+    using Base::leave_maxima;
+    using Base::leave_sums;
+    using Base::memory;
+    using Base::rows;
+    using Base::scale;
+    using Base::send_states;
+    using Base::settle_second;
+    using Base::share_maxima;
+    using Base::stage;
+    using Base::staged;
+    using Base::sum_of_runs;
+    using Base::take;
+    using typename Base::Float;
+    using typename Base::Sum;
+    using typename Base::Vectors;
 
   public:
-    __device__ __forceinline__ ColumnWork(const SoftmaxColumnArguments &arguments, Memory &shared)
-        : all(arguments), a(arguments.softmax), memory(shared) {}
+    using Base::Base;
 
     __device__ __forceinline__ void set_up() {
         if (threadIdx.x == 0) {
@@ -125,28 +104,6 @@ class ColumnWork {
     }
 
   private:
-    __device__ __forceinline__ static uint4 *staged() { // this thread's; row i's is i threads further on
-        return reinterpret_cast<uint4 *>(launched_memory() + sizeof(Memory)) + thread_x_again();
-    }
-    // [column][part], of two tiles in turn.
-    __device__ __forceinline__ State *states_of(unsigned slot) const {
-        return reinterpret_cast<State *>(launched_memory() + column_fixed_bytes<T, Shape>) +
-               (slot << (Shape::log_columns + all.log_parts));
-    }
-    __device__ __forceinline__ static int rank() { return static_cast<int>(block_in_cluster()); }
-    // Of the blocks that share this one's base block, the first, and how many there are.
-    __device__ __forceinline__ static int first_of_span() { return rank() & ~(Shape::span - 1); }
-    __device__ __forceinline__ int span() const { return smaller(Shape::span, a.cluster_blocks - first_of_span()); }
-
-    __device__ __forceinline__ void expect_maxima() {
-        memory.maxima_arrived.announce(static_cast<unsigned>(span() * Shape::words) *
-                                       static_cast<unsigned>(sizeof(unsigned)));
-    }
-    __device__ __forceinline__ void expect_states(unsigned slot) {
-        memory.states_arrived[slot].announce(static_cast<unsigned>(a.cluster_blocks * Shape::parts * Shape::columns) *
-                                             static_cast<unsigned>(sizeof(State)));
-    }
-
     // The states of a tile's second half, whose exponentials stay in shared memory: the registers hold the first one's.
     __device__ __forceinline__ void take_second(std::uint32_t tile, unsigned turn) {
         wait_for_own_copies();
@@ -170,21 +127,6 @@ class ColumnWork {
                           [&](auto normal, auto exponential) { add_second<decltype(normal)::value>(exponential); });
         __syncthreads();
         send_states(turn, 1);
-    }
-
-    // Scales this thread's logits in shared memory, and puts -infinity where there are none.
-    __device__ __forceinline__ void settle_second(int count) const {
-        if (count < rows || a.scaled) {
-#pragma unroll 1
-            for (int i = 0; i < rows; ++i) {
-                uint4 v[1] = {filler_vector<T>(false)};
-                if (i < count) {
-                    v[0] = staged()[i * Shape::threads];
-                    scale(v);
-                }
-                staged()[i * Shape::threads] = v[0];
-            }
-        }
     }
 
     // Calls function(normal, exponential) with the exponential of each column, in the form that this warp's logits
@@ -260,198 +202,6 @@ class ColumnWork {
         });
     }
 
-    // Starts bringing this thread's vectors of a tile into shared memory.
-    __device__ __forceinline__ void stage(std::uint32_t tile, int half) const {
-        const Vectors mine(all, tile, half);
-        const char *from = mine.input(a);
-        const std::ptrdiff_t step = a.axis_stride * static_cast<std::ptrdiff_t>(sizeof(T));
-        uint4 *const to = staged();
-        if (mine.count >= rows) {
-#pragma unroll
-            for (int i = 0; i < rows; ++i) {
-                copy_whole_vector(to + i * Shape::threads, from);
-                from += step;
-            }
-        } else {
-#pragma unroll 1
-            for (int i = 0; i < mine.count; ++i) {
-                copy_whole_vector(to + i * Shape::threads, from);
-                from += step;
-            }
-        }
-    }
-
-    // A thread's logits of a tile; where there are none, -infinity.
-    __device__ __forceinline__ void take(std::uint32_t tile, uint4 (&v)[rows]) const {
-        wait_for_own_copies();
-        const int count = Vectors(all, tile, 0).count;
-        const uint4 *const from = staged();
-        if (count >= rows) {
-#pragma unroll
-            for (int i = 0; i < rows; ++i) {
-                v[i] = from[i * Shape::threads];
-            }
-            scale(v);
-        } else {
-#pragma unroll
-            for (int i = 0; i < rows; ++i) {
-                v[i] = uint4{0, 0, 0, 0};
-                if (i < count) {
-                    v[i] = from[i * Shape::threads];
-                }
-            }
-            scale(v);
-            const uint4 behind = filler_vector<T>(false);
-#pragma unroll
-            for (int i = 0; i < rows; ++i) {
-                v[i] = i < count ? v[i] : behind;
-            }
-        }
-    }
-
-    template <int Rows>
-    __device__ __forceinline__ void scale(uint4 (&v)[Rows]) const {
-        if constexpr (sizeof(T) == sizeof(float)) {
-            if (a.scaled) {
-                const float by = static_cast<float>(a.scale);
-#pragma unroll
-                for (int i = 0; i < Rows; ++i) {
-                    v[i] = {scaled_word(v[i].x, by), scaled_word(v[i].y, by), scaled_word(v[i].z, by),
-                            scaled_word(v[i].w, by)};
-                }
-            }
-        }
-    }
-    __device__ __forceinline__ static unsigned scaled_word(unsigned word, float by) {
-        return __float_as_uint(__uint_as_float(word) * by);
-    }
-
-    // The least logits of a thread's columns; the warp's largest go to shared memory.
-    __device__ __forceinline__ void leave_maxima(const uint4 (&v)[rows], unsigned (&least)[vector_words]) const {
-        unsigned largest[vector_words];
-#pragma unroll
-        for (int w = 0; w < vector_words; ++w) {
-            largest[w] = least[w] = word_of(v[0], w);
-#pragma unroll
-            for (int i = 1; i < rows; ++i) {
-                largest[w] = larger_word<T>(largest[w], word_of(v[i], w));
-                least[w] = smaller_word<T>(least[w], word_of(v[i], w));
-            }
-        }
-        leave_largest(largest);
-    }
-
-    // From the largest of a thread's columns to those of its warp.
-    __device__ __forceinline__ void leave_largest(unsigned (&largest)[vector_words]) const {
-#pragma unroll
-        for (int w = 0; w < vector_words; ++w) {
-#pragma unroll
-            for (int distance = Shape::across; distance < warp_lanes; distance *= 2) {
-                largest[w] = larger_word<T>(largest[w], __shfl_xor_sync(whole_warp, largest[w], distance));
-            }
-        }
-        if (lane_index() < Shape::across) {
-#pragma unroll
-            for (int w = 0; w < vector_words; ++w) {
-                memory.maxima[warp_again()][lane_index() * vector_words + w] = largest[w];
-            }
-        }
-    }
-
-    // The maxima of base blocks go to all blocks that share these.
-    __device__ __forceinline__ void share_maxima(unsigned turn) {
-        using Items = ColumnItems<Shape, Shape::base_blocks * Shape::words>;
-        const int x = thread_x_again();
-        if (Items::threads == Shape::threads || x < Items::threads) {
-            const int item = x / Items::lanes, lane = x % Items::lanes;
-            const int group = item / Shape::words, word = item % Shape::words;
-            const unsigned *const from = &memory.maxima[group * Shape::group_warps + lane * Items::run][word];
-            unsigned largest = from[0];
-#pragma unroll
-            for (int i = 1; i < Items::run; ++i) {
-                largest = larger_word<T>(largest, from[i * (Shape::words + 1)]);
-            }
-#pragma unroll
-            for (int distance = 1; distance < Items::lanes; distance *= 2) {
-                largest = larger_word<T>(largest, __shfl_xor_sync(whole_warp, largest, distance));
-            }
-            if constexpr (Shape::span > 1) {
-                static_assert(Shape::span <= Items::lanes);
-                if (lane < span()) {
-                    send_word(memory.maxima_arrived, static_cast<unsigned>(first_of_span() + lane),
-                              &memory.block_maxima[rank() - first_of_span()][word], largest);
-                }
-            } else if (lane == 0) {
-                memory.block_maxima[group][word] = largest;
-            }
-        }
-        if constexpr (Shape::span > 1) {
-            memory.maxima_arrived.wait(turn & 1u);
-            if (x == 0) {
-                expect_maxima();
-            }
-        } else {
-            __syncthreads();
-        }
-    }
-
-    // Of the base block of one of this block's groups of warps.
-    __device__ __forceinline__ unsigned block_maximum(int group, int word) const {
-        unsigned largest = memory.block_maxima[Shape::span > 1 ? 0 : group][word];
-        if constexpr (Shape::span > 1) {
-            const int parts = span();
-#pragma unroll
-            for (int part = 1; part < Shape::span; ++part) {
-                if (part < parts) {
-                    largest = larger_word<T>(largest, memory.block_maxima[part][word]);
-                }
-            }
-        }
-        return largest;
-    }
-
-    // The maxima of the base blocks that a thread's columns belong to, with note(w, word) for each word of them.
-    template <class Note>
-    __device__ __forceinline__ void own_maxima(Float (&maxima)[each], Note note) const {
-        const int x = thread_x_again(), first = x % Shape::across * vector_words;
-        const int group = x / warp_lanes / Shape::group_warps;
-#pragma unroll
-        for (int w = 0; w < vector_words; ++w) {
-            const unsigned word = block_maximum(group, first + w);
-#pragma unroll
-            for (int c = 0; c < pair; ++c) {
-                maxima[w * pair + c] = column_of_word<T>(word, c);
-            }
-            note(w, word);
-        }
-    }
-
-    __device__ __forceinline__ static bool needs_no_test(Float lowest, Float least_maximum, Float maximum) {
-        return is_ordinary(least_maximum) && is_ordinary(maximum) &&
-               lowest > maximum - ExponentialConstants<Float>::reach;
-    }
-
-    // The same, and whether no exponential of this warp needs a test: of 16-bit columns said of all at once, which is
-    // nearly always as good and takes half the instructions.
-    __device__ __forceinline__ bool is_plain(const unsigned (&least)[vector_words], Float (&maxima)[each]) const {
-        bool plain = true;
-        if constexpr (pair == 2) {
-            unsigned largest = 0, smallest = 0, lowest = 0;
-            own_maxima(maxima, [&](int w, unsigned word) {
-                largest = w == 0 ? word : larger_word<T>(largest, word);
-                smallest = w == 0 ? word : smaller_word<T>(smallest, word);
-                lowest = w == 0 ? least[0] : smaller_word<T>(lowest, least[w]);
-            });
-            plain = needs_no_test(lower_of_pair<T>(lowest), lower_of_pair<T>(smallest),
-                                  larger_with_nan(column_of_word<T>(largest, 0), column_of_word<T>(largest, 1)));
-        } else {
-            own_maxima(maxima, [&](int w, unsigned) {
-                plain = plain && needs_no_test(column_of_word<T>(least[w], 0), maxima[w], maxima[w]);
-            });
-        }
-        return __all_sync(whole_warp, plain) != 0;
-    }
-
     // The exponentials of a thread, and what those of its warp add up to in each column.
     __device__ __forceinline__ void form_exponentials(const uint4 (&v)[rows], const unsigned (&least)[vector_words],
                                                       Float (&e)[lane_elements]) const {
@@ -478,24 +228,6 @@ class ColumnWork {
         leave_sums(0, sums);
     }
 
-    // The tree over what the lanes of a column have.
-    __device__ __forceinline__ static Sum sum_of_runs(Sum sum) {
-#pragma unroll
-        for (int distance = Shape::across; distance < warp_lanes; distance *= 2) {
-            sum = sum + from_lane_xor(sum, distance);
-        }
-        return sum;
-    }
-    template <int Count>
-    __device__ __forceinline__ void leave_sums(int first, const Sum (&sums)[Count]) const {
-        if (lane_index() < Shape::across) {
-#pragma unroll
-            for (int c = 0; c < Count; ++c) {
-                memory.sums[warp_again()][lane_index() * each + first + c] = sums[c];
-            }
-        }
-    }
-
     template <bool Normal, class Exponential>
     __device__ __forceinline__ static Sum sum_of_column(int column, Float (&e)[lane_elements], const uint4 (&v)[rows],
                                                         Exponential exponential) {
@@ -506,99 +238,6 @@ class ColumnWork {
             e[i * each + column] = of_column[i];
         }
         return run_sum<rows, Sum, Normal>(of_column);
-    }
-
-    // The states of this block's parts go to all blocks of the cluster.
-    __device__ __forceinline__ void send_states(unsigned turn, int half) {
-        using Items = ColumnItems<Shape, Shape::base_blocks * Shape::columns>;
-        const int x = thread_x_again();
-        const unsigned slot = turn & 1u;
-        if (Items::threads == Shape::threads || x < Items::threads) {
-            const int item = x / Items::lanes, lane = x % Items::lanes;
-            const int group = item / Shape::columns, column = item % Shape::columns;
-            const Sum *const from = &memory.sums[group * Shape::group_warps + lane * Items::run][column];
-            Sum of_run[Items::run];
-#pragma unroll
-            for (int i = 0; i < Items::run; ++i) {
-                of_run[i] = from[i * (Shape::columns + 1)];
-            }
-            Sum sum = run_sum<Items::run, Sum>(of_run);
-#pragma unroll
-            for (int distance = 1; distance < Items::lanes; distance *= 2) {
-                sum = sum + from_lane_xor(sum, distance);
-            }
-            const Float maximum = column_of_word<T>(block_maximum(group, column / pair), column % pair);
-            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::parts + half + group);
-            for (int to = lane; to < a.cluster_blocks; to += Items::lanes) {
-                memory.states_arrived[slot].send(static_cast<unsigned>(to), place, State{maximum, sum});
-            }
-        }
-    }
-
-    __device__ __forceinline__ void await_states(unsigned turn) {
-        const unsigned slot = turn & 1u;
-        memory.states_arrived[slot].wait((turn / 2) & 1u);
-        if (thread_x_again() == 0) {
-            expect_states(slot);
-        }
-    }
-
-    // What the outputs of each column of this block's base blocks are multiplied by; the high piece is NaN where a
-    // column is not ordinary, whose outputs are then the low piece.
-    __device__ __forceinline__ void decide(std::uint32_t tile, unsigned slot) const {
-        const int parts = 1 << all.log_parts;
-        const State *const states = states_of(slot);
-        for (int at = thread_x_again(); at < parts * Shape::columns; at += Shape::threads) {
-            const int part = at & (parts - 1), column = at >> all.log_parts;
-            State own{-std::numeric_limits<Float>::infinity(), Sum(0)};
-            if (part < a.cluster_blocks * Shape::parts) {
-                own = states[at];
-            }
-#pragma unroll
-            for (int distance = 1; distance < Shape::span; distance *= 2) {
-                if (distance < parts) {
-                    own.maximum = larger_with_nan(own.maximum, from_lane_xor(own.maximum, distance));
-                    own.sum = own.sum + from_lane_xor(own.sum, distance);
-                }
-            }
-            Float maximum = larger_with_nan(own.maximum, own.maximum);
-            Sum sum = own.sum;
-            if (is_large(own.maximum)) {
-                sum = settle_large_sum(own.maximum, sum);
-            }
-            if (parts > Shape::span) {
-                for (int distance = Shape::span; distance < parts; distance *= 2) {
-                    maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
-                }
-                sum = scale_by_power(sum, frame_gap(own.maximum, maximum));
-                for (int distance = Shape::span; distance < parts; distance *= 2) {
-                    sum = sum + from_lane_xor(sum, distance);
-                }
-            }
-            const int group = part - rank() * Shape::parts;
-            if (group >= 0 && group < Shape::parts) {
-                BlockFactor<Float> factor{std::numeric_limits<Float>::quiet_NaN(), 0};
-                if (is_ordinary(own.maximum) && is_ordinary(maximum)) {
-                    const std::int32_t gap = nearest_exponent(own.maximum) - nearest_exponent(maximum);
-                    factor = factor_in_pieces(power_of_two_f64(gap), sum, Float());
-                } else if (row_kind(maximum) == RowKind::ordinary) {
-                    factor = rare_block_factor(own.maximum, maximum, sum);
-                } else {
-                    factor.low = special_output<Float>(row_kind(maximum), false, a.empty_row_zero);
-                }
-                memory.high[group][column] = factor.high;
-                memory.low[group][column] = factor.low;
-            }
-            if (a.logsumexp != nullptr && part == 0 && rank() == 0) {
-                const std::uint64_t inner =
-                    (static_cast<std::uint64_t>(tile % all.tiles_across) << Shape::log_columns) +
-                    static_cast<unsigned>(column);
-                if (inner < a.inner) {
-                    store_row_logsumexp(RowState<Float, Sum>{maximum, sum}, a.logsumexp,
-                                        tile / all.tiles_across * a.inner + inner);
-                }
-            }
-        }
     }
 
     __device__ __forceinline__ void finish(std::uint32_t tile, const Float (&e)[lane_elements]) const {
@@ -651,10 +290,6 @@ class ColumnWork {
                                  &memory.low[group][column]);
         }
     }
-
-    const SoftmaxColumnArguments &all;
-    const SoftmaxArguments &a;
-    Memory &memory;
 };
 
 inline constexpr int column_cluster_warps = 32; // of a multiprocessor

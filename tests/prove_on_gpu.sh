@@ -276,6 +276,7 @@ walk() {
     shift 2
     sanitize "$tool" "$slot" "$@" >"$log" 2>&1
     status=$?
+    echo "took $((SECONDS - began)) s" >>"$log"
     if ((status == 0)) && ! grep -a -q -E \
         'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)' "$log"; then
         status=1

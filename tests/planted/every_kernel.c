@@ -199,7 +199,8 @@ static int64_t *offsets_of(const ragged *of) {
 
 static void segments_on_gpu(const wr_reduce_segments_args *host_args, wr_dtype output_dtype, const ragged *of,
                             size_t count, int is_moved) {
-    tight input = tight_copy(host_args->input, host_args->dtype, count, is_moved);
+    /* An array of nothing has an address all the same, behind an element that is not its own. */
+    tight input = tight_copy(host_args->input, host_args->dtype, count, is_moved || count == 0);
     tight offsets = tight_copy(host_args->offsets, WR_I64, of->segments + 1, is_moved);
     tight output = tight_array(output_dtype, of->segments, is_moved);
     wr_reduce_segments_args args = *host_args;

@@ -127,15 +127,14 @@ static shape shape_for(const sized_shape *sized, wr_dtype dtype) {
     return made;
 }
 
+/* Of segments one kind a job, for they take thousands of blocks each. Logsumexp of rows and columns is softmax's. */
 static void walk_everywhere(const reduction *job, const walker *by) {
-    size_t i;
-    for (i = 0; i < REDUCE_SHAPES; ++i) {
+    size_t i, turn = (size_t)job->op + (size_t)job->dtype;
+    for (i = 0; i < REDUCE_SHAPES && job->op != WR_LOGSUMEXP; ++i) {
         shape of = shape_for(&reduce_shapes[i], job->dtype);
         by->reduce(job, &of, reduce_shapes[i].moved);
     }
-    for (i = 0; i < RAGGEDS; ++i) {
-        by->segments(job, &raggeds[i], i % 2 != 0);
-    }
+    by->segments(job, &raggeds[turn % RAGGEDS], turn / RAGGEDS % 2 != 0);
 }
 
 /* The others go through the same kernels as one of these, and integers without a sign through those of integers with.

@@ -153,23 +153,48 @@ __device__ __forceinline__ Sum block_tree(Sum sum) {
     return tree_over_lanes<FloatSum<Sum>>(of_warps[lane_index() % long_row_warps], long_row_warps);
 }
 
-// The natural tree over `run` states from number `first` on, as far as they are there, in the frame of `maximum`: of up
-// to Most, all of which are asked for at once, and of any number.
-template <int Most, class Float, class Sum>
-__device__ __forceinline__ Sum run_of_states(const StoredState *states, std::size_t first, std::size_t run,
-                                             std::size_t count, Float maximum) {
-    Sum sums[Most];
+// Up to Most states, number `first` and those behind it, all of which are asked for at once.
+template <int Most, class Float>
+struct StateRun {
+    StoredState states[Most];
+
+    __device__ __forceinline__ StateRun(const StoredState *from, std::size_t first, std::size_t run,
+                                        std::size_t count) {
 #pragma unroll
-    for (std::size_t i = 0; i < Most; ++i) {
-        sums[i] = Sum(0);
-        if (i < run && first + i < count) {
-            const StoredState state = states[first + i];
-            sums[i] =
-                scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum));
+        for (std::size_t i = 0; i < Most; ++i) {
+            states[i] = {-std::numeric_limits<double>::infinity(), 0.0};
+            if (i < run && first + i < count) {
+                states[i] = from[first + i];
+            }
         }
     }
-    return run_sum<Most, Sum>(sums);
-}
+
+    __device__ __forceinline__ Float largest() const {
+        Float maximum = -std::numeric_limits<Float>::infinity();
+#pragma unroll
+        for (int i = 0; i < Most; ++i) {
+            maximum = larger_with_nan(maximum, static_cast<Float>(states[i].maximum));
+        }
+        return maximum;
+    }
+
+    // The natural tree over them, in the frame of the row's maximum.
+    template <class Sum>
+    __device__ __forceinline__ Sum total(Float row_maximum) const {
+        Sum sums[Most];
+#pragma unroll
+        for (int i = 0; i < Most; ++i) {
+            const Float maximum = static_cast<Float>(states[i].maximum);
+            sums[i] = Sum(0); // of a state that is not there
+            if (maximum != -std::numeric_limits<Float>::infinity()) {
+                sums[i] = scale_by_power(static_cast<Sum>(states[i].sum), frame_gap(maximum, row_maximum));
+            }
+        }
+        return run_sum<Most, Sum>(sums);
+    }
+};
+
+// The natural tree over any number of them, each asked for when its turn comes.
 template <class Float, class Sum>
 __device__ __noinline__ Sum long_run_of_states(const StoredState *states, std::size_t first, std::size_t run,
                                                std::size_t count, Float maximum) {
@@ -203,16 +228,21 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
     for (std::size_t row = blockIdx.x * rows_a_block + (together ? 0 : static_cast<std::size_t>(warp_index()));
          row < rows; row += gridDim.x * rows_a_block) {
         const StoredState *states = a.states + row * a.pieces;
-        Float maximum = -std::numeric_limits<Float>::infinity();
-        for (std::size_t piece = thread; piece < a.pieces; piece += threads) {
-            maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
+        constexpr std::size_t most_at_once = 8;
+        const StateRun<most_at_once, Float> own(states, thread * run, run <= most_at_once ? run : 0, a.pieces);
+        Float maximum = own.largest();
+        if (run > most_at_once) {
+            for (std::size_t piece = thread; piece < a.pieces; piece += threads) {
+                maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
+            }
         }
         maximum = warp_maximum(maximum);
         if (together) {
             maximum = block_maximum(maximum);
         }
-        const Sum mine = run <= 8 ? run_of_states<8, Float, Sum>(states, thread * run, run, a.pieces, maximum)
-                                  : long_run_of_states<Float, Sum>(states, thread * run, run, a.pieces, maximum);
+        const Sum mine = run <= most_at_once
+                             ? own.template total<Sum>(maximum)
+                             : long_run_of_states<Float, Sum>(states, thread * run, run, a.pieces, maximum);
         Sum sum = tree_over_lanes<FloatSum<Sum>>(mine, warp_lanes);
         if (together) {
             sum = block_tree(sum);

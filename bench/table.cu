@@ -101,7 +101,8 @@ double Table::run(const Line &line) {
     }
     const auto us = in_stream(stream, jobs, calls_for(line.bytes), samples);
     require(cudaGetLastError(), line.name.c_str());
-    const double rate = line.bytes / us[0] * 1e-6, peer_rate = us.size() > 1 ? line.bytes / us[1] * 1e-6 : 0;
+    const double peer_bytes = line.peer_bytes > 0 ? line.peer_bytes : line.bytes;
+    const double rate = line.bytes / us[0] * 1e-6, peer_rate = us.size() > 1 ? peer_bytes / us[1] * 1e-6 : 0;
     const double demanded = line.demanded_of_peer > 0 ? line.demanded_of_peer * peer_rate : line.demanded_tb;
     const bool met = demanded == 0 || rate >= demanded;
     missed_ += met ? 0 : 1;

@@ -28,6 +28,7 @@ struct Line {
     double demanded_tb = 0;
     double ceiling_tb = 0;
     double demanded_of_peer = 0;
+    double peer_bytes = 0; // 0: as many as ours
 };
 
 class Table {

@@ -116,8 +116,8 @@ static void check_columns(wr_dtype dtype, size_t outer, size_t axis, double scal
 }
 
 int main(int argc, char **argv) {
-    static const size_t lengths[] = {520,  768,  1000, 1024,  1032,  2048,  3000,  4096,
-                                     5000, 7168, 8192, 10000, 16384, 16392, 32000, 32768, 50000, 65536, 100008, 131072, 262144};
+    static const size_t lengths[] = {520,   768,   1000,  1024,  1032,  2048,  3000,  4096,   5000,   7168,  8192,
+                                     10000, 16384, 16392, 32000, 32768, 50000, 65536, 100008, 131072, 262144};
     size_t i;
     places_open_gpu_only(argc, argv);
     for (i = 0; i < sizeof lengths / sizeof *lengths; ++i) {

@@ -301,23 +301,23 @@ static void walk_large(const walker *by) {
     by->gradient(&gradient, &rows);
 }
 
-/* The longest first. */
+/* The longest first, as racecheck takes them. */
 static const struct {
     const char *name;
     void (*walk)(const walker *);
 } parts[] = {
     {"large", walk_large},
-    {"wide_floats", walk_wide_floats},
-    {"narrow_floats", walk_narrow_floats},
-    {"special_sums", walk_special_sums},
     {"integers", walk_integers},
-    {"fields", walk_fields},
-    {"weights", walk_weights},
+    {"narrow_floats", walk_narrow_floats},
+    {"many_columns", walk_many_columns},
     {"softmax_of_wide", walk_softmax_of_wide},
     {"softmax_of_16_bits", walk_softmax_of_16_bits},
-    {"softmax_of_8_bits", walk_softmax_of_8_bits},
-    {"many_columns", walk_many_columns},
+    {"fields", walk_fields},
+    {"wide_floats", walk_wide_floats},
+    {"special_sums", walk_special_sums},
+    {"weights", walk_weights},
     {"many_rows", walk_many_rows},
+    {"softmax_of_8_bits", walk_softmax_of_8_bits},
     {"tiles", walk_tiles},
     {"uneven_rows", walk_uneven_rows},
 };

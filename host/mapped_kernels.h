@@ -213,6 +213,18 @@ class MappedElements {
         store_vector(results, trees_side_by_side<Partial<Op>>(values, static_cast<std::ptrdiff_t>(count), count, m_));
     }
 
+    // Row r of the strip, which begins at x, and what is asked for meanwhile: some rows on, to the second-level cache.
+    const std::byte *row_at(const std::byte *x, std::ptrdiff_t axis_stride, std::size_t width, std::size_t r) const {
+        constexpr std::size_t bytes_ahead = 16384;
+        const std::size_t bytes = width * elements_.element_size;
+        const std::byte *const row = x + distance(r, axis_stride);
+        const std::ptrdiff_t ahead = distance(divide_up(bytes_ahead, bytes), axis_stride);
+        for (std::size_t at = 0; at < bytes; at += cache_line) {
+            prefetch_far(row, ahead + static_cast<std::ptrdiff_t>(at));
+        }
+        return row;
+    }
+
     // A row of the strip: its elements all stand at one position of their axes.
     void row(const std::byte *x, std::size_t width, std::size_t position, Accumulator *accumulators) const {
         if constexpr (std::is_same_v<Value, Accumulator>) {
@@ -244,7 +256,7 @@ class MappedElements {
         alignas(64) Accumulator levels[column_levels_bytes / sizeof(Accumulator)];
         RowCounter<Op> counter(width, levels);
         for (std::size_t r = 0; r < count; ++r) {
-            row(x + distance(r, axis_stride), width, first + r, results);
+            row(row_at(x, axis_stride, width, r), width, first + r, results);
             counter.push(results);
         }
         counter.result(results);
@@ -255,7 +267,7 @@ class MappedElements {
         alignas(64) Accumulator values[most_columns<Op>];
         row(x, width, first, results);
         for (std::size_t r = 1; r < count; ++r) {
-            row(x + distance(r, axis_stride), width, first + r, values);
+            row(row_at(x, axis_stride, width, r), width, first + r, values);
             combine_rows<Op>(values, width, results);
             if (r % settle_length == 0) {
                 settle(results, width);
@@ -275,7 +287,7 @@ class MappedElements {
             results[c] = BlockOf<Op>::at(best[c], first, m_);
         }
         for (std::size_t r = 1; r < count; ++r) {
-            map_row(x + distance(r, axis_stride), width, first + r, keys);
+            map_row(row_at(x, axis_stride, width, r), width, first + r, keys);
             for (std::size_t c = 0; c < width; c += group) {
                 take_larger(keys + c, smaller(group, width - c), first + r, best + c, results + c);
             }

@@ -97,52 +97,65 @@ WR_HD auto tree_of_eight(const Combine &combine, const Load &x) {
                    combine(combine(x(4), x(5)), combine(x(6), x(7))));
 }
 
-// The eight rows that follow x, a row after the other.
+// What is asked for while a strip's eight rows are read: the same rows some vectors on, and at their end the eight that
+// follow. A strip's part of a row is too short for the processor to see it coming. It goes to the second-level cache,
+// for rows a power of two apart share their places in the first (65536 x 1024 f32: 15.5 GB/s, with the eight that
+// follow in the first 10.7).
 template <class T>
-class NextRows {
+class EightRowsAhead {
   public:
-    NextRows(const T *x, std::ptrdiff_t stride, std::size_t width)
-        : x_(x), next_row_(8 * stride * size), stride_(stride * size),
-          width_(stride == static_cast<std::ptrdiff_t>(width) ? 8 * width : width) {}
+    EightRowsAhead(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t lanes)
+        : x_(x), stride_(stride), width_(width), lanes_(lanes), column_(vectors_ahead * lanes % width),
+          row_(static_cast<std::ptrdiff_t>(vectors_ahead * lanes / width * rows_at_once)) {}
 
-    WR_HD void prefetch_vectors(std::size_t lanes) {
-        for (std::size_t i = 0; i < 8; ++i) {
-            prefetch(x_, next_row_ + static_cast<std::ptrdiff_t>(column_ + i * lanes) * size);
+    WR_HD void prefetch_vectors() {
+        for (std::ptrdiff_t row = row_; row < row_ + static_cast<std::ptrdiff_t>(rows_at_once); ++row) {
+            prefetch_far(x_, (row * stride_ + static_cast<std::ptrdiff_t>(column_)) *
+                                 static_cast<std::ptrdiff_t>(sizeof(T)));
         }
-        column_ += 8 * lanes;
+        column_ += lanes_;
         if (column_ >= width_) {
             column_ = 0;
-            next_row_ += stride_;
+            row_ += static_cast<std::ptrdiff_t>(rows_at_once);
         }
     }
 
   private:
-    static constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+    static constexpr std::size_t vectors_ahead = 16;
     const T *x_;
-    std::ptrdiff_t next_row_, stride_; // in bytes
-    std::size_t width_, column_ = 0;
+    std::ptrdiff_t stride_;
+    std::size_t width_, lanes_, column_;
+    std::ptrdiff_t row_;
 };
 
-// The trees of eight rows, column by column. The eight that follow are asked for meanwhile: a strip's part of a row is
-// too short for the processor to see it coming.
+// The trees of eight rows, column by column.
 template <class Op, class T>
 void reduce_eight_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const Mapping &m,
                        typename Op::Accumulator *__restrict sums) {
     using Accumulator = typename Op::Accumulator;
-    std::size_t c = 0;
-    if constexpr (MapVectors<Op, T>::known) {
-        NextRows<T> next(x, stride, width);
-        for (; width - c >= op_lanes<Op>; c += op_lanes<Op>) {
-            next.prefetch_vectors(op_lanes<Op>);
+    constexpr bool known = MapVectors<Op, T>::known;
+    constexpr std::size_t step = known ? op_lanes<Op> : cache_line / sizeof(T);
+    const auto reduce_column = [&](std::size_t c) {
+        sums[c] = tree_of_eight([](Accumulator a, Accumulator b) { return Op::combine(a, b); },
+                                [&](std::ptrdiff_t row) { return Op::map((x + row * stride)[c], m); });
+    };
+    const std::size_t whole_steps = width / step * step;
+    EightRowsAhead<T> ahead(x, stride, width, step);
+    for (std::size_t c = 0; c < whole_steps; c += step) {
+        ahead.prefetch_vectors();
+        if constexpr (known) {
             store_vector(
                 sums + c,
                 tree_of_eight([](OpRegister<Op> a, OpRegister<Op> b) { return CombineVectors<Op>::apply(a, b); },
                               [&](std::ptrdiff_t row) { return load_mapped<Op>(x + row * stride + c, m); }));
+        } else {
+            for (std::size_t k = 0; k < step; ++k) {
+                reduce_column(c + k);
+            }
         }
     }
-    for (; c < width; ++c) {
-        sums[c] = tree_of_eight([](Accumulator a, Accumulator b) { return Op::combine(a, b); },
-                                [&](std::ptrdiff_t row) { return Op::map((x + row * stride)[c], m); });
+    for (std::size_t c = whole_steps; c < width; ++c) {
+        reduce_column(c);
     }
 }
 

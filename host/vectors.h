@@ -54,10 +54,16 @@ WR_HD void store_vector(void *to, V v) {
     std::memcpy(to, &v, sizeof v);
 }
 
+constexpr std::size_t cache_line = 64;
+
 // `ahead` bytes from `from`, which may be past the end of everything: a hint touches nothing.
-WR_HD void prefetch(const void *from, std::ptrdiff_t ahead) {
-    __builtin_prefetch(
-        reinterpret_cast<const void *>(reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead)));
+WR_HD const void *address_ahead(const void *from, std::ptrdiff_t ahead) {
+    return reinterpret_cast<const void *>(reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead));
+}
+WR_HD void prefetch(const void *from, std::ptrdiff_t ahead) { __builtin_prefetch(address_ahead(from, ahead)); }
+// No nearer than the second-level cache: for more than the first has room for.
+WR_HD void prefetch_far(const void *from, std::ptrdiff_t ahead) {
+    __builtin_prefetch(address_ahead(from, ahead), 0, 2);
 }
 
 // Op::combine lane by lane. An operator whose combine is one instruction says so, the others are left to the compiler.

@@ -25,20 +25,6 @@ __device__ __forceinline__ unsigned smaller_word(unsigned a, unsigned b) {
     }
 }
 
-// The largest word of all lanes, none of which is a NaN that larger_word did not give.
-template <class T>
-__device__ __forceinline__ unsigned warp_largest_word(unsigned word) {
-    if constexpr (sizeof(T) == 2) {
-#pragma unroll
-        for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
-            word = larger_pair(word, __shfl_xor_sync(whole_warp, word, distance), T());
-        }
-        return word;
-    } else {
-        return __float_as_uint(warp_maximum(__uint_as_float(word)));
-    }
-}
-
 // One of a word's columns.
 template <class T>
 __device__ __forceinline__ float column_of_word(unsigned word, int column) {

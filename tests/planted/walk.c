@@ -130,9 +130,11 @@ static shape shape_for(const sized_shape *sized, wr_dtype dtype) {
 /* Of segments one kind a job, for they take thousands of blocks each. Logsumexp of rows and columns is softmax's. */
 static void walk_everywhere(const reduction *job, const walker *by) {
     size_t i, turn = (size_t)job->op + (size_t)job->dtype;
-    for (i = 0; i < REDUCE_SHAPES && job->op != WR_LOGSUMEXP; ++i) {
-        shape of = shape_for(&reduce_shapes[i], job->dtype);
-        by->reduce(job, &of, reduce_shapes[i].moved);
+    if (job->op != WR_LOGSUMEXP) {
+        for (i = 0; i < REDUCE_SHAPES; ++i) {
+            shape of = shape_for(&reduce_shapes[i], job->dtype);
+            by->reduce(job, &of, reduce_shapes[i].moved);
+        }
     }
     by->segments(job, &raggeds[turn % RAGGEDS], turn / RAGGEDS % 2 != 0);
 }

@@ -13,7 +13,7 @@ __device__ __forceinline__ void copy_vector_async(unsigned char *to, const char 
     asm volatile("{\n"
                  ".reg .pred wanted;\n"
                  "setp.gt.s32 wanted, %2, %3;\n"
-                 "@wanted cp.async.cg.shared.global [%0 + %4], [%1 + %5], 16;\n"
+                 "@wanted cp.async.cg.shared.global.L2::128B [%0 + %4], [%1 + %5], 16;\n"
                  "}" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
                  "l"(from), "r"(left), "n"(Vector), "n"(Vector * 16), "n"(Vector * 16 - Behind)
                  : "memory");

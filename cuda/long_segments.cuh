@@ -82,13 +82,24 @@ __device__ __forceinline__ typename Op::Accumulator block_tree_over_runs(const R
     return tree_over_lanes<Op>(results[lane_index()], warp_lanes);
 }
 
+// The long segment that begins in a window, of whose grains at most one knows it; -1 where none does.
+__device__ __forceinline__ std::int64_t long_segment_in(const SegmentArguments &a, std::int64_t window) {
+    std::int64_t segment = -1;
+#pragma unroll
+    for (int grain = 0; grain < 1 << segment_grains_log2; ++grain) {
+        segment = larger(segment, a.long_segments[(window << segment_grains_log2) + grain]);
+    }
+    return segment;
+}
+
 // T and Op are those of the partial results. Each thread looks at a window; what begins there is a warp's work, or the
 // block's.
 template <class T, class Op>
 __global__ void __launch_bounds__(long_segment_threads)
     finish_long_segments(const __grid_constant__ SegmentArguments a) {
+    const SegmentMap map(a); // the caller's offsets: what is in front of this call has been waited for
     wait_for_previous_kernel();
-    const SegmentMap map(a);
+    allow_dependent_launch();
     const std::int64_t windows = map.windows();
     const auto runs_of = [&](std::int64_t window, std::int64_t count) {
         return Runs<T>{static_cast<const T *>(a.first_runs) + window, static_cast<const T *>(a.later_runs) + window,
@@ -97,7 +108,7 @@ __global__ void __launch_bounds__(long_segment_threads)
     for (std::int64_t block = blockIdx.x * std::int64_t{long_segment_threads}; block < windows;
          block += gridDim.x * std::int64_t{long_segment_threads}) {
         const std::int64_t window = block + threadIdx.x;
-        const std::int64_t segment = window < windows ? a.long_segments[window] : -1;
+        const std::int64_t segment = window < windows ? long_segment_in(a, window) : -1;
         const std::int64_t count = segment < 0 ? 0 : map.bounds(static_cast<std::size_t>(segment)).count();
         const bool for_block = runs_of(window, count).count > most_runs_of_a_warp;
         for (unsigned left = __ballot_sync(whole_warp, count != 0 && !for_block); left != 0; left &= left - 1) {
@@ -112,7 +123,7 @@ __global__ void __launch_bounds__(long_segment_threads)
         }
         bool waits = for_block;
         for (int thread = any_thread_waiting(waits); thread >= 0; thread = any_thread_waiting(waits)) {
-            const auto number = static_cast<std::size_t>(a.long_segments[block + thread]);
+            const auto number = static_cast<std::size_t>(long_segment_in(a, block + thread));
             const std::int64_t elements = map.bounds(number).count();
             const auto value = block_tree_over_runs<T, Op>(runs_of(block + thread, elements));
             if (threadIdx.x == 0) {

@@ -83,13 +83,15 @@ struct SegmentArguments {
     std::int32_t segment_work;      // in elements, beside its own
     std::int32_t least_window_log2; // of elements
     void *first_runs, *later_runs;  // partial results, one each a window
-    std::int64_t *long_segments;    // the long segment that begins in a window, or -1
+    std::int64_t *long_segments;    // the long segment that begins in a grain, or -1
     Mapping mapping;
     Finish finish;
 };
 
-// Windows that the line of all segments is seen as at most.
+// Windows that the line of all segments is seen as at most, and the grains that a window has, a power of two.
 inline constexpr std::int64_t most_segment_windows = 65536;
+inline constexpr int segment_grains_log2 = 2;
+inline constexpr std::int64_t most_segment_grains = most_segment_windows << segment_grains_log2;
 
 // Warps of a block that take a share of the line each, threads of such a block, and of one that puts long segments
 // together.

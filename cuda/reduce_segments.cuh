@@ -4,6 +4,8 @@
 // that it reduces, whatever the segments' lengths: a piece is up to 64 whole short segments, or a part of one that is
 // longer.
 //
+// Shares are cut at grains, of which a window has several.
+//
 // A segment that is longer than a window is cut into runs of a window's length. A run is the share's in which it
 // begins; its result waits at the number of the window of the line in which it begins, where at most one run of a
 // segment's later ones and one first run can. A second kernel puts the runs of each long segment together.
@@ -16,6 +18,7 @@
 #include "cuda/partial_results.cuh"
 #include "cuda/segment_walk.cuh"
 #include "cuda/stage.cuh"
+#include "cuda/tuning.h"
 #include "cuda/warp_counter.cuh"
 
 namespace wr::cuda {
@@ -150,34 +153,43 @@ __device__ __forceinline__ bool reduce_piece(const SegmentArguments &a, const St
     return what.items != 0;
 }
 
-// The window that a share begins with. Shares are smaller the later they are, down to nothing, so that all warps end
-// at nearly the same time.
-__device__ __forceinline__ unsigned share_begin(std::int64_t windows, std::size_t share) {
-    const auto shares = static_cast<float>(gridDim.x * segment_block_warps);
-    const float left = (shares - static_cast<float>(share)) / shares, all = static_cast<float>(windows);
+// Shares that the line is cut into. To begin one takes as long as a thousand tiny segments.
+__device__ __forceinline__ std::size_t shares_of(const SegmentMap &map) {
+    const std::size_t warps = gridDim.x * std::size_t{segment_block_warps};
+    const bool tiny = map.high - map.low < static_cast<std::int64_t>(map.segments * tuning::tiny_segment);
+    return tiny ? warps / 2 : warps;
+}
+
+// The grain that a share begins with. Shares are smaller the later they are, down to nothing, so that all warps end
+// at nearly the same time; those behind the last one have nothing.
+__device__ __forceinline__ unsigned share_begin(const SegmentMap &map, std::size_t share, std::size_t shares) {
+    const auto all = static_cast<float>(map.grains()), count = static_cast<float>(shares);
+    const float left = larger(count - static_cast<float>(share), 0.0f) / count;
     return static_cast<unsigned>(all - all * left * left);
 }
 
-// A share of the line, whole windows, for each warp of the grid. Quick: with paths of their own for tiny segments and
+// A share of the line, whole grains, for each warp of the grid. Quick: with paths of their own for tiny segments and
 // for the inside of long ones.
 template <class T, class Op, bool Quick>
 __global__ void __launch_bounds__(segment_block_threads, sizeof(typename Op::Accumulator) <= 8 ? 6 : 4)
     reduce_segments(const __grid_constant__ SegmentArguments a) {
     __shared__ StagedPiece stage[segment_block_warps][2];
+    wait_for_previous_kernel();
     allow_dependent_launch();
     const SegmentMap map(a);
     const std::size_t share = blockIdx.x * std::size_t{segment_block_warps} + static_cast<std::size_t>(warp_index());
-    const unsigned first = share_begin(map.windows(), share), last = share_begin(map.windows(), share + 1);
+    const std::size_t shares = shares_of(map);
+    const unsigned first = share_begin(map, share, shares), last = share_begin(map, share + 1, shares);
     if (first == last) {
         return;
     }
 #pragma unroll 1
-    for (unsigned w = first + static_cast<unsigned>(lane_index()); w < last; w += warp_lanes) {
-        a.long_segments[w] = -1;
+    for (unsigned g = first + static_cast<unsigned>(lane_index()); g < last; g += warp_lanes) {
+        a.long_segments[g] = -1;
     }
     __syncwarp();
-    SegmentWalk<T> walk(map, static_cast<const T *>(a.input), std::int64_t{first} << map.window_log2,
-                        std::int64_t{last} << map.window_log2);
+    SegmentWalk<T> walk(map, static_cast<const T *>(a.input), std::int64_t{first} << map.grain_log2(),
+                        std::int64_t{last} << map.grain_log2());
     WarpCounter<Op> parts;
     // One piece is on its way while the one before it is reduced.
     int turn = 0;

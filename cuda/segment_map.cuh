@@ -42,17 +42,24 @@ struct SegmentMap {
         return smaller(larger(element, low), high);
     }
     __device__ __forceinline__ SegmentBounds bounds(std::size_t segment) const {
-        const std::int64_t begin = within(offset(segment)), end = within(offset(segment + 1));
-        return {begin, larger(begin, end)};
+        return bounds(offset(segment), offset(segment + 1));
+    }
+    __device__ __forceinline__ SegmentBounds bounds(std::int64_t offset, std::int64_t next_offset) const {
+        const std::int64_t begin = within(offset);
+        return {begin, larger(begin, within(next_offset))};
     }
     __device__ __forceinline__ std::int64_t window() const { return std::int64_t{1} << window_log2; }
+    __device__ __forceinline__ int grain_log2() const { return window_log2 - segment_grains_log2; }
 
-    // Where a segment that begins at an element begins on the line, and how many windows the line has.
+    // Where a segment that begins at an element begins on the line, and how many windows and grains the line has.
     __device__ __forceinline__ std::int64_t place(std::size_t segment, std::int64_t begin) const {
         return begin - low + static_cast<std::int64_t>(segment) * segment_work;
     }
     __device__ __forceinline__ std::int64_t windows() const {
         return (place(segments, high) + window() - 1) >> window_log2;
+    }
+    __device__ __forceinline__ unsigned grains() const {
+        return static_cast<unsigned>(windows()) << segment_grains_log2;
     }
     template <class T>
     __device__ __forceinline__ Hull hull(const void *input) const {

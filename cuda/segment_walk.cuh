@@ -25,17 +25,16 @@ class SegmentWalk {
         left_ = static_cast<unsigned>(smaller<std::size_t>(map.segments - first_, most_room));
         next_ends_ = static_cast<const char *>(map.offsets) +
                      (first_ + static_cast<unsigned>(lane_index()) + 1) * (map.narrow ? 4 : 8);
-        origin_ = map.high;
-        std::int64_t line = line_end;
-        if (left_ != 0) {
-            origin_ = map.within(map.offset(first_));
-            line = map.place(first_, origin_);
-        }
+        // All that is to be read here is asked for at once.
+        const std::size_t before = first_ - smaller<std::size_t>(first_, 1);
+        const std::int64_t begin_before = map.offset(before), begin = map.offset(first_);
+        look_ahead();
+        origin_ = left_ != 0 ? map.within(begin) : map.high;
+        const std::int64_t line = left_ != 0 ? map.place(first_, origin_) : line_end;
         room_ = static_cast<unsigned>(smaller<std::int64_t>(larger<std::int64_t>(line_end - line, 0), most_room));
         farthest_ = static_cast<unsigned>(smaller<std::int64_t>(map.high - origin_, most_room));
-        look_ahead();
         if (first_ > 0) {
-            enter_long_segment(first_ - 1, line_begin);
+            enter_long_segment(before, map.bounds(begin_before, begin), line_begin);
         }
     }
 
@@ -156,14 +155,14 @@ class SegmentWalk {
         const std::int64_t line = map_.place(number, segment.begin);
         set_run(number, segment, line, 0);
         if (segment.count() > map_.window() && lane_index() == 0) {
-            long_segments[line >> map_.window_log2] = static_cast<std::int64_t>(number);
+            long_segments[line >> map_.grain_log2()] = static_cast<std::int64_t>(number);
         }
         ++taken_;
     }
 
     // The runs that begin in the share of a segment that begins before it.
-    __device__ __forceinline__ void enter_long_segment(std::size_t number, std::int64_t line_begin) {
-        const SegmentBounds segment = map_.bounds(number);
+    __device__ __forceinline__ void enter_long_segment(std::size_t number, const SegmentBounds &segment,
+                                                       std::int64_t line_begin) {
         const std::int64_t line = map_.place(number, segment.begin);
         const std::int64_t position = run_boundary(line_begin - line);
         if (segment.count() > map_.window() && position < segment.count()) {

@@ -11,6 +11,7 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t windows = most_segment_windows;
+constexpr std::size_t grains = most_segment_grains;
 
 constexpr int log2_of(std::size_t power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
 
@@ -19,7 +20,7 @@ std::size_t runs_bytes(const ReduceKernels &kernels) {
 }
 
 std::size_t workspace_bytes(const ReduceKernels &kernels) {
-    return 2 * runs_bytes(kernels) + windows * sizeof(std::int64_t);
+    return 2 * runs_bytes(kernels) + grains * sizeof(std::int64_t);
 }
 
 SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernels &kernels, Workspace &workspace) {
@@ -34,7 +35,7 @@ SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernel
     a.least_window_log2 = log2_of(tuning::least_segment_window);
     a.first_runs = workspace.take(runs_bytes(kernels));
     a.later_runs = workspace.take(runs_bytes(kernels));
-    a.long_segments = static_cast<std::int64_t *>(workspace.take(windows * sizeof(std::int64_t)));
+    a.long_segments = static_cast<std::int64_t *>(workspace.take(grains * sizeof(std::int64_t)));
     a.mapping = mapping_of(problem.what, nullptr);
     a.finish = finish_of(problem.what, 0, problem.values);
     return a;
@@ -53,6 +54,7 @@ std::size_t blocks_for(const SegmentsProblem &problem, GpuFacts gpu) {
 cudaError_t run(const ReduceKernels &kernels, SegmentArguments &a, std::size_t blocks, cudaStream_t stream,
                 GpuFacts gpu) {
     Launch how{kernels.segments, blocks, segment_block_threads};
+    how.dependent = gpu.dependent_launch;
     const cudaError_t error = launch(how, &a, stream);
     if (error != cudaSuccess) {
         return error;

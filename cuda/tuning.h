@@ -77,16 +77,18 @@ inline constexpr std::size_t staged_line_bytes = 512;
 inline constexpr std::size_t least_staged_rows = 64;
 
 // Segments: what one costs beside its elements, in elements of work (one of 2^29 elements among 10^5 of 0 to 8: 3.63
-// TB/s with 8, 3.90 with 16, before other changes).
-inline constexpr std::size_t segment_work = 16;
+// TB/s with 8, 3.90 with 16, before other changes; 515 us with 16, 513 with 32 and 64).
+inline constexpr std::size_t segment_work = 32;
 
 // Segments: elements of the shortest window. Segments up to a window's length are one warp's.
 inline constexpr std::size_t least_segment_window = 2048;
 
-// Segments: blocks a multiprocessor; 6 are there at a time. With 12, 18, 24 and 36, TB/s of 10^7 segments of 1 to
-// 8: 2.74, 2.69, 2.57, 2.33; of 10^6 of 0 to 1024: 3.39, 3.67, 3.67, 3.57; of one of 2^29 among 10^5 of 0 to
-// 8: 4.01, 4.02, 4.08, 4.06.
-inline constexpr std::size_t segment_blocks_a_multiprocessor = 18;
+// Segments: blocks a multiprocessor; 6 are there at a time. The more, the smaller is what the last warps end with; the
+// fewer, the less often one begins. Microseconds (H200, the kernel alone) with 12, 18, 24 and 30: one of 2^29 among 10^5
+// of 0 to 8 527, 513, 508 and 510; 10^6 of 0 to 1024 554, 522, 523 and 529; 10^7 of 1 to 8 105, 109, 115 and 121, so
+// there are half as many where segments have fewer elements than tiny_segment on average.
+inline constexpr std::size_t segment_blocks_a_multiprocessor = 24;
+inline constexpr std::size_t tiny_segment = 16;
 
 // Softmax of long rows: blocks a multiprocessor should get before warps take more than one base block each.
 inline constexpr int softmax_blocks_a_multiprocessor = 8;

@@ -144,7 +144,8 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
     const cudaError_t error =
-        launch({logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes)}, &own, stream);
+        launch({logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes), 1, 1, 1, dependent}, &own,
+               stream);
     if (error != cudaSuccess || plan.pieces == 1) {
         return error;
     }

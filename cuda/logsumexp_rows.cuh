@@ -314,6 +314,7 @@ template <class T>
 __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) == 4 ? 3 : 4)
     logsumexp_rows(const __grid_constant__ LogSumExpArguments a) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
+    wait_for_previous_kernel();
     allow_dependent_launch();
     __shared__ uint4 stages[logsumexp_block_warps][warp_lanes * chunk_vectors<T>];
     __shared__ BlockState<float, Sum> block_states[state_place(logsumexp_most_unit_blocks)];

@@ -67,8 +67,9 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
                              std::size_t row_blocks, cudaStream_t stream) {
     const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
-    const auto rows_a_block = static_cast<std::size_t>(rows.rows_of_block[size]);
-    const void *kernel = rows.rows[a.log ? 1 : 0][size];
+    const std::size_t log = a.log ? 1 : 0;
+    const auto rows_a_block = static_cast<std::size_t>(rows.rows_of_block[log][size]);
+    const void *kernel = rows.rows[log][size];
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);

@@ -203,7 +203,22 @@ __global__ void __launch_bounds__(general_block_threads)
     }
 }
 
-// The totals of rows from the states of their pieces, a warp to a row: first the row's maximum, then the natural tree
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState &stored) {
+    return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
+}
+
+// What becomes of a row's total, which every lane has.
+template <class Float, class Sum>
+__device__ __forceinline__ void finish_total(const GeneralSoftmaxArguments &a, std::size_t row,
+                                             const RowState<Float, Sum> &total) {
+    if (lane_index() == 0) {
+        a.totals[row] = {static_cast<double>(total.maximum), static_cast<double>(total.sum)};
+        store_row_values(a.problem, row, total);
+    }
+}
+
+// The totals of rows from the states of their pieces, a warp to a row: where lanes have one each, at once; else first the row's maximum, then the natural tree
 // over the scaled sums, each lane taking a run of 2^k pieces.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(general_block_threads)
@@ -220,6 +235,14 @@ __global__ void __launch_bounds__(general_block_threads)
              blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
          row < rows; row += warps) {
         const GeneralState *states = a.states + row * a.pieces;
+        if (a.pieces <= warp_lanes) {
+            RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+            if (static_cast<std::size_t>(lane_index()) < a.pieces) {
+                mine = loaded_state<Float, Sum>(states[lane_index()]);
+            }
+            finish_total(a, row, merge_lanes(mine));
+            continue;
+        }
         Float maximum = -std::numeric_limits<Float>::infinity();
         for (std::size_t piece = static_cast<std::size_t>(lane_index()); piece < a.pieces; piece += warp_lanes) {
             maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
@@ -233,16 +256,8 @@ __global__ void __launch_bounds__(general_block_threads)
                 scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
         }
         const Sum sum = tree_over_lanes<FloatSum<Sum>>(counter.result(), warp_lanes);
-        if (lane_index() == 0) {
-            a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
-            store_row_values(p, row, RowState<Float, Sum>{maximum, sum});
-        }
+        finish_total(a, row, RowState<Float, Sum>{maximum, sum});
     }
-}
-
-template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState &stored) {
-    return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
 }
 
 template <class Float, class Sum>

@@ -32,7 +32,7 @@ constexpr int resident_blocks(int warps) {
 template <class T, class Places, bool Log, int Size>
 const void *softmax_rows_kernel() {
     constexpr int span = 1 << Size;
-    return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(larger(span, 4))>);
+    return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(span * rows_of_block<Places, Log, span>)>);
 }
 
 template <class T, class Places, bool Log>
@@ -54,13 +54,13 @@ void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
 }
 
 // Several rows share a block where a kernel of their own size takes them.
-template <class Places>
+template <class Places, bool Log>
 void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
     for (int &r : rows) {
         r = 1;
     }
-    rows[0] = rows_of_block<1>;
-    rows[1] = Places::vectors && !Places::shifted ? rows_of_block<2> : 1;
+    rows[0] = rows_of_block<Places, Log, 1>;
+    rows[1] = Places::vectors && !Places::shifted ? rows_of_block<Places, Log, 2> : 1;
 }
 
 template <class T, class Places, bool Log, int Size>
@@ -110,7 +110,8 @@ SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
     SoftmaxRowKernels kernels{};
     set_row_kernels<T, Places, false>(kernels.rows[0]);
     set_row_kernels<T, Places, true>(kernels.rows[1]);
-    set_rows_of_block<Places>(kernels.rows_of_block);
+    set_rows_of_block<Places, false>(kernels.rows_of_block[0]);
+    set_rows_of_block<Places, true>(kernels.rows_of_block[1]);
     set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
     if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !Places::shifted) {

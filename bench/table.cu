@@ -56,6 +56,23 @@ __global__ void read_all(const uint4 *data, std::size_t count, unsigned *sink) {
     }
 }
 
+// Cycles of a multiprocessor in some 20 microseconds, and the nanoseconds.
+__global__ void count_cycles(unsigned long long *cycles_and_time) {
+    const auto time = [] {
+        unsigned long long now;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        return now;
+    };
+    const unsigned long long began = time();
+    const long long first = clock64();
+    unsigned long long passed = 0;
+    while (passed < 20000) {
+        passed = time() - began;
+    }
+    cycles_and_time[0] = static_cast<unsigned long long>(clock64() - first);
+    cycles_and_time[1] = passed;
+}
+
 int calls_for(double bytes) { return bytes < 1e8 ? 200 : 4; }
 
 } // namespace
@@ -70,8 +87,8 @@ void check(wr_status status, const char *what) {
 Table::Table() {
     cudaDeviceProp properties;
     require(cudaGetDeviceProperties(&properties, 0), "no GPU");
-    std::printf("%s, %d multiprocessors; medians of %d samples, ours and the peer's in turn\n", properties.name,
-                properties.multiProcessorCount, samples);
+    std::printf("%s, %d multiprocessors; medians of %d samples, ours and the peer's in turn; the clock behind each job\n",
+                properties.name, properties.multiProcessorCount, samples);
     require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     require(cudaMalloc(&input, 4 * gib + 4096), "memory");
     require(cudaMalloc(&output, 4 * gib + 4096), "memory");
@@ -94,12 +111,21 @@ void Table::fill_input(std::size_t count, Fill kind, float low, float high) {
     require(cudaStreamSynchronize(stream), "fill");
 }
 
+double Table::clock_mhz() {
+    unsigned long long counts[2] = {0, 1};
+    count_cycles<<<1, 1, 0, stream>>>(static_cast<unsigned long long *>(workspace));
+    require(cudaMemcpyAsync(counts, workspace, sizeof(counts), cudaMemcpyDeviceToHost, stream), "clock");
+    require(cudaStreamSynchronize(stream), "clock");
+    return 1e3 * static_cast<double>(counts[0]) / static_cast<double>(counts[1]);
+}
+
 double Table::run(const Line &line) {
     std::vector<Job> jobs{line.ours};
     if (line.peer) {
         jobs.push_back(line.peer);
     }
     const auto us = in_stream(stream, jobs, calls_for(line.bytes), samples);
+    const double mhz = clock_mhz();
     require(cudaGetLastError(), line.name.c_str());
     const double peer_bytes = line.peer_bytes > 0 ? line.peer_bytes : line.bytes;
     const double rate = line.bytes / us[0] * 1e-6, peer_rate = us.size() > 1 ? peer_bytes / us[1] * 1e-6 : 0;
@@ -107,8 +133,8 @@ double Table::run(const Line &line) {
     const bool met = demanded == 0 || rate >= demanded;
     missed_ += met ? 0 : 1;
     const char *verdict = demanded == 0 ? "" : met ? "met" : "MISSED";
-    std::printf("%-42s %10.2f us %6.2f TB/s %5.1f %%   peer %6.2f   must %5.2f  %s\n", line.name.c_str(), us[0], rate,
-                100 * rate / line.ceiling_tb, peer_rate, demanded, verdict);
+    std::printf("%-42s %10.2f us %6.2f TB/s %5.1f %%   %4.0f MHz   peer %6.2f   must %5.2f  %s\n", line.name.c_str(),
+                us[0], rate, 100 * rate / line.ceiling_tb, mhz, peer_rate, demanded, verdict);
     std::fflush(stdout);
     return rate;
 }

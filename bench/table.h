@@ -51,6 +51,9 @@ class Table {
     int missed() const { return missed_; }
 
   private:
+    // The multiprocessors' clock now; behind a job, while it is still what the job has left it at.
+    double clock_mhz();
+
     int missed_ = 0;
 };
 

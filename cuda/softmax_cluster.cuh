@@ -205,27 +205,6 @@ __device__ __forceinline__ RowView<Sum> merge_row_states(const RowState<Float, S
     return {tree_over_lanes<FloatSum<Sum>>(run_sum<PerLane, Sum>(sums), warp_lanes), row_n};
 }
 
-// The total of `count` states in shared memory, whatever they are, in every lane.
-template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_any_row_states(const RowState<Float, Sum> *states, int count) {
-    Float maximum = -std::numeric_limits<Float>::infinity();
-#pragma unroll 1
-    for (int at = lane_index(); at < count; at += warp_lanes) {
-        maximum = larger_with_nan(maximum, states[state_place(at)].maximum);
-    }
-    maximum = warp_maximum(maximum);
-    TreeCounter<FloatSum<Sum>, 6> runs; // of 32 states
-#pragma unroll 1
-    for (int first = 0; first < count; first += warp_lanes) {
-        const int at = first + lane_index();
-        const Sum scaled = at < count ? scale_by_power(states[state_place(at)].sum,
-                                                       frame_gap(states[state_place(at)].maximum, maximum))
-                                      : Sum(0);
-        runs.push(tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes));
-    }
-    return {maximum, runs.result()};
-}
-
 // More states than lanes: behind a call, so that the exponentials of the warp that merges stay in registers elsewhere.
 template <class Float, class Sum>
 __device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum> *states, int count) {
@@ -281,7 +260,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         if (warp_again() == 0) {
             arrivals.wait();
             if constexpr (Log) {
-                const LogRow<Float> row = log_row(merge_any_row_states(states, count));
+                const LogRow<Float> row = log_row(merge_any_states(states, count));
                 if (lane_index() == 0) {
                     shared_row = row;
                 }
@@ -311,11 +290,11 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         } else {
             arrivals.wait(); // the states are looked at, which another warp may have waited for
             finish_unusual_softmax<T, Places>(a, to.input<T, Places>(a), to.output(a), to.count, maximum,
-                                              merge_any_row_states(states, count));
+                                              merge_any_states(states, count));
         }
     }
     if (a.logsumexp != nullptr && block_in_cluster() == 0 && warp_again() == 0) {
-        const RowState<Float, Sum> total = merge_any_row_states(states, count);
+        const RowState<Float, Sum> total = merge_any_states(states, count);
         if (lane_index() == 0) {
             store_row_logsumexp(total, a.logsumexp, cluster_number());
         }

@@ -13,9 +13,9 @@ __device__ __noinline__ RowState<Float, Sum> merge_any_lanes(RowState<Float, Sum
     return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes)};
 }
 
-// The total of `count` states in shared memory, whatever they are, in every lane.
-template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_any_states(const BlockState<Float, Sum> *states, int count) {
+// The total of `count` states of blocks or rows in shared memory, whatever they are, in every lane.
+template <template <class, class> class State, class Float, class Sum>
+__device__ __noinline__ RowState<Float, Sum> merge_any_states(const State<Float, Sum> *states, int count) {
     Float maximum = -std::numeric_limits<Float>::infinity();
 #pragma unroll 1
     for (int at = lane_index(); at < count; at += warp_lanes) {

@@ -239,7 +239,7 @@ class Pipeline {
             const PutAside aside(next);
             finish_unusual_softmax<T, Places>(a, input + static_cast<std::ptrdiff_t>(i) * input_step, output, count,
                                               states_of(i)[state_place(block)].maximum,
-                                              merge_any_row_states(states_of(i), blocks));
+                                              merge_any_states(states_of(i), blocks));
             aside.take_back(next);
         }
         output += output_step;

@@ -321,7 +321,7 @@ class ResidentRows {
     // The outputs of the warp's blocks of a row in which a block is unusual, or nothing is there but -infinity.
     __device__ __noinline__ static void finish_unusual(ResidentRows self, unsigned i) {
         self.shared.arrived[i % resident_rows].wait((i / resident_rows) & 1u); // which another warp may have waited for
-        const State all = merge_any_row_states(self.states_of(i), self.row_states);
+        const State all = merge_any_states(self.states_of(i), self.row_states);
         for (int b = 0; b < resident_warp_blocks && self.has(b); ++b) {
             finish_unusual_softmax<T, Places>(self.a, self.input_of(i, b), self.output_of(i, b), self.count_of(b),
                                               self.shared.own[self.warp][b].maximum, all);

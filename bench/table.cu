@@ -87,8 +87,9 @@ void check(wr_status status, const char *what) {
 Table::Table() {
     cudaDeviceProp properties;
     require(cudaGetDeviceProperties(&properties, 0), "no GPU");
-    std::printf("%s, %d multiprocessors; medians of %d samples, ours and the peer's in turn; the clock behind each job\n",
-                properties.name, properties.multiProcessorCount, samples);
+    std::printf(
+        "%s, %d multiprocessors; medians of %d samples, ours and the peer's in turn; the clock behind each job\n",
+        properties.name, properties.multiProcessorCount, samples);
     require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     require(cudaMalloc(&input, 4 * gib + 4096), "memory");
     require(cudaMalloc(&output, 4 * gib + 4096), "memory");

@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<Float, Sum>;
-    constexpr bool each = StatesALane > 0;
+    constexpr bool each = StatesALane > 0, each_waits = each && (!Log || each_takes_logarithm<T>);
     __shared__ State states[state_place(each ? StatesALane * warp_lanes : most_cluster_states)]; // of the row
     __shared__ std::conditional_t<Log, LogRow<Float>, PlainRow<Sum>> shared_row;
     __shared__ ArrivalBarrier arrivals;
@@ -254,7 +254,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         const ClusterPlace own(a);
         arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(own.block), State{maximum, sum});
     }
-    if constexpr (each && !Log) {
+    if constexpr (each_waits) {
         arrivals.wait();
     } else {
         if (warp_again() == 0) {
@@ -275,7 +275,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     }
     const ClusterPlace to(a);
     if constexpr (Log) {
-        finish_log_softmax<T, Places>(a, shared_row, to.output(a), to.count, x);
+        const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
+        finish_log_softmax<T, Places>(a, row, to.output(a), to.count, x);
     } else {
         PlainRow<Sum> row;
         if constexpr (each) {

@@ -208,55 +208,60 @@ __device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState 
     return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
 }
 
-// What becomes of a row's total, which every lane has.
-template <class Float, class Sum>
-__device__ __forceinline__ void finish_total(const GeneralSoftmaxArguments &a, std::size_t row,
-                                             const RowState<Float, Sum> &total) {
-    if (lane_index() == 0) {
-        a.totals[row] = {static_cast<double>(total.maximum), static_cast<double>(total.sum)};
-        store_row_values(a.problem, row, total);
+// The largest value of neighbouring lanes, `lanes` (a power of two) of them, in each.
+template <class Float>
+__device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
+    for (int distance = 1; distance < lanes; distance *= 2) {
+        value = larger_with_nan(value, from_lane_xor(value, distance));
     }
+    return value;
 }
 
-// The totals of rows from the states of their pieces, a warp to a row: where lanes have one each, at once; else first the row's maximum, then the natural tree
-// over the scaled sums, each lane taking a run of 2^k pieces.
+// The totals of rows from the states of their pieces, by as many lanes as a row has pieces: first the row's maximum,
+// then the natural tree over the scaled sums. Of more pieces than a warp has lanes each lane takes a run of 2^k.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(general_block_threads)
     general_totals(const __grid_constant__ GeneralSoftmaxArguments a) {
     wait_for_previous_kernel();
-    const SoftmaxProblem &p = a.problem;
+    const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
+    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
+    const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
     std::size_t run = 1;
     while (run * warp_lanes < a.pieces) {
         run *= 2;
     }
-    const std::size_t rows = p.shape.outer * p.shape.inner;
-    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
-    for (std::size_t row =
-             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
-         row < rows; row += warps) {
+    const std::size_t first_warp =
+        blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * general_block_warps * rows_a_warp;
+    for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
+        const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
+        const std::size_t begin = static_cast<std::size_t>(own) * run;
+        const std::size_t end = row < rows ? smaller(begin + run, a.pieces) : 0;
         const GeneralState *states = a.states + row * a.pieces;
-        if (a.pieces <= warp_lanes) {
-            RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
-            if (static_cast<std::size_t>(lane_index()) < a.pieces) {
-                mine = loaded_state<Float, Sum>(states[lane_index()]);
-            }
-            finish_total(a, row, merge_lanes(mine));
-            continue;
-        }
         Float maximum = -std::numeric_limits<Float>::infinity();
-        for (std::size_t piece = static_cast<std::size_t>(lane_index()); piece < a.pieces; piece += warp_lanes) {
+        for (std::size_t piece = begin; piece < end; ++piece) {
             maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
         }
-        maximum = maximum_over_warp(maximum);
-        TreeCounter<FloatSum<Sum>, 40> counter;
-        const std::size_t first = static_cast<std::size_t>(lane_index()) * run;
-        for (std::size_t piece = first; piece < smaller(first + run, a.pieces); ++piece) {
-            const GeneralState state = states[piece];
-            counter.push(
-                scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
+        maximum = maximum_over_lanes(maximum, lanes);
+        const auto scaled = [&](std::size_t piece) {
+            const RowState<Float, Sum> state = loaded_state<Float, Sum>(states[piece]);
+            return scale_by_power(state.sum, frame_gap(state.maximum, maximum));
+        };
+        Sum sum = FloatSum<Sum>::identity();
+        if (run == 1) {
+            sum = begin < end ? scaled(begin) : sum;
+        } else {
+            TreeCounter<FloatSum<Sum>, 40> counter;
+            for (std::size_t piece = begin; piece < end; ++piece) {
+                counter.push(scaled(piece));
+            }
+            sum = counter.result();
         }
-        const Sum sum = tree_over_lanes<FloatSum<Sum>>(counter.result(), warp_lanes);
-        finish_total(a, row, RowState<Float, Sum>{maximum, sum});
+        sum = tree_over_lanes<FloatSum<Sum>>(sum, lanes);
+        if (own == 0 && row < rows) {
+            a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
+            store_row_values(a.problem, row, RowState<Float, Sum>{maximum, sum});
+        }
     }
 }
 

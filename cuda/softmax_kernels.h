@@ -49,8 +49,8 @@ struct SoftmaxLongRowKernels {
 };
 
 struct SoftmaxRowKernels {
-    const void *rows[2][softmax_row_sizes]; // [log]
-    int rows_of_block[2][softmax_row_sizes]; // [log]
+    const void *rows[2][softmax_row_sizes];         // [log]
+    int rows_of_block[2][softmax_row_sizes];        // [log]
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     SoftmaxEachMergesKernels each_merges;
     SoftmaxPipelineKernel pipeline; // not of log-softmax, and writes no logsumexp

@@ -32,7 +32,8 @@ constexpr int resident_blocks(int warps) {
 template <class T, class Places, bool Log, int Size>
 const void *softmax_rows_kernel() {
     constexpr int span = 1 << Size;
-    return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(span * rows_of_block<Places, Log, span>)>);
+    return address_of(
+        softmax_rows<T, Places, Log, span, resident_blocks<T, Places>(span * rows_of_block<Places, Log, span>)>);
 }
 
 template <class T, class Places, bool Log>

@@ -23,8 +23,8 @@ __device__ __forceinline__ int warp_again() {
 
 // Where rows are so short that a block takes several, threadIdx.y runs over them; threadIdx.x runs along a row. Span is
 // the least power of two that holds the row's warps. Blocks of 4 warps; of 8 where a warp's row ends with a logarithm,
-// one of which is taken for all of the block (log-softmax of 1024 bf16 on an H200: 3.95 TB/s, of 4 warps 3.66; but plain
-// softmax 3.99 and 4.25, and log-softmax of 2048 3.47 and 3.52).
+// one of which is taken for all of the block (log-softmax of 1024 bf16 on an H200: 3.95 TB/s, of 4 warps 3.66; but
+// plain softmax 3.99 and 4.25, and log-softmax of 2048 3.47 and 3.52).
 template <class Places, bool Log, int Span>
 inline constexpr int rows_of_block =
     Span >= 4 ? 1 : (Log && Span == 1 && Places::vectors && !Places::shifted ? 8 : 4) / Span;
@@ -137,7 +137,11 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
     const Sum sum = block_state<T, Places, Float, Sum, unframed>(a, from.template input<T, Places>(a), from.count, x, e,
                                                                  states + state_place(from.warp));
     wait_for_row<Span>();
-    if constexpr (Log) {
+    if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
+        const LogRow<Float> row = log_row(merge_any_states(states, warps));
+        const Place to(a);
+        finish_log_row<T, Places>(a, row, to.output(a), to.count, x);
+    } else if constexpr (Log) {
         __shared__ LogRow<Float> rows[rows_together];
         wait_for_rows<Span>();
         if (thread_y_again() == 0 && warp_again() == 0) { // one logarithm for all rows of the block

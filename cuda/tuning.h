@@ -84,9 +84,9 @@ inline constexpr std::size_t segment_work = 32;
 inline constexpr std::size_t least_segment_window = 2048;
 
 // Segments: blocks a multiprocessor; 6 are there at a time. The more, the smaller is what the last warps end with; the
-// fewer, the less often one begins. Microseconds (H200, the kernel alone) with 12, 18, 24 and 30: one of 2^29 among 10^5
-// of 0 to 8 527, 513, 508 and 510; 10^6 of 0 to 1024 554, 522, 523 and 529; 10^7 of 1 to 8 105, 109, 115 and 121, so
-// there are half as many where segments have fewer elements than tiny_segment on average.
+// fewer, the less often one begins. Microseconds (H200, the kernel alone) with 12, 18, 24 and 30: one of 2^29 among
+// 10^5 of 0 to 8 527, 513, 508 and 510; 10^6 of 0 to 1024 554, 522, 523 and 529; 10^7 of 1 to 8 105, 109, 115 and 121,
+// so there are half as many where segments have fewer elements than tiny_segment on average.
 inline constexpr std::size_t segment_blocks_a_multiprocessor = 24;
 inline constexpr std::size_t tiny_segment = 16;
 

@@ -99,6 +99,9 @@ inline constexpr int segment_block_warps = 4;
 inline constexpr int segment_block_threads = 128;
 inline constexpr int long_segment_threads = 1024;
 
+// The kernel of narrow columns: vectors that a block takes, whole rows.
+inline constexpr int narrow_column_vectors = 16384;
+
 // The kernel of few rows: the longest axis, and the vectors side by side that a thread takes.
 inline constexpr int few_rows_axis = 4;
 inline constexpr int few_rows_vectors = 4;

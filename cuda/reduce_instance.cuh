@@ -6,6 +6,7 @@
 #include "cuda/reduce_cluster.cuh"
 #include "cuda/reduce_columns.cuh"
 #include "cuda/reduce_kernels.h"
+#include "cuda/reduce_narrow_columns.cuh"
 #include "cuda/reduce_packed.cuh"
 #include "cuda/reduce_segments.cuh"
 #include "cuda/reduce_staged.cuh"
@@ -108,6 +109,9 @@ ReduceKernels kernels_of() {
         kernels.aligned_packed_rows = address_of(reduce_packed_rows<T, Op>);
         kernels.aligned_triple_rows = address_of(reduce_triple_rows<T, Op>);
         kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
+        if constexpr (sizeof(T) == 4) {
+            kernels.narrow_columns = address_of(reduce_narrow_columns<T, Op>);
+        }
         kernels.few_rows = address_of(reduce_few_rows<T, Op, Vectors>);
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
         kernels.columns = address_of(reduce_columns<T, Op, Vectors, long_run>);

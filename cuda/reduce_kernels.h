@@ -18,9 +18,10 @@ struct ReduceKernels {
     const void *columns;             // ColumnArguments: vectors, runs of long_run rows; nullptr: short_columns
     const void *short_columns;       // ColumnArguments: vectors, runs of short_run rows
     const void
-        *scalar_columns;  // ColumnArguments: single columns, runs of scalar_run rows; nullptr: all columns are vectors
-    const void *few_rows; // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
-    const void *staged;   // StagedArguments
+        *scalar_columns; // ColumnArguments: single columns, runs of scalar_run rows; nullptr: all columns are vectors
+    const void *narrow_columns; // ColumnArguments: rows of 1, 2 or 4 vectors, many of them; nullptr: staged
+    const void *few_rows;       // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
+    const void *staged;         // StagedArguments
     const void *staged_vectors; // StagedArguments: rows of whole vectors; nullptr: staged
     const void *segments;       // SegmentArguments: all but the end of long segments; nullptr: not asked for
     const void *long_segments;  // SegmentArguments: that; nullptr in sets that take on no partial results

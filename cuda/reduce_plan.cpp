@@ -162,6 +162,23 @@ bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKer
            (s.outer <= 1 || s.outer_stride % steps == 0);
 }
 
+// Rows of few vectors, so many that all multiprocessors have blocks of their own.
+bool fits_narrow_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
+    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
+    const std::size_t across = s.inner / elements;
+    return kernels.narrow_columns != nullptr && is_contiguous(s) && address % vector_bytes == 0 &&
+           s.inner % elements == 0 && (across == 1 || across == 2 || across == 4) &&
+           s.outer * (s.axis * across / narrow_column_vectors) >=
+               clamped_multiprocessors(gpu) * tuning::narrow_column_blocks_a_multiprocessor;
+}
+
+ColumnPlan plan_narrow_columns(const Shape &s, const ReduceKernels &kernels) {
+    const std::size_t across = s.inner * static_cast<std::size_t>(kernels.element_bytes) / vector_bytes;
+    const std::size_t groups = divide_up(s.axis * across, std::size_t{narrow_column_vectors});
+    return {kernels.narrow_columns, groups, 1, static_cast<int>(across), static_cast<int>(block_threads / across), 1,
+            s.outer * groups};
+}
+
 ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const bool vectors = columns_are_vectors(s, address, kernels);
     const std::size_t elements =
@@ -208,9 +225,9 @@ bool fits_staged_vectors(const Shape &s, std::uintptr_t address, const ReduceKer
            row_bytes <= tuning::staged_vector_row_bytes;
 }
 
-bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    if (s.axis == 0 || !is_contiguous(s)) {
+    if (s.axis == 0 || !is_contiguous(s) || fits_narrow_columns(s, address, kernels, gpu)) {
         return false;
     }
     if (s.inner == 1) {
@@ -334,13 +351,14 @@ Shape normalised(Shape s) {
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     ReducePlan plan{normalised(shape), ReduceRegime::rows, {}, 0};
     const Shape &s = plan.shape;
-    if (fits_stage(s, address, kernels)) {
+    if (fits_stage(s, address, kernels, gpu)) {
         plan.regime = ReduceRegime::staged;
         plan.staged = plan_stage(s, address, kernels);
         plan.partials = plan.staged.groups > 1 ? s.outer * plan.staged.groups * s.inner : 0;
     } else if (s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1)) {
         plan.regime = ReduceRegime::columns;
-        plan.columns = plan_columns(s, address, kernels, gpu);
+        plan.columns = fits_narrow_columns(s, address, kernels, gpu) ? plan_narrow_columns(s, kernels)
+                                                                     : plan_columns(s, address, kernels, gpu);
         plan.partials = plan.columns.groups > 1 ? s.outer * plan.columns.groups * s.inner : 0;
     } else {
         plan.rows = plan_rows(s, address, kernels, gpu);

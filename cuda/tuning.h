@@ -65,6 +65,10 @@ inline constexpr std::size_t staged_vector_row_bytes = 8192;
 // 4.36, 4.42, 4.42 TB/s; by streaming loads 4.00, 4.09, 4.20).
 inline constexpr std::size_t plainly_loaded_axis = 8;
 
+// Columns of 1, 2 or 4 vectors a row are staged where a multiprocessor would have fewer blocks that take them from
+// registers than this, two rounds of what it holds.
+inline constexpr std::size_t narrow_column_blocks_a_multiprocessor = 6;
+
 // Columns: where few rows have so many vectors side by side, each thread takes several.
 inline constexpr std::size_t few_rows_vectors_across = 1024;
 

@@ -292,7 +292,19 @@ static void walk_large(const walker *by) {
                        rows = {"several base blocks a warp", 300, 50000, 1, 1, 0};
     static const softmax_kind plain = {WR_F32, 0, 0, 0}, masked = {WR_F32, 0, 1, 0};
     static const gradient_kind gradient = {WR_F32, 0, 0};
+    static const reduction of_words[] = {{WR_SUM, WR_F32, WR_F32, 0},
+                                         {WR_MAX, WR_F32, (wr_dtype)0, 0},
+                                         {WR_SUM, WR_I32, (wr_dtype)0, 0},
+                                         {WR_MAX, WR_U32, (wr_dtype)0, 0},
+                                         {WR_SUM, WR_KOALABEAR, (wr_dtype)0, 0},
+                                         {WR_SUM, WR_BABYBEAR, (wr_dtype)0, 0},
+                                         {WR_SUM, WR_MERSENNE31, (wr_dtype)0, 0}};
+    static const shape short_rows = {"columns of many short rows", 1, 800 * 8192 + 5, 8, 1, 0};
+    size_t i;
     int moved;
+    for (i = 0; i < sizeof of_words / sizeof *of_words; ++i) {
+        by->reduce(&of_words[i], &short_rows, 0);
+    }
     for (moved = 0; moved < 2; ++moved) {
         by->reduce(&sum_f32, &columns, moved);
         by->reduce(&sum_i32, &words, moved);

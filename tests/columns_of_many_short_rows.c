@@ -1,0 +1,92 @@
+/*
+ * Narrow columns of so many rows that a GPU takes them without shared memory: the host's bits, whole blocks of rows and
+ * odd ends, alone and in a batch, on the boundaries of vectors and off them.
+ */
+#include "harness.h"
+#include "jobs.h"
+#include "random_numbers.h"
+#include "reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 56 << 20, BLOCK_WORDS = 65536, BLOCKS = 800, MOST_OUTPUTS = 65536 };
+
+/* The same words for all jobs of a type, on the host and, where there is one, on the GPU. */
+typedef struct words {
+    wr_dtype dtype;
+    unsigned char *of[2];
+} words;
+
+static void open_words(words *all, wr_dtype dtype, data_kind kind) {
+    size_t bytes = (size_t)WORDS * reference_size(dtype), i;
+    unsigned char *host = malloc(bytes);
+    if (host == NULL) {
+        give_up("out of memory");
+    }
+    all->dtype = dtype;
+    fill_random(dtype, kind, 7, host, WORDS);
+    all->of[0] = host;
+    for (i = 1; i < place_count(); ++i) {
+        all->of[i] = place_allocate(place_at(i), bytes);
+        place_write(place_at(i), all->of[i], host, bytes);
+    }
+}
+
+static void close_words(words *all) {
+    size_t i;
+    for (i = 1; i < place_count(); ++i) {
+        place_free(place_at(i), all->of[i]);
+    }
+    free(all->of[0]);
+}
+
+static void check(const words *all, wr_op op, size_t first, size_t outer, size_t axis, size_t inner) {
+    static unsigned char expected[MOST_OUTPUTS * 8], got[MOST_OUTPUTS * 8];
+    size_t size = reference_size(all->dtype), bytes = outer * inner * size, i;
+    CHECK(first + outer * axis * inner <= WORDS && outer * inner <= MOST_OUTPUTS, "too large: %zu of %zu", outer, axis);
+    for (i = 0; i < place_count(); ++i) {
+        const place *where = place_at(i);
+        void *output = place_allocate(where, bytes);
+        wr_status status =
+            wr_reduce(op, all->dtype, all->of[i] + first * size, output, outer, axis, inner, where->stream);
+        CHECK(status == WR_SUCCESS, "%s: %s", where->name, wr_status_name(status));
+        place_read(where, output, i == 0 ? expected : got, bytes);
+        place_free(where, output);
+        CHECK(i == 0 || memcmp(expected, got, bytes) == 0,
+              "operator %d of %s, [%zu][%zu][%zu] from %zu: not the host's", (int)op, dtype_name(all->dtype), outer,
+              axis, inner, first);
+    }
+}
+
+static void check_widths(wr_op op, wr_dtype dtype, data_kind kind) {
+    words all;
+    size_t inner;
+    open_words(&all, dtype, kind);
+    for (inner = 4; inner <= 16; inner *= 2) {
+        size_t rows = BLOCK_WORDS / inner, whole = BLOCKS * rows;
+        check(&all, op, 0, 1, whole, inner);
+        check(&all, op, 4, 1, whole + 1, inner);
+        check(&all, op, 0, 1, whole - 1, inner);
+        check(&all, op, 8, 1, whole + rows / 64 + 1, inner);
+        check(&all, op, 0, 1, whole + rows / 8 * 3, inner);
+        check(&all, op, 1, 1, whole + 77, inner);
+        check(&all, op, 0, 3, whole / 3 + 4001, inner);
+        check(&all, op, 0, BLOCKS, rows, inner);
+        check(&all, op, 0, BLOCKS + 1, rows + 1, inner);
+    }
+    close_words(&all);
+}
+
+int main(int argc, char **argv) {
+    places_open_gpu_only(argc, argv);
+    check_widths(WR_SUM, WR_F32, DATA_WIDE);
+    check_widths(WR_SUM, WR_F32, DATA_SPECIALS);
+    check_widths(WR_MAX, WR_F32, DATA_SPECIALS);
+    check_widths(WR_SUM, WR_I32, DATA_UNIFORM);
+    check_widths(WR_MIN, WR_U32, DATA_UNIFORM);
+    check_widths(WR_SUM, WR_KOALABEAR, DATA_UNIFORM);
+    check_widths(WR_SUM, WR_MERSENNE31, DATA_UNIFORM);
+    places_close();
+    return check_report("columns_of_many_short_rows");
+}

@@ -149,7 +149,8 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     if (error != cudaSuccess || plan.pieces == 1) {
         return error;
     }
-    const auto rows_a_block = static_cast<std::size_t>(general_block_warps * rows_of_totals_warp(plan.pieces));
+    const auto rows_a_block =
+        std::size_t{general_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(plan.pieces));
     return launch(
         {totals, std::min(divide_up(s.outer, rows_a_block), most_blocks), general_block_threads, 1, 1, 1, dependent},
         &a, stream);

@@ -12,44 +12,39 @@
 
 enum { WORDS = 56 << 20, BLOCK_WORDS = 65536, BLOCKS = 800, MOST_OUTPUTS = 65536 };
 
-/* The same words for all jobs of a type, on the host and, where there is one, on the GPU. */
+/* The same words for all jobs of a type, on the host and on the GPU. */
 typedef struct words {
     wr_dtype dtype;
-    unsigned char *of[2];
+    unsigned char *on_host, *on_gpu;
 } words;
 
 static void open_words(words *all, wr_dtype dtype, data_kind kind) {
-    size_t bytes = (size_t)WORDS * reference_size(dtype), i;
-    unsigned char *host = malloc(bytes);
-    if (host == NULL) {
+    size_t bytes = (size_t)WORDS * reference_size(dtype);
+    all->dtype = dtype;
+    all->on_host = malloc(bytes);
+    if (all->on_host == NULL) {
         give_up("out of memory");
     }
-    all->dtype = dtype;
-    fill_random(dtype, kind, 7, host, WORDS);
-    all->of[0] = host;
-    for (i = 1; i < place_count(); ++i) {
-        all->of[i] = place_allocate(place_at(i), bytes);
-        place_write(place_at(i), all->of[i], host, bytes);
-    }
+    fill_random(dtype, kind, 7, all->on_host, WORDS);
+    all->on_gpu = place_allocate(place_at(1), bytes);
+    place_write(place_at(1), all->on_gpu, all->on_host, bytes);
 }
 
 static void close_words(words *all) {
-    size_t i;
-    for (i = 1; i < place_count(); ++i) {
-        place_free(place_at(i), all->of[i]);
-    }
-    free(all->of[0]);
+    place_free(place_at(1), all->on_gpu);
+    free(all->on_host);
 }
 
 static void check(const words *all, wr_op op, size_t first, size_t outer, size_t axis, size_t inner) {
     static unsigned char expected[MOST_OUTPUTS * 8], got[MOST_OUTPUTS * 8];
-    size_t size = reference_size(all->dtype), bytes = outer * inner * size, i;
+    size_t size = reference_size(all->dtype), bytes = outer * inner * size;
+    int i;
     CHECK(first + outer * axis * inner <= WORDS && outer * inner <= MOST_OUTPUTS, "too large: %zu of %zu", outer, axis);
-    for (i = 0; i < place_count(); ++i) {
-        const place *where = place_at(i);
+    for (i = 0; i < 2; ++i) {
+        const place *where = place_at((size_t)i);
+        const unsigned char *input = i == 0 ? all->on_host : all->on_gpu;
         void *output = place_allocate(where, bytes);
-        wr_status status =
-            wr_reduce(op, all->dtype, all->of[i] + first * size, output, outer, axis, inner, where->stream);
+        wr_status status = wr_reduce(op, all->dtype, input + first * size, output, outer, axis, inner, where->stream);
         CHECK(status == WR_SUCCESS, "%s: %s", where->name, wr_status_name(status));
         place_read(where, output, i == 0 ? expected : got, bytes);
         place_free(where, output);

@@ -3,6 +3,7 @@
 // many one for all.
 #pragma once
 
+#include "cuda/cluster.cuh"
 #include "cuda/softmax_rows.cuh"
 
 namespace wr::cuda {
@@ -11,18 +12,6 @@ inline constexpr int most_cluster_states = 256;
 
 // In clusters of blocks of so many warps at most, rows have no more than 32 states.
 inline constexpr int few_state_warps = 8;
-
-// At the barrier of the whole cluster. Arriving makes no writes known, so that nothing has to be waited for.
-__device__ __forceinline__ void join_cluster() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-#endif
-}
-__device__ __forceinline__ void await_cluster() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
 
 // A barrier in shared memory that the arrival of one thread and of the bytes it announced complete, phase after phase:
 // a block that waits for it does not wait for memory, as it would at a barrier of the cluster.
@@ -122,29 +111,6 @@ class ArrivalBarrier {
 
     std::uint64_t bits_;
 };
-
-__device__ __forceinline__ unsigned block_in_cluster() {
-    unsigned rank = 0;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
-    return rank;
-}
-__device__ __forceinline__ unsigned cluster_number() {
-    unsigned number = 0;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(number));
-#endif
-    return number;
-}
-
-// The barrier of the whole cluster that makes writes known.
-__device__ __forceinline__ void synchronise_cluster() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
 
 struct ClusterPlace {
     std::uint32_t row;

@@ -1,6 +1,7 @@
 // The end of segments that are longer than a window: the runs of each are put together.
 #pragma once
 
+#include "cuda/cluster.cuh"
 #include "cuda/finish_result.cuh"
 #include "cuda/segment_map.cuh"
 #include "cuda/tile_access.cuh"
@@ -52,34 +53,29 @@ __device__ __noinline__ typename Op::Accumulator tree_over_runs(Runs<T> runs, un
     return whole.take();
 }
 
-// One of the block's windows that still waits for the whole block; -1 where none does.
-__device__ __forceinline__ int any_thread_waiting(bool waits) {
-    __shared__ int waiting[long_segment_warps];
-    const unsigned in_warp = __ballot_sync(whole_warp, waits);
-    if (lane_index() == 0) {
-        waiting[warp_index()] = in_warp == 0 ? -1 : warp_index() * warp_lanes + __ffs(static_cast<int>(in_warp)) - 1;
-    }
-    __syncthreads();
-    const int of_warp = waiting[lane_index()];
-    const unsigned warps = __ballot_sync(whole_warp, of_warp >= 0);
-    __syncthreads();
-    return warps == 0 ? -1 : __shfl_sync(whole_warp, of_warp, __ffs(static_cast<int>(warps)) - 1);
-}
-
-// The tree over many runs, by a block; in thread 0.
+// The tree over many runs, by a cluster's blocks; in the first one's thread 0.
 template <class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator block_tree_over_runs(const Runs<T> &runs) {
-    __shared__ typename Op::Accumulator results[long_segment_warps];
+__device__ __forceinline__ typename Op::Accumulator cluster_tree_over_runs(const Runs<T> &runs) {
+    __shared__ typename Op::Accumulator of_warps[long_segment_warps], of_blocks[long_segment_cluster];
+    join_cluster(); // the first block runs, and has done with the results of another segment: waited for below
+    const unsigned blocks = blocks_in_cluster();
     unsigned most = runs_at_once;
-    while (most * long_segment_warps < runs.count) {
+    while (most * long_segment_warps * blocks < runs.count) {
         most *= 2;
     }
-    auto mine = tree_over_runs<T, Op>(runs, static_cast<unsigned>(warp_index()) * most, most);
+    const unsigned warp = block_in_cluster() * long_segment_warps + static_cast<unsigned>(warp_index());
+    const auto of_warp = tree_over_runs<T, Op>(runs, warp * most, most);
     if (lane_index() == 0) {
-        results[warp_index()] = Op::settle(mine);
+        of_warps[warp_index()] = Op::settle(of_warp);
     }
     __syncthreads();
-    return tree_over_lanes<Op>(results[lane_index()], warp_lanes);
+    const auto of_block = tree_over_lanes<Op>(of_warps[lane_index()], warp_lanes);
+    await_cluster();
+    if (threadIdx.x == 0) {
+        *in_first_block(of_blocks + block_in_cluster()) = Op::settle(of_block);
+    }
+    synchronise_cluster();
+    return tree_over_lanes<Op>(of_blocks[lane_index() % static_cast<int>(blocks)], static_cast<int>(blocks));
 }
 
 // The long segment that begins in a window, of whose grains at most one knows it; -1 where none does.
@@ -92,45 +88,78 @@ __device__ __forceinline__ std::int64_t long_segment_in(const SegmentArguments &
     return segment;
 }
 
-// T and Op are those of the partial results. Each thread looks at a window; what begins there is a warp's work, or the
-// block's.
+// The runs of the long segment that begins in a window; none where none does.
+template <class T>
+struct LongSegment {
+    std::int64_t number, elements;
+    Runs<T> runs;
+
+    __device__ __forceinline__ LongSegment(const SegmentArguments &a, const SegmentMap &map, std::int64_t window)
+        : number(window < map.windows() ? long_segment_in(a, window) : -1),
+          elements(number < 0 ? 0 : map.bounds(static_cast<std::size_t>(number)).count()),
+          runs{static_cast<const T *>(a.first_runs) + window, static_cast<const T *>(a.later_runs) + window,
+               static_cast<unsigned>((elements + map.window() - 1) >> map.window_log2)} {}
+};
+
+// The segments of a warp's windows that it puts together by itself, each thread's own.
+template <class T, class Op>
+__device__ __forceinline__ void finish_by_warp(const SegmentArguments &a, const SegmentMap &map, std::int64_t window) {
+    const LongSegment<T> mine(a, map, window);
+    const bool few = mine.runs.count != 0 && mine.runs.count <= most_runs_of_a_warp;
+    for (unsigned left = __ballot_sync(whole_warp, few); left != 0; left &= left - 1) {
+        const int lane = __ffs(static_cast<int>(left)) - 1;
+        const auto value = tree_over_runs<T, Op>(from_lane(mine.runs, lane), 0, most_runs_of_a_warp);
+        if (lane_index() == lane) {
+            finish_result(value, static_cast<std::uint64_t>(mine.elements), a.finish, a.output,
+                          static_cast<std::size_t>(mine.number));
+        }
+    }
+}
+
+// The segments of the windows from number `first` on that a whole cluster puts together. Every block looks at all
+// windows of its cluster, so that they need not tell each other.
+template <class T, class Op>
+__device__ __forceinline__ void finish_by_cluster(const SegmentArguments &a, const SegmentMap &map,
+                                                  std::int64_t first) {
+    __shared__ unsigned waiting[long_segment_cluster][long_segment_warps];
+    for (unsigned block = 0; block < blocks_in_cluster(); ++block) {
+        const LongSegment<T> mine(a, map, first + block * long_segment_threads + threadIdx.x);
+        const unsigned waits = __ballot_sync(whole_warp, mine.runs.count > most_runs_of_a_warp);
+        if (lane_index() == 0) {
+            waiting[block][warp_index()] = waits;
+        }
+    }
+    __syncthreads();
+    for (unsigned block = 0; block < blocks_in_cluster(); ++block) {
+        unsigned words = __ballot_sync(whole_warp, waiting[block][lane_index()] != 0);
+        for (; words != 0; words &= words - 1) {
+            const int warp = __ffs(static_cast<int>(words)) - 1;
+            const std::int64_t window = first + block * long_segment_threads + warp * warp_lanes;
+            for (unsigned left = waiting[block][warp]; left != 0; left &= left - 1) {
+                const LongSegment<T> next(a, map, window + __ffs(static_cast<int>(left)) - 1);
+                const auto value = cluster_tree_over_runs<T, Op>(next.runs);
+                if (block_in_cluster() == 0 && threadIdx.x == 0) {
+                    finish_result(value, static_cast<std::uint64_t>(next.elements), a.finish, a.output,
+                                  static_cast<std::size_t>(next.number));
+                }
+            }
+        }
+    }
+}
+
+// T and Op are those of the partial results. A thread for each window; what begins there is a warp's work, or the
+// cluster's.
 template <class T, class Op>
 __global__ void __launch_bounds__(long_segment_threads)
     finish_long_segments(const __grid_constant__ SegmentArguments a) {
     const SegmentMap map(a); // the caller's offsets: what is in front of this call has been waited for
     wait_for_previous_kernel();
     allow_dependent_launch();
-    const std::int64_t windows = map.windows();
-    const auto runs_of = [&](std::int64_t window, std::int64_t count) {
-        return Runs<T>{static_cast<const T *>(a.first_runs) + window, static_cast<const T *>(a.later_runs) + window,
-                       static_cast<unsigned>((count + map.window() - 1) >> map.window_log2)};
-    };
-    for (std::int64_t block = blockIdx.x * std::int64_t{long_segment_threads}; block < windows;
-         block += gridDim.x * std::int64_t{long_segment_threads}) {
-        const std::int64_t window = block + threadIdx.x;
-        const std::int64_t segment = window < windows ? long_segment_in(a, window) : -1;
-        const std::int64_t count = segment < 0 ? 0 : map.bounds(static_cast<std::size_t>(segment)).count();
-        const bool for_block = runs_of(window, count).count > most_runs_of_a_warp;
-        for (unsigned left = __ballot_sync(whole_warp, count != 0 && !for_block); left != 0; left &= left - 1) {
-            const int lane = __ffs(static_cast<int>(left)) - 1;
-            const auto elements = from_lane(count, lane);
-            const auto value =
-                tree_over_runs<T, Op>(runs_of(window - lane_index() + lane, elements), 0, most_runs_of_a_warp);
-            if (lane_index() == lane) {
-                finish_result(value, static_cast<std::uint64_t>(elements), a.finish, a.output,
-                              static_cast<std::size_t>(segment));
-            }
-        }
-        bool waits = for_block;
-        for (int thread = any_thread_waiting(waits); thread >= 0; thread = any_thread_waiting(waits)) {
-            const auto number = static_cast<std::size_t>(long_segment_in(a, block + thread));
-            const std::int64_t elements = map.bounds(number).count();
-            const auto value = block_tree_over_runs<T, Op>(runs_of(block + thread, elements));
-            if (threadIdx.x == 0) {
-                finish_result(value, static_cast<std::uint64_t>(elements), a.finish, a.output, number);
-            }
-            waits = waits && static_cast<int>(threadIdx.x) != thread;
-        }
+    const unsigned block = block_in_cluster();
+    const std::int64_t first = (std::int64_t{blockIdx.x} - block) * long_segment_threads;
+    if (first < map.windows()) {
+        finish_by_warp<T, Op>(a, map, first + block * long_segment_threads + threadIdx.x);
+        finish_by_cluster<T, Op>(a, map, first);
     }
 }
 

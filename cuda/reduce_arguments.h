@@ -89,15 +89,16 @@ struct SegmentArguments {
 };
 
 // Windows that the line of all segments is seen as at most, and the grains that a window has, a power of two.
-inline constexpr std::int64_t most_segment_windows = 65536;
-inline constexpr int segment_grains_log2 = 2;
+inline constexpr std::int64_t most_segment_windows = 131072;
+inline constexpr int segment_grains_log2 = 1;
 inline constexpr std::int64_t most_segment_grains = most_segment_windows << segment_grains_log2;
 
 // Warps of a block that take a share of the line each, threads of such a block, and of one that puts long segments
-// together.
+// together, with the others of its cluster.
 inline constexpr int segment_block_warps = 4;
 inline constexpr int segment_block_threads = 128;
 inline constexpr int long_segment_threads = 1024;
+inline constexpr int long_segment_cluster = 4; // blocks
 
 // The kernel of narrow columns: vectors that a block takes, whole rows.
 inline constexpr int narrow_column_vectors = 16384;

@@ -156,16 +156,31 @@ __device__ __forceinline__ bool reduce_piece(const SegmentArguments &a, const St
 // Shares that the line is cut into. To begin one takes as long as a thousand tiny segments.
 __device__ __forceinline__ std::size_t shares_of(const SegmentMap &map) {
     const std::size_t warps = gridDim.x * std::size_t{segment_block_warps};
-    const bool tiny = map.high - map.low < static_cast<std::int64_t>(map.segments * tuning::tiny_segment);
-    return tiny ? warps / 2 : warps;
+    return map.shorter_than(tuning::tiny_segment) ? warps / 2 : warps;
 }
 
-// The grain that a share begins with. Shares are smaller the later they are, down to nothing, so that all warps end
-// at nearly the same time; those behind the last one have nothing.
+// What is left of the line, 1 to 0, when so many of its shares, 0 to 1, are taken. Shares get smaller, so that all
+// warps end at nearly the same time: where segments are long, each by a part of what is left, down to small ones; where
+// they are not, to begin one costs more, and they get smaller evenly, down to nothing. Never more for more.
+__device__ __forceinline__ float line_left(bool long_segments, float taken) {
+    if (!long_segments) {
+        return (1.0f - taken) * (1.0f - taken);
+    }
+    const auto eighth_power = [](float x) {
+        x *= x;
+        x *= x;
+        return x * x;
+    };
+    constexpr float fall = tuning::long_segment_shares_fall;
+    const float end = eighth_power(1.0f - fall);
+    return (eighth_power(1.0f - fall * taken) - end) / (1.0f - end);
+}
+
+// The grain that a share begins with; shares behind the last one have nothing.
 __device__ __forceinline__ unsigned share_begin(const SegmentMap &map, std::size_t share, std::size_t shares) {
     const auto all = static_cast<float>(map.grains()), count = static_cast<float>(shares);
-    const float left = larger(count - static_cast<float>(share), 0.0f) / count;
-    return static_cast<unsigned>(all - all * left * left);
+    const float taken = smaller(static_cast<float>(share), count) / count;
+    return static_cast<unsigned>(all - all * line_left(!map.shorter_than(tuning::long_segment), taken));
 }
 
 // A share of the line, whole grains, for each warp of the grid. Quick: with paths of their own for tiny segments and
@@ -194,7 +209,7 @@ __global__ void __launch_bounds__(segment_block_threads, sizeof(typename Op::Acc
     // One piece is on its way while the one before it is reduced.
     int turn = 0;
     for (bool more = true, started = false; more; started = true) {
-        walk.request(stage[warp_index()][turn], a.long_segments);
+        walk.template request<Quick>(stage[warp_index()][turn], a.long_segments);
         commit_copies();
         turn ^= 1;
         if (started) {

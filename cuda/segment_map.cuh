@@ -3,6 +3,7 @@
 
 #include "cuda/reduce_arguments.h"
 #include "cuda/tile_load.cuh"
+#include "cuda/tuning.h"
 
 namespace wr::cuda {
 
@@ -30,9 +31,16 @@ struct SegmentMap {
             high = smaller(high, static_cast<std::int64_t>(a.input_count));
             low = smaller(low, high);
         }
-        while (windows() > most_segment_windows) {
+        // Where segments are tiny, to look through many windows takes longer than what ends late with few.
+        const std::int64_t most = shorter_than(tuning::tiny_segment) ? most_segment_windows / 2 : most_segment_windows;
+        while (windows() > most) {
             ++window_log2;
         }
+    }
+
+    // Whether segments have fewer elements than that on average.
+    __device__ __forceinline__ bool shorter_than(std::size_t elements) const {
+        return high - low < static_cast<std::int64_t>(segments * elements);
     }
 
     __device__ __forceinline__ std::int64_t offset(std::size_t i) const {

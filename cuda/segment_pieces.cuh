@@ -28,7 +28,7 @@ enum PartEnd : unsigned { nothing_ends, segment_ends, first_run_ends, later_run_
 
 // A piece in shared memory, and what there is to do with it. Whole segments and parts look alike: `items` neighbouring
 // stretches of elements (of a part: of as many as are reduced at once).
-struct alignas(16) StagedPiece {
+struct alignas(line_bytes) StagedPiece {
     unsigned char memory[piece_bytes + line_bytes];
     struct alignas(16) {
         std::size_t segment; // the first one, or the part's
@@ -48,11 +48,11 @@ struct alignas(16) StagedPiece {
 inline constexpr unsigned shape_lanes = 8, shape_end = 12, shape_part = 15, shape_few = 11;
 
 // The vectors from number First to Last of which `left` says that they are wanted.
-template <int First, int Last>
+template <bool Once, int First, int Last>
 __device__ __forceinline__ void copy_vectors(unsigned char *to, const char *from, int left) {
     if constexpr (First <= Last) {
-        copy_vector_async<First, piece_bytes / 2>(to, from, left);
-        copy_vectors<First + warp_lanes, Last>(to, from, left);
+        copy_vector_async<Once, First, piece_bytes / 2>(to, from, left);
+        copy_vectors<Once, First + warp_lanes, Last>(to, from, left);
     }
 }
 
@@ -76,8 +76,9 @@ __device__ __forceinline__ unsigned bytes_behind_line(const void *at) {
     return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at)) % line_bytes;
 }
 
-// Asks for `count` elements; `inside`: 16 bytes on either side belong to the array, too.
-template <class T>
+// Asks for `count` elements; `inside`: 16 bytes on either side belong to the array, too. Once: but for those at the
+// ends, no line will be asked for again.
+template <class T, bool Once>
 __device__ __forceinline__ void request_elements(unsigned char *to, const T *elements, unsigned count, bool inside,
                                                  Hull hull) {
     constexpr int all = piece_bytes / vector_bytes;
@@ -92,10 +93,10 @@ __device__ __forceinline__ void request_elements(unsigned char *to, const T *ele
     const int lane = lane_index(), left = vectors - lane;
     const char *from = base + (lane * vector_bytes + piece_bytes / 2);
     unsigned char *at = to + lane * vector_bytes;
-    copy_vector_async<0, piece_bytes / 2>(at, from, lane >= static_cast<int>(start / vector_bytes) ? left : 0);
-    copy_vectors<warp_lanes, all / 2 - 1>(at, from, left);
+    copy_vector_async<Once, 0, piece_bytes / 2>(at, from, lane >= static_cast<int>(start / vector_bytes) ? left : 0);
+    copy_vectors<Once, warp_lanes, all / 2 - 1>(at, from, left);
     if (vectors > all / 2) {
-        copy_vectors<all / 2, all>(at, from, left);
+        copy_vectors<Once, all / 2, all>(at, from, left);
     }
 }
 

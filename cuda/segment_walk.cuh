@@ -39,10 +39,9 @@ class SegmentWalk {
     }
 
     // The share's next piece on its way to shared memory, or the news that there is none.
+    template <bool Quick>
     __device__ __forceinline__ void request(StagedPiece &piece, std::int64_t *long_segments) {
-        const T *elements = nullptr;
-        unsigned count = 0;
-        bool inside = true;
+        const Hull hull = map_.template hull<T>(input_);
         if (run_left_ == 0) {
             if (taken_ == owned_) {
                 next_group();
@@ -55,20 +54,21 @@ class SegmentWalk {
             }
             const unsigned base = of_group(begin_, taken_), whole = whole_segments_from(base);
             if (whole != 0) {
-                elements = input_ + origin_ + base;
-                count = take_whole_segments(piece, base, whole, elements);
-                inside = base + static_cast<unsigned>(smaller<std::int64_t>(origin_ - map_.low, margin)) >= margin &&
-                         base + count + margin <= farthest_;
-            } else {
-                enter_segment(long_segments);
+                const T *elements = input_ + origin_ + base;
+                const unsigned count = take_whole_segments(piece, base, whole, elements);
+                const bool inside =
+                    base + static_cast<unsigned>(smaller<std::int64_t>(origin_ - map_.low, margin)) >= margin &&
+                    base + count + margin <= farthest_;
+                request_elements<T, false>(piece.memory, elements, count, inside, hull);
+                return;
             }
+            enter_segment(long_segments);
         }
         if (run_left_ != 0) {
-            inside = run_next_ >= map_.low + margin && run_next_ + piece_elements<T> + margin <= map_.high;
-            elements = input_ + run_next_;
-            count = take_part(piece, elements);
+            const bool inside = run_next_ >= map_.low + margin && run_next_ + piece_elements<T> + margin <= map_.high;
+            const T *elements = input_ + run_next_;
+            request_elements<T, Quick>(piece.memory, elements, take_part(piece, elements), inside, hull);
         }
-        request_elements(piece.memory, elements, count, inside, map_.template hull<T>(input_));
     }
 
   private:

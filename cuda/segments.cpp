@@ -60,6 +60,7 @@ cudaError_t run(const ReduceKernels &kernels, SegmentArguments &a, std::size_t b
         return error;
     }
     how = {kernels.partial().long_segments, windows / long_segment_threads, long_segment_threads};
+    how.cluster_blocks = gpu.cluster_blocks >= long_segment_cluster ? long_segment_cluster : 1;
     how.dependent = gpu.dependent_launch;
     return launch(how, &a, stream);
 }

@@ -5,7 +5,7 @@
 
 namespace wr::cuda {
 
-template <int Vector, int Behind>
+template <bool Once, int Vector, int Behind>
 inline void copy_vector_async(unsigned char *to, const char *from, int left) {
     if (left > Vector) {
         std::memcpy(to + Vector * 16, from + Vector * 16 - Behind, 16);

@@ -14,6 +14,9 @@ inline constexpr int warp_lanes = 32;
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_lanes; }
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / warp_lanes; }
 
+// What is the same in all lanes, known to be so: branches by it need no code for lanes that part.
+__device__ __forceinline__ int same_in_warp(int value) { return __reduce_max_sync(whole_warp, value); }
+
 // Lets the next kernel on the stream, where it was launched to depend on this one, take its place on the GPU while this
 // one still runs; it waits before it reads.
 __device__ __forceinline__ void allow_dependent_launch() {

@@ -146,12 +146,13 @@ __device__ __forceinline__ bool is_unusual(Float maximum) {
     return !is_ordinary(maximum) && maximum != -std::numeric_limits<Float>::infinity();
 }
 
-// The block's exponentials and their sum, in every lane, where its maximum is not unusual. note(maximum, n) is called
+// The block's exponentials and their sum, in every lane, where its maximum is not unusual. The logits are here, or are
+// read again as Places says. note(maximum, n) is called
 // before the exponentials are formed, so that a caller who writes these down needs no registers for them. TestedOnly:
 // without a way of its own for blocks in which no exponential needs a test.
-template <class T, class Places, class Float, class Sum, bool TestedOnly = false, class Note>
-__device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, const BlockLogits<T, Places> &x,
-                                                  Float lowest, Float maximum, Float (&e)[lane_elements], Note note) {
+template <class T, class Places, class Float, class Sum, bool TestedOnly = false, class Block, class Note>
+__device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, const Block &x, Float lowest,
+                                                  Float maximum, Float (&e)[lane_elements], Note note) {
     using C = ExponentialConstants<Float>;
     const bool absent = maximum == -std::numeric_limits<Float>::infinity();
     const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
@@ -174,10 +175,9 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
 
 // The same whatever the maximum is. Where n is unusual_n there are no exponentials. MayBeUnframed: the state is for
 // plain softmax, which needs no maximum of an ordinary block, unless `log` says otherwise.
-template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Note>
-__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count,
-                                         const BlockLogits<T, Places> &x, Float (&e)[lane_elements], Note note,
-                                         bool log = false) {
+template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Block, class Note>
+__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count, const Block &x,
+                                         Float (&e)[lane_elements], Note note, bool log = false) {
     if constexpr (MayBeUnframed) {
         const bool plain = !log && a.logsumexp == nullptr && !(is_packed<T, Places> && a.scaled);
         if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
@@ -197,10 +197,9 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *dat
 }
 
 // The same, with the block's state left at `state`, in shared memory.
-template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false>
-__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count,
-                                           const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
-                                           BlockState<Float, Sum> *state, bool log = false) {
+template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Block>
+__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count, const Block &x,
+                                           Float (&e)[lane_elements], BlockState<Float, Sum> *state, bool log = false) {
     const auto note = [&](Float maximum, std::int32_t n) {
         if (lane_index() == 0) {
             state->maximum = maximum;

@@ -45,14 +45,10 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    const UnevenPlan uneven = plan_uneven_softmax(a.problem, device.gpu());
-    if (uneven.warps != 0 && uneven.preferred) {
-        return report(launch_uneven_softmax(a.problem, uneven, stream));
-    }
     if (const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu()); registers.warps != 0) {
         return report(launch_selected_softmax(a.problem, registers, stream));
     }
-    if (uneven.warps != 0) {
+    if (const UnevenPlan uneven = plan_uneven_softmax(a.problem, device.gpu()); uneven.warps != 0) {
         return report(launch_uneven_softmax(a.problem, uneven, stream));
     }
     const LogSumExpPlan alone = is_aligned_for_logsumexp(a.problem) ? plan_logsumexp(a.problem) : LogSumExpPlan{};

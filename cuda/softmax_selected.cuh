@@ -5,8 +5,8 @@
 
 #include "cuda/kernel_address.cuh"
 #include "cuda/row_blocks.cuh"
+#include "cuda/softmax_leading_blocks.cuh"
 #include "cuda/softmax_selected.h"
-#include "cuda/softmax_short_vectors.cuh"
 #include "numerics/softmax_rows.h"
 
 namespace wr::cuda {
@@ -14,6 +14,14 @@ namespace wr::cuda {
 template <class T>
 struct SelectedPlaces : VectorPlaces<T> {
     static constexpr bool selected = true;
+    static constexpr bool fills = true;
+};
+
+// The same where only a mask makes -infinity of what is left out: what stands behind the leading elements that take
+// part is anything at all.
+template <class T>
+struct LeadingPlaces : SelectedPlaces<T> {
+    static constexpr bool fills = false;
 };
 
 // Rows that a block has at most.
@@ -82,7 +90,7 @@ template <class T, class Places>
 __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
-    const bool negative_scale = a.scale < 0;
+    const bool fills = Places::fills || a.mask != nullptr, negative_scale = a.scale < 0;
     constexpr int elements = vector_elements<T>;
     const uint4 behind = filler_vector<T>(negative_scale);
     const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
@@ -92,10 +100,17 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = load_vector(mine + v * warp_lanes);
         }
-    } else {
+    } else if (fills) {
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = behind;
+            if (v * warp_lanes * elements < left) {
+                vectors[v] = load_vector(mine + v * warp_lanes);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
             if (v * warp_lanes * elements < left) {
                 vectors[v] = load_vector(mine + v * warp_lanes);
             }
@@ -105,7 +120,7 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
         apply_mask(a.mask + (data - static_cast<const T *>(a.input)) + lane_index() * elements, left, behind.x, vectors,
                    T());
     }
-    if (count % elements != 0) {
+    if (fills && count % elements != 0) {
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = fill_from<T>(vectors[v], left - v * warp_lanes * elements, negative_scale);
@@ -154,7 +169,11 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
         return;
     }
     if (kind == RowKind::ordinary) {
-        BlockAgain<T, Places> block(a, place.in<T>(a.input, a.outer_stride), taken, maximum);
+        const T *const data = place.in<T>(a.input, a.outer_stride);
+        if (maximum == Float(0)) { // it may be that of an unframed block
+            maximum = maximum_again<T, Places, Float>(a, data, taken);
+        }
+        BlockAgain<T, Places> block(a, data, taken, maximum);
         finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
         return;
     }
@@ -249,56 +268,6 @@ struct RowStates {
     }
 };
 
-// Blocks of which no more elements than this take part have nothing in the second half of a lane's vectors.
-inline constexpr int half_block = static_cast<int>(softmax_block) / 2;
-
-// Whether there are registers for one more form of the exponentials.
-template <class T>
-constexpr bool has_half_blocks(int resident_warps) {
-    return resident_warps <= (sizeof(T) == 4 ? 24 : 32);
-}
-
-// The exponentials of such a block, and its state at `state`.
-template <class T, class Places, class Float, class Sum>
-__device__ __forceinline__ void half_block_state(const SoftmaxArguments &a, const T *data, int count,
-                                                 const BlockLogits<T, Places> &x, Float (&e)[lane_elements],
-                                                 BlockState<Float, Sum> *state) {
-    using C = ExponentialConstants<Float>;
-    constexpr int half = lane_vectors<T> / 2;
-    Float maximum = x[0];
-#pragma unroll
-    for (int i = 1; i < lane_elements / 2; ++i) {
-        maximum = larger_with_nan(maximum, x[i]);
-    }
-    maximum = warp_maximum(maximum);
-    const std::int32_t n = state_n(maximum);
-    Sum sum;
-    if (n == unusual_n) {
-        sum = unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
-    } else {
-        const Float bound = n == absent_n ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
-        const Float magic_less_n = C::magic - static_cast<Float>(nearest_exponent(maximum));
-        Sum sums[half];
-#pragma unroll
-        for (int v = 0; v < half; ++v) {
-            const Sum low = run_of_exponentials<Places, Sum, false>(v, e, [&](int i) {
-                const Float value = x[i];
-                const Float result = scaled_exponential(value, magic_less_n);
-                return value > bound ? result : Float(0);
-            });
-            sums[v] = exchange_pair<FloatSum<Sum>, 0>(low, Sum(0));
-        }
-        sum = warp_tree<FloatSum<Sum>, 1>(sums);
-    }
-#pragma unroll
-    for (int i = lane_elements / 2; i < lane_elements; ++i) {
-        e[i] = Float(0);
-    }
-    if (lane_index() == 0) {
-        *state = {maximum, n, sum};
-    }
-}
-
 // What a block of which nothing takes part gives in an ordinary row: written without waiting for the row.
 template <class T, class Places>
 __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a, const RowBlock &place) {
@@ -311,12 +280,20 @@ __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a
     store_block<T, Places>(a, first_output(a, place), present(a, place), y);
 }
 
+// Whether blocks without a mask are taken vector by vector: where there are registers for one more form of them.
+template <class T, bool Log>
+constexpr bool takes_leading_vectors(int resident_warps) {
+    return !Log && (sizeof(T) == 2 || resident_warps <= 24);
+}
+
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
 // few_state_warps a row has no more than 32 base blocks.
 template <class T, bool Log, int Warps, int ResidentWarps>
 __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
     softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
-    using Places = SelectedPlaces<T>;
+    using Filled = SelectedPlaces<T>;
+    constexpr bool leads = takes_leading_vectors<T, Log>(ResidentWarps);
+    using Places = std::conditional_t<leads, LeadingPlaces<T>, Filled>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     __shared__ RowStates<BlockState<Float, Sum>, Warps> shared;
@@ -325,22 +302,37 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     const int count = RowStates<BlockState<Float, Sum>, Warps>::row_warps() * a.cluster_blocks; // states of a row
     shared.prepare(a.cluster_blocks);
     const RowBlock from(a.cluster_blocks);
-    const int taken = from.count(taken_of_row(a, from.row));
+    int taken = from.count(taken_of_row(a, from.row));
+    if constexpr (leads) {
+        taken = same_in_warp(taken);
+    }
     const T *const data = from.in<T>(a.input, a.outer_stride);
-    const BlockLogits<T, Places> x(a, data, taken);
+    BlockLogits<T, Places> x(a, data, taken);
     Float e[lane_elements];
+    const bool wants_row_values = a.logsumexp != nullptr || a.maximum != nullptr;
     const bool left_out = taken <= 0;
     if (left_out) {
         if (lane_index() == 0) {
             *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
         }
         store_left_out<T, Places>(a, from);
-    } else if (has_half_blocks<T>(ResidentWarps) && taken <= half_block) {
-        half_block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
     } else {
-        block_state<T, Places, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
+        bool formed = false;
+        if constexpr (leads) {
+            if (a.mask == nullptr) {
+#pragma unroll
+                for (Float &each : e) {
+                    each = Float(0);
+                }
+                leading_block_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster),
+                                                    !wants_row_values);
+                formed = true;
+            }
+        }
+        if (!formed) {
+            block_state<T, Filled, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
+        }
     }
-    const bool wants_row_values = a.logsumexp != nullptr || a.maximum != nullptr;
     shared.exchange(a.cluster_blocks, Log || wants_row_values);
     const std::int32_t n = shared.of_warp(by_cluster)->n;
     bool finished = false;
@@ -361,7 +353,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         finished = finished || (row.kind == RowKind::ordinary && left_out);
     } else {
         const RowView<Sum> view = merge_row<Warps <= few_state_warps>(shared.of_row(), count);
-        if (n != unusual_n && n != absent_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n)) {
+        if (n != unusual_n && n != absent_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) &&
+            (!leads || reaches_row<T>(n, view.n))) {
             const RowBlock to(a.cluster_blocks);
             finish_softmax<T, Places>(a, plain_factor(view.sum, n - view.n, Float()), first_output(a, to),
                                       present(a, to), e);
@@ -370,7 +363,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         finished = finished || (view.plain() && left_out);
     }
     if (!finished) {
-        finish_unusual_selected<T, Places>(a, shared.of_warp(by_cluster)->maximum,
+        finish_unusual_selected<T, Filled>(a, shared.of_warp(by_cluster)->maximum,
                                            merge_any_states(shared.of_row(), count));
     }
     if (wants_row_values && is_first_warp()) {
@@ -384,7 +377,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
 // but for f32 logits, which are kept for log-softmax.
 template <class T, bool Log>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
-    constexpr int blocks = sizeof(T) == 4 ? 24 : 32, clusters = sizeof(T) == 2 ? 40 : Log ? 24 : 32;
+    constexpr int blocks = sizeof(T) == 4 ? 24 : Log ? 32 : 40, clusters = sizeof(T) == 2 ? 40 : Log ? 24 : 32;
     kernels[0] = address_of(softmax_selected<T, Log, selected_warps[0], blocks>);
     kernels[1] = address_of(softmax_selected<T, Log, selected_warps[1], clusters>);
     kernels[2] = address_of(softmax_selected<T, Log, selected_warps[2], 32>);

@@ -34,12 +34,6 @@ bool allows(const SoftmaxProblem &p) {
                               divide_up(s.axis, base_block) <= tuning::uneven_row_blocks));
 }
 
-// softmax_selected serves no ragged rows, and 16-bit ones of several base blocks at a lower rate.
-bool is_preferred(const SoftmaxProblem &p) {
-    return p.selection.ragged || (p.dtype != ElementType::f32 &&
-                                  divide_up(p.shape.axis, base_block) >= tuning::uneven_preferred_narrow_blocks);
-}
-
 // The bytes of the input that may be read, where rows are not ragged.
 void set_hull(UnevenSoftmaxArguments &a, const Shape &s, std::ptrdiff_t element_bytes) {
     const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(s.outer - 1) * s.outer_stride;
@@ -57,7 +51,7 @@ UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
     // Of ragged rows the elements of all may be known: rows of the mean length and more should be a block's at once.
     const std::size_t rows = p.shape.outer;
     const std::size_t elements = p.selection.ragged ? divide_up(p.shape.axis, rows) : p.shape.axis;
-    UnevenPlan plan{tuning::uneven_least_warps, 1, is_preferred(p)};
+    UnevenPlan plan{tuning::uneven_least_warps, 1};
     while (plan.warps < uneven_most_warps && plan.warps * base_block < elements) {
         plan.warps *= 2;
     }

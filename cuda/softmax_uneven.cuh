@@ -127,7 +127,10 @@ __device__ __noinline__ void finish_unusual_uneven(const UnevenSoftmaxArguments 
     const std::size_t first = place.row->output + place.first();
     const int taken = place.count(place.row->taken);
     if (kind == RowKind::ordinary) {
-        const Float maximum = group.states[job % uneven_most_jobs].maximum;
+        Float maximum = group.states[job % uneven_most_jobs].maximum;
+        if (maximum == Float(0)) { // it may be that of an unframed block
+            maximum = maximum_again<T, Places, Float>(a, place.data<T>(a), taken);
+        }
         BlockAgain<T, Places> block(a, place.data<T>(a), taken, maximum);
         finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, taken, block.e);
     } else {
@@ -165,14 +168,15 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     BlockState<float, Sum> *const state = &group.states[job % uneven_most_jobs];
     const UnevenPlace from(group, job);
     const int taken = same_in_warp(from.count(from.row->taken));
-    typename PartsOf<T>::Block x(a, from.data<T>(a), taken);
+    BlockLogits<T, Places> x(a, from.data<T>(a), taken);
     const UnevenPass pass = static_cast<UnevenPass>(same_in_warp(static_cast<int>(group.pass)));
     const bool outputs = pass != UnevenPass::states;
     if (outputs && same_in_warp(from.row->taken < from.row->count ? 1 : 0) != 0) {
         fill_behind<T>(a, from, left_out_output<float>(RowKind::ordinary, a.log, a.empty_row_zero));
     }
     float e[lane_elements] = {}; // where none are formed, a value that the loop over jobs need not carry
-    uneven_block_state<T>(a, from.data<T>(a), taken, x, e, state);
+    const bool plain = !Log && a.logsumexp == nullptr && a.maximum == nullptr;
+    leading_block_state<T, SinglePlaces<T>, Sum>(a, from.data<T>(a), taken, x, e, state, plain);
     __syncwarp();
     if (!outputs) {
         return;
@@ -209,7 +213,7 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     } else {
         const RowView<Sum> view = uneven_view(group, job);
         const std::int32_t n = state->n;
-        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n)) {
+        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) && reaches_row<T>(n, view.n)) {
             const BlockFactor<float> factor = plain_factor(view.sum, n - view.n, float());
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {

@@ -85,9 +85,6 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &, con
     load_realigned(data, count, uneven_group<T>().hull, vectors);
 }
 
-// What is the same in all lanes, known to be so: branches by it need no code for lanes that part.
-__device__ __forceinline__ int same_in_warp(int value) { return __reduce_max_sync(whole_warp, value); }
-
 __device__ __forceinline__ int block_warps() { return static_cast<int>(blockDim.x) / warp_lanes; }
 
 __device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a, std::size_t row) {

@@ -9,7 +9,6 @@ namespace wr::cuda {
 // No warps: not served.
 struct UnevenPlan {
     std::size_t warps, group_rows; // of a block
-    bool preferred;                // to softmax_selected, where that serves too
 };
 
 UnevenPlan plan_uneven_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu);

@@ -158,11 +158,6 @@ inline constexpr std::size_t uneven_least_warps = 8;
 inline constexpr std::size_t uneven_warps_a_multiprocessor = 384;
 inline constexpr std::size_t uneven_row_blocks = 32;
 
-// 16-bit rows of so many base blocks and more that lengths or the causal limit cut off are dealt out like ragged ones
-// (H200, bf16, causal: rows of 4096 2.92 TB/s, by softmax_selected 2.60; of 32768 2.68 and 2.42; of 1024 2.18 and
-// 2.52; f32 of 4096 2.91 and 3.38).
-inline constexpr std::size_t uneven_preferred_narrow_blocks = 4;
-
 // Softmax of columns of at least so many elements goes through clusters that share tiles; shorter ones would leave
 // threads of their blocks idle. TB/s on an H200, and by softmax_column_tiles: f32 1024 x 512K 3.86 and 2.39, 4096 x
 // 128K 3.42 and 2.18, 32768 x 16K 2.15 and 1.31; bf16 1024 x 1M 2.49 and 1.42, 4096 x 256K 2.07 and 1.25.

@@ -1,7 +1,7 @@
 /*
  * Softmax of so many rows or columns that a GPU takes the ways of working that only such jobs take: the host's
  * bits, in place and not, scaled and not, with rows among them that hold NaN, infinities, large logits or nothing but
- * -infinity.
+ * -infinity. Likewise of rows cut off by lengths and ragged ones, where nothing but the outputs is asked for.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -109,6 +109,104 @@ static void check(wr_dtype dtype, size_t outer, size_t axis, size_t inner, doubl
     free(result);
 }
 
+/* Elements that a row of `axis` has, or of which that many take part: around the boundaries of lanes' vectors above
+ * all. */
+static size_t cut_of(size_t row, size_t axis) {
+    size_t around = row * 64 % (axis + 64), to_boundary = row / 7 % 5;
+    switch (row % 5) {
+    case 0:
+        return row * 2654435761u % (axis + 1);
+    case 1:
+        return axis;
+    case 2:
+        return row % 10 == 2 ? 0 : 1;
+    default:
+        return around < 2 ? axis : around + to_boundary - 2 < axis ? around + to_boundary - 2 : axis;
+    }
+}
+
+typedef struct cut_job {
+    wr_dtype dtype;
+    size_t rows, axis, elements; /* of the arrays */
+    int ragged;
+    int shift; /* elements that the arrays begin behind a boundary */
+    double scale;
+} cut_job;
+
+/* Where the rows are not ragged `starts` holds lengths, else offsets. */
+static void run_cut_at(const place *where, const cut_job *job, const void *input, const int64_t *starts, void *result) {
+    size_t bytes = job->elements * reference_size(job->dtype), start_bytes = (job->rows + 1) * sizeof(int64_t);
+    size_t front = (size_t)job->shift * reference_size(job->dtype);
+    char *array = place_allocate(where, bytes + front), *output = place_allocate(where, bytes + front);
+    int64_t *held = place_allocate(where, start_bytes);
+    wr_softmax_args args = softmax_args(job->dtype, job->rows, job->ragged ? job->elements : job->axis, 1);
+    wr_status status;
+    place_write(where, array + front, input, bytes);
+    place_write(where, held, starts, start_bytes);
+    args.scale = job->scale;
+    args.input = array + front;
+    args.output = output + front;
+    if (job->ragged) {
+        args.offsets = held;
+    } else {
+        args.lengths = held;
+    }
+    status = wr_softmax_ex(&args, where->stream);
+    CHECK(status == WR_SUCCESS, "%s: %s", where->name, wr_status_name(status));
+    place_read(where, output + front, result, bytes);
+    place_free(where, array);
+    place_free(where, output);
+    place_free(where, held);
+}
+
+static void check_cut(wr_dtype dtype, size_t axis, int ragged, int shift, double scale) {
+    cut_job job = {dtype, ELEMENTS / 16 / axis, axis, 0, ragged, shift, scale};
+    int64_t *starts = malloc((job.rows + 1) * sizeof(int64_t));
+    void *input, *expected, *result;
+    size_t row, total = 0, bytes, i;
+    if (starts == NULL) {
+        give_up("out of memory");
+    }
+    for (row = 0; row < job.rows; ++row) {
+        starts[row] = (int64_t)(ragged ? total : cut_of(row, axis));
+        total += cut_of(row, axis);
+    }
+    starts[row] = (int64_t)total;
+    job.elements = ragged ? total : job.rows * axis;
+    bytes = job.elements * reference_size(dtype);
+    input = malloc(bytes);
+    expected = malloc(bytes);
+    result = malloc(bytes);
+    if (input == NULL || expected == NULL || result == NULL) {
+        give_up("out of memory");
+    }
+    fill(dtype, input, job.elements / axis, axis, 1);
+    for (i = job.elements / axis * axis; i < job.elements; ++i) {
+        reference_put(dtype, input, i, 1.0);
+    }
+    run_cut_at(place_at(0), &job, input, starts, expected);
+    for (i = 1; i < place_count(); ++i) {
+        run_cut_at(place_at(i), &job, input, starts, result);
+        CHECK(memcmp(expected, result, bytes) == 0, "[%zu][%zu] %s, %s, behind a boundary %d, scale %g: not the host's",
+              job.rows, axis, dtype_name(dtype), ragged ? "ragged" : "lengths", shift, scale);
+    }
+    free(starts);
+    free(input);
+    free(expected);
+    free(result);
+}
+
+static void check_cut_rows(wr_dtype dtype) {
+    static const size_t axes[] = {40, 520, 1024, 2048, 3000, 4096, 8192, 20000, 32768, 40000};
+    size_t i;
+    for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
+        check_cut(dtype, axes[i], 0, 0, 1.0);
+        check_cut(dtype, axes[i], 0, 0, -0.75);
+        check_cut(dtype, axes[i], 0, 1, 1.0);
+        check_cut(dtype, axes[i], 1, 0, 1.0);
+    }
+}
+
 static void check_rows(wr_dtype dtype, size_t axis, double scale) { check(dtype, ELEMENTS / axis, axis, 1, scale); }
 
 static void check_columns(wr_dtype dtype, size_t outer, size_t axis, double scale) {
@@ -138,6 +236,9 @@ int main(int argc, char **argv) {
     check_columns(WR_BF16, 1, 1024, 1.0);
     check_columns(WR_BF16, 2, 5000, 1.0);
     check_columns(WR_F16, 1, 4096, 1.0);
+    check_cut_rows(WR_F32);
+    check_cut_rows(WR_F16);
+    check_cut_rows(WR_BF16);
     places_close();
     return check_report("softmax_of_many_rows");
 }

@@ -103,6 +103,15 @@ inline constexpr float unframed_reach = sizeof(T) == 2 ? 32.0f : 26.0f;
 template <class T, class Places, bool Log>
 inline constexpr bool may_be_unframed = !Log && Places::vectors && sizeof(T) < sizeof(double);
 
+// Whether blocks are: where no logsumexp is wanted, or then too. With it their state has the true maximum, and their
+// exponentials a frame that is not its n, for which blocks off the boundaries have no register.
+enum class Unframed { never, without_logsumexp, always };
+
+template <class T, class Places, bool Log>
+inline constexpr Unframed unframed_blocks = !may_be_unframed<T, Places, Log> ? Unframed::never
+                                            : Places::shifted                ? Unframed::without_logsumexp
+                                                                             : Unframed::always;
+
 // Of a block that may be one of these, whether plain_factor serves it beneath a row of exponent row_n.
 template <class T>
 __device__ __forceinline__ bool reaches_row(std::int32_t n, std::int32_t row_n) {
@@ -147,9 +156,9 @@ __device__ __forceinline__ bool is_unusual(Float maximum) {
 }
 
 // The block's exponentials and their sum, in every lane, where its maximum is not unusual. The logits are here, or are
-// read again as Places says. note(maximum, n) is called
-// before the exponentials are formed, so that a caller who writes these down needs no registers for them. TestedOnly:
-// without a way of its own for blocks in which no exponential needs a test.
+// read again as Places says. note(maximum, n, frame) is called before the exponentials are formed, so that a caller who
+// writes these down needs no registers for them: n goes with the maximum and the sum, and the frame is the
+// exponentials' own. TestedOnly: without a way of its own for blocks in which no exponential needs a test.
 template <class T, class Places, class Float, class Sum, bool TestedOnly = false, class Block, class Note>
 __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, const Block &x, Float lowest,
                                                   Float maximum, Float (&e)[lane_elements], Note note) {
@@ -158,7 +167,8 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
     const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
     const std::int32_t nearest = nearest_exponent(maximum);
     const Float magic_less_n = C::magic - static_cast<Float>(nearest);
-    note(maximum, absent ? absent_n : nearest);
+    const std::int32_t n = absent ? absent_n : nearest;
+    note(maximum, n, n);
     if constexpr (has_plain_blocks<T, Places> && !TestedOnly) {
         // In nearly every block no exponential needs a test, or is 0.
         if (!(is_packed<T, Places> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
@@ -173,44 +183,64 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
     });
 }
 
-// The same whatever the maximum is. Where n is unusual_n there are no exponentials. MayBeUnframed: the state is for
-// plain softmax, which needs no maximum of an ordinary block, unless `log` says otherwise.
-template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Block, class Note>
+// The same whatever the maximum is. Where n is unusual_n there are no exponentials. Not `never`: the state is for plain
+// softmax, unless `log` says otherwise.
+template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Block, class Note>
 __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count, const Block &x,
                                          Float (&e)[lane_elements], Note note, bool log = false) {
-    if constexpr (MayBeUnframed) {
-        const bool plain = !log && a.logsumexp == nullptr && !(is_packed<T, Places> && a.scaled);
+    if constexpr (Which != Unframed::never) {
+        const bool wanted = !log && (Which == Unframed::always || a.logsumexp == nullptr);
+        const bool plain = wanted && !(is_packed<T, Places> && a.scaled);
         if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
-            note(Float(0), 0);
-            return sum_of_exponentials<Places, Sum, true>(
+            Float lowest, maximum = 0;
+            std::int32_t n = 0;
+            if (Which == Unframed::always && a.logsumexp != nullptr) {
+                x.extremes(false, lowest, maximum);
+                maximum = warp_maximum(maximum);
+                n = nearest_exponent(maximum);
+            }
+            note(maximum, n, 0);
+            const Sum sum = sum_of_exponentials<Places, Sum, true>(
                 e, [&](int i) { return scaled_exponential(x.plain_value(i), ExponentialConstants<Float>::magic); });
+            return Which == Unframed::always ? scale_by_power(sum, -n) : sum;
         }
     }
     Float lowest, maximum;
     x.extremes(a.scaled, lowest, maximum);
     maximum = warp_maximum(maximum);
     if (is_unusual(maximum)) {
-        note(maximum, unusual_n);
+        note(maximum, unusual_n, unusual_n);
         return unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
     }
-    return ordinary_block_sum<T, Places, Float, Sum, MayBeUnframed>(a, x, lowest, maximum, e, note);
+    return ordinary_block_sum<T, Places, Float, Sum, Which != Unframed::never>(a, x, lowest, maximum, e, note);
 }
 
-// The same, with the block's state left at `state`, in shared memory.
-template <class T, class Places, class Float, class Sum, bool MayBeUnframed = false, class Block>
+// The same, with the block's state left at `state`, in shared memory, and the exponentials' frame at `frame`.
+template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Block>
 __device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count, const Block &x,
-                                           Float (&e)[lane_elements], BlockState<Float, Sum> *state, bool log = false) {
-    const auto note = [&](Float maximum, std::int32_t n) {
+                                           Float (&e)[lane_elements], BlockState<Float, Sum> *state,
+                                           std::int32_t &frame, bool log = false) {
+    const auto note = [&](Float maximum, std::int32_t n, std::int32_t own_frame) {
+        frame = own_frame;
         if (lane_index() == 0) {
             state->maximum = maximum;
             state->n = n;
         }
     };
-    const Sum sum = block_sum<T, Places, Float, Sum, MayBeUnframed>(a, data, count, x, e, note, log);
+    const Sum sum = block_sum<T, Places, Float, Sum, Which>(a, data, count, x, e, note, log);
     if (lane_index() == 0) {
         state->sum = sum;
     }
     return sum;
+}
+
+// The same of a block whose frame is its state's n.
+template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Block>
+__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count, const Block &x,
+                                           Float (&e)[lane_elements], BlockState<Float, Sum> *state, bool log = false) {
+    static_assert(Which != Unframed::always);
+    std::int32_t frame;
+    return block_state<T, Places, Float, Sum, Which>(a, data, count, x, e, state, frame, log);
 }
 
 } // namespace wr::cuda

@@ -212,9 +212,13 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     const BlockLogits<T, Places> x(a, from.input<T, Places>(a), from.count);
     Float e[lane_elements];
     Float maximum = 0;
-    constexpr bool unframed = may_be_unframed<T, Places, Log>;
-    const Sum sum = block_sum<T, Places, Float, Sum, unframed>(a, from.input<T, Places>(a), from.count, x, e,
-                                                               [&](Float own, std::int32_t) { maximum = own; });
+    std::int32_t frame = 0;
+    constexpr Unframed which = unframed_blocks<T, Places, Log>;
+    const auto note = [&](Float own, std::int32_t, std::int32_t frame_of_e) {
+        maximum = own;
+        frame = frame_of_e;
+    };
+    const Sum sum = block_sum<T, Places, Float, Sum, which>(a, from.input<T, Places>(a), from.count, x, e, note);
     await_cluster();
     if (lane_index() < a.cluster_blocks) {
         const ClusterPlace own(a);
@@ -250,10 +254,12 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         } else {
             row = shared_row;
         }
-        const std::int32_t n = state_n(maximum);
-        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) &&
-            (!unframed || reaches_row<T>(n, row.n))) {
-            finish_softmax<T, Places>(a, factor_of(row.base, n - row.n, Float()), to.output(a), to.count, e);
+        if constexpr (which != Unframed::always) {
+            frame = state_n(maximum); // which need not wait in a register
+        }
+        if (frame != unusual_n && row.plain() && has_plain_factor<T, Places>(a, frame - row.n) &&
+            (which == Unframed::never || reaches_row<T>(frame, row.n))) {
+            finish_softmax<T, Places>(a, factor_of(row.base, frame - row.n, Float()), to.output(a), to.count, e);
         } else {
             arrivals.wait(); // the states are looked at, which another warp may have waited for
             finish_unusual_softmax<T, Places>(a, to.input<T, Places>(a), to.output(a), to.count, maximum,

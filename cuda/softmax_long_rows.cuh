@@ -28,6 +28,11 @@ __device__ __forceinline__ std::size_t quotient(std::size_t a, std::size_t b) {
     return a >> 32 == 0 && b >> 32 == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
 }
 
+// The states of long rows' blocks go through memory, where there is no place for a frame.
+template <class T, class Places, bool Log>
+inline constexpr Unframed long_row_blocks =
+    may_be_unframed<T, Places, Log> ? Unframed::without_logsumexp : Unframed::never;
+
 // The states of pieces of long_row_warps * a.blocks_a_warp base blocks.
 template <class T, class Places>
 __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const __grid_constant__ SoftmaxArguments a) {
@@ -46,7 +51,7 @@ __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const _
             const BlockSource<T> source(a, row, first + b);
             const BlockLogits<T, Places> x(a, source.data, source.count);
             Float e[lane_elements];
-            block_state<T, Places, Float, Sum, may_be_unframed<T, Places, false>>(a, source.data, source.count, x, e,
+            block_state<T, Places, Float, Sum, long_row_blocks<T, Places, false>>(a, source.data, source.count, x, e,
                                                                                   &block_states[warp_index()], a.log);
             __syncwarp();
             if (lane_index() == b) {
@@ -105,7 +110,7 @@ __global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
     softmax_apply(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    constexpr bool unframed = may_be_unframed<T, Places, Log>;
+    constexpr Unframed which = long_row_blocks<T, Places, Log>;
     __shared__ BlockState<Float, Sum> block_states[long_row_warps];
     const ApplyPlace from(a);
     if (!from.exists) {
@@ -114,7 +119,7 @@ __global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
     const BlockSource<T> source(a, from.row, from.block);
     const BlockLogits<T, Places> x(a, source.data, source.count);
     Float e[lane_elements];
-    block_state<T, Places, Float, Sum, unframed>(a, source.data, source.count, x, e, block_states + warp_again());
+    block_state<T, Places, Float, Sum, which>(a, source.data, source.count, x, e, block_states + warp_again());
     __syncwarp();
     const ApplyPlace to(a);
     const BlockState<Float, Sum> own = block_states[warp_again()];
@@ -128,7 +133,7 @@ __global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
     } else {
         const std::int32_t gap = own.n - state_n(total.maximum);
         if (own.n != unusual_n && is_ordinary(total.maximum) && has_plain_factor<T, Places>(a, gap) &&
-            (!unframed || reaches_row<T>(own.n, own.n - gap))) {
+            (which == Unframed::never || reaches_row<T>(own.n, own.n - gap))) {
             finish_softmax<T, Places>(a, factor_of(factor_base(total.sum, Float()), gap, Float()), output, again.count,
                                       e);
         } else {

@@ -151,8 +151,9 @@ class Pipeline {
         barriers.loaded[warp].wait(i & 1u);
         const BlockLogits<T, Places> x(a, reinterpret_cast<const T *>(place->logits), count);
         float block_maximum = 0;
-        const float sum = block_sum<T, Places, float, float, true>(
-            a, input + static_cast<std::ptrdiff_t>(i) * input_step, count, x, e, [&](float maximum, std::int32_t n) {
+        const float sum = block_sum<T, Places, float, float, Unframed::without_logsumexp>(
+            a, input + static_cast<std::ptrdiff_t>(i) * input_step, count, x, e,
+            [&](float maximum, std::int32_t n, std::int32_t) {
                 __syncwarp(); // all lanes have their logits
                 if (lane_index() == 0) {
                     barriers.n[i & 1u][warp] = n;

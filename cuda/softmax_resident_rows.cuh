@@ -250,7 +250,8 @@ class ResidentRows {
         if (is_unusual(maximum)) {
             forget(e);
         } else {
-            sum = ordinary_block_sum<T, Places, Float, Sum>(a, x, lowest, maximum, e, [](Float, std::int32_t) {});
+            sum = ordinary_block_sum<T, Places, Float, Sum>(a, x, lowest, maximum, e,
+                                                            [](Float, std::int32_t, std::int32_t) {});
         }
         if (lane_index() == 0) {
             shared.own[warp][b] = {maximum, sum};

@@ -133,9 +133,10 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
     Float e[lane_elements];
     // Blocks of 8 warps of 16-bit elements have the fewest registers a thread: both ways at once would spill (bf16 of
     // 8192: 4.06 TB/s, 4.12 without).
-    constexpr bool unframed = may_be_unframed<T, Places, Log> && !(sizeof(T) == 2 && Span == 8);
-    const Sum sum = block_state<T, Places, Float, Sum, unframed>(a, from.template input<T, Places>(a), from.count, x, e,
-                                                                 states + state_place(from.warp));
+    constexpr Unframed which = sizeof(T) == 2 && Span == 8 ? Unframed::never : unframed_blocks<T, Places, Log>;
+    std::int32_t frame = 0;
+    const Sum sum = block_state<T, Places, Float, Sum, which>(a, from.template input<T, Places>(a), from.count, x, e,
+                                                              states + state_place(from.warp), frame);
     wait_for_row<Span>();
     if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
         const LogRow<Float> row = log_row(merge_any_states(states, warps));
@@ -160,9 +161,12 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
         if constexpr (Span > 1) {
             view = merge_states<1, Span>(states, warps);
         }
-        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) &&
-            (!unframed || reaches_row<T>(n, view.n))) {
-            finish_softmax<T, Places>(a, plain_factor(view.sum, n - view.n, Float()), to.output(a), to.count, e);
+        if constexpr (which != Unframed::always) {
+            frame = n; // which need not wait in a register
+        }
+        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, frame - view.n) &&
+            (which == Unframed::never || reaches_row<T>(frame, view.n))) {
+            finish_softmax<T, Places>(a, plain_factor(view.sum, frame - view.n, Float()), to.output(a), to.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));

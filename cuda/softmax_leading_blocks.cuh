@@ -6,6 +6,13 @@
 
 namespace wr::cuda {
 
+__device__ __forceinline__ void zero(float (&e)[lane_elements]) {
+#pragma unroll
+    for (float &each : e) {
+        each = 0.0f;
+    }
+}
+
 // A lane's logits of a block, vector by vector: putting others in the place of what stands behind the block's end, and
 // the extremes. The lower one says nothing about NaN.
 struct WideParts {
@@ -123,11 +130,11 @@ __device__ __forceinline__ Sum sum_of_leading_exponentials(int count, float (&e)
 
 // The exponentials of a block of `count` elements, one at least, and its state at `state`; `e` comes as zeros. Where n
 // is unusual_n there are none. Places: how the logits are read again where the maximum is unusual. What x holds behind
-// the elements does not matter and does not stay. Plain: no use for the block's maximum.
+// the elements does not matter and does not stay. Plain: no use for the block's maximum. The sum, in every lane.
 template <class T, class Places, class Sum, class Block>
-__device__ __forceinline__ void leading_block_state(const SoftmaxArguments &a, const T *data, int count, Block &x,
-                                                    float (&e)[lane_elements], BlockState<float, Sum> *state,
-                                                    bool plain) {
+__device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, const T *data, int count, Block &x,
+                                                   float (&e)[lane_elements], BlockState<float, Sum> *state,
+                                                   bool plain) {
     using C = ExponentialConstants<float>;
     using Parts = PartsOf<T>;
     constexpr int distance = warp_lanes * vector_elements<T>;
@@ -174,6 +181,25 @@ __device__ __forceinline__ void leading_block_state(const SoftmaxArguments &a, c
     if (lane_index() == 0) {
         state->sum = sum;
     }
+    return sum;
+}
+
+// block_state, but of a block that is not whole, where Leads, like the above.
+template <class T, class Places, class Sum, Unframed Which, bool Leads, class Block, class Float>
+__device__ __forceinline__ Sum row_block_state(const SoftmaxArguments &a, const T *data, int count, Block &x,
+                                               Float (&e)[lane_elements], BlockState<Float, Sum> *state,
+                                               std::int32_t &frame) {
+    if constexpr (Leads) {
+        const int leading = same_in_warp(count);
+        if (leading != static_cast<int>(softmax_block)) {
+            zero(e);
+            const Sum sum = leading_block_state<T, Places, Sum>(a, data, leading, x, e, state, a.logsumexp == nullptr);
+            __syncwarp();
+            frame = state->n;
+            return sum;
+        }
+    }
+    return block_state<T, Places, Float, Sum, Which>(a, data, count, x, e, state, frame);
 }
 
 } // namespace wr::cuda

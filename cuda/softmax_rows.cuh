@@ -1,6 +1,7 @@
 // Rows of up to 32 base blocks: the row in the registers of one block's warps, read once and written once.
 #pragma once
 
+#include "cuda/softmax_leading_blocks.cuh"
 #include "cuda/softmax_outputs.cuh"
 
 namespace wr::cuda {
@@ -117,6 +118,12 @@ __device__ __forceinline__ void wait_for_rows() {
     }
 }
 
+// Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 1536: 3.82 TB/s, else
+// 3.34; f32 of 520: 3.68 and 3.54; but f32 of 1536: 4.26 and 4.28, bf16 of 5000: 4.08 and 4.09).
+template <class T, class Places, bool Log, int Span>
+inline constexpr bool leads_last_block =
+    unframed_blocks<T, Places, Log> == Unframed::always && Span <= (sizeof(T) == 2 ? 4 : 1);
+
 template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
     softmax_rows(const __grid_constant__ SoftmaxArguments a) {
@@ -129,14 +136,14 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
     State *states = states_of_block + (rows_together > 1 ? static_cast<int>(threadIdx.y) * state_place(Span) : 0);
     const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
     const Place from(a);
-    const BlockLogits<T, Places> x(a, from.template input<T, Places>(a), from.count);
+    BlockLogits<T, Places> x(a, from.template input<T, Places>(a), from.count);
     Float e[lane_elements];
     // Blocks of 8 warps of 16-bit elements have the fewest registers a thread: both ways at once would spill (bf16 of
     // 8192: 4.06 TB/s, 4.12 without).
     constexpr Unframed which = sizeof(T) == 2 && Span == 8 ? Unframed::never : unframed_blocks<T, Places, Log>;
     std::int32_t frame = 0;
-    const Sum sum = block_state<T, Places, Float, Sum, which>(a, from.template input<T, Places>(a), from.count, x, e,
-                                                              states + state_place(from.warp), frame);
+    const Sum sum = row_block_state<T, Places, Sum, which, leads_last_block<T, Places, Log, Span>>(
+        a, from.template input<T, Places>(a), from.count, x, e, states + state_place(from.warp), frame);
     wait_for_row<Span>();
     if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
         const LogRow<Float> row = log_row(merge_any_states(states, warps));

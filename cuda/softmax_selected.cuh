@@ -320,10 +320,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         bool formed = false;
         if constexpr (leads) {
             if (a.mask == nullptr) {
-#pragma unroll
-                for (Float &each : e) {
-                    each = Float(0);
-                }
+                zero(e);
                 leading_block_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster),
                                                     !wants_row_values);
                 formed = true;

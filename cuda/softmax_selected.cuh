@@ -369,9 +369,9 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
 }
 
 // Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (masked f32 rows of
-// 1024: 4.23 TB/s on an H200 with 24 warps, 4.02 with 32; bf16 4.15 with 32, 3.72 with 40). A cluster's rows have an
-// exchange to wait for (masked rows of 32768: f32 3.40 with 24 warps, 3.83 with 32; bf16 3.34 with 32, 3.40 with 40),
-// but for f32 logits, which are kept for log-softmax.
+// 1024: 4.23 TB/s on an H200 with 24 warps, 4.02 with 32; bf16 3.22 with 32, 3.47 with 40, of 4096 3.43 and 3.95). A
+// cluster's rows have an exchange to wait for (masked rows of 32768: f32 3.40 with 24 warps, 3.83 with 32; bf16 3.34
+// with 32, 3.40 with 40), but for f32 logits, which are kept for log-softmax.
 template <class T, bool Log>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
     constexpr int blocks = sizeof(T) == 4 ? 24 : Log ? 32 : 40, clusters = sizeof(T) == 2 ? 40 : Log ? 24 : 32;

@@ -17,12 +17,17 @@ struct SelectedPlaces : VectorPlaces<T> {
     static constexpr bool fills = true;
 };
 
-// The same where only a mask makes -infinity of what is left out: what stands behind the leading elements that take
-// part is anything at all.
+// The same, but of rows that are only cut off what stands behind the leading elements that take part is anything at
+// all.
 template <class T>
 struct LeadingPlaces : SelectedPlaces<T> {
     static constexpr bool fills = false;
 };
+
+// Whether nothing but lengths and the causal limit leaves elements out: those that take part lead their rows.
+__device__ __forceinline__ bool only_cuts_off(const SelectedSoftmaxArguments &a) {
+    return a.mask == nullptr && (a.lengths != nullptr || a.causal);
+}
 
 // Rows that a block has at most.
 inline constexpr int most_block_rows = 4;
@@ -90,7 +95,7 @@ template <class T, class Places>
 __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
-    const bool fills = Places::fills || a.mask != nullptr, negative_scale = a.scale < 0;
+    const bool fills = Places::fills || !only_cuts_off(a), negative_scale = a.scale < 0;
     constexpr int elements = vector_elements<T>;
     const uint4 behind = filler_vector<T>(negative_scale);
     const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
@@ -280,7 +285,8 @@ __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a
     store_block<T, Places>(a, first_output(a, place), present(a, place), y);
 }
 
-// Whether blocks without a mask are taken vector by vector: where there are registers for one more form of them.
+// Whether blocks of rows that are only cut off are taken vector by vector: where there are registers for one more form
+// of them.
 template <class T, bool Log>
 constexpr bool takes_leading_vectors(int resident_warps) {
     return !Log && (sizeof(T) == 2 || resident_warps <= 24);
@@ -319,7 +325,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     } else {
         bool formed = false;
         if constexpr (leads) {
-            if (a.mask == nullptr) {
+            if (only_cuts_off(a)) {
                 zero(e);
                 leading_block_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster),
                                                     !wants_row_values);

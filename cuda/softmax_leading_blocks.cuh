@@ -184,7 +184,8 @@ __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, co
     return sum;
 }
 
-// block_state, but of a block that is not whole, where Leads, like the above.
+// block_state, but of a block that is not whole, where Leads, like the above. Of no elements, as warps behind the last
+// row have them, every logit is -infinity.
 template <class T, class Places, class Sum, Unframed Which, bool Leads, class Block, class Float>
 __device__ __forceinline__ Sum row_block_state(const SoftmaxArguments &a, const T *data, int count, Block &x,
                                                Float (&e)[lane_elements], BlockState<Float, Sum> *state,

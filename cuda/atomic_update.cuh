@@ -2,8 +2,8 @@
 // accumulator in device memory without waiting for it.
 #pragma once
 
-#include "cuda/block_reduce.cuh"
-#include "numerics/operators.h"
+#include "cuda/device_code.cuh"
+#include "cuda/shared_row.cuh"
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -11,57 +11,41 @@
 
 namespace wr::cuda {
 
-// The group operator that stands for an operator's combine, where an atomic one does it.
-template <class Op>
-struct GroupOperator {
-    using Type = void;
-};
-
-struct GroupSum {
-    using Type = cooperative_groups::plus<unsigned long long>;
+// The group operator that stands for an atomic update, and the word that it is made of.
+template <AtomicUpdate Update, class Accumulator>
+struct GroupOperator;
+template <>
+struct GroupOperator<AtomicUpdate::sum, std::uint64_t> {
     using Word = unsigned long long;
+    using Type = cooperative_groups::plus<Word>;
 };
 template <>
-struct GroupOperator<IntegerSum> : GroupSum {};
-template <>
-struct GroupOperator<FieldSum<KoalaBear>> : GroupSum {};
-template <>
-struct GroupOperator<FieldSum<BabyBear>> : GroupSum {};
-template <>
-struct GroupOperator<FieldSum<Mersenne31>> : GroupSum {};
-template <>
-struct GroupOperator<Count> : GroupSum {};
-template <>
-struct GroupOperator<Extreme<std::int32_t>> {
-    using Type = cooperative_groups::greater<int>;
+struct GroupOperator<AtomicUpdate::largest, std::int32_t> {
     using Word = int;
+    using Type = cooperative_groups::greater<Word>;
 };
 template <>
-struct GroupOperator<Extreme<std::int64_t>> {
-    using Type = cooperative_groups::greater<long long>;
+struct GroupOperator<AtomicUpdate::largest, std::int64_t> {
     using Word = long long;
+    using Type = cooperative_groups::greater<Word>;
 };
 template <>
-struct GroupOperator<BitOr> {
-    using Type = cooperative_groups::bit_or<unsigned long long>;
+struct GroupOperator<AtomicUpdate::bits_or, std::uint64_t> {
     using Word = unsigned long long;
+    using Type = cooperative_groups::bit_or<Word>;
 };
 template <>
-struct GroupOperator<BitXor> {
-    using Type = cooperative_groups::bit_xor<unsigned long long>;
+struct GroupOperator<AtomicUpdate::bits_xor, std::uint64_t> {
     using Word = unsigned long long;
+    using Type = cooperative_groups::bit_xor<Word>;
 };
 
-template <class Op>
-inline constexpr bool has_atomic_update = !std::is_void_v<typename GroupOperator<Op>::Type>;
-
-// Combines the block's warp results (in lane 0 of each warp) into *shared_row, which an earlier kernel of the call has
-// set to the identity. Settled first, so that the updates cannot overflow either.
 template <class Op, int BlockWarps>
 __device__ __forceinline__ void update_shared_row(typename Op::Accumulator warp_result,
                                                   typename Op::Accumulator *shared_row) {
     namespace cg = cooperative_groups;
-    using Word = typename GroupOperator<Op>::Word;
+    using Group = GroupOperator<atomic_update<Op>, typename Op::Accumulator>;
+    using Word = typename Group::Word;
     __shared__ typename Op::Accumulator results[BlockWarps];
     if (lane_index() == 0) {
         results[warp_index()] = Op::settle(warp_result);
@@ -72,7 +56,7 @@ __device__ __forceinline__ void update_shared_row(typename Op::Accumulator warp_
     if (tile.meta_group_rank() == 0) {
         ::cuda::atomic_ref<Word, ::cuda::thread_scope_device> target(*reinterpret_cast<Word *>(shared_row));
         const Word mine = static_cast<Word>(results[tile.thread_rank()]);
-        cg::reduce_update_async(tile, target, mine, typename GroupOperator<Op>::Type());
+        cg::reduce_update_async(tile, target, mine, typename Group::Type());
     }
 }
 

@@ -1,4 +1,5 @@
 // Bit operators and counts.
+#include "cuda/atomic_update.cuh"
 #include "cuda/reduce_instance.cuh"
 
 namespace wr::cuda {

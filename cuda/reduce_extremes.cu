@@ -1,4 +1,5 @@
 // Minima and maxima.
+#include "cuda/atomic_update.cuh"
 #include "cuda/reduce_instance.cuh"
 
 namespace wr::cuda {

@@ -1,4 +1,5 @@
 // Sums of field elements.
+#include "cuda/atomic_update.cuh"
 #include "cuda/reduce_instance.cuh"
 
 namespace wr::cuda {

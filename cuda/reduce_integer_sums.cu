@@ -1,4 +1,5 @@
 // Sums of integers.
+#include "cuda/atomic_update.cuh"
 #include "cuda/reduce_instance.cuh"
 
 namespace wr::cuda {

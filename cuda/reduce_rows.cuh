@@ -1,11 +1,11 @@
 // Rows: a warp, a block, or many blocks share a row, by the tiles that Access reads.
 #pragma once
 
-#include "cuda/atomic_update.cuh"
 #include "cuda/block_reduce.cuh"
 #include "cuda/finish_result.cuh"
 #include "cuda/partial_results.cuh"
 #include "cuda/reduce_arguments.h"
+#include "cuda/shared_row.cuh"
 
 namespace wr::cuda {
 

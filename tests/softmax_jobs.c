@@ -116,6 +116,35 @@ static wr_status call_softmax(arrays *all, const void *args, const void *images)
     return wr_softmax_ex(&job, all->where->stream);
 }
 
+/* The outputs come back into what they were written from. */
+static wr_status run_at(const place *where, place_call *call, const void *args, const void *images,
+                        image *const *written, size_t count) {
+    arrays all = {where, {{NULL, NULL, NULL}}, 0};
+    image results[MOST_OUTPUTS];
+    wr_status status;
+    size_t j;
+    for (j = 0; j < count; ++j) {
+        results[j] = written[j] == NULL ? image_new(0, 0) : image_copy(written[j]);
+    }
+    status = call(&all, args, images);
+    bring_back(&all, written, results, count);
+    for (j = 0; j < count; ++j) {
+        if (written[j] != NULL) {
+            memcpy(written[j]->base, results[j].base, results[j].size);
+        }
+        image_free(&results[j]);
+    }
+    return status;
+}
+
+wr_status softmax_with_images_at(const place *where, const wr_softmax_args *args, const softmax_images *images) {
+    image *written[3];
+    written[0] = images->output;
+    written[1] = images->logsumexp;
+    written[2] = images->maximum;
+    return run_at(where, call_softmax, args, images, written, 3);
+}
+
 void run_softmax_everywhere(const wr_softmax_args *args, const softmax_images *images, const char *label) {
     image *written[3];
     written[0] = images->output;
@@ -136,6 +165,13 @@ static wr_status call_backward(arrays *all, const void *args, const void *images
     job.lengths = move(all, memory->lengths, job.lengths);
     job.offsets = move(all, memory->offsets, job.offsets);
     return wr_softmax_backward_ex(&job, all->where->stream);
+}
+
+wr_status backward_with_images_at(const place *where, const wr_softmax_backward_args *args,
+                                  const backward_images *images) {
+    image *written[1];
+    written[0] = images->input_gradient;
+    return run_at(where, call_backward, args, images, written, 1);
 }
 
 void run_backward_everywhere(const wr_softmax_backward_args *args, const backward_images *images, const char *label) {

@@ -21,6 +21,11 @@ typedef struct backward_images {
 void run_softmax_everywhere(const wr_softmax_args *args, const softmax_images *images, const char *label);
 void run_backward_everywhere(const wr_softmax_backward_args *args, const backward_images *images, const char *label);
 
+/* Runs in one place. The outputs come back into their images; the inputs must come back unchanged. */
+wr_status softmax_with_images_at(const place *where, const wr_softmax_args *args, const softmax_images *images);
+wr_status backward_with_images_at(const place *where, const wr_softmax_backward_args *args,
+                                  const backward_images *images);
+
 /* Zeroed, with struct_size and the shape set. */
 wr_softmax_backward_args backward_args(wr_dtype dtype, size_t outer, size_t axis, size_t inner);
 

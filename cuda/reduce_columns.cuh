@@ -88,7 +88,20 @@ __device__ __forceinline__ void combine_columns(ColumnSums<Op, Columns> &a, cons
 template <class T, class Op, class Columns, int Rows>
 __device__ __forceinline__ ColumnSums<Op, Columns> column_tree(const T *first, std::ptrdiff_t stride, int valid,
                                                                const Mapping &m, std::size_t position) {
-    if constexpr (Rows > column_rows_in_flight<Columns>) {
+    constexpr int at_once = column_rows_in_flight<Columns>;
+    if constexpr (Rows > at_once && Columns::elements == 1) {
+        // A loop, whose one copy of the code leaves room for more threads.
+        static_assert(Rows == 2 * at_once);
+        ColumnSums<Op, Columns> sums{Op::identity()};
+#pragma unroll 1
+        for (int row = 0; row < valid; row += at_once) {
+            combine_columns<Op, Columns>(sums,
+                                         column_tree<T, Op, Columns, at_once>(first, stride, valid - row, m, position));
+            first += at_once * stride;
+            position += at_once;
+        }
+        return sums;
+    } else if constexpr (Rows > at_once) {
         constexpr int half = Rows / 2;
         auto sums = column_tree<T, Op, Columns, half>(first, stride, valid, m, position);
         if (valid <= half) {

@@ -147,6 +147,20 @@ __device__ __forceinline__ void finish_by_cluster(const SegmentArguments &a, con
     }
 }
 
+// Whether a long segment begins in one of the cluster's windows from number `first` on: in most calls in none. All that
+// is to be read is asked for at once, by every block alike.
+__device__ __forceinline__ bool any_long_segment(const SegmentArguments &a, const SegmentMap &map, std::int64_t first) {
+    std::int64_t segment = -1;
+#pragma unroll
+    for (int block = 0; block < long_segment_cluster; ++block) {
+        const std::int64_t window = first + block * long_segment_threads + threadIdx.x;
+        if (static_cast<unsigned>(block) < blocks_in_cluster() && window < map.windows()) {
+            segment = larger(segment, long_segment_in(a, window));
+        }
+    }
+    return __syncthreads_or(segment >= 0) != 0;
+}
+
 // T and Op are those of the partial results. A thread for each window; what begins there is a warp's work, or the
 // cluster's.
 template <class T, class Op>
@@ -157,7 +171,7 @@ __global__ void __launch_bounds__(long_segment_threads)
     allow_dependent_launch();
     const unsigned block = block_in_cluster();
     const std::int64_t first = (std::int64_t{blockIdx.x} - block) * long_segment_threads;
-    if (first < map.windows()) {
+    if (first < map.windows() && any_long_segment(a, map, first)) {
         finish_by_warp<T, Op>(a, map, first + block * long_segment_threads + threadIdx.x);
         finish_by_cluster<T, Op>(a, map, first);
     }

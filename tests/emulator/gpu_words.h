@@ -52,6 +52,16 @@ int lane();
 inline emulator::Index threadIdx, blockIdx, blockDim, gridDim;
 
 inline void __syncthreads() { emulator::synchronise_block(); }
+// Threads run by turns: one word serves all of the block.
+inline int __syncthreads_or(int predicate) {
+    static int any;
+    emulator::synchronise_block();
+    any = 0;
+    emulator::synchronise_block();
+    any |= predicate;
+    emulator::synchronise_block();
+    return any;
+}
 inline void __syncwarp(unsigned = 0xFFFFFFFFu) { emulator::gather(0); }
 
 template <class T>
@@ -91,6 +101,7 @@ inline unsigned __ballot_sync(unsigned, int predicate) {
     }
     return mask;
 }
+inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate == 0) == 0 ? 1 : 0; }
 template <class T>
 inline T __reduce_max_sync(unsigned, T value) {
     const emulator::Gathered &all = emulator::gather(word_of(value));

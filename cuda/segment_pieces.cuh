@@ -20,6 +20,9 @@ inline constexpr unsigned piece_elements = static_cast<unsigned>(piece_bytes / s
 inline constexpr int looks = 2;
 inline constexpr int most_whole_segments = looks * warp_lanes;
 
+// The longest segments that a lane reduces alone.
+inline constexpr unsigned tiny_elements = 8;
+
 // Memory is read from the boundaries of its lines.
 inline constexpr unsigned line_bytes = 128;
 

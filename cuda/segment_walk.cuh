@@ -44,7 +44,14 @@ class SegmentWalk {
         const Hull hull = map_.template hull<T>(input_);
         if (run_left_ == 0) {
             if (taken_ == owned_) {
+                const unsigned base = group_end_;
                 next_group();
+                if constexpr (Quick) {
+                    if (group_is_tiny(base)) {
+                        take_tiny_group(piece, base, hull);
+                        return;
+                    }
+                }
                 if (owned_ == 0) {
                     if (lane_index() == 0) {
                         piece.what = {0, 0, 0};
@@ -56,10 +63,7 @@ class SegmentWalk {
             if (whole != 0) {
                 const T *elements = input_ + origin_ + base;
                 const unsigned count = take_whole_segments(piece, base, whole, elements);
-                const bool inside =
-                    base + static_cast<unsigned>(smaller<std::int64_t>(origin_ - map_.low, margin)) >= margin &&
-                    base + count + margin <= farthest_;
-                request_elements<T, false>(piece.memory, elements, count, inside, hull);
+                request_elements<T, false>(piece.memory, elements, count, is_inside(base, count), hull);
                 return;
             }
             enter_segment(long_segments);
@@ -96,6 +100,38 @@ class SegmentWalk {
         // Where not all are the share's, none of the next ones is.
         next_group_ = owned == most_whole_segments ? next_group_ + most_whole_segments : left_;
         look_ahead();
+    }
+
+    // Whether all segments of the group that begins at `base` have up to tiny_elements, one behind the other.
+    __device__ __forceinline__ bool group_is_tiny(unsigned base) const {
+        bool tiny = owned_ == most_whole_segments;
+#pragma unroll
+        for (int g = 0; g < looks; ++g) {
+            tiny = tiny && count_[g] <= tiny_elements && begin_[g] - base <= (most_whole_segments - 1) * tiny_elements;
+        }
+        return __all_sync(whole_warp, tiny) != 0;
+    }
+
+    __device__ __forceinline__ void take_tiny_group(StagedPiece &piece, unsigned base, Hull hull) {
+        static_assert(most_whole_segments * tiny_elements * sizeof(T) <= piece_bytes);
+        const T *elements = input_ + origin_ + base;
+#pragma unroll
+        for (int g = 0; g < looks; ++g) {
+            piece.places[g * warp_lanes + lane_index()] = (begin_[g] - base) | count_[g] << 16;
+        }
+        if (lane_index() == 0) {
+            piece.what = {first_ + group_, unsigned{most_whole_segments},
+                          bytes_behind_line(elements) | 1u << shape_few};
+        }
+        taken_ = owned_;
+        const unsigned count = of_group(begin_, taken_ - 1) + of_group(count_, taken_ - 1) - base;
+        request_elements<T, false>(piece.memory, elements, count, is_inside(base, count), hull);
+    }
+
+    // Whether the elements from `base` on have neighbours enough on either side.
+    __device__ __forceinline__ bool is_inside(unsigned base, unsigned count) const {
+        return base + static_cast<unsigned>(smaller<std::int64_t>(origin_ - map_.low, margin)) >= margin &&
+               base + count + margin <= farthest_;
     }
 
     __device__ __forceinline__ unsigned of_group(const unsigned (&values)[looks], unsigned segment) const {

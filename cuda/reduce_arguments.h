@@ -102,6 +102,7 @@ inline constexpr int long_segment_cluster = 4; // blocks
 
 // The kernel of narrow columns: vectors that a block takes, whole rows.
 inline constexpr int narrow_column_vectors = 16384;
+inline constexpr int triple_column_vectors = 12288; // of 3 or 6 columns
 
 // The kernel of few rows: the longest axis, and the vectors side by side that a thread takes.
 inline constexpr int few_rows_axis = 4;

@@ -10,6 +10,7 @@
 #include "cuda/reduce_packed.cuh"
 #include "cuda/reduce_segments.cuh"
 #include "cuda/reduce_staged.cuh"
+#include "cuda/reduce_triple_columns.cuh"
 #include "cuda/reduce_triple_rows.cuh"
 
 namespace wr::cuda {
@@ -111,6 +112,9 @@ ReduceKernels kernels_of() {
         kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
         if constexpr (sizeof(T) == 4) {
             kernels.narrow_columns = address_of(reduce_narrow_columns<T, Op>);
+        }
+        if constexpr (has_triple_columns<T, Op>) {
+            kernels.triple_columns = address_of(reduce_triple_columns<T, Op>);
         }
         kernels.few_rows = address_of(reduce_few_rows<T, Op, Vectors>);
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);

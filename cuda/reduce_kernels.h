@@ -20,6 +20,7 @@ struct ReduceKernels {
     const void
         *scalar_columns; // ColumnArguments: single columns, runs of scalar_run rows; nullptr: all columns are vectors
     const void *narrow_columns; // ColumnArguments: rows of 1, 2 or 4 vectors, many of them; nullptr: staged
+    const void *triple_columns; // ColumnArguments: 3 or 6 columns of many rows; nullptr: staged
     const void *few_rows;       // ColumnArguments: vectors, axes of up to few_rows_axis; nullptr: short_columns
     const void *staged;         // StagedArguments
     const void *staged_vectors; // StagedArguments: rows of whole vectors; nullptr: staged

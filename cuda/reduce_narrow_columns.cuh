@@ -10,19 +10,19 @@ namespace wr::cuda {
 // Tiles that a warp takes, one after the other: their results wait in lanes of their own.
 inline constexpr int narrow_column_tiles = 8;
 inline constexpr int narrow_column_warps = column_block_threads / warp_lanes;
-inline constexpr int most_vectors_of_row = 4;
-static_assert(narrow_column_tiles * most_vectors_of_row <= warp_lanes);
+inline constexpr int most_lanes_of_row = 4;
+static_assert(narrow_column_tiles * most_lanes_of_row <= warp_lanes);
 static_assert(narrow_column_vectors == narrow_column_tiles * narrow_column_warps * tree_registers * warp_lanes);
 
-// The tree over 8 registers, and over the lanes that are a multiple of 2^across_log2 apart, which go first; each of
+// The tree over the registers, and over the lanes that are a multiple of 2^across_log2 apart, which go first; each of
 // these lanes gets it. As in exchange_halves, lanes swap halves of their registers.
-template <class Op>
-__device__ __forceinline__ typename Op::Accumulator tree_over_rows(typename Op::Accumulator (&values)[tree_registers],
+template <class Op, int Registers>
+__device__ __forceinline__ typename Op::Accumulator tree_over_rows(typename Op::Accumulator (&values)[Registers],
                                                                    int across_log2) {
-    constexpr int steps = log2_of(tree_registers);
+    constexpr int steps = log2_of(Registers);
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-        const int distance = 1 << (across_log2 + step), half = tree_registers >> (step + 1);
+        const int distance = 1 << (across_log2 + step), half = Registers >> (step + 1);
         const bool upper = (lane_index() & distance) != 0;
 #pragma unroll
         for (int j = 0; j < half; ++j) {
@@ -32,7 +32,7 @@ __device__ __forceinline__ typename Op::Accumulator tree_over_rows(typename Op::
         }
     }
     auto sum = values[0];
-    for (int distance = tree_registers << across_log2; distance < warp_lanes; distance *= 2) {
+    for (int distance = Registers << across_log2; distance < warp_lanes; distance *= 2) {
         sum = Op::combine(sum, from_lane_xor(sum, distance));
     }
 #pragma unroll
@@ -69,6 +69,36 @@ __device__ __forceinline__ void reduce_rows_of_tile(const char *tile, std::size_
     }
 }
 
+// The end of a block whose warps have taken tiles one after the other: of tile number t, lane l of row t (row l >>
+// across_log2) of each warp has the results of Columns columns from number l * Columns on, of which `columns` are
+// there.
+template <class Op, int Columns>
+__device__ __forceinline__ void deliver_tiles(const ColumnArguments &a, const ColumnJob &job,
+                                              typename Op::Accumulator (&mine)[Columns], int across_log2, int columns) {
+    __shared__ typename Op::Accumulator results[narrow_column_warps][most_lanes_of_row * Columns];
+#pragma unroll
+    for (int e = 0; e < Columns; ++e) {
+        if (e < columns) {
+#pragma unroll
+            for (int tiles = 1; tiles < narrow_column_tiles; tiles *= 2) {
+                mine[e] = Op::combine(mine[e], from_lane_xor(mine[e], tiles << across_log2));
+            }
+            if (lane_index() >> across_log2 == 0) {
+                results[warp_index()][lane_index() * Columns + e] = mine[e];
+            }
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < static_cast<unsigned>(a.inner)) {
+        typename Op::Accumulator values[narrow_column_warps];
+#pragma unroll
+        for (int w = 0; w < narrow_column_warps; ++w) {
+            values[w] = results[w][threadIdx.x];
+        }
+        deliver_column<Op>(a, tree_of_elements<Op>(values), job.outer_group, job.group, threadIdx.x);
+    }
+}
+
 // The array is contiguous and begins on a 16-byte boundary. a.threads_across is the number of vectors of a row.
 template <class T, class Op>
 __global__ void __launch_bounds__(column_block_threads, 3)
@@ -77,7 +107,6 @@ __global__ void __launch_bounds__(column_block_threads, 3)
     using Accumulator = typename Op::Accumulator;
     constexpr int elements = vector_elements<T>;
     constexpr std::size_t tile_vectors = tree_registers * warp_lanes;
-    __shared__ Accumulator results[narrow_column_warps][most_vectors_of_row * elements];
     take_place_on_stream(a.destination);
     const ColumnJob job = a.few_jobs ? column_job(a, blockIdx.x) : column_job_by_64_bits(a, a.first_job + blockIdx.x);
     const int across_log2 = 31 - __clz(a.threads_across), row = lane_index() >> across_log2;
@@ -106,25 +135,7 @@ __global__ void __launch_bounds__(column_block_threads, 3)
             mine[e] = row == t ? tile[e] : mine[e];
         }
     }
-#pragma unroll
-    for (int e = 0; e < elements; ++e) {
-#pragma unroll
-        for (int tiles = 1; tiles < narrow_column_tiles; tiles *= 2) {
-            mine[e] = Op::combine(mine[e], from_lane_xor(mine[e], tiles << across_log2));
-        }
-        if (row == 0) {
-            results[warp_index()][lane_index() * elements + e] = mine[e];
-        }
-    }
-    __syncthreads();
-    if (threadIdx.x < static_cast<unsigned>(a.threads_across * elements)) {
-        Accumulator values[narrow_column_warps];
-#pragma unroll
-        for (int w = 0; w < narrow_column_warps; ++w) {
-            values[w] = results[w][threadIdx.x];
-        }
-        deliver_column<Op>(a, tree_of_elements<Op>(values), job.outer_group, job.group, threadIdx.x);
-    }
+    deliver_tiles<Op>(a, job, mine, across_log2, elements);
 }
 
 } // namespace wr::cuda

@@ -162,21 +162,28 @@ bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKer
            (s.outer <= 1 || s.outer_stride % steps == 0);
 }
 
-// Rows of few vectors, so many that all multiprocessors have blocks of their own.
-bool fits_narrow_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
+// Narrow columns that warps take from registers.
+struct NarrowColumns {
+    const void *kernel;         // nullptr where there is none that takes them, or they are not many enough
+    std::size_t across, groups; // lanes that share a row, blocks that share an outer index
+};
+
+NarrowColumns narrow_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
-    const std::size_t across = s.inner / elements;
-    return kernels.narrow_columns != nullptr && is_contiguous(s) && address % vector_bytes == 0 &&
-           s.inner % elements == 0 && (across == 1 || across == 2 || across == 4) &&
-           s.outer * (s.axis * across / narrow_column_vectors) >=
-               clamped_multiprocessors(gpu) * tuning::narrow_column_blocks_a_multiprocessor;
+    const std::size_t across = s.inner / elements, vectors = s.axis * s.inner / elements;
+    const bool whole = s.inner % elements == 0 && (across == 1 || across == 2 || across == 4);
+    const bool triples = (s.inner == 3 || s.inner == 6) && (s.outer == 1 || s.axis * s.inner % elements == 0);
+    const void *kernel = whole ? kernels.narrow_columns : triples ? kernels.triple_columns : nullptr;
+    const std::size_t of_block = whole ? narrow_column_vectors : triple_column_vectors;
+    const bool many =
+        s.outer * (vectors / of_block) >= clamped_multiprocessors(gpu) * tuning::narrow_column_blocks_a_multiprocessor;
+    const bool taken = is_contiguous(s) && address % vector_bytes == 0 && many;
+    return {taken ? kernel : nullptr, whole ? across : 1, divide_up(s.axis * s.inner, of_block * elements)};
 }
 
-ColumnPlan plan_narrow_columns(const Shape &s, const ReduceKernels &kernels) {
-    const std::size_t across = s.inner * static_cast<std::size_t>(kernels.element_bytes) / vector_bytes;
-    const std::size_t groups = divide_up(s.axis * across, std::size_t{narrow_column_vectors});
-    return {kernels.narrow_columns, groups, 1, static_cast<int>(across), static_cast<int>(block_threads / across), 1,
-            s.outer * groups};
+ColumnPlan plan_narrow_columns(const Shape &s, const NarrowColumns &narrow) {
+    const int across = static_cast<int>(narrow.across), down = static_cast<int>(block_threads) / across;
+    return {narrow.kernel, narrow.groups, 1, across, down, 1, s.outer * narrow.groups};
 }
 
 ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
@@ -227,7 +234,7 @@ bool fits_staged_vectors(const Shape &s, std::uintptr_t address, const ReduceKer
 
 bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    if (s.axis == 0 || !is_contiguous(s) || fits_narrow_columns(s, address, kernels, gpu)) {
+    if (s.axis == 0 || !is_contiguous(s) || narrow_columns(s, address, kernels, gpu).kernel != nullptr) {
         return false;
     }
     if (s.inner == 1) {
@@ -357,8 +364,9 @@ ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const Redu
         plan.partials = plan.staged.groups > 1 ? s.outer * plan.staged.groups * s.inner : 0;
     } else if (s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1)) {
         plan.regime = ReduceRegime::columns;
-        plan.columns = fits_narrow_columns(s, address, kernels, gpu) ? plan_narrow_columns(s, kernels)
-                                                                     : plan_columns(s, address, kernels, gpu);
+        const NarrowColumns narrow = narrow_columns(s, address, kernels, gpu);
+        plan.columns =
+            narrow.kernel != nullptr ? plan_narrow_columns(s, narrow) : plan_columns(s, address, kernels, gpu);
         plan.partials = plan.columns.groups > 1 ? s.outer * plan.columns.groups * s.inner : 0;
     } else {
         plan.rows = plan_rows(s, address, kernels, gpu);

@@ -65,8 +65,9 @@ inline constexpr std::size_t staged_vector_row_bytes = 8192;
 // 4.36, 4.42, 4.42 TB/s; by streaming loads 4.00, 4.09, 4.20).
 inline constexpr std::size_t plainly_loaded_axis = 8;
 
-// Columns of 1, 2 or 4 vectors a row are staged where a multiprocessor would have fewer blocks that take them from
-// registers than this, two rounds of what it holds.
+// Columns of 1, 2 or 4 vectors a row, and 3 and 6 columns of words, are staged where a multiprocessor would have fewer
+// blocks of the kernels made for them than this, two rounds of what it holds (H200, f32, 3 columns of 2 GiB at 1.6 GHz:
+// 4.42 TB/s, staged 4.11 to 4.20; 6 columns at 1.7 GHz 4.38, staged 4.19 to 4.29).
 inline constexpr std::size_t narrow_column_blocks_a_multiprocessor = 6;
 
 // Columns: where few rows have so many vectors side by side, each thread takes several.

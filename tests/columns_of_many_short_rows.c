@@ -1,6 +1,6 @@
 /*
- * Narrow columns of so many rows that a GPU takes them without shared memory: the host's bits, whole blocks of rows and
- * odd ends, alone and in a batch, on the boundaries of vectors and off them.
+ * Narrow columns of so many rows that a GPU has kernels of their own for them: the host's bits, whole blocks of rows
+ * and odd ends, alone and in a batch, on the boundaries of vectors and off them.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = 56 << 20, BLOCK_WORDS = 65536, BLOCKS = 800, MOST_OUTPUTS = 65536 };
+enum { WORDS = 56 << 20, BLOCKS = 800, MOST_OUTPUTS = 65536 };
+
+/* Columns, and the words that a block of the GPU takes. */
+static const struct {
+    size_t inner, block_words;
+} widths[] = {{3, 49152}, {4, 65536}, {6, 49152}, {8, 65536}, {16, 65536}};
 
 /* The same words for all jobs of a type, on the host and on the GPU. */
 typedef struct words {
@@ -56,19 +61,22 @@ static void check(const words *all, wr_op op, size_t first, size_t outer, size_t
 
 static void check_widths(wr_op op, wr_dtype dtype, data_kind kind) {
     words all;
-    size_t inner;
+    size_t i;
     open_words(&all, dtype, kind);
-    for (inner = 4; inner <= 16; inner *= 2) {
-        size_t rows = BLOCK_WORDS / inner, whole = BLOCKS * rows;
+    for (i = 0; i < sizeof widths / sizeof *widths; ++i) {
+        size_t inner = widths[i].inner, rows = widths[i].block_words / inner, whole = BLOCKS * rows;
         check(&all, op, 0, 1, whole, inner);
         check(&all, op, 4, 1, whole + 1, inner);
         check(&all, op, 0, 1, whole - 1, inner);
         check(&all, op, 8, 1, whole + rows / 64 + 1, inner);
         check(&all, op, 0, 1, whole + rows / 8 * 3, inner);
         check(&all, op, 1, 1, whole + 77, inner);
+        check(&all, op, 0, 1, whole + rows / 64 - 2, inner);
         check(&all, op, 0, 3, whole / 3 + 4001, inner);
+        check(&all, op, 4, 3, whole / 3 / 4 * 4 + 4004, inner);
         check(&all, op, 0, BLOCKS, rows, inner);
         check(&all, op, 0, BLOCKS + 1, rows + 1, inner);
+        check(&all, op, 0, BLOCKS + 1, rows + 4, inner);
     }
     close_words(&all);
 }

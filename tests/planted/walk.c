@@ -299,9 +299,15 @@ static void walk_large(const walker *by) {
                                          {WR_SUM, WR_KOALABEAR, (wr_dtype)0, 0},
                                          {WR_SUM, WR_BABYBEAR, (wr_dtype)0, 0},
                                          {WR_SUM, WR_MERSENNE31, (wr_dtype)0, 0}};
-    static const shape short_rows = {"columns of many short rows", 1, 800 * 8192 + 5, 8, 1, 0};
+    static const reduction of_triples[] = {
+        {WR_SUM, WR_F32, WR_F32, 0}, {WR_MAX, WR_F32, (wr_dtype)0, 0}, {WR_MAX, WR_U32, (wr_dtype)0, 0}};
+    static const shape short_rows = {"columns of many short rows", 1, 800 * 8192 + 5, 8, 1, 0},
+                       triples = {"three columns of many rows", 1, 800 * 16384 + 5, 3, 1, 0};
     size_t i;
     int moved;
+    for (i = 0; i < sizeof of_triples / sizeof *of_triples; ++i) {
+        by->reduce(&of_triples[i], &triples, 0);
+    }
     for (i = 0; i < sizeof of_words / sizeof *of_words; ++i) {
         by->reduce(&of_words[i], &short_rows, 0);
     }

@@ -33,6 +33,13 @@ __device__ __forceinline__ void wait_for_previous_kernel() {
 #endif
 }
 
+// The beginning of a kernel that is launched to depend on the one before it: none of the caller's memory is touched
+// before.
+__device__ __forceinline__ void take_place_on_stream() {
+    wait_for_previous_kernel();
+    allow_dependent_launch();
+}
+
 // Of any accumulator: what the hardware does not move whole goes word by word.
 template <class T>
 __device__ __forceinline__ T from_lane_xor(const T &value, int mask) {

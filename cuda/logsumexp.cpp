@@ -162,13 +162,13 @@ bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std:
 }
 
 cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks,
-                                StoredState *states, cudaStream_t stream) {
+                                StoredState *states, bool dependent, cudaStream_t stream) {
     const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, static_cast<int>(warp_lanes), true};
     LogSumExpArguments own = plain_arguments(plan, problem);
     own.states = states;
-    return launch(
-        {logsumexp_rows_kernel(problem.dtype), plan.units, static_cast<int>(logsumexp_block_warps * warp_lanes)}, &own,
-        stream);
+    Launch how{logsumexp_rows_kernel(problem.dtype), plan.units, static_cast<int>(logsumexp_block_warps * warp_lanes)};
+    how.dependent = dependent;
+    return launch(how, &own, stream);
 }
 
 } // namespace wr::cuda

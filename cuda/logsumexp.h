@@ -33,6 +33,6 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
 // the launch that leaves their states, `pieces` of each row.
 bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks);
 cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks,
-                                StoredState *states, cudaStream_t stream);
+                                StoredState *states, bool dependent, cudaStream_t stream);
 
 } // namespace wr::cuda

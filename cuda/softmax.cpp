@@ -64,7 +64,7 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows, int element_bytes) {
 }
 
 cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
-                             std::size_t row_blocks, cudaStream_t stream) {
+                             std::size_t row_blocks, bool dependent, cudaStream_t stream) {
     const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
     const std::size_t log = a.log ? 1 : 0;
@@ -75,6 +75,7 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
         Launch how{kernel, divide_up(part.outer, rows_a_block), static_cast<int>(warps * warp_lanes),
                    static_cast<int>(rows_a_block)};
+        how.dependent = dependent;
         how.shared_bytes = warps * rows_a_block * rows.stage_bytes;
         const cudaError_t error = launch(how, &part, stream);
         if (error != cudaSuccess || part.outer == a.outer) {
@@ -151,7 +152,9 @@ cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKerne
 }
 
 // Puts clusters that stay on the stream, `resident` of which the GPU holds at a time; `how` is one of them.
-cudaError_t launch_staying(Launch how, SoftmaxArguments a, const SoftmaxPlan &plan, int resident, cudaStream_t stream) {
+cudaError_t launch_staying(Launch how, SoftmaxArguments a, const SoftmaxPlan &plan, int resident, bool dependent,
+                           cudaStream_t stream) {
+    how.dependent = dependent;
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     a.pieces = static_cast<std::size_t>(resident);
     how.blocks = plan.cluster_blocks *
@@ -194,7 +197,7 @@ cudaError_t launch_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxArgume
         }
     }
     *served = true;
-    return launch_staying(how, a, plan, resident, stream);
+    return launch_staying(how, a, plan, resident, gpu.dependent_launch, stream);
 }
 
 // The same with several base blocks a warp. Half a multiprocessor's warps to a block, as long as that gives clusters
@@ -217,20 +220,21 @@ cudaError_t launch_resident_rows(const SoftmaxResidentKernel &rows, const Softma
     int resident = 0;
     const cudaError_t error = prepare_clusters(how, gpu, &resident);
     *served = error == cudaSuccess && resident > 0;
-    return *served ? launch_staying(how, a, plan, resident, stream) : error;
+    return *served ? launch_staying(how, a, plan, resident, gpu.dependent_launch, stream) : error;
 }
 
 cudaError_t launch_short_rows(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
-                              cudaStream_t stream) {
+                              bool dependent, cudaStream_t stream) {
     a.row_lanes = static_cast<std::int32_t>(plan.lanes);
     a.row_batches = static_cast<std::int32_t>(plan.batches);
     const std::size_t rows_a_block = softmax_short_row_warps * plan.warp_rows;
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
-        const cudaError_t error = launch({plan.short_rows[a.log ? 1 : 0], divide_up(part.outer, rows_a_block),
-                                          static_cast<int>(softmax_short_row_warps * warp_lanes)},
-                                         &part, stream);
+        Launch how{plan.short_rows[a.log ? 1 : 0], divide_up(part.outer, rows_a_block),
+                   static_cast<int>(softmax_short_row_warps * warp_lanes)};
+        how.dependent = dependent;
+        const cudaError_t error = launch(how, &part, stream);
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
         }
@@ -321,7 +325,8 @@ cudaError_t launch_rows_of_clusters(const SoftmaxCall &call, const SoftmaxArgume
 cudaError_t launch_states_of_pieces(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
     const std::size_t piece_blocks = softmax_long_row_warps * call.plan.blocks_a_warp;
     if (&call.rows == &call.kernels.vectors && serves_piece_states(call.problem, a.pieces, piece_blocks)) {
-        return launch_piece_states(call.problem, a.pieces, piece_blocks, a.states, call.stream);
+        return launch_piece_states(call.problem, a.pieces, piece_blocks, a.states, call.gpu.dependent_launch,
+                                   call.stream);
     }
     Launch states{call.rows.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1),
                   static_cast<int>(softmax_long_row_threads)};
@@ -354,11 +359,11 @@ cudaError_t launch_long_rows(const SoftmaxCall &call, SoftmaxArguments a) {
 cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     switch (call.plan.regime) {
     case SoftmaxRegime::short_rows:
-        return launch_short_rows(call.kernels, a, call.plan, call.stream);
+        return launch_short_rows(call.kernels, a, call.plan, call.gpu.dependent_launch, call.stream);
     case SoftmaxRegime::tiles:
         return launch_tiles(call.kernels, a, call.plan, call.stream);
     case SoftmaxRegime::registers:
-        return launch_registers(call.kernels, call.rows, a, call.plan.blocks, call.stream);
+        return launch_registers(call.kernels, call.rows, a, call.plan.blocks, call.gpu.dependent_launch, call.stream);
     case SoftmaxRegime::clusters:
         return launch_rows_of_clusters(call, a);
     case SoftmaxRegime::long_rows:

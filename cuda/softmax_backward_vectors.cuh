@@ -210,6 +210,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
         }
         join_cluster();
     }
+    take_place_on_stream();
     // Behind the row's end terms are -0: -0 times 0, or gradients of -0.
     constexpr unsigned minus_zero = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
     BackwardVectors<T> saved, gradients;

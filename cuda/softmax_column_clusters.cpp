@@ -78,6 +78,7 @@ cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArgumen
         SoftmaxColumnArguments arguments{a, static_cast<std::uint32_t>(tiles_across),
                                          static_cast<std::uint32_t>(a.outer * tiles_across),
                                          static_cast<std::int32_t>(log_parts)};
+        how.dependent = gpu.dependent_launch;
         how.blocks =
             cluster * pipeline_clusters(arguments.tiles, static_cast<std::uint32_t>(resident), column_round_eighths);
         return launch(how, &arguments, stream);

@@ -301,6 +301,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, column_cluster_warps / Warp
     using Shape = ColumnShape<T, LogAcross, Warps, Halves>;
     ColumnWork<T, Shape> columns(a, *reinterpret_cast<ColumnMemory<T, Shape> *>(launched_memory()));
     columns.set_up();
+    take_place_on_stream();
     synchronise_cluster(); // no block is written to before its barriers are set up,
     columns.work();
     synchronise_cluster(); // nor after its end

@@ -113,6 +113,7 @@ __global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
     constexpr Unframed which = long_row_blocks<T, Places, Log>;
     __shared__ BlockState<Float, Sum> block_states[long_row_warps];
     const ApplyPlace from(a);
+    allow_dependent_launch();
     if (!from.exists) {
         return;
     }

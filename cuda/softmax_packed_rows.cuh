@@ -125,6 +125,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[Staged ? short_row_warps : 1][Staged ? stage_bytes<T, elements> / vector_bytes : 1];
     uint4 *stage = stages[Staged ? warp_index() : 0];
+    take_place_on_stream();
     const int axis = static_cast<int>(a.axis);
     const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (registers * warp_lanes) >> shift;
     const WarpRows from(a, rows_a_tile);

@@ -267,6 +267,7 @@ __global__ void __launch_bounds__(pipeline_warps *warp_lanes)
     __shared__ typename Pipeline<T>::Barriers barriers;
     Pipeline<T> pipeline(a, memory, barriers);
     pipeline.set_up();
+    take_place_on_stream();
     synchronise_cluster(); // no block is written to before its barriers are set up,
     pipeline.work();
     synchronise_cluster(); // nor after its end

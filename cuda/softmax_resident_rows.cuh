@@ -384,6 +384,7 @@ __global__ void __launch_bounds__(resident_block_warps *warp_lanes, 1)
     __shared__ typename ResidentRows<T>::Shared shared;
     ResidentRows<T> rows(a, memory, shared);
     rows.set_up();
+    take_place_on_stream();
     synchronise_cluster(); // no block is written to before its barriers are set up,
     rows.work();
     synchronise_cluster(); // nor after its end

@@ -135,6 +135,7 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
     __shared__ State states_of_block[state_place(Span) * rows_together];
     State *states = states_of_block + (rows_together > 1 ? static_cast<int>(threadIdx.y) * state_place(Span) : 0);
     const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
+    take_place_on_stream();
     const Place from(a);
     BlockLogits<T, Places> x(a, from.template input<T, Places>(a), from.count);
     Float e[lane_elements];

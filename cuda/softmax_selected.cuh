@@ -307,6 +307,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     const bool by_cluster = a.cluster_blocks > 1;
     const int count = RowStates<BlockState<Float, Sum>, Warps>::row_warps() * a.cluster_blocks; // states of a row
     shared.prepare(a.cluster_blocks);
+    take_place_on_stream();
     const RowBlock from(a.cluster_blocks);
     int taken = from.count(taken_of_row(a, from.row));
     if constexpr (leads) {

@@ -165,6 +165,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
     constexpr int elements = short_rows_elements<T>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
+    take_place_on_stream();
     const int axis = static_cast<int>(a.axis);
     const int lanes = a.row_lanes; // of a row, a power of two
     const int rows_at_once = warp_lanes >> (31 - __clz(lanes));

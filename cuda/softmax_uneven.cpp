@@ -51,7 +51,7 @@ UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
     // Of ragged rows the elements of all may be known: rows of the mean length and more should be a block's at once.
     const std::size_t rows = p.shape.outer;
     const std::size_t elements = p.selection.ragged ? divide_up(p.shape.axis, rows) : p.shape.axis;
-    UnevenPlan plan{tuning::uneven_least_warps, 1};
+    UnevenPlan plan{tuning::uneven_least_warps, 1, gpu.dependent_launch};
     while (plan.warps < uneven_most_warps && plan.warps * base_block < elements) {
         plan.warps *= 2;
     }
@@ -86,9 +86,10 @@ cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &pla
     if (!p.selection.ragged) {
         set_hull(a, s, kernels.element_bytes);
     }
-    return launch(
-        {kernels.of[p.log ? 1 : 0], divide_up(s.outer, plan.group_rows), static_cast<int>(plan.warps * warp_lanes)}, &a,
-        stream);
+    Launch how{kernels.of[p.log ? 1 : 0], divide_up(s.outer, plan.group_rows),
+               static_cast<int>(plan.warps * warp_lanes)};
+    how.dependent = plan.dependent;
+    return launch(how, &a, stream);
 }
 
 } // namespace wr::cuda

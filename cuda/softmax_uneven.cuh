@@ -294,6 +294,7 @@ __device__ __noinline__ void deal_out_long_row(const UnevenSoftmaxArguments &a, 
 template <class T, bool Log>
 __global__ void __launch_bounds__(uneven_most_warps *warp_lanes, 1)
     softmax_uneven(const __grid_constant__ UnevenSoftmaxArguments a) {
+    take_place_on_stream();
     UnevenGroupOf<T> &group = uneven_group<T>();
     if (warp_index() == 0) {
         deal_out_rows<T>(a, group);

@@ -9,6 +9,7 @@ namespace wr::cuda {
 // No warps: not served.
 struct UnevenPlan {
     std::size_t warps, group_rows; // of a block
+    bool dependent;                // may take its place before the kernel in front of it on the stream has finished
 };
 
 UnevenPlan plan_uneven_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu);

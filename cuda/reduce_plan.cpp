@@ -169,16 +169,21 @@ struct NarrowColumns {
 };
 
 NarrowColumns narrow_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
-    const std::size_t across = s.inner / elements, vectors = s.axis * s.inner / elements;
-    const bool whole = s.inner % elements == 0 && (across == 1 || across == 2 || across == 4);
-    const bool triples = (s.inner == 3 || s.inner == 6) && (s.outer == 1 || s.axis * s.inner % elements == 0);
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    const std::size_t row_bytes = s.inner * element_bytes, bytes = s.axis * row_bytes;
+    const std::size_t across = row_bytes / vector_bytes;
+    const bool whole = row_bytes % vector_bytes == 0 && (across == 1 || across == 2 || across == 4);
+    const bool triples = (s.inner == 3 || s.inner == 6) && (s.outer == 1 || bytes % vector_bytes == 0);
     const void *kernel = whole ? kernels.narrow_columns : triples ? kernels.triple_columns : nullptr;
-    const std::size_t of_block = whole ? narrow_column_vectors : triple_column_vectors;
-    const bool many =
-        s.outer * (vectors / of_block) >= clamped_multiprocessors(gpu) * tuning::narrow_column_blocks_a_multiprocessor;
-    const bool taken = is_contiguous(s) && address % vector_bytes == 0 && many;
-    return {taken ? kernel : nullptr, whole ? across : 1, divide_up(s.axis * s.inner, of_block * elements)};
+    if (kernel == nullptr || address % vector_bytes != 0 || !is_contiguous(s)) {
+        return {};
+    }
+    const std::size_t block_bytes = (whole ? narrow_column_vectors : triple_column_vectors) * vector_bytes;
+    const std::size_t whole_blocks = s.outer * (bytes / block_bytes);
+    if (whole_blocks < clamped_multiprocessors(gpu) * tuning::narrow_column_blocks_a_multiprocessor) {
+        return {};
+    }
+    return {kernel, whole ? across : 1, divide_up(bytes, block_bytes)};
 }
 
 ColumnPlan plan_narrow_columns(const Shape &s, const NarrowColumns &narrow) {

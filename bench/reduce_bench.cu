@@ -80,12 +80,14 @@ void operators(Table &t) {
     run(t, "sum E4M3", WR_SUM, WR_F8_E4M3, {1, 4 * gib, 1}, 4.3);
     run(t, "sum E5M2", WR_SUM, WR_F8_E5M2, {1, 4 * gib, 1}, 4.3);
     run(t, "max i8", WR_MAX, WR_I8, {1, 4 * gib, 1}, 0);
+    run(t, "max E4M3", WR_MAX, WR_F8_E4M3, {1, 4 * gib, 1}, 0);
     run(t, "count u8", WR_COUNT_NONZERO, WR_U8, {1, 4 * gib, 1}, 0);
     run(t, "sum i16", WR_SUM, WR_I16, {1, 2 * gib, 1}, 0);
     run(t, "or u32", WR_BIT_OR, WR_U32, {1, gib, 1}, 0);
     run(t, "product i64", WR_PRODUCT, WR_I64, {1, gib / 2, 1}, 0);
     t.fill_input(2 * gib, Fill::bf16);
     run(t, "max bf16", WR_MAX, WR_BF16, {1, 2 * gib, 1}, 0);
+    run(t, "max norm bf16", WR_NORM_MAX, WR_BF16, {1, 2 * gib, 1}, 0);
     run(t, "L2 norm bf16", WR_NORM_L2, WR_BF16, {1, 2 * gib, 1}, 0);
     run(t, "argmax bf16", WR_ARGMAX, WR_BF16, {1, 2 * gib, 1}, 0);
 }

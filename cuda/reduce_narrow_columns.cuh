@@ -14,15 +14,15 @@ inline constexpr int most_lanes_of_row = 4;
 static_assert(narrow_column_tiles * most_lanes_of_row <= warp_lanes);
 static_assert(narrow_column_vectors == narrow_column_tiles * narrow_column_warps * tree_registers * warp_lanes);
 
-// The tree over the registers, and over the lanes that are a multiple of 2^across_log2 apart, which go first; each of
+// The tree over 8 registers, and over the lanes that are a multiple of 2^across_log2 apart, which go first; each of
 // these lanes gets it. As in exchange_halves, lanes swap halves of their registers.
-template <class Op, int Registers>
-__device__ __forceinline__ typename Op::Accumulator tree_over_rows(typename Op::Accumulator (&values)[Registers],
+template <class Op>
+__device__ __forceinline__ typename Op::Accumulator tree_over_rows(typename Op::Accumulator (&values)[tree_registers],
                                                                    int across_log2) {
-    constexpr int steps = log2_of(Registers);
+    constexpr int steps = log2_of(tree_registers);
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-        const int distance = 1 << (across_log2 + step), half = Registers >> (step + 1);
+        const int distance = 1 << (across_log2 + step), half = tree_registers >> (step + 1);
         const bool upper = (lane_index() & distance) != 0;
 #pragma unroll
         for (int j = 0; j < half; ++j) {
@@ -32,7 +32,7 @@ __device__ __forceinline__ typename Op::Accumulator tree_over_rows(typename Op::
         }
     }
     auto sum = values[0];
-    for (int distance = Registers << across_log2; distance < warp_lanes; distance *= 2) {
+    for (int distance = tree_registers << across_log2; distance < warp_lanes; distance *= 2) {
         sum = Op::combine(sum, from_lane_xor(sum, distance));
     }
 #pragma unroll
@@ -69,9 +69,8 @@ __device__ __forceinline__ void reduce_rows_of_tile(const char *tile, std::size_
     }
 }
 
-// The end of a block whose warps have taken tiles one after the other: of tile number t, lane l of row t (row l >>
-// across_log2) of each warp has the results of Columns columns from number l * Columns on, of which `columns` are
-// there.
+// The end of a block whose warps have taken tiles one after the other. The lanes l of which l >> across_log2 is t have
+// the results of their warp's tile number t: Columns columns each, side by side, of which `columns` are there.
 template <class Op, int Columns>
 __device__ __forceinline__ void deliver_tiles(const ColumnArguments &a, const ColumnJob &job,
                                               typename Op::Accumulator (&mine)[Columns], int across_log2, int columns) {

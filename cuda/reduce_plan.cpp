@@ -162,7 +162,7 @@ bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKer
            (s.outer <= 1 || s.outer_stride % steps == 0);
 }
 
-// Narrow columns that warps take from registers.
+// Narrow columns that have a kernel of their own, where their rows are many.
 struct NarrowColumns {
     const void *kernel;         // nullptr where there is none that takes them, or they are not many enough
     std::size_t across, groups; // lanes that share a row, blocks that share an outer index

@@ -3,7 +3,10 @@
 #include "cuda/row_blocks_plan.h"
 #include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_general_plan.h"
+#include "cuda/softmax_pipeline_runs.h"
 #include "cuda/tuning.h"
+
+#include <bit>
 
 namespace wr::cuda {
 
@@ -11,6 +14,7 @@ namespace {
 
 constexpr std::size_t vector_bytes = 16;
 constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t base_block = 1024;
 
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     switch (dtype) {
@@ -56,48 +60,92 @@ const void *kernel_of(const BackwardVectorKernels &kernels, bool from_logits, st
     return kernels.of[from_logits ? 1 : 0][size];
 }
 
-// Rows that are too long for the clusters that every GPU allows are shared by more blocks of threads.
-cudaError_t plan_vectors(const BackwardVectorKernels &kernels, bool from_logits, const GeneralPlan &rows,
-                         const GpuFacts &gpu, RowBlocksPlan *plan) {
+RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu) {
     std::size_t most_warps = 0;
     for (int size = 0; size < backward_vector_sizes && kernels.of[0][size] != nullptr; ++size) {
         most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
     }
-    *plan = plan_row_blocks(rows.rows, rows.blocks, most_warps, tuning::softmax_cluster_warps, gpu);
-    if (plan->warps != 0 || gpu.cluster_blocks == 0 || rows.blocks > backward_most_row_blocks) {
-        return cudaSuccess;
-    }
-    GpuFacts wide = gpu;
-    wide.cluster_blocks = static_cast<int>(tuning::softmax_wide_cluster_blocks);
-    const RowBlocksPlan found = plan_row_blocks(rows.rows, rows.blocks, most_warps, most_warps, wide);
-    if (found.warps == 0) {
-        return cudaSuccess;
-    }
-    Launch how{kernel_of(kernels, from_logits, found.warps), found.cluster_blocks,
-               static_cast<int>(found.warps * warp_lanes)};
-    how.cluster_blocks = static_cast<int>(found.cluster_blocks);
-    int resident = 0;
-    const cudaError_t error = prepare_clusters(how, gpu, &resident);
-    *plan = resident > 0 ? found : RowBlocksPlan{};
-    return error;
+    return plan_row_blocks(rows.rows, rows.blocks, most_warps, tuning::softmax_cluster_warps, gpu);
+}
+
+BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
+    const Shape &s = problem.shape;
+    return {saved_array(problem),
+            static_cast<const float *>(problem.logsumexp),
+            problem.output_gradient,
+            problem.input_gradient,
+            s.outer,
+            s.axis,
+            s.outer_stride,
+            problem.gradient_outer_stride,
+            1,
+            0,
+            static_cast<float>(problem.scale),
+            problem.log,
+            problem.empty_row_zero};
 }
 
 cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
                            const RowBlocksPlan &plan, cudaStream_t stream) {
-    const Shape &s = problem.shape;
-    BackwardVectorArguments a{saved_array(problem),
-                              static_cast<const float *>(problem.logsumexp),
-                              problem.output_gradient,
-                              problem.input_gradient,
-                              s.outer,
-                              s.axis,
-                              s.outer_stride,
-                              problem.gradient_outer_stride,
-                              static_cast<std::int32_t>(plan.cluster_blocks),
-                              static_cast<float>(problem.scale),
-                              problem.log,
-                              problem.empty_row_zero};
-    return launch_row_blocks(kernel_of(kernels, is_from_logits(problem), plan.warps), plan, s.outer, &a, stream);
+    BackwardVectorArguments a = arguments_of(problem);
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    return launch_row_blocks(kernel_of(kernels, is_from_logits(problem), plan.warps), plan, a.rows, &a, stream);
+}
+
+// One of the clusters that stay, for rows of so many base blocks; no blocks where rows are too long or too short. Their
+// number is a power of two: such clusters fill a GPU best.
+Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logits, std::size_t row_blocks) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    const std::size_t warp_blocks = backward_resident_blocks(element_bytes);
+    const std::size_t warps_of_row = divide_up(row_blocks, warp_blocks);
+    const std::size_t blocks = std::bit_ceil(divide_up(warps_of_row, backward_resident_block_warps));
+    if (row_blocks <= tuning::softmax_backward_resident_row_blocks || blocks > tuning::softmax_wide_cluster_blocks) {
+        return {};
+    }
+    const std::size_t warps = divide_up(warps_of_row, blocks);
+    Launch how{kernels.resident[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_lanes)};
+    how.cluster_blocks = static_cast<int>(blocks);
+    how.shared_bytes = backward_resident_sum_bytes + warps * warp_blocks * 2 * base_block * element_bytes;
+    return how;
+}
+
+// Where the GPU holds no such clusters, nothing is launched and `served` is false.
+cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                            std::size_t row_blocks, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    *served = false;
+    Launch how = one_resident_cluster(kernels, is_from_logits(problem), row_blocks);
+    BackwardVectorArguments a = arguments_of(problem);
+    if (gpu.cluster_blocks == 0 || how.blocks == 0 || a.rows > most_blocks / how.blocks) {
+        return cudaSuccess;
+    }
+    int resident = 0;
+    const cudaError_t error = prepare_clusters(how, gpu, &resident);
+    if (error != cudaSuccess || resident == 0) {
+        return error;
+    }
+    *served = true;
+    a.cluster_blocks = how.cluster_blocks;
+    a.resident_clusters = static_cast<std::uint32_t>(resident);
+    how.dependent = gpu.dependent_launch;
+    how.blocks *= pipeline_clusters(static_cast<std::uint32_t>(a.rows), a.resident_clusters);
+    return launch(how, &a, stream);
+}
+
+// Rows of whole vectors, read once; else `served` is false.
+cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const GeneralPlan &rows, const GpuFacts &gpu,
+                             cudaStream_t stream, bool *served) {
+    *served = false;
+    const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
+    if (!has_vectors(problem, kernels)) {
+        return cudaSuccess;
+    }
+    const cudaError_t error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
+    if (error != cudaSuccess || *served) {
+        return error;
+    }
+    const RowBlocksPlan plan = plan_vectors(*kernels, rows, gpu);
+    *served = plan.warps != 0;
+    return *served ? launch_vectors(*kernels, problem, plan, stream) : cudaSuccess;
 }
 
 } // namespace
@@ -116,13 +164,10 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    const BackwardVectorKernels *vectors = vector_kernels_of(problem.dtype);
-    if (has_vectors(problem, vectors)) {
-        RowBlocksPlan registers{};
-        const cudaError_t error = plan_vectors(*vectors, is_from_logits(problem), plan, device.gpu(), &registers);
-        if (error != cudaSuccess || registers.warps != 0) {
-            return report(error != cudaSuccess ? error : launch_vectors(*vectors, problem, registers, stream));
-        }
+    bool served = false;
+    const cudaError_t error = launch_once_read(problem, plan, device.gpu(), stream, &served);
+    if (error != cudaSuccess || served) {
+        return report(error);
     }
     Workspace workspace(problem.workspace, general_workspace_bytes(plan, sizeof(double)), stream);
     if (workspace.error() != cudaSuccess) {

@@ -4,6 +4,9 @@
 
 #include "numerics/problem.h"
 
+#include <cstddef>
+#include <cstdint>
+
 namespace wr::cuda {
 
 struct BackwardVectorArguments {
@@ -13,7 +16,8 @@ struct BackwardVectorArguments {
     void *input_gradient;
     std::size_t rows, axis;
     std::ptrdiff_t outer_stride, gradient_outer_stride;
-    std::int32_t cluster_blocks; // blocks that share a row
+    std::int32_t cluster_blocks;     // blocks that share a row
+    std::uint32_t resident_clusters; // that stay, of a round
     float scale;
     bool log, empty_row_zero;
 };
@@ -22,11 +26,15 @@ struct BackwardVectorArguments {
 inline constexpr int backward_vector_sizes = 3;
 inline constexpr int backward_vector_warps[backward_vector_sizes] = {8, 16, 32};
 
-// Base blocks of a row at most: each of a cluster's blocks has room for so many sums.
-inline constexpr std::size_t backward_most_row_blocks = 256;
+// Clusters that stay: warps of a block at most, and base blocks of a warp. What a warp holds of both arrays are 64
+// words a lane, and as many on their way.
+inline constexpr std::size_t backward_resident_block_warps = 16;
+inline constexpr std::size_t backward_resident_sum_bytes = 4096; // of shared memory, beside what warps hold
+constexpr std::size_t backward_resident_blocks(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
 
 struct BackwardVectorKernels {
     const void *of[2][backward_vector_sizes]; // from outputs, from logits; nullptr: not served
+    const void *resident[2];
     int element_bytes;
 };
 

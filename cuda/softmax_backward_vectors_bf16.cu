@@ -1,5 +1,5 @@
 // The gradient of softmax of bf16 rows of whole vectors.
-#include "cuda/softmax_backward_vectors.cuh"
+#include "cuda/softmax_backward_instance.cuh"
 
 namespace wr::cuda {
 

@@ -26,14 +26,6 @@ std::size_t resident_shared_bytes(std::size_t warps, std::size_t row_states) {
            resident_rows * static_cast<std::size_t>(state_place(static_cast<int>(row_states))) * sizeof(State);
 }
 
-// Reads and writes of shared memory before it, and copies that are started behind it.
-__device__ __forceinline__ void order_with_copies() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
-    __syncwarp();
-}
-
 // merge_row_states for a warp whose registers are taken: a state a lane at a time.
 template <class Float, class Sum>
 __device__ __forceinline__ RowView<Sum> merge_in_few_registers(const RowState<Float, Sum> *states, int count) {

@@ -146,6 +146,9 @@ inline constexpr std::size_t softmax_pipeline_blocks = 192;
 // 131072: 4.04, one row and gone 4.02).
 inline constexpr std::size_t softmax_resident_row_blocks = 128;
 
+// The gradient of softmax: rows of more base blocks than this go through clusters that stay.
+inline constexpr std::size_t softmax_backward_resident_row_blocks = 128;
+
 // Softmax: rows up to so many elements that touch each other share a warp (f32 of 128: 4.11 TB/s on an H200, 2.45
 // before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel (bf16 of 768: 3.38, by
 // softmax_rows 3.20).
@@ -163,6 +166,12 @@ inline constexpr std::size_t uneven_row_blocks = 32;
 // threads of their blocks idle. TB/s on an H200, and by softmax_column_tiles: f32 1024 x 512K 3.86 and 2.39, 4096 x
 // 128K 3.42 and 2.18, 32768 x 16K 2.15 and 1.31; bf16 1024 x 1M 2.49 and 1.42, 4096 x 256K 2.07 and 1.25.
 inline constexpr std::size_t softmax_column_cluster_axis = 769;
+
+// Softmax of columns of whole vectors that clusters do not serve: of at least so many elements, and with so many blocks
+// of threads a multiprocessor at least, they are read twice; else in one launch, as long as a cluster's registers hold
+// them.
+inline constexpr std::size_t softmax_tall_axis = 769;
+inline constexpr std::size_t softmax_tall_tiles = 3;
 
 // logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every
 // warp that a GPU holds: rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and 32 4.14, 4.25, 4.41 and 4.20.

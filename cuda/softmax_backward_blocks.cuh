@@ -1,0 +1,245 @@
+// What a warp does with its base block in the gradient of softmax where outputs or logits, the outputs' gradient and
+// the result are rows of whole 16-byte vectors of one type.
+#pragma once
+
+#include "cuda/arrival_barrier.cuh"
+#include "cuda/row_blocks.cuh"
+#include "cuda/softmax_backward_vectors.h"
+#include "numerics/softmax_backward.h"
+
+namespace wr::cuda {
+
+// A warp's sum on its way to the blocks of its cluster: as much as one store brings.
+struct alignas(8) SentSum {
+    float sum, unused;
+};
+
+// A lane's elements of a base block, as they lie in memory.
+template <class T>
+struct BackwardVectors {
+    using Places = VectorPlaces<T>;
+    uint4 vectors[lane_vectors<T>];
+
+    // What stands behind the end of a row is `behind` over and over.
+    __device__ __forceinline__ void load(const T *data, int count, unsigned behind) {
+        const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
+        const int left = count / vector_elements<T> - lane_index();
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = uint4{behind, behind, behind, behind};
+            if (v * warp_lanes < left) {
+                vectors[v] = load_vector(mine + v * warp_lanes);
+            }
+        }
+    }
+
+    __device__ __forceinline__ float operator[](int i) const {
+        const uint4 vector = vectors[i / Places::run];
+        const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
+        if constexpr (sizeof(T) == 4) {
+            return __uint_as_float(words[i % 4]);
+        } else {
+            return widen(T{static_cast<std::uint16_t>(words[i % 8 / 2] >> (i % 2 * 16))});
+        }
+    }
+};
+
+// What stands behind the end of a row, over and over: of outputs or logits, and of their gradients. Terms are -0 there:
+// -0 times 0, or gradients of -0.
+template <class T>
+inline constexpr unsigned minus_zeros = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
+template <class T>
+__device__ __forceinline__ unsigned gradients_behind(const BackwardVectorArguments &a) {
+    return a.log ? minus_zeros<T> : 0u;
+}
+
+// weight_of_difference where |d| is not below the exponential's reach: the product overflows, or is 0.
+__device__ __forceinline__ float weight_beyond_reach(float d) {
+    constexpr float large = 0x1p126f;
+    static_assert(ExponentialConstants<float>::reach >= 4);
+    return larger_with_nan(d, 0.0f) * large;
+}
+
+// The weights that a lane's logits stand for.
+template <class T>
+struct FormedWeights {
+    float of[lane_elements];
+
+    // What stands behind the end of the row becomes -0.
+    __device__ __forceinline__ void form(const BackwardVectors<T> &logits, const SavedRow<float> &row, int count) {
+#pragma unroll
+        for (int first = 0; first < lane_elements; first += VectorPlaces<T>::run) {
+            form_run(logits, row, first);
+        }
+        if (row.logsumexp - row.logsumexp != 0.0f) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                of[i] = row.special;
+            }
+        }
+        if (count < static_cast<int>(softmax_block)) {
+            const int left = count / vector_elements<T> - lane_index();
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                of[i] = i / VectorPlaces<T>::run * warp_lanes < left ? of[i] : -0.0f;
+            }
+        }
+    }
+
+    __device__ __forceinline__ float operator[](int i) const { return of[i]; }
+
+  private:
+    // One branch a run, which is seldom taken.
+    __device__ __forceinline__ void form_run(const BackwardVectors<T> &logits, const SavedRow<float> &row, int first) {
+        constexpr float reach = ExponentialConstants<float>::reach;
+        bool within = true;
+#pragma unroll
+        for (int i = first; i < first + VectorPlaces<T>::run; ++i) {
+            const LogitDifference<float> less = logit_difference(row.scale, row.logsumexp, logits[i]);
+            within = within && fabsf(less.high) < reach;
+            of[i] = weight_within_reach(less.high, less.low);
+        }
+        if (!within) {
+#pragma unroll
+            for (int i = first; i < first + VectorPlaces<T>::run; ++i) {
+                const float d = logit_difference(row.scale, row.logsumexp, logits[i]).high;
+                of[i] = fabsf(d) < reach ? of[i] : weight_beyond_reach(d);
+            }
+        }
+    }
+};
+
+// The natural tree over a base block whose element i of this lane is term(i), in every lane.
+template <class Places, class Term>
+__device__ __forceinline__ float tree_of_terms(Term term) {
+    constexpr int half = lane_elements / Places::run / 2;
+    float sums[half];
+#pragma unroll
+    for (int run = 0; run < half; ++run) {
+        float low[Places::run], high[Places::run];
+#pragma unroll
+        for (int i = 0; i < Places::run; ++i) {
+            low[i] = term(run * Places::run + i);
+            high[i] = term((run + half) * Places::run + i);
+        }
+        sums[run] =
+            exchange_pair<FloatSum<float>, 0>(run_sum<Places::run, float>(low), run_sum<Places::run, float>(high));
+    }
+    return warp_tree<FloatSum<float>, 1>(sums);
+}
+
+// Of up to 256 warps' sums, how many a lane takes: neighbours, 2^k of them.
+__device__ __forceinline__ int log_sums_a_lane(int count) {
+    return count <= warp_lanes ? 0 : count <= 2 * warp_lanes ? 1 : count <= 4 * warp_lanes ? 2 : 3;
+}
+
+// Where the sum of one of `count` warps is kept: neighbours a whole warp apart, so that its lanes meet no other in a
+// bank of shared memory.
+__device__ __forceinline__ int place_of_sum(int warp, int count) {
+    const int log_run = log_sums_a_lane(count);
+    return ((warp & ((1 << log_run) - 1)) * warp_lanes) + (warp >> log_run);
+}
+
+// The tree over up to 256 warps' sums, in every lane.
+__device__ __forceinline__ float tree_of_warps(const SentSum *sums, int count) {
+    float mine = -0.0f;
+    if (count <= warp_lanes) {
+        if (lane_index() < count) {
+            mine = sums[lane_index()].sum;
+        }
+    } else {
+        constexpr int most = most_cluster_states / warp_lanes;
+        const int log_run = log_sums_a_lane(count);
+        float own[most];
+#pragma unroll
+        for (int i = 0; i < most; ++i) {
+            own[i] = -0.0f;
+            if (i < 1 << log_run && (lane_index() << log_run) + i < count) {
+                own[i] = sums[i * warp_lanes + lane_index()].sum;
+            }
+        }
+        mine = run_sum<most, float>(own);
+    }
+    return tree_over_lanes<FloatSum<float>>(mine, warp_lanes);
+}
+
+// The word of two packed elements with the NaN that narrowing gives made the canonical one.
+__device__ __forceinline__ unsigned canonical_nans(unsigned pair, unsigned canonical) {
+    constexpr unsigned narrowed = 0x7FFF;
+    pair = (pair & 0xFFFFu) == narrowed ? (pair & 0xFFFF0000u) | canonical : pair;
+    return pair >> 16 == narrowed ? (pair & 0xFFFFu) | canonical << 16 : pair;
+}
+
+// Neighbouring results, NaN among them perhaps, as a vector.
+__device__ __forceinline__ uint4 pack_with_nans(float *y, float) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        y[i] = is_nan(y[i]) ? __uint_as_float(canonical_nan_f32) : y[i];
+    }
+    return pack(y, float());
+}
+template <class Half>
+__device__ __forceinline__ uint4 pack_with_nans(float *y, Half half) {
+    constexpr unsigned canonical = std::is_same_v<Half, F16> ? 0x7E00u : 0x7FC0u;
+    bool any = false;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        any = any || is_nan(y[i]);
+    }
+    uint4 vector = pack(y, half);
+    if (any) {
+        vector = {canonical_nans(vector.x, canonical), canonical_nans(vector.y, canonical),
+                  canonical_nans(vector.z, canonical), canonical_nans(vector.w, canonical)};
+    }
+    return vector;
+}
+
+// What a lane's gradients are multiplied by: formed from its logits, or saved (of log-softmax: the logarithms).
+template <class T, bool FromLogits>
+using BackwardWeights = std::conditional_t<FromLogits, FormedWeights<T>, BackwardVectors<T>>;
+
+// A base block's part of what its row's gradients share, in every lane.
+template <class T, class Weights>
+__device__ __forceinline__ float block_total(const BackwardVectorArguments &a, const Weights &weights,
+                                             const BackwardVectors<T> &gradients) {
+    using Places = VectorPlaces<T>;
+    return a.log ? tree_of_terms<Places>([&](int i) { return gradients[i]; })
+                 : tree_of_terms<Places>([&](int i) { return weights[i] * gradients[i]; });
+}
+
+// The inputs' gradients, to `mine` and every 32nd vector behind it, of which `vectors` are the row's.
+template <bool FromLogits, class T, class Weights>
+__device__ __forceinline__ void write_gradients(const BackwardVectorArguments &a, uint4 *mine, int vectors,
+                                                const Weights &weights, const BackwardVectors<T> &gradients,
+                                                float total) {
+    using Places = VectorPlaces<T>;
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        if (v * warp_lanes < vectors) {
+            float y[Places::run];
+            if (a.log) {
+#pragma unroll
+                for (int j = 0; j < Places::run; ++j) {
+                    const int i = v * Places::run + j;
+                    const float weight = FromLogits ? weights[i] : weight_of_difference(weights[i], 0.0f);
+                    y[j] = softmax_gradient(true, weight, gradients[i], total);
+                }
+            } else {
+#pragma unroll
+                for (int j = 0; j < Places::run; ++j) {
+                    const int i = v * Places::run + j;
+                    y[j] = softmax_gradient(false, weights[i], gradients[i], total);
+                }
+            }
+            if (a.scale != 1.0f) {
+#pragma unroll
+                for (int j = 0; j < Places::run; ++j) {
+                    y[j] = y[j] * a.scale;
+                }
+            }
+            store_vector(mine + v * warp_lanes, pack_with_nans(y, T()));
+        }
+    }
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,30 @@
+// Makes the set of kernels for the gradient of rows of whole vectors of one element type.
+#pragma once
+
+#include "cuda/kernel_address.cuh"
+#include "cuda/softmax_backward_resident.cuh"
+#include "cuda/softmax_backward_vectors.cuh"
+
+namespace wr::cuda {
+
+template <class T, bool FromLogits>
+const void *widest_backward_vectors() {
+    if constexpr (sizeof(T) == 2) {
+        return address_of(backward_vectors<T, 32, FromLogits>);
+    }
+    return nullptr;
+}
+
+template <class T>
+const BackwardVectorKernels &backward_vector_kernels() {
+    static const BackwardVectorKernels kernels{
+        {{address_of(backward_vectors<T, 8, false>), address_of(backward_vectors<T, 16, false>),
+          widest_backward_vectors<T, false>()},
+         {address_of(backward_vectors<T, 8, true>), address_of(backward_vectors<T, 16, true>),
+          widest_backward_vectors<T, true>()}},
+        {address_of(backward_resident<T, false>), address_of(backward_resident<T, true>)},
+        static_cast<int>(sizeof(T))};
+    return kernels;
+}
+
+} // namespace wr::cuda

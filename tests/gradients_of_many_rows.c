@@ -1,0 +1,104 @@
+/*
+ * The gradient of softmax of so many long rows that a GPU takes several after one another in one place: the host's
+ * bits, from outputs and from logits, of log-softmax too, scaled and not, in the place of the outputs' gradient and
+ * not, with rows among them that hold NaN or infinities.
+ */
+#include "harness.h"
+#include "random_numbers.h"
+#include "reference.h"
+#include "softmax_jobs.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct row_images {
+    image saved, logsumexp, gradient, result;
+} row_images;
+
+/* Logits, or outputs and their logarithms: the gradient takes whatever it is given. */
+static double saved_value(uint64_t *state, size_t row, size_t column, int are_logits) {
+    double value = random_unit(state);
+    if (are_logits) {
+        value = value * 16.0 - 8.0;
+    }
+    if (row % 8 == 3 && column % 4099 == 17) {
+        return (double)NAN;
+    }
+    if (row % 8 == 5 && column % 1027 == 5) {
+        return are_logits ? -(double)INFINITY : 0.0;
+    }
+    return row % 8 == 6 && column % 2053 == 9 ? -200.0 : value;
+}
+
+static void fill(row_images *images, wr_dtype dtype, size_t rows, size_t axis, int are_logits) {
+    uint64_t state = 5;
+    size_t row, column;
+    for (row = 0; row < rows; ++row) {
+        reference_put(WR_F32, images->logsumexp.payload, row,
+                      row % 8 == 7 ? -(double)INFINITY : 9.0 + (double)row / 16);
+        for (column = 0; column < axis; ++column) {
+            double gradient = 2.0 * random_unit(&state) - 1.0;
+            size_t at = row * axis + column;
+            reference_put(dtype, images->saved.payload, at, saved_value(&state, row, column, are_logits));
+            reference_put(dtype, images->gradient.payload, at,
+                          row % 8 == 2 && column == axis - 1 ? (double)INFINITY : gradient);
+        }
+    }
+}
+
+static void check(wr_dtype dtype, size_t rows, size_t axis, int from_logits, int log, double scale, int in_place) {
+    size_t bytes = rows * axis * reference_size(dtype);
+    row_images made = {image_new(bytes, 0), image_new(rows * sizeof(float), 0), image_new(bytes, 0),
+                       image_new(bytes, 0)};
+    wr_softmax_backward_args args = backward_args(dtype, rows, axis, 1);
+    backward_images images = {&made.saved, NULL, &made.gradient, NULL, NULL, NULL, &made.result};
+    char label[128];
+    fill(&made, dtype, rows, axis, from_logits);
+    args.log = log;
+    args.scale = scale;
+    if (from_logits) {
+        args.input = made.saved.payload;
+        args.logsumexp = made.logsumexp.payload;
+        images.logsumexp = &made.logsumexp;
+    } else {
+        args.output = made.saved.payload;
+    }
+    if (in_place) {
+        images.input_gradient = &made.gradient;
+    }
+    args.output_gradient = images.output_gradient->payload;
+    args.input_gradient = images.input_gradient->payload;
+    snprintf(label, sizeof label, "[%zu][%zu] %s, %s%s, scale %g%s", rows, axis, dtype_name(dtype),
+             from_logits ? "from logits" : "from outputs", log ? ", log" : "", scale, in_place ? ", in place" : "");
+    run_backward_everywhere(&args, &images, label);
+    image_free(&made.saved);
+    image_free(&made.logsumexp);
+    image_free(&made.gradient);
+    image_free(&made.result);
+}
+
+/* Rows a little longer than a register's way takes, of parts of blocks and of warps, up to the longest. */
+static void check_type(wr_dtype dtype) {
+    static const size_t axes[] = {131080, 133120, 196616, 262144, 300008, 524288, 524296};
+    size_t i;
+    int kind;
+    for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
+        if (axes[i] <= 262144 || dtype != WR_F32) {
+            for (kind = 0; kind < 4; ++kind) {
+                check(dtype, 9, axes[i], kind & 1, kind >> 1, kind == 1 ? -0.75 : 0.0, kind == 2);
+            }
+        }
+    }
+    check(dtype, 150, 133120, 0, 0, 0.0, 0);
+    check(dtype, 150, 133120, 1, 0, 0.0, 0);
+    check(dtype, 1, 140000, 0, 0, 0.0, 0);
+}
+
+int main(int argc, char **argv) {
+    places_open_gpu_only(argc, argv);
+    check_type(WR_F32);
+    check_type(WR_F16);
+    check_type(WR_BF16);
+    places_close();
+    return check_report("gradients_of_many_rows");
+}

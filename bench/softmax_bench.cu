@@ -1,5 +1,5 @@
 // The softmax family at full size: 2 GiB an array, rows and columns of every length, few rows, gradients, knobs,
-// logsumexp. `softmax_bench rows few columns backward selected logsumexp` names its parts.
+// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd` names its parts.
 #include "bench/table.h"
 
 #include <algorithm>
@@ -50,6 +50,25 @@ Job softmax_job(const Table &t, const Type &type, std::size_t outer, std::size_t
     };
 }
 
+wr_softmax_args softmax_args(const Table &t, const Type &type, std::size_t rows, std::size_t n) {
+    wr_softmax_args args;
+    std::memset(&args, 0, sizeof(args));
+    args.struct_size = sizeof(args);
+    args.dtype = type.dtype;
+    args.input = t.input;
+    args.output = t.output;
+    args.outer = rows;
+    args.axis = n;
+    args.inner = 1;
+    args.workspace = t.workspace;
+    args.workspace_bytes = workspace_bytes;
+    return args;
+}
+
+Job softmax_with(Table &t, const wr_softmax_args &args) {
+    return [&t, args] { check(wr_softmax_ex(&args, t.stream), "softmax"); };
+}
+
 // The first half of the input holds the values, the second bytes of which one in 64 is 0.
 void fill(Table &t, const Type &type, float low, float high) {
     t.fill_input(4 * gib, Fill::bytes);
@@ -98,6 +117,7 @@ void rows(Table &t) {
     const std::size_t n = std::size_t{1} << 27;
     t.fill_input(n, f32.fill, -4, 4);
     t.run_small("softmax f32 1 x 2^27", softmax_job(t, f32, 1, n, 1), nullptr, 400);
+    t.run_small("softmax f32 1 x 2^27, caller's workspace", softmax_with(t, softmax_args(t, f32, 1, n)), nullptr, 400);
 }
 
 // A decoding step's logits: few rows, called back to back.
@@ -125,25 +145,33 @@ void columns(Table &t) {
     for (const Type &type : types) {
         std::printf("\nsoftmax of columns, %s, 2 GiB in and 2 GiB out\n", type.name);
         t.fill_input(elements_of(type), type.fill, -4, 4);
-        for (const std::size_t n : {1024, 4096, 32768}) {
+        for (const std::size_t n : {1024, 4096, 8192, 16384, 32768, 1 << 20}) {
             const std::size_t inner = elements_of(type) / n;
-            const double demanded = type.dtype == WR_F32 && n != 4096 ? 3.8 : 0;
+            const double demanded = type.dtype == WR_F32 && (n == 1024 || n == 32768) ? 3.8 : 0;
             t.run({label("softmax of axis 0,", type, n, inner), 2 * array_bytes, softmax_job(t, type, 1, n, inner),
                    nullptr, demanded, t.copy_ceiling});
+        }
+        for (const std::size_t n : {1024, 32768}) {
+            const std::size_t inner = elements_of(type) / n;
+            t.run({label("log-softmax of axis 0,", type, n, inner), 2 * array_bytes,
+                   [&t, type, n, inner] {
+                       check(wr_log_softmax(type.dtype, t.input, t.output, 1, n, inner, t.stream), "log-softmax");
+                   },
+                   nullptr, 0, t.copy_ceiling});
         }
     }
 }
 
-wr_softmax_backward_args backward_args(const Table &t, const Type &type, std::size_t n) {
+wr_softmax_backward_args backward_args(const Table &t, const Type &type, std::size_t n, std::size_t inner = 1) {
     wr_softmax_backward_args args;
     std::memset(&args, 0, sizeof(args));
     args.struct_size = sizeof(args);
     args.dtype = type.dtype;
     args.output_gradient = t.input + 2 * gib;
     args.input_gradient = t.output;
-    args.outer = elements_of(type) / n;
+    args.outer = elements_of(type) / n / inner;
     args.axis = n;
-    args.inner = 1;
+    args.inner = inner;
     args.workspace = t.workspace;
     args.workspace_bytes = workspace_bytes;
     return args;
@@ -179,26 +207,16 @@ void backward(Table &t) {
             args.log = 0;
             run_backward(t, label("from logits", type, total / n, n), args, 3 * array_bytes, 0);
         }
+        for (const std::size_t n : {1024, 32768}) {
+            wr_softmax_backward_args args = backward_args(t, type, n, total / n);
+            args.output = t.input;
+            run_backward(t, label("backward of axis 0,", type, n, total / n), args, 3 * array_bytes, 0);
+            args.output = nullptr;
+            args.input = t.input;
+            args.logsumexp = t.input + gib;
+            run_backward(t, label("from logits of axis 0,", type, n, total / n), args, 3 * array_bytes, 0);
+        }
     }
-}
-
-wr_softmax_args softmax_args(const Table &t, const Type &type, std::size_t rows, std::size_t n) {
-    wr_softmax_args args;
-    std::memset(&args, 0, sizeof(args));
-    args.struct_size = sizeof(args);
-    args.dtype = type.dtype;
-    args.input = t.input;
-    args.output = t.output;
-    args.outer = rows;
-    args.axis = n;
-    args.inner = 1;
-    args.workspace = t.workspace;
-    args.workspace_bytes = workspace_bytes;
-    return args;
-}
-
-Job softmax_with(Table &t, const wr_softmax_args &args) {
-    return [&t, args] { check(wr_softmax_ex(&args, t.stream), "softmax"); };
 }
 
 // Demanded: 95 % of plain softmax's rate, which is the peer in turn, for the card's clock falls under load.
@@ -267,30 +285,76 @@ void selected(Table &t) {
     }
 }
 
+void run_logsumexp(Table &t, const std::string &name, const Type &type, std::size_t outer, std::size_t n,
+                   std::size_t inner, double demanded) {
+    wr_reduce_args args;
+    std::memset(&args, 0, sizeof(args));
+    args.struct_size = sizeof(args);
+    args.op = WR_LOGSUMEXP;
+    args.dtype = type.dtype;
+    args.input = t.input;
+    args.output = t.output;
+    args.outer = outer;
+    args.axis = n;
+    args.inner = inner;
+    args.workspace = t.workspace;
+    args.workspace_bytes = workspace_bytes;
+    const double bytes = array_bytes * (1 + 1 / static_cast<double>(n));
+    t.run({name, bytes, [&t, args] { check(wr_reduce_ex(&args, t.stream), "logsumexp"); }, nullptr, demanded,
+           t.read_ceiling});
+}
+
 void logsumexps(Table &t) {
     for (const Type &type : types) {
         std::printf("\nlogsumexp, %s, 2 GiB\n", type.name);
         fill(t, type, -4, 4);
         const std::size_t total = elements_of(type);
         for (std::size_t n = 32; n <= std::size_t{1} << 20; n *= n < 1024 ? 2 : 4) {
-            wr_reduce_args args;
-            std::memset(&args, 0, sizeof(args));
-            args.struct_size = sizeof(args);
-            args.op = WR_LOGSUMEXP;
-            args.dtype = type.dtype;
-            args.input = t.input;
-            args.output = t.output;
-            args.outer = total / n;
-            args.axis = n;
-            args.inner = 1;
-            args.workspace = t.workspace;
-            args.workspace_bytes = workspace_bytes;
-            const double bytes = array_bytes * (1 + 1 / static_cast<double>(n));
-            t.run({label("logsumexp", type, total / n, n), bytes,
-                   [&t, args] { check(wr_reduce_ex(&args, t.stream), "logsumexp"); }, nullptr,
-                   type.dtype == WR_F32 ? 4.3 : 0, t.read_ceiling});
+            run_logsumexp(t, label("logsumexp", type, total / n, n), type, total / n, n, 1,
+                          type.dtype == WR_F32 ? 4.3 : 0);
+        }
+        for (const std::size_t n : {4096, 32768}) {
+            run_logsumexp(t, label("logsumexp of axis 0,", type, n, total / n), type, 1, n, total / n, 0);
         }
     }
+}
+
+// What a training step or a decoder may ask for beside whole vectors of one type: rows of any length, other output
+// types, inputs of 8 bits.
+void odd_jobs(Table &t) {
+    for (const Type &type : types) {
+        std::printf("\nodd jobs, %s\n", type.name);
+        fill(t, type, -1, 1);
+        const auto size = static_cast<double>(wr_dtype_size(type.dtype));
+        for (const std::size_t n : {1001, 50257}) {
+            const std::size_t rows = elements_of(type) / n;
+            const double bytes = static_cast<double>(rows * n) * size;
+            wr_softmax_backward_args args = backward_args(t, type, n);
+            args.output = t.input;
+            run_backward(t, label("backward", type, rows, n), args, 3 * bytes, 0);
+            args.output = nullptr;
+            args.input = t.input;
+            args.logsumexp = t.input + gib;
+            run_backward(t, label("from logits", type, rows, n), args, 3 * bytes, 0);
+            run_logsumexp(t, label("logsumexp", type, rows, n), type, rows, n, 1, 0);
+        }
+        const wr_dtype other = type.dtype == WR_F32 ? WR_BF16 : WR_F32;
+        for (const std::size_t n : {4096, 50257}) {
+            const std::size_t rows = elements_of(type) / n / 2;
+            wr_softmax_args args = softmax_args(t, type, rows, n);
+            args.output_dtype = other;
+            const double bytes = static_cast<double>(rows * n) * (size + static_cast<double>(wr_dtype_size(other)));
+            t.run({label("softmax into another type,", type, rows, n), bytes, softmax_with(t, args), nullptr, 0,
+                   t.copy_ceiling});
+        }
+    }
+    const Type bytes_of = {WR_F8_E4M3, Fill::bytes, "E4M3"};
+    const std::size_t n = 4096, rows = elements_of(bytes_of) / n / 2;
+    wr_softmax_args args = softmax_args(t, bytes_of, rows, n);
+    args.output_dtype = WR_BF16;
+    t.fill_input(elements_of(bytes_of), bytes_of.fill);
+    t.run({label("softmax into bf16,", bytes_of, rows, n), 3.0 * static_cast<double>(rows * n), softmax_with(t, args),
+           nullptr, 0, t.copy_ceiling});
 }
 
 // Whether a part of the table is asked for: all are where none is named.
@@ -306,8 +370,8 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(Table &);
-    } parts[] = {{"rows", rows},         {"few", few_rows},      {"columns", columns},
-                 {"backward", backward}, {"selected", selected}, {"logsumexp", logsumexps}};
+    } parts[] = {{"rows", rows},         {"few", few_rows},         {"columns", columns}, {"backward", backward},
+                 {"selected", selected}, {"logsumexp", logsumexps}, {"odd", odd_jobs}};
     for (const auto &part : parts) {
         if (wanted(argc, argv, part.name)) {
             part.run(table);

@@ -149,11 +149,17 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     if (error != cudaSuccess || plan.pieces == 1) {
         return error;
     }
+    return launch_logsumexp_totals(totals, a, dependent, stream);
+}
+
+cudaError_t launch_logsumexp_totals(const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+                                    cudaStream_t stream) {
+    const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
     const auto rows_a_block =
-        std::size_t{general_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(plan.pieces));
+        std::size_t{general_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
     return launch(
-        {totals, std::min(divide_up(s.outer, rows_a_block), most_blocks), general_block_threads, 1, 1, 1, dependent},
-        &a, stream);
+        {totals, std::min(divide_up(rows, rows_a_block), most_blocks), general_block_threads, 1, 1, 1, dependent}, &a,
+        stream);
 }
 
 bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks) {

@@ -29,6 +29,10 @@ bool is_aligned_for_logsumexp(const SoftmaxProblem &problem);
 cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
                              cudaStream_t stream);
 
+// The launch that makes rows' logsumexp of the states of their pieces, which `a` brings.
+cudaError_t launch_logsumexp_totals(const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+                                    cudaStream_t stream);
+
 // The first half of softmax of long rows: whether pieces of so many base blocks of aligned rows are read that way, and
 // the launch that leaves their states, `pieces` of each row.
 bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks);

@@ -7,6 +7,7 @@
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/softmax_plan.h"
+#include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
 
 #include <algorithm>
@@ -262,7 +263,9 @@ std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
 }
 
 Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pieces, bool dependent) {
-    const std::size_t rows_a_block = pieces > softmax_pieces_a_warp ? 1 : softmax_long_row_warps;
+    const std::size_t rows_a_block =
+        pieces > softmax_pieces_a_warp ? 1
+                                       : softmax_long_row_warps * static_cast<std::size_t>(rows_of_totals_warp(pieces));
     return {kernels.rare.totals,
             blocks_for(rows, rows_a_block),
             static_cast<int>(softmax_long_row_threads),
@@ -357,19 +360,23 @@ cudaError_t launch_long_rows(const SoftmaxCall &call, SoftmaxArguments a) {
 }
 
 cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
+    const bool dependent = call.gpu.dependent_launch;
     switch (call.plan.regime) {
     case SoftmaxRegime::short_rows:
-        return launch_short_rows(call.kernels, a, call.plan, call.gpu.dependent_launch, call.stream);
+        return launch_short_rows(call.kernels, a, call.plan, dependent, call.stream);
     case SoftmaxRegime::tiles:
         return launch_tiles(call.kernels, a, call.plan, call.stream);
     case SoftmaxRegime::registers:
-        return launch_registers(call.kernels, call.rows, a, call.plan.blocks, call.gpu.dependent_launch, call.stream);
+        return launch_registers(call.kernels, call.rows, a, call.plan.blocks, dependent, call.stream);
     case SoftmaxRegime::clusters:
         return launch_rows_of_clusters(call, a);
     case SoftmaxRegime::long_rows:
         return launch_long_rows(call, a);
+    case SoftmaxRegime::tall_columns:
+        return launch_tall_columns(call.problem, a, totals_of(call.kernels, a.outer * a.inner, a.pieces, dependent),
+                                   dependent, call.stream);
     case SoftmaxRegime::columns:
-        return launch_columns(call.kernels, a, call.gpu.dependent_launch, call.stream);
+        return launch_columns(call.kernels, a, dependent, call.stream);
     }
     return cudaErrorUnknown;
 }

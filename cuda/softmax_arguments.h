@@ -10,8 +10,17 @@ struct StoredState {
     double maximum, sum;
 };
 
-// A row of more pieces than this has a block for its total, else a warp.
+// A row of more pieces than this has a block for its total, else a warp, which several rows of few pieces share.
 inline constexpr std::size_t softmax_pieces_a_warp = 256;
+
+// Rows whose totals a warp makes at once: as many as leave each of their pieces a lane.
+constexpr int rows_of_totals_warp(std::size_t pieces) {
+    int rows = 32;
+    while (rows > 1 && static_cast<std::size_t>(32 / rows) < pieces) {
+        rows /= 2;
+    }
+    return rows;
+}
 
 struct SoftmaxArguments {
     const void *input;

@@ -1,6 +1,7 @@
 // Puts the gradient of softmax on a stream.
 #include "cuda/gpu.h"
 #include "cuda/row_blocks_plan.h"
+#include "cuda/softmax_backward_columns.h"
 #include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_pipeline_runs.h"
@@ -180,7 +181,9 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     }
     const GeneralKernels &kernels =
         problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
-    const cudaError_t launched = launch_general(kernels, plan, true, &a, stream);
+    const cudaError_t launched = serves_backward_columns(problem)
+                                     ? launch_backward_columns(kernels.totals, a, device.gpu().dependent_launch, stream)
+                                     : launch_general(kernels, plan, true, &a, stream);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);
 }

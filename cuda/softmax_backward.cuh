@@ -160,26 +160,32 @@ __global__ void __launch_bounds__(general_block_threads)
     }
 }
 
-// The totals of rows from the sums of their pieces, a warp to a row, each lane taking a run of 2^k pieces.
+// The totals of rows from the sums of their pieces, by as many lanes as a row has pieces; of more pieces than a warp
+// has lanes each lane takes a run of 2^k.
 template <class Float>
 __global__ void __launch_bounds__(general_block_threads)
     backward_totals(const __grid_constant__ SoftmaxBackwardArguments a) {
+    wait_for_previous_kernel();
+    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
+    const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
     std::size_t run = 1;
     while (run * warp_lanes < a.pieces) {
         run *= 2;
     }
     const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
-    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
-    for (std::size_t row =
-             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
-         row < rows; row += warps) {
+    const std::size_t first_warp =
+        blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * general_block_warps * rows_a_warp;
+    for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
+        const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
+        const std::size_t begin = static_cast<std::size_t>(own) * run;
+        const std::size_t end = row < rows ? smaller(begin + run, a.pieces) : 0;
         TreeCounter<FloatSum<Float>, 40> counter;
-        const std::size_t first = static_cast<std::size_t>(lane_index()) * run;
-        for (std::size_t piece = first; piece < smaller(first + run, a.pieces); ++piece) {
+        for (std::size_t piece = begin; piece < end; ++piece) {
             counter.push(static_cast<Float>(a.sums[row * a.pieces + piece]));
         }
-        const Float sum = tree_over_lanes<FloatSum<Float>>(counter.result(), warp_lanes);
-        if (lane_index() == 0) {
+        const Float sum = tree_over_lanes<FloatSum<Float>>(counter.result(), lanes);
+        if (own == 0 && row < rows) {
             a.totals[row] = static_cast<double>(sum);
         }
     }

@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_column_kernels.h"
 #include "cuda/softmax_pipeline_runs.h"
+#include "cuda/softmax_plan.h"
 #include "cuda/tuning.h"
 
 #include <bit>
@@ -10,25 +11,9 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t vector_bytes = 16;
-
-// Whether rows of columns are whole vectors on their boundaries, in the input and in the output.
-bool columns_are_vectors(const SoftmaxProblem &problem, std::size_t element_bytes) {
-    const Shape &s = problem.shape;
-    const std::size_t elements = vector_bytes / element_bytes;
-    const auto whole = static_cast<std::ptrdiff_t>(elements);
-    return s.inner_stride == 1 && s.inner % elements == 0 && s.axis_stride % whole == 0 &&
-           (s.outer <= 1 || s.outer_stride % whole == 0) &&
-           reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
-           reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
-}
-
 bool are_served(const SoftmaxProblem &problem, const GpuFacts &gpu) {
-    const auto element_bytes = static_cast<std::size_t>(traits_of(problem.dtype).size);
-    const bool scaled_halves = element_bytes == 2 && problem.scale != 1.0;
-    return gpu.cluster_blocks > 0 && problem.shape.inner > 1 && !problem.log && !scaled_halves &&
-           problem.output_dtype == problem.dtype && problem.shape.axis >= tuning::softmax_column_cluster_axis &&
-           columns_are_vectors(problem, element_bytes);
+    return gpu.cluster_blocks > 0 && problem.shape.inner > 1 && !problem.log &&
+           problem.shape.axis >= tuning::softmax_column_cluster_axis && takes_column_vectors(problem);
 }
 
 const SoftmaxColumnKernels *find_column_kernels(ElementType dtype) {

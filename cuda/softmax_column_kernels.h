@@ -26,7 +26,7 @@ inline constexpr std::uint32_t column_round_eighths = 6;
 
 // The first that fits is taken.
 struct SoftmaxColumnKernels {
-    SoftmaxColumnKernel kernels[3];
+    SoftmaxColumnKernel kernels[2];
     int count;
 };
 

@@ -10,7 +10,7 @@ namespace wr::cuda {
 
 // How the threads of a block share its part of a tile of 2^LogAcross vectors side by side: each takes a vector of a few
 // rows below each other. All these numbers are powers of two.
-template <class T, int LogAcross, int Warps, int Halves = 1>
+template <class T, int LogAcross, int Warps>
 struct ColumnShape {
     static constexpr int each = vector_elements<T>, rows = lane_elements / each; // of a thread
     static constexpr int word_columns = each / vector_words;
@@ -22,10 +22,6 @@ struct ColumnShape {
     static constexpr int group_warps = smaller(Warps, base_rows / warp_rows); // of a block that share a base block
     static constexpr int base_blocks = Warps / group_warps;                   // of a block: 1 where it has less
     static constexpr int threads = Warps * warp_lanes;
-
-    // Where a block has two such parts below each other, each is a base block.
-    static constexpr int halves = Halves, parts = base_blocks * halves;
-    static_assert(halves == 1 || block_rows == base_rows);
 };
 
 // Lanes that put together what group_warps warps have of an item, and how much of it each lane takes.
@@ -46,8 +42,8 @@ struct alignas(vector_bytes) ColumnMemory {
     unsigned maxima[Shape::group_warps * Shape::base_blocks][Shape::words + 1]; // of warps
     alignas(vector_bytes) Sum sums[Shape::group_warps * Shape::base_blocks][Shape::columns + 1];
     alignas(vector_bytes) unsigned block_maxima[larger(Shape::span, Shape::base_blocks)][Shape::words];
-    alignas(vector_bytes) Float high[Shape::parts][Shape::columns]; // factors of the outputs
-    alignas(vector_bytes) Float low[Shape::parts][Shape::columns];
+    alignas(vector_bytes) Float high[Shape::base_blocks][Shape::columns]; // factors of the outputs
+    alignas(vector_bytes) Float low[Shape::base_blocks][Shape::columns];
     ArrivalBarrier maxima_arrived;
     ArrivalBarrier states_arrived[2]; // of tiles in turn
 };
@@ -66,7 +62,7 @@ struct ColumnVectors {
     std::uint64_t outer, inner; // of the first column
     int first, count;           // rows of the axis; count is below 1 where there are none
 
-    __device__ __forceinline__ ColumnVectors(const SoftmaxColumnArguments &a, std::uint32_t tile, int half) {
+    __device__ __forceinline__ ColumnVectors(const SoftmaxColumnArguments &a, std::uint32_t tile) {
         const int x = thread_x_again(), lane = x % warp_lanes;
         std::uint32_t number = tile;
         outer = 0;
@@ -76,8 +72,8 @@ struct ColumnVectors {
         }
         inner = (static_cast<std::uint64_t>(number) << Shape::log_columns) +
                 static_cast<unsigned>(lane % Shape::across * Shape::each);
-        first = (static_cast<int>(block_in_cluster()) * Shape::halves + half) * Shape::block_rows +
-                x / warp_lanes * Shape::warp_rows + lane / Shape::across * Shape::rows;
+        first = static_cast<int>(block_in_cluster()) * Shape::block_rows + x / warp_lanes * Shape::warp_rows +
+                lane / Shape::across * Shape::rows;
         count = inner < a.softmax.inner ? static_cast<int>(a.softmax.axis) - first : 0;
     }
     __device__ __forceinline__ const char *input(const SoftmaxArguments &a) const {

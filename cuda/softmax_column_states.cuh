@@ -38,8 +38,9 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
     }
 
     __device__ __forceinline__ void expect_states(unsigned slot) {
-        memory.states_arrived[slot].announce(static_cast<unsigned>(a.cluster_blocks * Shape::parts * Shape::columns) *
-                                             static_cast<unsigned>(sizeof(State)));
+        memory.states_arrived[slot].announce(
+            static_cast<unsigned>(a.cluster_blocks * Shape::base_blocks * Shape::columns) *
+            static_cast<unsigned>(sizeof(State)));
     }
 
     // The tree over what the lanes of a column have.
@@ -51,18 +52,17 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
         return sum;
     }
 
-    template <int Count>
-    __device__ __forceinline__ void leave_sums(int first, const Sum (&sums)[Count]) const {
+    __device__ __forceinline__ void leave_sums(const Sum (&sums)[each]) const {
         if (lane_index() < Shape::across) {
 #pragma unroll
-            for (int c = 0; c < Count; ++c) {
-                memory.sums[warp_again()][lane_index() * each + first + c] = sums[c];
+            for (int c = 0; c < each; ++c) {
+                memory.sums[warp_again()][lane_index() * each + c] = sums[c];
             }
         }
     }
 
     // The states of this block's parts go to all blocks of the cluster.
-    __device__ __forceinline__ void send_states(unsigned turn, int half) {
+    __device__ __forceinline__ void send_states(unsigned turn) {
         using Items = ColumnItems<Shape, Shape::base_blocks * Shape::columns>;
         const int x = thread_x_again();
         const unsigned slot = turn & 1u;
@@ -81,7 +81,7 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
                 sum = sum + from_lane_xor(sum, distance);
             }
             const Float maximum = column_of_word<T>(block_maximum(group, column / pair), column % pair);
-            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::parts + half + group);
+            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::base_blocks + group);
             for (int to = lane; to < a.cluster_blocks; to += Items::lanes) {
                 memory.states_arrived[slot].send(static_cast<unsigned>(to), place, State{maximum, sum});
             }
@@ -104,7 +104,7 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
         for (int at = thread_x_again(); at < parts * Shape::columns; at += Shape::threads) {
             const int part = at & (parts - 1), column = at >> all.log_parts;
             State own{-std::numeric_limits<Float>::infinity(), Sum(0)};
-            if (part < a.cluster_blocks * Shape::parts) {
+            if (part < a.cluster_blocks * Shape::base_blocks) {
                 own = states[at];
             }
 #pragma unroll
@@ -128,8 +128,8 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
                     sum = sum + from_lane_xor(sum, distance);
                 }
             }
-            const int group = part - rank() * Shape::parts;
-            if (group >= 0 && group < Shape::parts) {
+            const int group = part - rank() * Shape::base_blocks;
+            if (group >= 0 && group < Shape::base_blocks) {
                 BlockFactor<Float> factor{std::numeric_limits<Float>::quiet_NaN(), 0};
                 if (is_ordinary(own.maximum) && is_ordinary(maximum)) {
                     const std::int32_t gap = nearest_exponent(own.maximum) - nearest_exponent(maximum);

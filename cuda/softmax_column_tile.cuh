@@ -62,8 +62,8 @@ class ColumnTile {
     __device__ __forceinline__ int span() const { return smaller(Shape::span, a.cluster_blocks - first_of_span()); }
 
     // Starts bringing this thread's vectors of a tile into shared memory.
-    __device__ __forceinline__ void stage(std::uint32_t tile, int half) const {
-        const Vectors mine(all, tile, half);
+    __device__ __forceinline__ void stage(std::uint32_t tile) const {
+        const Vectors mine(all, tile);
         const char *from = mine.input(a);
         const std::ptrdiff_t step = a.axis_stride * static_cast<std::ptrdiff_t>(sizeof(T));
         uint4 *const to = staged();
@@ -85,7 +85,7 @@ class ColumnTile {
     // A thread's logits of a tile; where there are none, -infinity.
     __device__ __forceinline__ void take(std::uint32_t tile, uint4 (&v)[rows]) const {
         wait_for_own_copies();
-        const int count = Vectors(all, tile, 0).count;
+        const int count = Vectors(all, tile).count;
         const uint4 *const from = staged();
         if (count >= rows) {
 #pragma unroll
@@ -106,21 +106,6 @@ class ColumnTile {
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
                 v[i] = i < count ? v[i] : behind;
-            }
-        }
-    }
-
-    // Scales this thread's logits in shared memory, and puts -infinity where there are none.
-    __device__ __forceinline__ void settle_second(int count) const {
-        if (count < rows || a.scaled) {
-#pragma unroll 1
-            for (int i = 0; i < rows; ++i) {
-                uint4 v[1] = {filler_vector<T>(false)};
-                if (i < count) {
-                    v[0] = staged()[i * Shape::threads];
-                    scale(v);
-                }
-                staged()[i * Shape::threads] = v[0];
             }
         }
     }

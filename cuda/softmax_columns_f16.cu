@@ -3,5 +3,6 @@
 namespace wr::cuda {
 
 template const SoftmaxColumnKernels &softmax_column_kernels<F16>();
+template const SoftmaxTallKernels &softmax_tall_kernels<F16>();
 
 } // namespace wr::cuda

@@ -3,5 +3,6 @@
 namespace wr::cuda {
 
 template const SoftmaxColumnKernels &softmax_column_kernels<float>();
+template const SoftmaxTallKernels &softmax_tall_kernels<float>();
 
 } // namespace wr::cuda

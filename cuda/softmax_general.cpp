@@ -3,6 +3,7 @@
 #include "cuda/logsumexp.h"
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_selected_launch.h"
+#include "cuda/softmax_tall_columns.h"
 #include "cuda/softmax_uneven_launch.h"
 
 namespace wr::cuda {
@@ -23,6 +24,12 @@ const GeneralKernels &kernels_of(ElementType dtype) {
     return dtype == ElementType::f64   ? general_softmax_kernels_f64()
            : dtype == ElementType::f32 ? general_softmax_kernels_f32()
                                        : general_softmax_kernels_narrow();
+}
+
+cudaError_t launch_column_logsumexp(const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+                                    cudaStream_t stream) {
+    const cudaError_t error = launch_tall_states(a.problem, a.states, dependent, stream);
+    return error == cudaSuccess ? launch_logsumexp_totals(totals, a, dependent, stream) : error;
 }
 
 } // namespace
@@ -66,8 +73,10 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     }
     const bool has_outputs = a.problem.output != nullptr;
     const GeneralKernels &kernels = kernels_of(asked.dtype);
-    const cudaError_t launched = alone.units != 0
-                                     ? launch_logsumexp(alone, kernels.totals, a, device.gpu().dependent_launch, stream)
+    const bool dependent = device.gpu().dependent_launch;
+    const cudaError_t launched = alone.units != 0 ? launch_logsumexp(alone, kernels.totals, a, dependent, stream)
+                                 : serves_tall_states(a.problem)
+                                     ? launch_column_logsumexp(kernels.totals, a, dependent, stream)
                                      : launch_general(kernels, plan, has_outputs, &a, stream);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);

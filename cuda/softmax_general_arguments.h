@@ -27,15 +27,6 @@ struct SoftmaxBackwardArguments {
 inline constexpr int general_block_warps = 8;
 inline constexpr int general_block_threads = 32 * general_block_warps;
 
-// Rows whose totals a warp makes at once: as many as leave each of their pieces a lane.
-constexpr int rows_of_totals_warp(std::size_t pieces) {
-    int rows = 32;
-    while (rows > 1 && static_cast<std::size_t>(32 / rows) < pieces) {
-        rows /= 2;
-    }
-    return rows;
-}
-
 // Kernels of one arithmetic; all take the same arguments. `rows`: blocks of one row, or, one warp wide, of several.
 struct GeneralKernels {
     const void *rows;

@@ -213,9 +213,9 @@ __device__ __noinline__ Sum long_run_of_states(const StoredState *states, std::s
     return counter.result();
 }
 
-// The totals of rows from the states of their pieces, a warp to a row, or a block to one of more than
-// softmax_pieces_a_warp: first the row's maximum, then the natural tree over the scaled sums, each thread taking a run
-// of 2^k pieces.
+// The totals of rows from the states of their pieces: a row takes a power of two of lanes, or a block where it has more
+// than softmax_pieces_a_warp. First the row's maximum, then the natural tree over the scaled sums, each thread taking a
+// run of 2^k pieces.
 template <class T>
 __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -223,37 +223,44 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
     allow_dependent_launch();
     wait_for_previous_kernel();
     const bool together = a.pieces > softmax_pieces_a_warp;
-    const std::size_t threads = together ? long_row_threads : warp_lanes;
-    const std::size_t thread = together ? threadIdx.x : static_cast<std::size_t>(lane_index());
-    const std::size_t rows_a_block = together ? 1 : long_row_warps;
+    const int lanes = together ? warp_lanes : warp_lanes / rows_of_totals_warp(a.pieces); // of a row and a warp
+    const auto threads = static_cast<unsigned>(together ? long_row_threads : lanes);
+    const std::size_t thread = threadIdx.x % threads, rows_a_block = long_row_threads / threads;
     std::size_t run = 1;
     while (run * threads < a.pieces) {
         run *= 2;
     }
     const std::size_t rows = a.outer * a.inner;
-    for (std::size_t row = blockIdx.x * rows_a_block + (together ? 0 : static_cast<std::size_t>(warp_index()));
-         row < rows; row += gridDim.x * rows_a_block) {
+    for (std::size_t first = blockIdx.x * rows_a_block; first < rows; first += gridDim.x * rows_a_block) {
+        const std::size_t row = first + threadIdx.x / threads;
+        const std::size_t pieces = row < rows ? a.pieces : 0;
         const StoredState *states = a.states + row * a.pieces;
         constexpr std::size_t most_at_once = 8;
-        const StateRun<most_at_once, Float> own(states, thread * run, run <= most_at_once ? run : 0, a.pieces);
+        const StateRun<most_at_once, Float> own(states, thread * run, run <= most_at_once ? run : 0, pieces);
         Float maximum = own.largest();
         if (run > most_at_once) {
-            for (std::size_t piece = thread; piece < a.pieces; piece += threads) {
+            for (std::size_t piece = thread; piece < pieces; piece += threads) {
                 maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
             }
         }
-        maximum = warp_maximum(maximum);
+        if (lanes == warp_lanes) {
+            maximum = warp_maximum(maximum);
+        } else {
+            for (int distance = 1; distance < lanes; distance *= 2) {
+                maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
+            }
+        }
         if (together) {
             maximum = block_maximum(maximum);
         }
         const Sum mine = run <= most_at_once
                              ? own.template total<Sum>(maximum)
-                             : long_run_of_states<Float, Sum>(states, thread * run, run, a.pieces, maximum);
-        Sum sum = tree_over_lanes<FloatSum<Sum>>(mine, warp_lanes);
+                             : long_run_of_states<Float, Sum>(states, thread * run, run, pieces, maximum);
+        Sum sum = tree_over_lanes<FloatSum<Sum>>(mine, lanes);
         if (together) {
             sum = block_tree(sum);
         }
-        if (thread == 0) {
+        if (thread == 0 && row < rows) {
             a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
             if (a.logsumexp != nullptr) {
                 store_logsumexp(maximum, sum, a.logsumexp, row);

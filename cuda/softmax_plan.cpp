@@ -2,6 +2,7 @@
 
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
+#include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
 #include "numerics/softmax.h"
 
@@ -147,6 +148,17 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
     return plan;
 }
 
+// Columns of whole vectors go by twos of kernels where tiles do not hold them, or are slower.
+void plan_tall_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const GpuFacts &gpu) {
+    const std::size_t tiles = tall_tiles(problem);
+    const bool many = problem.shape.axis >= tuning::softmax_tall_axis &&
+                      tiles >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_tall_tiles;
+    if (tiles != 0 && (many || plan.regime == SoftmaxRegime::columns)) {
+        plan.regime = SoftmaxRegime::tall_columns;
+        plan.pieces = plan.blocks;
+    }
+}
+
 SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     const Shape &s = problem.shape;
     if (problem.output_dtype != problem.dtype || s.axis_stride != 1) {
@@ -198,6 +210,18 @@ SoftmaxProblem normalised(SoftmaxProblem problem) {
     return problem;
 }
 
+bool takes_column_vectors(const SoftmaxProblem &problem) {
+    const Shape &s = problem.shape;
+    const std::size_t element_bytes = traits_of(problem.dtype).size, elements = vector_bytes / element_bytes;
+    const auto whole = static_cast<std::ptrdiff_t>(elements);
+    const bool scaled_halves = element_bytes == 2 && problem.scale != 1.0;
+    const bool one_type = problem.output == nullptr || problem.output_dtype == problem.dtype;
+    return !scaled_halves && one_type && s.inner_stride == 1 && s.inner % elements == 0 && s.axis_stride % whole == 0 &&
+           (s.outer <= 1 || s.outer_stride % whole == 0) &&
+           reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
+           reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
+}
+
 SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     return served_places(places_of(problem, element_bytes), divide_up(problem.shape.axis, softmax_block), gpu);
@@ -208,6 +232,7 @@ SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &ke
     SoftmaxPlan plan = plan_shape(problem.shape, static_cast<std::size_t>(kernels.element_bytes), places,
                                   problem.output_dtype == problem.dtype, gpu);
     plan_short_rows(plan, problem, kernels, places);
+    plan_tall_columns(plan, problem, gpu);
     return plan;
 }
 

@@ -14,7 +14,7 @@ inline constexpr std::size_t softmax_long_row_threads = 256;
 inline constexpr std::size_t softmax_long_row_warps = softmax_long_row_threads / 32;
 inline constexpr std::size_t softmax_column_threads = 128;
 
-enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, columns };
+enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, tall_columns, columns };
 
 // How a row's elements are reached.
 enum class SoftmaxPlaces { vectors, shifted, singles };
@@ -33,6 +33,10 @@ struct SoftmaxPlan {
 
 // Rows without elements are rows wherever the axis stands.
 SoftmaxProblem normalised(SoftmaxProblem problem);
+
+// Whether columns side by side are whole vectors on their boundaries, in the input and in the output, if any, and of one type;
+// 16-bit ones that are to be scaled are not taken so.
+bool takes_column_vectors(const SoftmaxProblem &problem);
 
 // The places that there are kernels for.
 SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu);

@@ -30,15 +30,16 @@ static double saved_value(uint64_t *state, size_t row, size_t column, int are_lo
     return row % 8 == 6 && column % 2053 == 9 ? -200.0 : value;
 }
 
-static void fill(row_images *images, wr_dtype dtype, size_t rows, size_t axis, int are_logits) {
+/* Of [outer][axis][inner], row number o * inner + i is the one along the axis at [o][][i]. */
+static void fill(row_images *images, wr_dtype dtype, const size_t shape[3], int are_logits) {
+    size_t axis = shape[1], inner = shape[2], rows = shape[0] * inner, row, column;
     uint64_t state = 5;
-    size_t row, column;
     for (row = 0; row < rows; ++row) {
         reference_put(WR_F32, images->logsumexp.payload, row,
                       row % 8 == 7 ? -(double)INFINITY : 9.0 + (double)row / 16);
         for (column = 0; column < axis; ++column) {
             double gradient = 2.0 * random_unit(&state) - 1.0;
-            size_t at = row * axis + column;
+            size_t at = (row / inner * axis + column) * inner + row % inner;
             reference_put(dtype, images->saved.payload, at, saved_value(&state, row, column, are_logits));
             reference_put(dtype, images->gradient.payload, at,
                           row % 8 == 2 && column == axis - 1 ? (double)INFINITY : gradient);
@@ -46,30 +47,39 @@ static void fill(row_images *images, wr_dtype dtype, size_t rows, size_t axis, i
     }
 }
 
-static void check(wr_dtype dtype, size_t rows, size_t axis, int from_logits, int log, double scale, int in_place) {
-    size_t bytes = rows * axis * reference_size(dtype);
+typedef struct gradient_job {
+    wr_dtype dtype;
+    size_t shape[3];
+    int from_logits, log, in_place;
+    double scale;
+} gradient_job;
+
+static void check(const gradient_job *job) {
+    const size_t *shape = job->shape;
+    size_t rows = shape[0] * shape[2], bytes = rows * shape[1] * reference_size(job->dtype);
     row_images made = {image_new(bytes, 0), image_new(rows * sizeof(float), 0), image_new(bytes, 0),
                        image_new(bytes, 0)};
-    wr_softmax_backward_args args = backward_args(dtype, rows, axis, 1);
+    wr_softmax_backward_args args = backward_args(job->dtype, shape[0], shape[1], shape[2]);
     backward_images images = {&made.saved, NULL, &made.gradient, NULL, NULL, NULL, &made.result};
     char label[128];
-    fill(&made, dtype, rows, axis, from_logits);
-    args.log = log;
-    args.scale = scale;
-    if (from_logits) {
+    fill(&made, job->dtype, shape, job->from_logits);
+    args.log = job->log;
+    args.scale = job->scale;
+    if (job->from_logits) {
         args.input = made.saved.payload;
         args.logsumexp = made.logsumexp.payload;
         images.logsumexp = &made.logsumexp;
     } else {
         args.output = made.saved.payload;
     }
-    if (in_place) {
+    if (job->in_place) {
         images.input_gradient = &made.gradient;
     }
     args.output_gradient = images.output_gradient->payload;
     args.input_gradient = images.input_gradient->payload;
-    snprintf(label, sizeof label, "[%zu][%zu] %s, %s%s, scale %g%s", rows, axis, dtype_name(dtype),
-             from_logits ? "from logits" : "from outputs", log ? ", log" : "", scale, in_place ? ", in place" : "");
+    snprintf(label, sizeof label, "[%zu][%zu][%zu] %s, %s%s, scale %g%s", shape[0], shape[1], shape[2],
+             dtype_name(job->dtype), job->from_logits ? "from logits" : "from outputs", job->log ? ", log" : "",
+             job->scale, job->in_place ? ", in place" : "");
     run_backward_everywhere(&args, &images, label);
     image_free(&made.saved);
     image_free(&made.logsumexp);
@@ -77,21 +87,31 @@ static void check(wr_dtype dtype, size_t rows, size_t axis, int from_logits, int
     image_free(&made.result);
 }
 
-/* Rows a little longer than a register's way takes, of parts of blocks and of warps, up to the longest. */
+static void check_shape(wr_dtype dtype, size_t outer, size_t axis, size_t inner) {
+    int kind;
+    for (kind = 0; kind < 4; ++kind) {
+        const gradient_job job = {dtype, {outer, axis, inner}, kind & 1, kind >> 1, kind == 2, kind == 1 ? -0.75 : 0.0};
+        check(&job);
+    }
+}
+
+/* Rows a little longer than a register's way takes, of parts of blocks and of warps, up to the longest; and columns. */
 static void check_type(wr_dtype dtype) {
     static const size_t axes[] = {131080, 133120, 196616, 262144, 300008, 524288, 524296};
     size_t i;
-    int kind;
     for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
         if (axes[i] <= 262144 || dtype != WR_F32) {
-            for (kind = 0; kind < 4; ++kind) {
-                check(dtype, 9, axes[i], kind & 1, kind >> 1, kind == 1 ? -0.75 : 0.0, kind == 2);
-            }
+            check_shape(dtype, 9, axes[i], 1);
         }
     }
-    check(dtype, 150, 133120, 0, 0, 0.0, 0);
-    check(dtype, 150, 133120, 1, 0, 0.0, 0);
-    check(dtype, 1, 140000, 0, 0, 0.0, 0);
+    check_shape(dtype, 150, 133120, 1);
+    check_shape(dtype, 1, 140000, 1);
+    check_shape(dtype, 1, 3, 16);
+    check_shape(dtype, 3, 1000, 520);
+    check_shape(dtype, 1, 1024, 3000);
+    check_shape(dtype, 2, 1541, 264);
+    check_shape(dtype, 1, 33000, 8);
+    check_shape(dtype, 1, 40001, 72);
 }
 
 int main(int argc, char **argv) {

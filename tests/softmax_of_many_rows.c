@@ -68,15 +68,24 @@ static void fill(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t 
     }
 }
 
-static void run_at(const place *where, wr_dtype dtype, const void *input, void *result, size_t outer, size_t axis,
-                   size_t inner, double scale, int in_place) {
-    size_t bytes = outer * axis * inner * reference_size(dtype);
+typedef struct many_job {
+    wr_dtype dtype;
+    size_t outer, axis, inner;
+    double scale;
+    int log;
+} many_job;
+
+static size_t bytes_of(const many_job *job) { return job->outer * job->axis * job->inner * reference_size(job->dtype); }
+
+static void run_at(const place *where, const many_job *job, const void *input, void *result, int in_place) {
+    size_t bytes = bytes_of(job);
     void *array = place_allocate(where, bytes);
     void *output = in_place ? array : place_allocate(where, bytes);
-    wr_softmax_args args = softmax_args(dtype, outer, axis, inner);
+    wr_softmax_args args = softmax_args(job->dtype, job->outer, job->axis, job->inner);
     wr_status status;
     place_write(where, array, input, bytes);
-    args.scale = scale;
+    args.scale = job->scale;
+    args.log = job->log;
     args.input = array;
     args.output = output;
     status = wr_softmax_ex(&args, where->stream);
@@ -88,20 +97,21 @@ static void run_at(const place *where, wr_dtype dtype, const void *input, void *
     }
 }
 
-static void check(wr_dtype dtype, size_t outer, size_t axis, size_t inner, double scale) {
-    size_t bytes = outer * axis * inner * reference_size(dtype), i;
+static void check(const many_job *job) {
+    size_t bytes = bytes_of(job), i;
     void *input = malloc(bytes), *expected = malloc(bytes), *result = malloc(bytes);
     if (input == NULL || expected == NULL || result == NULL) {
         give_up("out of memory");
     }
-    fill(dtype, input, outer, axis, inner);
-    run_at(place_at(0), dtype, input, expected, outer, axis, inner, scale, 0);
+    fill(job->dtype, input, job->outer, job->axis, job->inner);
+    run_at(place_at(0), job, input, expected, 0);
     for (i = 1; i < place_count(); ++i) {
         int in_place;
         for (in_place = 0; in_place < 2; ++in_place) {
-            run_at(place_at(i), dtype, input, result, outer, axis, inner, scale, in_place);
-            CHECK(memcmp(expected, result, bytes) == 0, "[%zu][%zu][%zu] %s, scale %g, %s: differ from the host's",
-                  outer, axis, inner, dtype_name(dtype), scale, in_place ? "in place" : "not in place");
+            run_at(place_at(i), job, input, result, in_place);
+            CHECK(memcmp(expected, result, bytes) == 0, "[%zu][%zu][%zu] %s%s, scale %g, %s: differ from the host's",
+                  job->outer, job->axis, job->inner, dtype_name(job->dtype), job->log ? ", log" : "", job->scale,
+                  in_place ? "in place" : "not in place");
         }
     }
     free(input);
@@ -207,10 +217,77 @@ static void check_cut_rows(wr_dtype dtype) {
     }
 }
 
-static void check_rows(wr_dtype dtype, size_t axis, double scale) { check(dtype, ELEMENTS / axis, axis, 1, scale); }
+static void check_rows(wr_dtype dtype, size_t axis, double scale) {
+    const many_job job = {dtype, ELEMENTS / axis, axis, 1, scale, 0};
+    check(&job);
+}
 
 static void check_columns(wr_dtype dtype, size_t outer, size_t axis, double scale) {
-    check(dtype, outer, axis, ELEMENTS / 2 / axis / outer / 8 * 8, scale);
+    const many_job job = {dtype, outer, axis, ELEMENTS / 2 / axis / outer / 8 * 8, scale, 0};
+    check(&job);
+}
+
+/* The logsumexp of each column, beside the outputs in the first place, alone in the others. */
+static void check_column_sums(const many_job *job) {
+    size_t bytes = bytes_of(job), count = job->outer * job->inner, i;
+    void *input = malloc(bytes), *outputs = malloc(bytes);
+    float *expected = malloc(count * sizeof(float)), *result = malloc(count * sizeof(float));
+    wr_softmax_args args = softmax_args(job->dtype, job->outer, job->axis, job->inner);
+    wr_status status;
+    if (input == NULL || outputs == NULL || expected == NULL || result == NULL) {
+        give_up("out of memory");
+    }
+    fill(job->dtype, input, job->outer, job->axis, job->inner);
+    args.input = input;
+    args.output = outputs;
+    args.logsumexp = expected;
+    status = wr_softmax_ex(&args, wr_host_stream());
+    CHECK(status == WR_SUCCESS, "on the host: %s", wr_status_name(status));
+    for (i = 1; i < place_count(); ++i) {
+        const place *where = place_at(i);
+        void *array = place_allocate(where, bytes), *written = place_allocate(where, bytes);
+        float *sums = place_allocate(where, count * sizeof(float));
+        wr_reduce_args alone = reduce_args(WR_LOGSUMEXP, job->dtype, job->outer, job->axis, job->inner);
+        place_write(where, array, input, bytes);
+        args.input = alone.input = array;
+        args.output = written;
+        args.logsumexp = alone.output = sums;
+        alone.output_dtype = WR_F32;
+        status = wr_softmax_ex(&args, where->stream);
+        place_read(where, sums, result, count * sizeof(float));
+        CHECK(status == WR_SUCCESS && memcmp(expected, result, count * sizeof(float)) == 0,
+              "[%zu][%zu][%zu] %s: logsumexp beside outputs is not the host's", job->outer, job->axis, job->inner,
+              dtype_name(job->dtype));
+        status = wr_reduce_ex(&alone, where->stream);
+        place_read(where, sums, result, count * sizeof(float));
+        CHECK(status == WR_SUCCESS && memcmp(expected, result, count * sizeof(float)) == 0,
+              "[%zu][%zu][%zu] %s: logsumexp alone is not the host's", job->outer, job->axis, job->inner,
+              dtype_name(job->dtype));
+        place_free(where, array);
+        place_free(where, written);
+        place_free(where, sums);
+    }
+    free(input);
+    free(outputs);
+    free(expected);
+    free(result);
+}
+
+/* Columns that are read twice: too many rows for a cluster, or their logarithms; a whole warp side by side, or few. */
+static void check_tall_columns(wr_dtype dtype) {
+    static const size_t shapes[][3] = {{1, 40000, 400}, {1, 100003, 8},  {2, 65536, 24}, {1, 33333, 520},
+                                       {3, 1024, 3000}, {1, 1500, 8000}, {1, 5000, 3000}};
+    size_t i;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        many_job job = {dtype, shapes[i][0], shapes[i][1], shapes[i][2], 1.0, 0};
+        check_column_sums(&job);
+        check(&job);
+        job.log = 1;
+        check(&job);
+        job.scale = -0.75;
+        job.log = i % 2 == 0;
+        check(&job);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -236,6 +313,9 @@ int main(int argc, char **argv) {
     check_columns(WR_BF16, 1, 1024, 1.0);
     check_columns(WR_BF16, 2, 5000, 1.0);
     check_columns(WR_F16, 1, 4096, 1.0);
+    check_tall_columns(WR_F32);
+    check_tall_columns(WR_F16);
+    check_tall_columns(WR_BF16);
     check_cut_rows(WR_F32);
     check_cut_rows(WR_F16);
     check_cut_rows(WR_BF16);

@@ -95,6 +95,7 @@ static const shape softmax_shapes[] = {
     {"tall tiles of columns", 1, 1024, 200, 1, 0},
     {"tiles of few columns", 4, 33, 7, 1, 0},
     {"taller tiles of few columns", 1, 9000, 9, 1, 0},
+    {"columns too tall for tiles", 1, 33000, 8, 1, 0},
     {"two rows a block", 5, 2048, 1, 1, 0},
     {"rows of clusters of several warps a block", 3, 40960, 1, 1, 0},
     {"rows of clusters of many warps a block", 2, 140000, 1, 1, 0},
@@ -273,12 +274,10 @@ static void walk_many_rows(const walker *by) {
 
 static void walk_many_columns(const walker *by) {
     static const shape wide = {"many columns", 1, 1100, 3200, 1, 0}, high = {"high columns", 1, 5000, 1728, 1, 0},
-                       tall = {"few tall columns", 1, 20000, 224, 1, 0}, halves = {"tall columns", 1, 20000, 448, 1, 0},
-                       narrow = {"many columns", 1, 1500, 4416, 1, 0};
+                       tall = {"tall columns", 1, 20000, 448, 1, 0}, narrow = {"many columns", 1, 1500, 4416, 1, 0};
     by->many(WR_F32, &wide);
     by->many(WR_F32, &high);
     by->many(WR_F32, &tall);
-    by->many(WR_F32, &halves);
     by->many(WR_F16, &narrow);
     by->many(WR_BF16, &narrow);
 }

@@ -1,0 +1,97 @@
+#include "cuda/softmax_backward_columns.h"
+
+#include "cuda/softmax_backward_column_kernels.h"
+
+#include <algorithm>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t vector_bytes = 16;
+
+const BackwardColumnKernels *find_column_kernels(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return &backward_column_kernels<float>();
+    case ElementType::f16:
+        return &backward_column_kernels<F16>();
+    case ElementType::bf16:
+        return &backward_column_kernels<BF16>();
+    default:
+        return nullptr;
+    }
+}
+
+bool is_from_logits(const SoftmaxBackwardProblem &p) { return p.output == nullptr; }
+
+const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from_logits(p) ? p.input : p.output; }
+
+bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
+    const Selection &chosen = p.selection;
+    return !p.add_to_input_gradient && chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal &&
+           !chosen.ragged && p.output_gradient_dtype == p.dtype && p.input_gradient_dtype == p.dtype;
+}
+
+BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {
+    const SoftmaxBackwardProblem &p = of.problem;
+    const Shape &s = p.shape;
+    return {saved_array(p),
+            static_cast<const float *>(p.logsumexp),
+            p.output_gradient,
+            p.input_gradient,
+            of.sums,
+            of.totals,
+            s.axis,
+            s.inner,
+            of.pieces,
+            s.outer_stride,
+            s.axis_stride,
+            p.gradient_outer_stride,
+            p.gradient_axis_stride,
+            cut_into_tall_tiles(s, traits_of(p.dtype).size),
+            static_cast<float>(p.scale),
+            p.log,
+            p.empty_row_zero};
+}
+
+} // namespace
+
+bool serves_backward_columns(const SoftmaxBackwardProblem &p) {
+    const Shape &s = p.shape;
+    if (find_column_kernels(p.dtype) == nullptr || s.inner <= 1 || !takes_all_as_it_is(p) || s.inner_stride != 1 ||
+        p.gradient_inner_stride != 1) {
+        return false;
+    }
+    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
+    const auto whole = [&](std::ptrdiff_t stride) { return stride % static_cast<std::ptrdiff_t>(elements) == 0; };
+    return s.inner % elements == 0 && whole(s.axis_stride) && whole(p.gradient_axis_stride) &&
+           (s.outer == 1 || (whole(s.outer_stride) && whole(p.gradient_outer_stride))) && is_aligned(saved_array(p)) &&
+           is_aligned(p.output_gradient) && is_aligned(p.input_gradient) &&
+           count_tall_tiles(s, traits_of(p.dtype).size) != 0;
+}
+
+cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments &a, bool dependent,
+                                    cudaStream_t stream) {
+    const Shape &s = a.problem.shape;
+    const BackwardColumnKernels &kernels = *find_column_kernels(a.problem.dtype);
+    const int from_logits = is_from_logits(a.problem) ? 1 : 0;
+    BackwardColumnArguments columns = arguments_of(a);
+    Launch how{kernels.sums[from_logits], count_tall_tiles(s, traits_of(a.problem.dtype).size), tall_threads};
+    how.dependent = dependent;
+    cudaError_t error = launch(how, &columns, stream);
+    if (error == cudaSuccess) {
+        const auto rows_a_block =
+            std::size_t{general_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
+        const std::size_t blocks = std::min(divide_up(s.outer * s.inner, rows_a_block), most_blocks);
+        error = launch({totals, blocks, general_block_threads, 1, 1, 1, dependent}, &a, stream);
+    }
+    if (error == cudaSuccess) {
+        how.kernel = kernels.gradients[from_logits];
+        error = launch(how, &columns, stream);
+    }
+    return error;
+}
+
+} // namespace wr::cuda

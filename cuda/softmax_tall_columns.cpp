@@ -1,0 +1,90 @@
+#include "cuda/softmax_tall_columns.h"
+
+#include "cuda/softmax_plan.h"
+#include "cuda/softmax_tall_kernels.h"
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t base_block = 1024;
+
+const SoftmaxTallKernels *find_tall_kernels(ElementType dtype) {
+    switch (dtype) {
+    case ElementType::f32:
+        return &softmax_tall_kernels<float>();
+    case ElementType::f16:
+        return &softmax_tall_kernels<F16>();
+    case ElementType::bf16:
+        return &softmax_tall_kernels<BF16>();
+    default:
+        return nullptr;
+    }
+}
+
+// How a tile each is put on the stream, by a kernel that is to be set.
+Launch one_block_a_tile(const SoftmaxProblem &problem, bool dependent) {
+    Launch how{nullptr, tall_tiles(problem), tall_threads};
+    how.dependent = dependent;
+    return how;
+}
+
+SoftmaxTallArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxArguments &a) {
+    return {a, cut_into_tall_tiles(problem.shape, traits_of(problem.dtype).size)};
+}
+
+} // namespace
+
+std::size_t tall_tiles(const SoftmaxProblem &problem) {
+    const bool served =
+        find_tall_kernels(problem.dtype) != nullptr && problem.shape.inner > 1 && takes_column_vectors(problem);
+    return served ? count_tall_tiles(problem.shape, traits_of(problem.dtype).size) : 0;
+}
+
+bool serves_tall_states(const SoftmaxProblem &problem) {
+    const Selection &chosen = problem.selection;
+    return problem.output == nullptr && problem.maximum == nullptr && problem.logsumexp != nullptr &&
+           chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal && !chosen.ragged &&
+           tall_tiles(problem) != 0;
+}
+
+cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent,
+                               cudaStream_t stream) {
+    const Shape &s = problem.shape;
+    SoftmaxArguments a{};
+    a.input = problem.input;
+    a.states = states;
+    a.outer = s.outer;
+    a.axis = s.axis;
+    a.inner = s.inner;
+    a.outer_stride = s.outer_stride;
+    a.axis_stride = s.axis_stride;
+    a.inner_stride = s.inner_stride;
+    a.pieces = divide_up(s.axis, base_block);
+    a.scale = problem.scale;
+    a.narrow_scale = static_cast<float>(problem.scale);
+    a.scaled = problem.scale != 1.0;
+    SoftmaxTallArguments all = arguments_of(problem, a);
+    Launch how = one_block_a_tile(problem, dependent);
+    how.kernel = find_tall_kernels(problem.dtype)->states;
+    return launch(how, &all, stream);
+}
+
+cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const Launch &totals,
+                                bool dependent, cudaStream_t stream) {
+    const SoftmaxTallKernels &kernels = *find_tall_kernels(problem.dtype);
+    SoftmaxTallArguments all = arguments_of(problem, a);
+    Launch how = one_block_a_tile(problem, dependent);
+    how.kernel = kernels.states;
+    cudaError_t error = launch(how, &all, stream);
+    if (error == cudaSuccess) {
+        error = launch(totals, &all.softmax, stream);
+    }
+    if (error == cudaSuccess) {
+        how.kernel = kernels.outputs[a.log ? 1 : 0];
+        error = launch(how, &all, stream);
+    }
+    return error;
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,21 @@
+// Softmax and log-softmax of columns of any length, of whole vectors: their states, the totals of these, their outputs.
+#pragma once
+
+#include "cuda/launch.h"
+#include "cuda/softmax_arguments.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+// The parts that such a job has, each a block's; 0 where these kernels do not serve it.
+std::size_t tall_tiles(const SoftmaxProblem &problem);
+
+// Whether they serve it as a logsumexp alone, and the launch that leaves the state of each base block.
+bool serves_tall_states(const SoftmaxProblem &problem);
+cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent, cudaStream_t stream);
+
+// `totals` makes a.totals of a.states, and the logsumexp where that is wanted.
+cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const Launch &totals,
+                                bool dependent, cudaStream_t stream);
+
+} // namespace wr::cuda

@@ -1,0 +1,22 @@
+// The kernels of columns of any length, as the launcher sees them; all take SoftmaxTallArguments.
+#pragma once
+
+#include "cuda/softmax_arguments.h"
+#include "cuda/tall_tiles.h"
+
+namespace wr::cuda {
+
+struct SoftmaxTallArguments {
+    SoftmaxArguments softmax; // pieces: base blocks of a column
+    TallTiles tiles;
+};
+
+struct SoftmaxTallKernels {
+    const void *states;
+    const void *outputs[2]; // [log]
+};
+
+template <class T>
+const SoftmaxTallKernels &softmax_tall_kernels();
+
+} // namespace wr::cuda

@@ -1,0 +1,41 @@
+#include "cuda/tall_tiles.h"
+
+#include "cuda/launch.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t vector_bytes = 16;
+constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t base_block = 1024;
+
+struct Cut {
+    std::size_t across, down, side;
+};
+
+Cut cut(const Shape &s, std::size_t element_bytes) {
+    const std::size_t vectors = divide_up(s.inner, vector_bytes / element_bytes);
+    const std::size_t side = std::min(std::bit_ceil(vectors), warp_lanes);
+    return {divide_up(vectors, side), divide_up(divide_up(s.axis, base_block), warp_lanes / side), side};
+}
+
+} // namespace
+
+TallTiles cut_into_tall_tiles(const Shape &shape, std::size_t element_bytes) {
+    const Cut made = cut(shape, element_bytes);
+    return {static_cast<std::uint32_t>(made.across), static_cast<std::uint32_t>(made.down),
+            std::countr_zero(made.side)};
+}
+
+std::size_t count_tall_tiles(const Shape &shape, std::size_t element_bytes) {
+    const Cut made = cut(shape, element_bytes);
+    const bool fits = made.across != 0 && made.down != 0 && made.down <= most_blocks / made.across &&
+                      shape.outer <= most_blocks / (made.across * made.down);
+    return fits ? shape.outer * made.across * made.down : 0;
+}
+
+} // namespace wr::cuda

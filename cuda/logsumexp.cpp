@@ -1,6 +1,7 @@
 #include "cuda/logsumexp.h"
 
 #include "cuda/launch.h"
+#include "cuda/softmax_plan.h"
 #include "cuda/tuning.h"
 
 #include <algorithm>
@@ -18,13 +19,10 @@ constexpr std::size_t lane_elements = base_block / warp_lanes;
 constexpr std::ptrdiff_t most_stride = 1 << 22; // of short rows: 31 of them are counted in 32 bits
 
 bool allows(const SoftmaxProblem &p) {
-    const Selection &chosen = p.selection;
     const Shape &s = p.shape;
     const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
-    return p.output == nullptr && p.maximum == nullptr && p.logsumexp != nullptr && p.scale == 1.0 &&
-           chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal && !chosen.ragged && s.inner == 1 &&
-           s.axis > 0 && s.axis_stride == 1 && s.axis % elements == 0 &&
-           (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0) &&
+    return is_logsumexp_alone(p) && p.scale == 1.0 && s.inner == 1 && s.axis > 0 && s.axis_stride == 1 &&
+           s.axis % elements == 0 && (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0) &&
            (s.axis >= base_block || (s.outer_stride < most_stride && s.outer_stride > -most_stride));
 }
 

@@ -18,7 +18,8 @@ struct RowBlocksPlan {
 RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, std::size_t most_warps, std::size_t long_row_warps,
                               const GpuFacts &gpu);
 
+// warp_bytes: of shared memory, that each warp is to have.
 cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
-                              cudaStream_t stream);
+                              cudaStream_t stream, std::size_t warp_bytes = 0);
 
 } // namespace wr::cuda

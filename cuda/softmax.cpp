@@ -5,6 +5,7 @@
 #include "cuda/logsumexp.h"
 #include "cuda/softmax_column_clusters.h"
 #include "cuda/softmax_kernels.h"
+#include "cuda/softmax_pieces.h"
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/softmax_plan.h"
 #include "cuda/softmax_tall_columns.h"
@@ -400,6 +401,28 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
 }
 
 } // namespace
+
+bool serves_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan) {
+    return plan.regime == GeneralRegime::pieces && is_logsumexp_alone(problem) &&
+           find_softmax_kernels(problem.dtype) != nullptr && problem.shape.inner == 1 && problem.shape.axis_stride == 1;
+}
+
+cudaError_t launch_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan, StoredState *states,
+                                  cudaStream_t stream) {
+    const SoftmaxKernels &kernels = *find_softmax_kernels(problem.dtype);
+    SoftmaxPlan pieces{};
+    pieces.pieces = plan.pieces;
+    pieces.blocks_a_warp = plan.blocks_a_warp;
+    SoftmaxArguments a = arguments_of(problem, pieces);
+    a.logsumexp = nullptr; // which the totals give
+    a.states = states;
+    a.log = true; // states are to have their true maxima
+    set_hull(a, static_cast<std::size_t>(kernels.element_bytes));
+    Launch how{kernels.shifted.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1),
+               static_cast<int>(softmax_long_row_threads)};
+    how.shared_bytes = softmax_long_row_warps * kernels.shifted.stage_bytes;
+    return launch(how, &a, stream);
+}
 
 std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const SoftmaxProblem problem = normalised(asked);

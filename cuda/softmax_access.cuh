@@ -150,9 +150,9 @@ __device__ __noinline__ LaneVectors<T> load_end_block(const T *data, int count, 
 }
 
 // A block at any address.
-template <class T>
-__device__ __forceinline__ void load_shifted_block(const SoftmaxArguments &a, const T *data, int count,
-                                                   bool negative_scale, uint4 (&vectors)[lane_vectors<T>]) {
+template <class T, class Hull>
+__device__ __forceinline__ void load_shifted_block(const Hull &a, const T *data, int count, bool negative_scale,
+                                                   uint4 (&vectors)[lane_vectors<T>]) {
     const int lane = lane_index();
     if (count <= 0 || !is_readable(a, data, count)) {
         const LaneVectors<T> loaded = load_end_block(data, count, negative_scale);

@@ -2,11 +2,13 @@
 #include "cuda/gpu.h"
 #include "cuda/row_blocks_plan.h"
 #include "cuda/softmax_backward_columns.h"
+#include "cuda/softmax_backward_problem.h"
 #include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/tuning.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace wr::cuda {
@@ -30,20 +32,15 @@ const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     }
 }
 
-bool is_from_logits(const SoftmaxBackwardProblem &p) { return p.output == nullptr; }
-
-const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from_logits(p) ? p.input : p.output; }
-
-// Whether all of the rows' elements take part, and rows are whole vectors of one type from what was saved to gradients.
-bool has_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *kernels) {
-    const Selection &chosen = p.selection;
+// Whether rows are neighbouring elements, all of which take part, from what was saved to gradients; and whether they
+// are whole vectors.
+bool are_rows_of_neighbours(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *kernels) {
+    return kernels != nullptr && takes_all_as_it_is(p) && p.shape.inner == 1 && p.shape.axis_stride == 1 &&
+           p.gradient_axis_stride == 1;
+}
+bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &kernels) {
     const Shape &s = p.shape;
-    if (kernels == nullptr || p.add_to_input_gradient || chosen.mask != nullptr || chosen.lengths != nullptr ||
-        chosen.causal || chosen.ragged || s.inner != 1 || s.axis_stride != 1 || p.gradient_axis_stride != 1 ||
-        p.output_gradient_dtype != p.dtype || p.input_gradient_dtype != p.dtype) {
-        return false;
-    }
-    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels->element_bytes);
+    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
     const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
     const auto starts_aligned = [&](std::ptrdiff_t stride) {
         return s.outer == 1 || stride % static_cast<std::ptrdiff_t>(elements) == 0;
@@ -83,7 +80,9 @@ BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
             0,
             static_cast<float>(problem.scale),
             problem.log,
-            problem.empty_row_zero};
+            problem.empty_row_zero,
+            {},
+            {}};
 }
 
 cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
@@ -91,6 +90,25 @@ cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBa
     BackwardVectorArguments a = arguments_of(problem);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     return launch_row_blocks(kernel_of(kernels, is_from_logits(problem), plan.warps), plan, a.rows, &a, stream);
+}
+
+BackwardHull hull_of(const void *array, const Shape &s, std::ptrdiff_t outer_stride, std::size_t element_bytes) {
+    const auto bytes = static_cast<std::ptrdiff_t>(element_bytes);
+    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(s.outer - 1) * outer_stride;
+    const char *const first = static_cast<const char *>(array);
+    return {first + std::min<std::ptrdiff_t>(last, 0) * bytes,
+            first + (std::max<std::ptrdiff_t>(last, 0) + static_cast<std::ptrdiff_t>(s.axis)) * bytes};
+}
+
+cudaError_t launch_shifted(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                           const RowBlocksPlan &plan, cudaStream_t stream) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    BackwardVectorArguments a = arguments_of(problem);
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    a.saved_hull = hull_of(a.saved, problem.shape, a.outer_stride, element_bytes);
+    a.gradient_hull = hull_of(a.output_gradient, problem.shape, a.gradient_outer_stride, element_bytes);
+    return launch_row_blocks(kernels.shifted[is_from_logits(problem) ? 1 : 0], plan, a.rows, &a, stream,
+                             kernels.shifted_warp_bytes);
 }
 
 // One of the clusters that stay, for rows of so many base blocks; no blocks where rows are too long or too short. Their
@@ -132,21 +150,29 @@ cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxB
     return launch(how, &a, stream);
 }
 
-// Rows of whole vectors, read once; else `served` is false.
+// Rows of neighbouring elements, read once; else `served` is false.
 cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const GeneralPlan &rows, const GpuFacts &gpu,
                              cudaStream_t stream, bool *served) {
     *served = false;
     const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
-    if (!has_vectors(problem, kernels)) {
+    if (!are_rows_of_neighbours(problem, kernels)) {
         return cudaSuccess;
     }
-    const cudaError_t error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
-    if (error != cudaSuccess || *served) {
-        return error;
+    const bool vectors = are_vectors(problem, *kernels);
+    if (vectors) {
+        const cudaError_t error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
+        if (error != cudaSuccess || *served) {
+            return error;
+        }
     }
-    const RowBlocksPlan plan = plan_vectors(*kernels, rows, gpu);
+    const RowBlocksPlan plan =
+        vectors ? plan_vectors(*kernels, rows, gpu)
+                : plan_row_blocks(rows.rows, rows.blocks, kernels->shifted_warps, tuning::softmax_cluster_warps, gpu);
     *served = plan.warps != 0;
-    return *served ? launch_vectors(*kernels, problem, plan, stream) : cudaSuccess;
+    if (!*served) {
+        return cudaSuccess;
+    }
+    return vectors ? launch_vectors(*kernels, problem, plan, stream) : launch_shifted(*kernels, problem, plan, stream);
 }
 
 } // namespace

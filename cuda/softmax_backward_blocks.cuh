@@ -1,5 +1,5 @@
 // What a warp does with its base block in the gradient of softmax where outputs or logits, the outputs' gradient and
-// the result are rows of whole 16-byte vectors of one type.
+// the result are rows of neighbouring elements of one type.
 #pragma once
 
 #include "cuda/arrival_barrier.cuh"
@@ -30,6 +30,26 @@ struct BackwardVectors {
             vectors[v] = uint4{behind, behind, behind, behind};
             if (v * warp_lanes < left) {
                 vectors[v] = load_vector(mine + v * warp_lanes);
+            }
+        }
+    }
+
+    // The same of elements anywhere.
+    __device__ __forceinline__ void load_shifted(const BackwardHull &hull, const T *data, int count, unsigned behind) {
+        load_shifted_block(hull, data, count, false, vectors);
+        if (count < static_cast<int>(softmax_block)) {
+#pragma unroll
+            for (int v = 0; v < lane_vectors<T>; ++v) {
+                const int left = count - (v * warp_lanes + lane_index()) * vector_elements<T>;
+                T elements[vector_elements<T>];
+                memcpy(elements, vectors + v, sizeof(uint4));
+#pragma unroll
+                for (int i = 0; i < vector_elements<T>; ++i) {
+                    if (i >= left) {
+                        memcpy(elements + i, &behind, sizeof(T));
+                    }
+                }
+                memcpy(vectors + v, elements, sizeof(uint4));
             }
         }
     }
@@ -79,10 +99,11 @@ struct FormedWeights {
             }
         }
         if (count < static_cast<int>(softmax_block)) {
-            const int left = count / vector_elements<T> - lane_index();
+            constexpr int run = VectorPlaces<T>::run;
+            const int left = count - lane_index() * run;
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
-                of[i] = i / VectorPlaces<T>::run * warp_lanes < left ? of[i] : -0.0f;
+                of[i] = i / run * warp_lanes * run + i % run < left ? of[i] : -0.0f;
             }
         }
     }
@@ -177,38 +198,60 @@ __device__ __forceinline__ float block_total(const BackwardVectorArguments &a, c
                  : tree_of_terms<Places>([&](int i) { return weights[i] * gradients[i]; });
 }
 
+// Vector v of the inputs' gradients.
+template <bool FromLogits, class T, class Weights>
+__device__ __forceinline__ uint4 gradient_vector(const BackwardVectorArguments &a, int v, const Weights &weights,
+                                                 const BackwardVectors<T> &gradients, float total) {
+    using Places = VectorPlaces<T>;
+    float y[Places::run];
+    if (a.log) {
+#pragma unroll
+        for (int j = 0; j < Places::run; ++j) {
+            const int i = v * Places::run + j;
+            const float weight = FromLogits ? weights[i] : weight_of_difference(weights[i], 0.0f);
+            y[j] = softmax_gradient(true, weight, gradients[i], total);
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < Places::run; ++j) {
+            const int i = v * Places::run + j;
+            y[j] = softmax_gradient(false, weights[i], gradients[i], total);
+        }
+    }
+    if (a.scale != 1.0f) {
+#pragma unroll
+        for (float &one : y) {
+            one = one * a.scale;
+        }
+    }
+    return pack_with_nans(y, T());
+}
+
 // The inputs' gradients, to `mine` and every 32nd vector behind it, of which `vectors` are the row's.
 template <bool FromLogits, class T, class Weights>
 __device__ __forceinline__ void write_gradients(const BackwardVectorArguments &a, uint4 *mine, int vectors,
                                                 const Weights &weights, const BackwardVectors<T> &gradients,
                                                 float total) {
-    using Places = VectorPlaces<T>;
 #pragma unroll
     for (int v = 0; v < lane_vectors<T>; ++v) {
         if (v * warp_lanes < vectors) {
-            float y[Places::run];
-            if (a.log) {
-#pragma unroll
-                for (int j = 0; j < Places::run; ++j) {
-                    const int i = v * Places::run + j;
-                    const float weight = FromLogits ? weights[i] : weight_of_difference(weights[i], 0.0f);
-                    y[j] = softmax_gradient(true, weight, gradients[i], total);
-                }
-            } else {
-#pragma unroll
-                for (int j = 0; j < Places::run; ++j) {
-                    const int i = v * Places::run + j;
-                    y[j] = softmax_gradient(false, weights[i], gradients[i], total);
-                }
-            }
-            if (a.scale != 1.0f) {
-#pragma unroll
-                for (int j = 0; j < Places::run; ++j) {
-                    y[j] = y[j] * a.scale;
-                }
-            }
-            store_vector(mine + v * warp_lanes, pack_with_nans(y, T()));
+            store_vector(mine + v * warp_lanes, gradient_vector<FromLogits>(a, v, weights, gradients, total));
         }
+    }
+}
+
+// The first `count` of them, to any address.
+template <bool FromLogits, class T, class Weights>
+__device__ __forceinline__ void write_shifted_gradients(const BackwardVectorArguments &a, T *to, int count,
+                                                        const Weights &weights, const BackwardVectors<T> &gradients,
+                                                        float total) {
+    uint4 vectors[lane_vectors<T>];
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        vectors[v] = gradient_vector<FromLogits>(a, v, weights, gradients, total);
+    }
+    if (count > 0) {
+        store_shifted_block(to, count, vectors);
     }
 }
 

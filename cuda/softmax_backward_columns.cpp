@@ -1,6 +1,7 @@
 #include "cuda/softmax_backward_columns.h"
 
 #include "cuda/softmax_backward_column_kernels.h"
+#include "cuda/softmax_backward_problem.h"
 
 #include <algorithm>
 
@@ -21,16 +22,6 @@ const BackwardColumnKernels *find_column_kernels(ElementType dtype) {
     default:
         return nullptr;
     }
-}
-
-bool is_from_logits(const SoftmaxBackwardProblem &p) { return p.output == nullptr; }
-
-const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from_logits(p) ? p.input : p.output; }
-
-bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
-    const Selection &chosen = p.selection;
-    return !p.add_to_input_gradient && chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal &&
-           !chosen.ragged && p.output_gradient_dtype == p.dtype && p.input_gradient_dtype == p.dtype;
 }
 
 BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {

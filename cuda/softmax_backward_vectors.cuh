@@ -1,4 +1,4 @@
-// The gradient of softmax of rows of whole 16-byte vectors: both inputs in the registers of a block's or a cluster's
+// The gradient of softmax of rows of neighbouring elements: both inputs in the registers of a block's or a cluster's
 // warps, each read once.
 #pragma once
 
@@ -8,9 +8,11 @@
 namespace wr::cuda {
 
 // Warps that a multiprocessor should hold: as many as leave nothing, or little, spilled, f32 rows having 64 registers
-// of elements and 16-bit logits 48.
-template <class T, int Warps, bool FromLogits>
-inline constexpr int backward_resident_warps = sizeof(T) == 4 || (FromLogits && Warps == 8) ? 24 : 32;
+// of elements and 16-bit logits 48. Shifted: rows off the boundaries, for which vectors wait in pairs.
+template <class T, int Warps, bool FromLogits, bool Shifted>
+inline constexpr int backward_resident_warps = Shifted                                        ? 16
+                                               : sizeof(T) == 4 || (FromLogits && Warps == 8) ? 24
+                                                                                              : 32;
 
 template <bool FromLogits, class T>
 __device__ __forceinline__ BackwardWeights<T, FromLogits>
@@ -29,8 +31,9 @@ weights_of(const BackwardVectorArguments &a, const BackwardVectors<T> &saved, st
 }
 
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks.
-template <class T, int Warps, bool FromLogits>
-__global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_warps<T, Warps, FromLogits> / Warps, 1))
+template <class T, int Warps, bool FromLogits, bool Shifted = false>
+__global__ void __launch_bounds__(Warps *warp_lanes,
+                                  larger(backward_resident_warps<T, Warps, FromLogits, Shifted> / Warps, 1))
     backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
     static_assert(tuning::cluster_blocks * Warps <= most_cluster_states);
     __shared__ SentSum sums_of_block[most_cluster_states];
@@ -47,8 +50,15 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
     BackwardVectors<T> saved, gradients;
     const RowBlock from(a.cluster_blocks);
     const int count = from.row < a.rows ? from.count(a.axis) : 0;
-    saved.load(from.in<T>(a.saved, a.outer_stride), count, minus_zeros<T>);
-    gradients.load(from.in<T>(a.output_gradient, a.gradient_outer_stride), count, gradients_behind<T>(a));
+    const T *const saved_from = from.in<T>(a.saved, a.outer_stride);
+    const T *const gradients_from = from.in<T>(a.output_gradient, a.gradient_outer_stride);
+    if constexpr (Shifted) {
+        saved.load_shifted(a.saved_hull, saved_from, count, minus_zeros<T>);
+        gradients.load_shifted(a.gradient_hull, gradients_from, count, gradients_behind<T>(a));
+    } else {
+        saved.load(saved_from, count, minus_zeros<T>);
+        gradients.load(gradients_from, count, gradients_behind<T>(a));
+    }
     const auto weights = weights_of<FromLogits>(a, saved, from.row, count);
     float total = block_total(a, weights, gradients);
     if (by_cluster) {
@@ -69,10 +79,14 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_resident_wa
         total = tree_of_warps(sums, warps);
     }
     const RowBlock to(a.cluster_blocks);
-    uint4 *mine =
-        reinterpret_cast<uint4 *>(static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first) + lane_index();
-    const int vectors = (to.row < a.rows ? to.count(a.axis) : 0) / vector_elements<T> - lane_index();
-    write_gradients<FromLogits>(a, mine, vectors, weights, gradients, total);
+    T *const output = static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first;
+    const int left = to.row < a.rows ? to.count(a.axis) : 0;
+    if constexpr (Shifted) {
+        write_shifted_gradients<FromLogits>(a, output, left, weights, gradients, total);
+    } else {
+        write_gradients<FromLogits>(a, reinterpret_cast<uint4 *>(output) + lane_index(),
+                                    left / vector_elements<T> - lane_index(), weights, gradients, total);
+    }
 }
 
 } // namespace wr::cuda

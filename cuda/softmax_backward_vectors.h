@@ -1,4 +1,4 @@
-// What the kernels for the gradient of rows of whole 16-byte vectors are launched with. Plain data: host and GPU share
+// What the kernels for the gradient of rows of neighbouring elements are launched with. Plain data: host and GPU share
 // it.
 #pragma once
 
@@ -8,6 +8,11 @@
 #include <cstdint>
 
 namespace wr::cuda {
+
+// The bytes of an array that may be read.
+struct BackwardHull {
+    const char *hull_begin, *hull_end;
+};
 
 struct BackwardVectorArguments {
     const void *saved; // softmax's outputs, or the logits where there is a logsumexp of each row
@@ -20,6 +25,7 @@ struct BackwardVectorArguments {
     std::uint32_t resident_clusters; // that stay, of a round
     float scale;
     bool log, empty_row_zero;
+    BackwardHull saved_hull, gradient_hull; // of rows off the boundaries
 };
 
 // The warps along a row that a block may have.
@@ -35,6 +41,9 @@ constexpr std::size_t backward_resident_blocks(std::size_t element_bytes) { retu
 struct BackwardVectorKernels {
     const void *of[2][backward_vector_sizes]; // from outputs, from logits; nullptr: not served
     const void *resident[2];
+    const void *shifted[2];         // of rows anywhere
+    std::size_t shifted_warps;      // that a block of these may have
+    std::size_t shifted_warp_bytes; // of shared memory
     int element_bytes;
 };
 

@@ -2,6 +2,7 @@
 #include "cuda/gpu.h"
 #include "cuda/logsumexp.h"
 #include "cuda/softmax_general_plan.h"
+#include "cuda/softmax_pieces.h"
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/softmax_uneven_launch.h"
@@ -26,10 +27,18 @@ const GeneralKernels &kernels_of(ElementType dtype) {
                                        : general_softmax_kernels_narrow();
 }
 
-cudaError_t launch_column_logsumexp(const void *totals, GeneralSoftmaxArguments &a, bool dependent,
-                                    cudaStream_t stream) {
-    const cudaError_t error = launch_tall_states(a.problem, a.states, dependent, stream);
-    return error == cudaSuccess ? launch_logsumexp_totals(totals, a, dependent, stream) : error;
+// What no kernels of logsumexp alone were made for.
+cudaError_t launch_by_states(const GeneralKernels &kernels, const GeneralPlan &plan, GeneralSoftmaxArguments &a,
+                             bool dependent, cudaStream_t stream) {
+    cudaError_t error = cudaSuccess;
+    if (serves_tall_states(a.problem)) {
+        error = launch_tall_states(a.problem, a.states, dependent, stream);
+    } else if (serves_shifted_states(a.problem, plan)) {
+        error = launch_shifted_states(a.problem, plan, a.states, stream);
+    } else {
+        return launch_general(kernels, plan, a.problem.output != nullptr, &a, stream);
+    }
+    return error == cudaSuccess ? launch_logsumexp_totals(kernels.totals, a, dependent, stream) : error;
 }
 
 } // namespace
@@ -71,13 +80,10 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
         a.totals = static_cast<GeneralState *>(workspace.take(plan.rows * sizeof(GeneralState)));
         a.states = static_cast<GeneralState *>(workspace.take(plan.rows * a.pieces * sizeof(GeneralState)));
     }
-    const bool has_outputs = a.problem.output != nullptr;
     const GeneralKernels &kernels = kernels_of(asked.dtype);
     const bool dependent = device.gpu().dependent_launch;
     const cudaError_t launched = alone.units != 0 ? launch_logsumexp(alone, kernels.totals, a, dependent, stream)
-                                 : serves_tall_states(a.problem)
-                                     ? launch_column_logsumexp(kernels.totals, a, dependent, stream)
-                                     : launch_general(kernels, plan, has_outputs, &a, stream);
+                                                  : launch_by_states(kernels, plan, a, dependent, stream);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);
 }

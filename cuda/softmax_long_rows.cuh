@@ -35,7 +35,8 @@ inline constexpr Unframed long_row_blocks =
 
 // The states of pieces of long_row_warps * a.blocks_a_warp base blocks.
 template <class T, class Places>
-__global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const __grid_constant__ SoftmaxArguments a) {
+__global__ void __launch_bounds__(long_row_threads, sizeof(T) == 8 ? 1 : 2)
+    softmax_piece_states(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     allow_dependent_launch();
@@ -80,9 +81,10 @@ __global__ void __launch_bounds__(long_row_threads) softmax_piece_states(const _
 
 // Blocks of softmax_apply that a multiprocessor should hold: as many as leave nothing spilled.
 template <class T, class Places>
-inline constexpr int apply_blocks = !Places::vectors || Places::shifted || sizeof(T) == 8 ? 1
-                                    : sizeof(T) == 4                                      ? 3
-                                                                                          : 4;
+inline constexpr int apply_blocks = sizeof(T) == 8                        ? 1
+                                    : !Places::vectors || Places::shifted ? 2
+                                    : sizeof(T) == 4                      ? 3
+                                                                          : 4;
 
 // The base block that a warp of softmax_apply takes, found out again wherever it is wanted: cheaper than registers that
 // hold it through the arithmetic.

@@ -62,6 +62,49 @@ struct ElementTypeOf<BF16> {
     static constexpr ElementType type = ElementType::bf16;
 };
 
+// A lane's outputs, every 32nd element from `own` on, as elements of To.
+template <class To>
+__device__ __forceinline__ void store_every_32nd(To *own, int left, const float *y) {
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        if (i * warp_lanes < left) {
+            own[i * warp_lanes] = narrow_one(y[i], To());
+        }
+    }
+}
+
+// The same of a type that is known only here, from element `place` on; false where it is none of the common ones.
+__device__ __noinline__ inline bool store_singles_as(ElementType type, void *output, std::size_t place, int left,
+                                                     const float *y) {
+    switch (type) {
+    case ElementType::f32:
+        store_every_32nd(static_cast<float *>(output) + place, left, y);
+        return true;
+    case ElementType::f16:
+        store_every_32nd(static_cast<F16 *>(output) + place, left, y);
+        return true;
+    case ElementType::bf16:
+        store_every_32nd(static_cast<BF16 *>(output) + place, left, y);
+        return true;
+    default:
+        return false;
+    }
+}
+template <class Float>
+__device__ __forceinline__ bool store_as(ElementType type, void *output, std::size_t place, int left,
+                                         const Float (&y)[lane_elements]) {
+    if constexpr (sizeof(Float) == sizeof(float)) {
+        float called_with[lane_elements]; // what a call is given lies in memory, where y would be slow
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            called_with[i] = y[i];
+        }
+        return store_singles_as(type, output, place, left, called_with);
+    } else {
+        return false;
+    }
+}
+
 // Writes the block's outputs, the first `count` of them from element `first` of the output on. Vectors write elements
 // of the input's type only.
 template <class T, class Places, class Float>
@@ -89,7 +132,7 @@ __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size
                     own[i * warp_lanes] = narrow_one(y[i], T());
                 }
             }
-        } else {
+        } else if (!store_as(a.output_type, a.output, place, left, y)) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
                 if (i * warp_lanes < left) {

@@ -210,6 +210,12 @@ SoftmaxProblem normalised(SoftmaxProblem problem) {
     return problem;
 }
 
+bool is_logsumexp_alone(const SoftmaxProblem &problem) {
+    const Selection &chosen = problem.selection;
+    return problem.output == nullptr && problem.maximum == nullptr && problem.logsumexp != nullptr &&
+           chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal && !chosen.ragged;
+}
+
 bool takes_column_vectors(const SoftmaxProblem &problem) {
     const Shape &s = problem.shape;
     const std::size_t element_bytes = traits_of(problem.dtype).size, elements = vector_bytes / element_bytes;

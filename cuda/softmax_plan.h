@@ -34,8 +34,11 @@ struct SoftmaxPlan {
 // Rows without elements are rows wherever the axis stands.
 SoftmaxProblem normalised(SoftmaxProblem problem);
 
-// Whether columns side by side are whole vectors on their boundaries, in the input and in the output, if any, and of one type;
-// 16-bit ones that are to be scaled are not taken so.
+// Whether nothing but the logsumexp of whole rows is wanted.
+bool is_logsumexp_alone(const SoftmaxProblem &problem);
+
+// Whether columns side by side are whole vectors on their boundaries, in the input and in the output, if any, and of
+// one type; 16-bit ones that are to be scaled are not taken so.
 bool takes_column_vectors(const SoftmaxProblem &problem);
 
 // The places that there are kernels for.

@@ -128,9 +128,9 @@ __device__ __forceinline__ void load_vectors(const T *data, uint4 (&vectors)[Vec
     }
 }
 
-// Whether the whole vectors that hold these elements lie within the input.
-template <class T>
-__device__ __forceinline__ bool is_readable(const SoftmaxArguments &a, const T *data, int count) {
+// Whether the whole vectors that hold these elements lie within what may be read.
+template <class T, class Hull>
+__device__ __forceinline__ bool is_readable(const Hull &a, const T *data, int count) {
     const char *first = reinterpret_cast<const char *>(data), *end = reinterpret_cast<const char *>(data + count);
     return first - offset_in_vector(first) >= a.hull_begin &&
            end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= a.hull_end;

@@ -42,10 +42,7 @@ std::size_t tall_tiles(const SoftmaxProblem &problem) {
 }
 
 bool serves_tall_states(const SoftmaxProblem &problem) {
-    const Selection &chosen = problem.selection;
-    return problem.output == nullptr && problem.maximum == nullptr && problem.logsumexp != nullptr &&
-           chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal && !chosen.ragged &&
-           tall_tiles(problem) != 0;
+    return is_logsumexp_alone(problem) && tall_tiles(problem) != 0;
 }
 
 cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent,

@@ -106,6 +106,14 @@ static void check_type(wr_dtype dtype) {
     }
     check_shape(dtype, 150, 133120, 1);
     check_shape(dtype, 1, 140000, 1);
+    check_shape(dtype, 700, 1, 1);
+    check_shape(dtype, 300, 37, 1);
+    check_shape(dtype, 70, 1001, 1);
+    check_shape(dtype, 40, 3333, 1);
+    check_shape(dtype, 9, 8189, 1);
+    check_shape(dtype, 40, 9001, 1);
+    check_shape(dtype, 150, 50257, 1);
+    check_shape(dtype, 2, 131071, 1);
     check_shape(dtype, 1, 3, 16);
     check_shape(dtype, 3, 1000, 520);
     check_shape(dtype, 1, 1024, 3000);

@@ -73,24 +73,30 @@ typedef struct many_job {
     size_t outer, axis, inner;
     double scale;
     int log;
+    wr_dtype output_dtype; /* 0: the same */
 } many_job;
 
 static size_t bytes_of(const many_job *job) { return job->outer * job->axis * job->inner * reference_size(job->dtype); }
+static size_t output_bytes_of(const many_job *job) {
+    wr_dtype dtype = (int)job->output_dtype == 0 ? job->dtype : job->output_dtype;
+    return bytes_of(job) / reference_size(job->dtype) * reference_size(dtype);
+}
 
 static void run_at(const place *where, const many_job *job, const void *input, void *result, int in_place) {
-    size_t bytes = bytes_of(job);
+    size_t bytes = bytes_of(job), output_bytes = output_bytes_of(job);
     void *array = place_allocate(where, bytes);
-    void *output = in_place ? array : place_allocate(where, bytes);
+    void *output = in_place ? array : place_allocate(where, output_bytes);
     wr_softmax_args args = softmax_args(job->dtype, job->outer, job->axis, job->inner);
     wr_status status;
     place_write(where, array, input, bytes);
     args.scale = job->scale;
     args.log = job->log;
+    args.output_dtype = job->output_dtype;
     args.input = array;
     args.output = output;
     status = wr_softmax_ex(&args, where->stream);
     CHECK(status == WR_SUCCESS, "%s: %s", where->name, wr_status_name(status));
-    place_read(where, output, result, bytes);
+    place_read(where, output, result, output_bytes);
     place_free(where, array);
     if (!in_place) {
         place_free(where, output);
@@ -98,8 +104,8 @@ static void run_at(const place *where, const many_job *job, const void *input, v
 }
 
 static void check(const many_job *job) {
-    size_t bytes = bytes_of(job), i;
-    void *input = malloc(bytes), *expected = malloc(bytes), *result = malloc(bytes);
+    size_t bytes = output_bytes_of(job), i;
+    void *input = malloc(bytes_of(job)), *expected = malloc(bytes), *result = malloc(bytes);
     if (input == NULL || expected == NULL || result == NULL) {
         give_up("out of memory");
     }
@@ -107,7 +113,7 @@ static void check(const many_job *job) {
     run_at(place_at(0), job, input, expected, 0);
     for (i = 1; i < place_count(); ++i) {
         int in_place;
-        for (in_place = 0; in_place < 2; ++in_place) {
+        for (in_place = 0; in_place < 1 + ((int)job->output_dtype == 0); ++in_place) {
             run_at(place_at(i), job, input, result, in_place);
             CHECK(memcmp(expected, result, bytes) == 0, "[%zu][%zu][%zu] %s%s, scale %g, %s: differ from the host's",
                   job->outer, job->axis, job->inner, dtype_name(job->dtype), job->log ? ", log" : "", job->scale,
@@ -218,17 +224,17 @@ static void check_cut_rows(wr_dtype dtype) {
 }
 
 static void check_rows(wr_dtype dtype, size_t axis, double scale) {
-    const many_job job = {dtype, ELEMENTS / axis, axis, 1, scale, 0};
+    const many_job job = {dtype, ELEMENTS / axis, axis, 1, scale, 0, (wr_dtype)0};
     check(&job);
 }
 
 static void check_columns(wr_dtype dtype, size_t outer, size_t axis, double scale) {
-    const many_job job = {dtype, outer, axis, ELEMENTS / 2 / axis / outer / 8 * 8, scale, 0};
+    const many_job job = {dtype, outer, axis, ELEMENTS / 2 / axis / outer / 8 * 8, scale, 0, (wr_dtype)0};
     check(&job);
 }
 
-/* The logsumexp of each column, beside the outputs in the first place, alone in the others. */
-static void check_column_sums(const many_job *job) {
+/* The logsumexp of each row or column, beside the outputs in the first place, alone in the others. */
+static void check_sums(const many_job *job) {
     size_t bytes = bytes_of(job), count = job->outer * job->inner, i;
     void *input = malloc(bytes), *outputs = malloc(bytes);
     float *expected = malloc(count * sizeof(float)), *result = malloc(count * sizeof(float));
@@ -279,14 +285,32 @@ static void check_tall_columns(wr_dtype dtype) {
                                        {3, 1024, 3000}, {1, 1500, 8000}, {1, 5000, 3000}};
     size_t i;
     for (i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
-        many_job job = {dtype, shapes[i][0], shapes[i][1], shapes[i][2], 1.0, 0};
-        check_column_sums(&job);
+        many_job job = {dtype, shapes[i][0], shapes[i][1], shapes[i][2], 1.0, 0, (wr_dtype)0};
+        check_sums(&job);
         check(&job);
         job.log = 1;
         check(&job);
         job.scale = -0.75;
         job.log = i % 2 == 0;
         check(&job);
+    }
+}
+
+/* Rows of one type into another, and the logsumexp of rows off the boundaries. */
+static void check_odd_rows(wr_dtype dtype) {
+    static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
+    static const size_t axes[] = {1000, 4096, 33001, 50257};
+    size_t i, j;
+    for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
+        many_job job = {dtype, ELEMENTS / 8 / axes[i], axes[i], 1, 1.0, 0, (wr_dtype)0};
+        check_sums(&job);
+        for (j = 0; j < sizeof types / sizeof *types; ++j) {
+            job.output_dtype = types[j];
+            job.log = 0;
+            check(&job);
+            job.log = 1;
+            check(&job);
+        }
     }
 }
 
@@ -316,6 +340,9 @@ int main(int argc, char **argv) {
     check_tall_columns(WR_F32);
     check_tall_columns(WR_F16);
     check_tall_columns(WR_BF16);
+    check_odd_rows(WR_F32);
+    check_odd_rows(WR_F16);
+    check_odd_rows(WR_BF16);
     check_cut_rows(WR_F32);
     check_cut_rows(WR_F16);
     check_cut_rows(WR_BF16);

@@ -101,6 +101,7 @@ static const shape softmax_shapes[] = {
     {"rows of clusters of many warps a block", 2, 140000, 1, 1, 0},
     {"rows with gaps", 20, 512, 1, 1, 16},
     {"scattered rows", 20, 300, 1, 3, 1},
+    {"scattered rows of several warps", 3, 3000, 1, 3, 1},
     {"a long scattered row", 2, 40000, 1, 3, 1},
 };
 enum { SOFTMAX_SHAPES = sizeof softmax_shapes / sizeof *softmax_shapes };

@@ -1,0 +1,20 @@
+// What several ways to put a gradient of softmax on a GPU ask of the problem.
+#pragma once
+
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+inline bool is_from_logits(const SoftmaxBackwardProblem &p) { return p.output == nullptr; }
+
+// What was saved of the forward call: its logits or its outputs.
+inline const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from_logits(p) ? p.input : p.output; }
+
+// Whether all elements take part, all arrays have one type, and gradients are written as they are.
+inline bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
+    const Selection &chosen = p.selection;
+    return !p.add_to_input_gradient && chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal &&
+           !chosen.ragged && p.output_gradient_dtype == p.dtype && p.input_gradient_dtype == p.dtype;
+}
+
+} // namespace wr::cuda

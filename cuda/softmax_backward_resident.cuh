@@ -44,10 +44,13 @@ class ResidentGradients {
     __device__ __forceinline__ void set_up() {
         if (threadIdx.x < backward_kept_rows) {
             shared.arrived[threadIdx.x].initialise();
-            expect_sums(threadIdx.x);
         }
         if (lane_index() == 0) {
             shared.loaded[warp].initialise();
+        }
+        __syncwarp(); // all lanes' barriers are initialised one after the other
+        if (threadIdx.x < backward_kept_rows) {
+            expect_sums(threadIdx.x);
         }
     }
 

@@ -218,12 +218,14 @@ bool is_logsumexp_alone(const SoftmaxProblem &problem) {
 
 bool takes_column_vectors(const SoftmaxProblem &problem) {
     const Shape &s = problem.shape;
-    const std::size_t element_bytes = traits_of(problem.dtype).size, elements = vector_bytes / element_bytes;
-    const auto whole = static_cast<std::ptrdiff_t>(elements);
+    const auto element_bytes = static_cast<std::ptrdiff_t>(traits_of(problem.dtype).size);
+    const auto whole = [&](std::ptrdiff_t elements) {
+        return elements * element_bytes % static_cast<std::ptrdiff_t>(vector_bytes) == 0;
+    };
     const bool scaled_halves = element_bytes == 2 && problem.scale != 1.0;
     const bool one_type = problem.output == nullptr || problem.output_dtype == problem.dtype;
-    return !scaled_halves && one_type && s.inner_stride == 1 && s.inner % elements == 0 && s.axis_stride % whole == 0 &&
-           (s.outer <= 1 || s.outer_stride % whole == 0) &&
+    return !scaled_halves && one_type && s.inner_stride == 1 && whole(static_cast<std::ptrdiff_t>(s.inner)) &&
+           whole(s.axis_stride) && (s.outer <= 1 || whole(s.outer_stride)) &&
            reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
            reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
 }

@@ -148,7 +148,7 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
     return plan;
 }
 
-// Columns of whole vectors go by twos of kernels where tiles do not hold them, or are slower.
+// Columns of whole vectors are read twice where tiles do not hold them, or are slower.
 void plan_tall_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const GpuFacts &gpu) {
     const std::size_t tiles = tall_tiles(problem);
     const bool many = problem.shape.axis >= tuning::softmax_tall_axis &&

@@ -224,6 +224,7 @@ class TallStates {
         }
         return maximum;
     }
+
     const SoftmaxTallArguments &all;
     const SoftmaxArguments &a;
     TallMemory<T> &memory;

@@ -3,6 +3,7 @@
 #include "cuda/launch.h"
 #include "cuda/softmax_plan.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 
 #include <algorithm>
 #include <bit>
@@ -70,16 +71,7 @@ LogSumExpArguments plain_arguments(const LogSumExpPlan &plan, const SoftmaxProbl
 } // namespace
 
 const void *logsumexp_rows_kernel(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return logsumexp_rows_kernel_f32();
-    case ElementType::f16:
-        return logsumexp_rows_kernel_f16();
-    case ElementType::bf16:
-        return logsumexp_rows_kernel_bf16();
-    default:
-        return nullptr;
-    }
+    return of_vector_type(dtype, []<class T>() { return logsumexp_rows_kernel<T>(); });
 }
 
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {

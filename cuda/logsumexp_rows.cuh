@@ -3,6 +3,7 @@
 // one lane's and a base block all lanes'.
 #pragma once
 
+#include "cuda/kernel_address.cuh"
 #include "cuda/logsumexp_rows.h"
 #include "cuda/softmax_outputs.cuh"
 
@@ -377,6 +378,11 @@ __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) =
             }
         }
     }
+}
+
+template <class T>
+const void *logsumexp_rows_kernel() {
+    return address_of(logsumexp_rows<T>);
 }
 
 } // namespace wr::cuda

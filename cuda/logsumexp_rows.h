@@ -35,8 +35,7 @@ struct LogSumExpArguments {
 
 // nullptr: not served.
 const void *logsumexp_rows_kernel(ElementType dtype);
-const void *logsumexp_rows_kernel_f32();
-const void *logsumexp_rows_kernel_f16();
-const void *logsumexp_rows_kernel_bf16();
+template <class T>
+const void *logsumexp_rows_kernel();
 
 } // namespace wr::cuda

@@ -7,6 +7,7 @@
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 
 #include <algorithm>
 #include <bit>
@@ -20,16 +21,7 @@ constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t base_block = 1024;
 
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return &backward_vector_kernels_f32();
-    case ElementType::f16:
-        return &backward_vector_kernels_f16();
-    case ElementType::bf16:
-        return &backward_vector_kernels_bf16();
-    default:
-        return nullptr;
-    }
+    return of_vector_type(dtype, []<class T>() { return &backward_vector_kernels<T>(); });
 }
 
 // Whether rows are neighbouring elements, all of which take part, from what was saved to gradients; and whether they

@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_backward_column_kernels.h"
 #include "cuda/softmax_backward_problem.h"
+#include "cuda/vector_types.h"
 
 #include <algorithm>
 
@@ -12,16 +13,7 @@ namespace {
 constexpr std::size_t vector_bytes = 16;
 
 const BackwardColumnKernels *find_column_kernels(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return &backward_column_kernels<float>();
-    case ElementType::f16:
-        return &backward_column_kernels<F16>();
-    case ElementType::bf16:
-        return &backward_column_kernels<BF16>();
-    default:
-        return nullptr;
-    }
+    return of_vector_type(dtype, []<class T>() { return &backward_column_kernels<T>(); });
 }
 
 BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {

@@ -47,8 +47,7 @@ struct BackwardVectorKernels {
     int element_bytes;
 };
 
-const BackwardVectorKernels &backward_vector_kernels_f32();
-const BackwardVectorKernels &backward_vector_kernels_f16();
-const BackwardVectorKernels &backward_vector_kernels_bf16();
+template <class T>
+const BackwardVectorKernels &backward_vector_kernels();
 
 } // namespace wr::cuda

@@ -4,6 +4,7 @@
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/softmax_plan.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 
 #include <bit>
 
@@ -17,16 +18,7 @@ bool are_served(const SoftmaxProblem &problem, const GpuFacts &gpu) {
 }
 
 const SoftmaxColumnKernels *find_column_kernels(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return &softmax_column_kernels<float>();
-    case ElementType::f16:
-        return &softmax_column_kernels<F16>();
-    case ElementType::bf16:
-        return &softmax_column_kernels<BF16>();
-    default:
-        return nullptr;
-    }
+    return of_vector_type(dtype, []<class T>() { return &softmax_column_kernels<T>(); });
 }
 
 } // namespace

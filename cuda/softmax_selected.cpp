@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 
 #include <limits>
 
@@ -13,16 +14,7 @@ constexpr std::size_t base_block = 1024;
 constexpr std::size_t vector_bytes = 16;
 
 const SelectedSoftmaxKernels *kernels_of(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return &selected_softmax_kernels_f32();
-    case ElementType::f16:
-        return &selected_softmax_kernels_f16();
-    case ElementType::bf16:
-        return &selected_softmax_kernels_bf16();
-    default:
-        return nullptr;
-    }
+    return of_vector_type(dtype, []<class T>() { return &selected_softmax_kernels<T>(); });
 }
 
 bool is_aligned(const void *at, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(at) % bytes == 0; }

@@ -28,8 +28,7 @@ struct SelectedSoftmaxKernels {
     int element_bytes;
 };
 
-const SelectedSoftmaxKernels &selected_softmax_kernels_f32();
-const SelectedSoftmaxKernels &selected_softmax_kernels_f16();
-const SelectedSoftmaxKernels &selected_softmax_kernels_bf16();
+template <class T>
+const SelectedSoftmaxKernels &selected_softmax_kernels();
 
 } // namespace wr::cuda

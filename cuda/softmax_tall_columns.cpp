@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_plan.h"
 #include "cuda/softmax_tall_kernels.h"
+#include "cuda/vector_types.h"
 
 namespace wr::cuda {
 
@@ -10,16 +11,7 @@ namespace {
 constexpr std::size_t base_block = 1024;
 
 const SoftmaxTallKernels *find_tall_kernels(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return &softmax_tall_kernels<float>();
-    case ElementType::f16:
-        return &softmax_tall_kernels<F16>();
-    case ElementType::bf16:
-        return &softmax_tall_kernels<BF16>();
-    default:
-        return nullptr;
-    }
+    return of_vector_type(dtype, []<class T>() { return &softmax_tall_kernels<T>(); });
 }
 
 // How a tile each is put on the stream, by a kernel that is to be set.

@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_uneven_launch.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 
 #include <algorithm>
 
@@ -13,16 +14,7 @@ constexpr std::size_t base_block = 1024;
 constexpr std::size_t warp_lanes = 32;
 
 const UnevenSoftmaxKernels *kernels_of(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return &uneven_softmax_kernels_f32();
-    case ElementType::f16:
-        return &uneven_softmax_kernels_f16();
-    case ElementType::bf16:
-        return &uneven_softmax_kernels_bf16();
-    default:
-        return nullptr;
-    }
+    return of_vector_type(dtype, []<class T>() { return &uneven_softmax_kernels<T>(); });
 }
 
 // Whether rows differ in length, and their elements are neighbours of one type.

@@ -23,8 +23,7 @@ struct UnevenSoftmaxKernels {
     int element_bytes;
 };
 
-const UnevenSoftmaxKernels &uneven_softmax_kernels_f32();
-const UnevenSoftmaxKernels &uneven_softmax_kernels_f16();
-const UnevenSoftmaxKernels &uneven_softmax_kernels_bf16();
+template <class T>
+const UnevenSoftmaxKernels &uneven_softmax_kernels();
 
 } // namespace wr::cuda

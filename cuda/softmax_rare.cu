@@ -1,0 +1,10 @@
+// Softmax where elements do not touch each other.
+#include "cuda/softmax_rare_instance.cuh"
+
+namespace wr::cuda {
+
+template SoftmaxRareKernels softmax_rare_kernels<float>();
+template SoftmaxRareKernels softmax_rare_kernels<F16>();
+template SoftmaxRareKernels softmax_rare_kernels<BF16>();
+
+} // namespace wr::cuda

@@ -1,8 +1,0 @@
-// Softmax of f16 where elements do not touch each other.
-#include "cuda/softmax_rare_instance.cuh"
-
-namespace wr::cuda {
-
-template SoftmaxRareKernels softmax_rare_kernels<F16>();
-
-} // namespace wr::cuda

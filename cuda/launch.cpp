@@ -91,11 +91,13 @@ void *Workspace::take(std::size_t bytes) {
 
 namespace {
 
+constexpr int most_attributes = 3;
 constexpr std::size_t unasked_shared_bytes = 48 * 1024;
 constexpr int most_declared_shared_bytes = 4 * 1024; // by the kernels that ask for more
 
 // `attributes` must outlive the configuration.
-cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&attributes)[2], cudaStream_t stream) {
+cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&attributes)[most_attributes],
+                                    cudaStream_t stream) {
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(how.blocks), static_cast<unsigned>(how.block_rows));
     config.blockDim = dim3(static_cast<unsigned>(how.threads), static_cast<unsigned>(how.thread_rows));
@@ -108,6 +110,11 @@ cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&att
         cluster.val.clusterDim.x = static_cast<unsigned>(how.cluster_blocks);
         cluster.val.clusterDim.y = 1;
         cluster.val.clusterDim.z = 1;
+        if (how.balanced) {
+            cudaLaunchAttribute &policy = attributes[config.numAttrs++];
+            policy.id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
+            policy.val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicyLoadBalancing;
+        }
     }
     if (how.dependent) {
         cudaLaunchAttribute &dependent = attributes[config.numAttrs++];
@@ -163,7 +170,7 @@ ClusterCounts::Question question_of(const Launch &how, const GpuFacts &gpu) {
 }
 
 cudaError_t count_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
-    cudaLaunchAttribute attributes[2];
+    cudaLaunchAttribute attributes[most_attributes];
     cudaLaunchConfig_t config = configuration_of(how, attributes, nullptr);
     config.gridDim = dim3(static_cast<unsigned>(how.cluster_blocks));
     *resident = 0;
@@ -205,7 +212,7 @@ cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *reside
 }
 
 cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {
-    cudaLaunchAttribute attributes[2];
+    cudaLaunchAttribute attributes[most_attributes];
     const cudaLaunchConfig_t config = configuration_of(how, attributes, stream);
     void *parameters[] = {arguments};
     cudaError_t error = runtime().launch_kernel(&config, how.kernel, parameters);

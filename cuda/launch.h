@@ -66,6 +66,7 @@ struct Launch {
     int cluster_blocks = 1;
     bool dependent = false;       // may take its place before the kernel in front of it on the stream has finished
     std::size_t shared_bytes = 0; // beside what the kernel declares
+    bool balanced = false;        // a cluster's blocks go where there is room, instead of as far apart as they can
 };
 
 // Lets a kernel have clusters of more blocks than all GPUs promise, and more shared memory than it has unasked, where

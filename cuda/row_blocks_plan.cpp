@@ -17,7 +17,7 @@ RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, std::size_t 
                                     : few             ? tuning::softmax_small_row_warps
                                                       : tuning::softmax_row_warps;
     if (blocks <= most_of_one) {
-        return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1, gpu.dependent_launch};
+        return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1, gpu.dependent_launch, false};
     }
     if (blocks > most_cluster * most_warps) {
         return {};
@@ -27,7 +27,7 @@ RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, std::size_t 
         warps *= 2;
     }
     const std::size_t cluster_blocks = divide_up(blocks, warps);
-    return {cluster_blocks, divide_up(blocks, cluster_blocks), 1, gpu.dependent_launch};
+    return {cluster_blocks, divide_up(blocks, cluster_blocks), 1, gpu.dependent_launch, !few};
 }
 
 } // namespace
@@ -43,7 +43,8 @@ cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std
                               cudaStream_t stream, std::size_t warp_bytes) {
     return launch({kernel, divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
                    static_cast<int>(plan.warps * warp_lanes), static_cast<int>(plan.rows_a_block), 1,
-                   static_cast<int>(plan.cluster_blocks), plan.dependent, plan.warps * plan.rows_a_block * warp_bytes},
+                   static_cast<int>(plan.cluster_blocks), plan.dependent, plan.warps * plan.rows_a_block * warp_bytes,
+                   plan.balanced},
                   arguments, stream);
 }
 

@@ -11,6 +11,7 @@ struct RowBlocksPlan {
     std::size_t warps;          // of a block, along a row
     std::size_t rows_a_block;
     bool dependent; // may take its place before the kernel in front of it on the stream has finished
+    bool balanced;  // clusters' blocks go where there is room
 };
 
 // For rows of `blocks` base blocks, and kernels whose blocks may have up to `most_warps`. Rows of more than 32 base

@@ -10,6 +10,7 @@
 #include "cuda/softmax_plan.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 
 #include <algorithm>
 #include <bit>
@@ -123,7 +124,8 @@ Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &p
             1,
             static_cast<int>(plan.cluster_blocks),
             false,
-            plan.cluster_warps * rows.stage_bytes};
+            plan.cluster_warps * rows.stage_bytes,
+            plan.balanced};
 }
 
 cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
@@ -175,6 +177,7 @@ Launch one_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxPlan &plan, st
                1,
                static_cast<int>(plan.cluster_blocks)};
     how.shared_bytes = pipeline.shared_bytes(plan.cluster_warps, plan.blocks);
+    how.balanced = plan.blocks > tuning::softmax_wide_long_row_blocks;
     return how;
 }
 
@@ -328,7 +331,8 @@ cudaError_t launch_rows_of_clusters(const SoftmaxCall &call, const SoftmaxArgume
 
 cudaError_t launch_states_of_pieces(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
     const std::size_t piece_blocks = softmax_long_row_warps * call.plan.blocks_a_warp;
-    if (&call.rows == &call.kernels.vectors && serves_piece_states(call.problem, a.pieces, piece_blocks)) {
+    const bool vectors = call.rows.long_rows.piece_states == call.kernels.vectors.long_rows.piece_states;
+    if (vectors && serves_piece_states(call.problem, a.pieces, piece_blocks)) {
         return launch_piece_states(call.problem, a.pieces, piece_blocks, a.states, call.gpu.dependent_launch,
                                    call.stream);
     }
@@ -400,6 +404,20 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
     return launched != cudaSuccess ? launched : freed;
 }
 
+const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places) {
+    switch (places) {
+    case SoftmaxPlaces::vectors:
+        return kernels.vectors;
+    case SoftmaxPlaces::shifted:
+        return kernels.shifted;
+    case SoftmaxPlaces::converted:
+        return kernels.converted.rows;
+    case SoftmaxPlaces::singles:
+        break;
+    }
+    return kernels.rare.singles;
+}
+
 } // namespace
 
 bool serves_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan) {
@@ -437,9 +455,7 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     }
     const SoftmaxPlaces places = softmax_places(problem, *kernels, device.gpu());
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, device.gpu());
-    const SoftmaxRowKernels &rows = places == SoftmaxPlaces::vectors   ? kernels->vectors
-                                    : places == SoftmaxPlaces::shifted ? kernels->shifted
-                                                                       : kernels->rare.singles;
+    const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places);
     const SoftmaxCall call{problem, plan, *kernels, rows, device.gpu(), stream};
     bool served = false;
     const cudaError_t once = launch_once_read(call, &served);
@@ -447,18 +463,8 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
 }
 
 const SoftmaxKernels *find_softmax_kernels(ElementType dtype) {
-    switch (dtype) {
-    case ElementType::f32:
-        return &softmax_kernels<float>();
-    case ElementType::f64:
-        return &softmax_kernels<double>();
-    case ElementType::f16:
-        return &softmax_kernels<F16>();
-    case ElementType::bf16:
-        return &softmax_kernels<BF16>();
-    default:
-        return nullptr;
-    }
+    return dtype == ElementType::f64 ? &softmax_kernels<double>()
+                                     : of_vector_type(dtype, []<class T>() { return &softmax_kernels<T>(); });
 }
 
 } // namespace wr::cuda

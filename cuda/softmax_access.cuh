@@ -15,8 +15,8 @@ template <class T>
 inline constexpr int lane_vectors = lane_elements / vector_elements<T>;
 
 // Where a lane's elements stand in the block. Vectors: 16 bytes at a time, for rows that start and end on 16-byte
-// boundaries. Shifted: likewise, for neighbouring elements wherever they start and end. Singles: one at a time, for any
-// strides and output types.
+// boundaries. Shifted: likewise, for neighbouring elements wherever they start and end. Converted: as vectors, the
+// outputs of another type than the input. Singles: one at a time, for any strides and output types.
 template <class T>
 struct VectorPlaces {
     static constexpr bool vectors = true;
@@ -30,11 +30,20 @@ struct ShiftedPlaces {
     static constexpr int run = vector_elements<T>;
 };
 template <class T>
+struct ConvertedPlaces : VectorPlaces<T> {
+    static constexpr bool converted = true;
+};
+template <class T>
 struct SinglePlaces {
     static constexpr bool vectors = false;
     static constexpr bool shifted = false;
     static constexpr int run = 1;
 };
+
+template <class Places>
+inline constexpr bool converts = requires { Places::converted; };
+template <class Places>
+inline constexpr bool keeps_vectors = Places::vectors && !Places::shifted && !converts<Places>;
 
 // Of a lane's place in a block: its first element, and how far each further run of it lies behind the one before.
 template <class Places>

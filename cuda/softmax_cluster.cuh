@@ -40,9 +40,9 @@ struct ClusterPlace {
 
 // What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is absent_n
 // or unusual_n.
-template <class Sum>
+template <class Divisor>
 struct PlainRow {
-    Sum base; // what the factors of its blocks are made of
+    Divisor base; // what the factors of its blocks are made of
     std::int32_t n;
 
     __device__ __forceinline__ bool plain() const { return n != absent_n && n != unusual_n; }
@@ -84,9 +84,9 @@ __device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum
                                    : merge_row_states<most_cluster_states / warp_lanes>(states, count);
 }
 
-template <class Float, class Sum>
-__device__ __forceinline__ PlainRow<Sum> plain_row(RowView<Sum> view) {
-    return {factor_base(view.sum, Float()), view.n};
+template <class Float, class Divisor, class Sum>
+__device__ __forceinline__ PlainRow<Divisor> plain_row(RowView<Sum> view) {
+    return {factor_base(static_cast<Divisor>(view.sum), Float()), view.n};
 }
 
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else
@@ -103,9 +103,10 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<Float, Sum>;
+    using Divided = Divisor<T, Places>;
     constexpr bool each = StatesALane > 0, each_waits = each && (!Log || each_takes_logarithm<T>);
     __shared__ State states[state_place(each ? StatesALane * warp_lanes : most_cluster_states)]; // of the row
-    __shared__ std::conditional_t<Log, LogRow<Float>, PlainRow<Sum>> shared_row;
+    __shared__ std::conditional_t<Log, LogRow<Float>, PlainRow<Divided>> shared_row;
     __shared__ ArrivalBarrier arrivals;
     const int count = a.cluster_blocks * static_cast<int>(blockDim.x / warp_lanes);
     if (thread_x_again() == 0) {
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
                     shared_row = row;
                 }
             } else {
-                const PlainRow<Sum> row = plain_row<Float>(merge_many_states(states, count));
+                const PlainRow<Divided> row = plain_row<Float, Divided>(merge_many_states(states, count));
                 if (lane_index() == 0) {
                     shared_row = row;
                 }
@@ -170,9 +171,9 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
         finish_log_softmax<T, Places>(a, row, to.output(a), to.count, x);
     } else {
-        PlainRow<Sum> row;
+        PlainRow<Divided> row;
         if constexpr (each) {
-            row = plain_row<Float>(merge_row_states<StatesALane>(states, count));
+            row = plain_row<Float, Divided>(merge_row_states<StatesALane>(states, count));
         } else {
             row = shared_row;
         }

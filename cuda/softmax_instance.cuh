@@ -35,24 +35,34 @@ SoftmaxShortRowKernels softmax_short_row_kernels() {
     if constexpr (sizeof(T) < sizeof(double)) {
         kernels.of_a_lane[0] = address_of(softmax_lane_rows<T, false>);
         kernels.of_a_lane[1] = address_of(softmax_lane_rows<T, true>);
-        kernels.packed[0] = address_of(softmax_packed_rows<T, false, false>);
-        kernels.packed[1] = address_of(softmax_packed_rows<T, true, false>);
-        kernels.staged[0] = address_of(softmax_packed_rows<T, false, true>);
-        kernels.staged[1] = address_of(softmax_packed_rows<T, true, true>);
+        kernels.packed[0] = address_of(softmax_packed_rows<T, false, PackedRows::plain>);
+        kernels.packed[1] = address_of(softmax_packed_rows<T, true, PackedRows::plain>);
+        kernels.staged[0] = address_of(softmax_packed_rows<T, false, PackedRows::staged>);
+        kernels.staged[1] = address_of(softmax_packed_rows<T, true, PackedRows::staged>);
     }
     return kernels;
 }
 
 template <class T>
+SoftmaxConvertedKernels converted_kernels(const void *piece_states) {
+    if constexpr (sizeof(T) < sizeof(double)) {
+        return softmax_converted_kernels<T>(piece_states);
+    } else {
+        return {};
+    }
+}
+
+template <class T>
 const SoftmaxKernels &softmax_kernels() {
     static const SoftmaxRareKernels rare = softmax_rare_kernels<T>();
-    static const SoftmaxKernels kernels{
-        softmax_row_kernels<T, VectorPlaces<T>>(softmax_long_row_kernels<T, VectorPlaces<T>>()),
-        softmax_row_kernels<T, ShiftedPlaces<T>>(rare.shifted),
-        rare,
-        softmax_short_row_kernels<T>(),
-        softmax_tile_kernels<T>(),
-        static_cast<int>(sizeof(T))};
+    static const SoftmaxLongRowKernels long_rows = softmax_long_row_kernels<T, VectorPlaces<T>>();
+    static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(long_rows),
+                                        softmax_row_kernels<T, ShiftedPlaces<T>>(rare.shifted),
+                                        converted_kernels<T>(long_rows.piece_states),
+                                        rare,
+                                        softmax_short_row_kernels<T>(),
+                                        softmax_tile_kernels<T>(),
+                                        static_cast<int>(sizeof(T))};
     return kernels;
 }
 

@@ -36,7 +36,7 @@ struct SoftmaxResidentKernel {
 };
 
 // One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
-// to softmax_shifted_warps), one for all others.
+// to softmax_shifted_warps), one for outputs of another type (likewise), one for all others.
 inline constexpr std::size_t softmax_shifted_warps = 8;
 // Of clusters that share shifted rows, blocks of f32 and 16-bit elements may have twice as many.
 constexpr std::size_t shifted_cluster_warps(std::size_t element_bytes) {
@@ -93,9 +93,21 @@ struct SoftmaxRareKernels {
 template <class T>
 SoftmaxRareKernels softmax_rare_kernels();
 
+// Rows of vectors whose outputs are of another type; none of f64. Packed: short rows of f32 into 16 bits, of 16 bits
+// into f32.
+struct SoftmaxConvertedKernels {
+    SoftmaxRowKernels rows;
+    const void *packed[2]; // [log]
+};
+
+// `piece_states`: as of rows whose outputs are not converted.
+template <class T>
+SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states);
+
 struct SoftmaxKernels {
     SoftmaxRowKernels vectors;
     SoftmaxRowKernels shifted;
+    SoftmaxConvertedKernels converted; // of f64 none
     SoftmaxRareKernels rare;
     SoftmaxShortRowKernels short_rows;
     SoftmaxTileKernels tiles;

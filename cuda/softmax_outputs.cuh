@@ -1,66 +1,10 @@
 // The outputs of a base block: factors, packing, stores.
 #pragma once
 
+#include "cuda/softmax_converted_outputs.cuh"
 #include "cuda/softmax_merge.cuh"
 
 namespace wr::cuda {
-
-__device__ __forceinline__ unsigned narrow_pair(float low, float high, F16) {
-    unsigned pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-__device__ __forceinline__ unsigned narrow_pair(float low, float high, BF16) {
-    unsigned pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-
-// Some neighbouring values as elements of T, packed into a vector. None of them is NaN.
-__device__ __forceinline__ uint4 pack(const float *y, float) {
-    return {__float_as_uint(y[0]), __float_as_uint(y[1]), __float_as_uint(y[2]), __float_as_uint(y[3])};
-}
-__device__ __forceinline__ uint4 pack(const double *y, double) {
-    uint4 vector;
-    memcpy(&vector, y, sizeof(vector));
-    return vector;
-}
-template <class Half>
-__device__ __forceinline__ uint4 pack(const float *y, Half h) {
-    return {narrow_pair(y[0], y[1], h), narrow_pair(y[2], y[3], h), narrow_pair(y[4], y[5], h),
-            narrow_pair(y[6], y[7], h)};
-}
-
-__device__ __forceinline__ float narrow_one(float y, float) { return y; }
-__device__ __forceinline__ double narrow_one(double y, double) { return y; }
-template <class Half>
-__device__ __forceinline__ Half narrow_one(float y, Half h) {
-    return Half{static_cast<std::uint16_t>(narrow_pair(y, y, h))};
-}
-
-template <class Float>
-__device__ __noinline__ void store_any(Float value, ElementType type, void *output, std::size_t index) {
-    store_float(value, type, output, index);
-}
-
-template <class T>
-struct ElementTypeOf;
-template <>
-struct ElementTypeOf<float> {
-    static constexpr ElementType type = ElementType::f32;
-};
-template <>
-struct ElementTypeOf<double> {
-    static constexpr ElementType type = ElementType::f64;
-};
-template <>
-struct ElementTypeOf<F16> {
-    static constexpr ElementType type = ElementType::f16;
-};
-template <>
-struct ElementTypeOf<BF16> {
-    static constexpr ElementType type = ElementType::bf16;
-};
 
 // A lane's outputs, every 32nd element from `own` on, as elements of To.
 template <class To>
@@ -105,12 +49,14 @@ __device__ __forceinline__ bool store_as(ElementType type, void *output, std::si
     }
 }
 
-// Writes the block's outputs, the first `count` of them from element `first` of the output on. Vectors write elements
-// of the input's type only.
+// Writes the block's outputs, the first `count` of them from element `first` of the output on. Vectors that are not
+// converted write elements of the input's type only.
 template <class T, class Places, class Float>
 __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size_t first, int count,
                                             const Float (&y)[lane_elements]) {
-    if constexpr (Places::vectors) {
+    if constexpr (converts<Places>) {
+        store_converted_block<T>(a, first, count, y);
+    } else if constexpr (Places::vectors) {
         uint4 vectors[lane_vectors<T>];
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
@@ -157,17 +103,25 @@ __device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
     return output_type == ElementType::f32 || output_type == ElementType::f64;
 }
 
-// Whether this block writes outputs of two pieces: where elements go out as vectors, their type decides.
+// Whether this block writes outputs of two pieces: where elements go out as they came in, their type decides.
 template <class T, class Places>
 __device__ __forceinline__ bool block_takes_two_pieces(const SoftmaxArguments &a) {
-    return Places::vectors ? sizeof(T) >= sizeof(float) : takes_two_pieces(a.output_type);
+    return Places::vectors && !converts<Places> ? sizeof(T) >= sizeof(float) : takes_two_pieces(a.output_type);
 }
+
+// Whether factors come of a division in f64, which has both pieces.
+template <class T, class Places>
+inline constexpr bool divides_in_f64 = sizeof(T) >= sizeof(float) || converts<Places>;
+
+// What rows' sums are divided as.
+template <class T, class Places>
+using Divisor = std::conditional_t<divides_in_f64<T, Places>, double, typename SoftmaxArithmetic<T>::Sum>;
 
 // Whether plain_factor serves a block whose frame is `gap` above the row's.
 template <class T, class Places>
 __device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a, std::int32_t gap) {
     constexpr std::int32_t safe_gap = -64; // over any sum below 2^61, the factor is normal
-    return sizeof(T) >= sizeof(float) || (gap >= safe_gap && !block_takes_two_pieces<T, Places>(a));
+    return divides_in_f64<T, Places> || (gap >= safe_gap && !block_takes_two_pieces<T, Places>(a));
 }
 
 // 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without

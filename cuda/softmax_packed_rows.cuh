@@ -2,6 +2,7 @@
 // have room for, each in a power of two places of a vector, and the exchange yields all their maxima and sums at once.
 #pragma once
 
+#include "cuda/softmax_converted_outputs.cuh"
 #include "cuda/softmax_short_vectors.cuh"
 
 namespace wr::cuda {
@@ -114,17 +115,36 @@ inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
                                                           : 12) /
                                         short_row_warps;
 
-// Staged: for rows that start or end off the boundaries, whose outputs go through shared memory.
-template <class T, bool Log, bool Staged>
+// How rows come and go: on the boundaries; off them, the outputs through shared memory; or on them with outputs of
+// another type, f32 as 16 bits and 16 bits as f32.
+enum class PackedRows { plain, staged, converted };
+
+// Writes a vector's outputs as elements of the other type.
+template <class T>
+__device__ __forceinline__ void store_converted_vector(const SoftmaxArguments &a, std::uint64_t first, const float *y) {
+    constexpr int each = vector_elements<T>;
+    if constexpr (sizeof(T) == 2) {
+        store_neighbours<each>(static_cast<float *>(a.output) + first, y);
+    } else if (a.output_type == ElementType::bf16) {
+        store_neighbours<each>(static_cast<BF16 *>(a.output) + first, y);
+    } else {
+        store_neighbours<each>(static_cast<F16 *>(a.output) + first, y);
+    }
+}
+
+template <class T, bool Log, PackedRows How>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
     softmax_packed_rows(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int registers = lane_vectors<T>, each = vector_elements<T>;
     constexpr int elements = static_cast<int>(softmax_block);
+    constexpr bool staged = How == PackedRows::staged, converted = How == PackedRows::converted;
+    constexpr bool two_pieces = converted ? sizeof(T) == 2 : sizeof(T) >= sizeof(float); // of a factor
+    using Divided = std::conditional_t<converted, double, Sum>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
-    __shared__ uint4 stages[Staged ? short_row_warps : 1][Staged ? stage_bytes<T, elements> / vector_bytes : 1];
-    uint4 *stage = stages[Staged ? warp_index() : 0];
+    __shared__ uint4 stages[staged ? short_row_warps : 1][staged ? stage_bytes<T, elements> / vector_bytes : 1];
+    uint4 *stage = stages[staged ? warp_index() : 0];
     take_place_on_stream();
     const int axis = static_cast<int>(a.axis);
     const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (registers * warp_lanes) >> shift;
@@ -135,7 +155,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     const PackedTile<T> tile(a, shift, from.count);
     const T *data = from.input<T>(a);
     uint4 vectors[registers];
-    if constexpr (Staged) {
+    if constexpr (staged) {
         load_staged_rows(a, data, from.count * axis, tile, vectors);
     } else {
 #pragma unroll
@@ -170,7 +190,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
         if (!__all_sync(whole_warp, is_ordinary(maximum))) {
             const WarpRows rare(a, rows_a_tile);
-            softmax_rows_alone<T, Log>(a, rare.input<T>(a), rare.output<T>(a), rare.first, rare.count);
+            softmax_rows_alone<T, Log, converted>(a, rare.input<T>(a), rare.output<T>(a), rare.first, rare.count);
             return;
         }
         const RowFrame<Float> frame(maximum);
@@ -186,7 +206,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     if constexpr (Log) {
         pieces = log_row(total).pieces;
     } else {
-        factor = factor_of_sum(sum, Float());
+        factor = factor_of_sum(static_cast<Divided>(sum), Float());
     }
     const WarpRows to(a, rows_a_tile);
     T *output = to.output<T>(a);
@@ -203,22 +223,25 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
             }
         } else {
             BlockFactor<Float> own{__shfl_sync(whole_warp, factor.high, tile.holder_of(v)), 0};
-            if constexpr (sizeof(T) >= sizeof(float)) {
+            if constexpr (two_pieces) {
                 own.low = __shfl_sync(whole_warp, factor.low, tile.holder_of(v));
             }
 #pragma unroll
             for (int i = 0; i < each; ++i) {
-                y[i] = sizeof(T) >= sizeof(float) ? softmax_output(e[v * each + i], own)
-                                                  : softmax_narrow_output(e[v * each + i], own);
+                y[i] = two_pieces ? softmax_output(e[v * each + i], own) : softmax_narrow_output(e[v * each + i], own);
             }
         }
-        if constexpr (Staged) {
+        if constexpr (converted) {
+            if (tile.filled(v)) {
+                store_converted_vector<T>(a, to.first * a.axis + tile.sources[v] * each, y);
+            }
+        } else if constexpr (staged) {
             store_staged_if(tile.filled(v), stage + tile.sources[v], pack(y, T()));
         } else {
             store_vector_if(tile.filled(v), reinterpret_cast<uint4 *>(output) + tile.sources[v], pack(y, T()));
         }
     }
-    if constexpr (Staged) {
+    if constexpr (staged) {
         __syncwarp();
         copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }

@@ -186,7 +186,7 @@ class Pipeline {
     __device__ __forceinline__ void merge(unsigned i) {
         const unsigned slot = i % pipeline_slots;
         barriers.arrived[slot].wait((i / pipeline_slots) & 1u);
-        const Row row = plain_row<float>(merge_many_states(states_of(i), blocks));
+        const Row row = plain_row<float, float>(merge_many_states(states_of(i), blocks));
         if (lane_index() == 0) {
             barriers.totals[slot] = row;
             expect_states(slot);

@@ -75,12 +75,19 @@ void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, co
     }
 }
 
+// Whether short rows that are converted share a warp.
+bool packs_into(const SoftmaxProblem &problem) {
+    const bool narrowed = problem.output_dtype == ElementType::f16 || problem.output_dtype == ElementType::bf16;
+    return problem.dtype == ElementType::f32 ? narrowed : problem.output_dtype == ElementType::f32;
+}
+
 // Rows that share a warp, if these do.
 void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels,
                      SoftmaxPlaces places) {
     const Shape &s = problem.shape;
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    if (places == SoftmaxPlaces::singles || s.inner != 1 || s.axis == 0 ||
+    const bool converted = places == SoftmaxPlaces::converted;
+    if (places == SoftmaxPlaces::singles || (converted && !packs_into(problem)) || s.inner != 1 || s.axis == 0 ||
         s.outer_stride != static_cast<std::ptrdiff_t>(s.axis)) {
         return;
     }
@@ -89,13 +96,16 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     const std::size_t vectors = divide_up(s.axis, elements);
     const std::size_t slots = std::bit_ceil(vectors);
     const std::size_t longest = element_bytes == 2 ? tuning::softmax_narrow_packed_row : tuning::softmax_short_row;
-    if (kernels.short_rows.packed[0] != nullptr && s.axis % elements == 0 && slots >= registers && s.axis <= longest) {
+    const void *const *const packed = converted                          ? kernels.converted.packed
+                                      : places == SoftmaxPlaces::vectors ? kernels.short_rows.packed
+                                                                         : kernels.short_rows.staged;
+    if (packed[0] != nullptr && s.axis % elements == 0 && slots >= registers && s.axis <= longest) {
         plan.regime = SoftmaxRegime::short_rows;
-        plan.short_rows = places == SoftmaxPlaces::vectors ? kernels.short_rows.packed : kernels.short_rows.staged;
+        plan.short_rows = packed;
         plan.lanes = slots;
         plan.batches = 1;
         plan.warp_rows = registers * warp_lanes / slots;
-    } else if (s.axis <= tuning::softmax_short_row) {
+    } else if (!converted && s.axis <= tuning::softmax_short_row) {
         plan.regime = SoftmaxRegime::short_rows;
         plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
         plan.short_rows = plan.lanes == 1 && kernels.short_rows.of_a_lane[0] != nullptr ? kernels.short_rows.of_a_lane
@@ -108,8 +118,9 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
 
 // Of all but short rows.
 SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces places, bool same_type, GpuFacts gpu) {
-    SoftmaxPlan plan{SoftmaxRegime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0};
-    const bool shifted = places == SoftmaxPlaces::shifted;
+    SoftmaxPlan plan{
+        SoftmaxRegime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0, false};
+    const bool narrow_blocks = places == SoftmaxPlaces::shifted || places == SoftmaxPlaces::converted;
     const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
     const std::size_t rows = s.outer * s.inner;
     const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
@@ -122,9 +133,10 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
         }
     } else if (clusters && plan.blocks > most_of_one &&
                plan.blocks <= static_cast<std::size_t>(gpu.cluster_blocks) *
-                                  (shifted ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
+                                  (narrow_blocks ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
         plan.regime = SoftmaxRegime::clusters;
-        if (shifted) {
+        plan.balanced = (element_bytes == 2 || places != SoftmaxPlaces::vectors) && !is_small(rows * plan.blocks, gpu);
+        if (narrow_blocks) {
             plan_shifted_cluster(plan, rows, element_bytes, gpu);
         } else {
             const std::size_t short_row =
@@ -159,24 +171,35 @@ void plan_tall_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const G
     }
 }
 
+// Whether vectors of elements are converted from this type, and to it.
+bool is_converted(ElementType type) {
+    return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
+}
+
 SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     const Shape &s = problem.shape;
-    if (problem.output_dtype != problem.dtype || s.axis_stride != 1) {
+    if (s.axis_stride != 1) {
         return SoftmaxPlaces::singles;
     }
     const std::size_t elements = vector_bytes / element_bytes;
+    const std::size_t output_bytes = elements * traits_of(problem.output_dtype).size; // of a vector of the input
     const bool row_starts = s.outer <= 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
     const bool aligned = s.axis % elements == 0 && row_starts &&
                          reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
-                         reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
+                         reinterpret_cast<std::uintptr_t>(problem.output) % std::min(vector_bytes, output_bytes) == 0;
+    if (problem.output_dtype != problem.dtype) {
+        return aligned && is_converted(problem.dtype) && is_converted(problem.output_dtype) ? SoftmaxPlaces::converted
+                                                                                            : SoftmaxPlaces::singles;
+    }
     return aligned ? SoftmaxPlaces::vectors : SoftmaxPlaces::shifted;
 }
 
-// Shifted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one block take
-// their elements one at a time.
+// Shifted and converted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one
+// block take their elements one at a time.
 SoftmaxPlaces served_places(SoftmaxPlaces places, std::size_t row_blocks, const GpuFacts &gpu) {
     const bool too_long = row_blocks > softmax_shifted_warps && row_blocks <= most_register_blocks;
-    return places == SoftmaxPlaces::shifted && gpu.cluster_blocks == 0 && too_long ? SoftmaxPlaces::singles : places;
+    const bool narrow_blocks = places == SoftmaxPlaces::shifted || places == SoftmaxPlaces::converted;
+    return narrow_blocks && gpu.cluster_blocks == 0 && too_long ? SoftmaxPlaces::singles : places;
 }
 
 } // namespace

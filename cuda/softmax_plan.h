@@ -17,7 +17,7 @@ inline constexpr std::size_t softmax_column_threads = 128;
 enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, tall_columns, columns };
 
 // How a row's elements are reached.
-enum class SoftmaxPlaces { vectors, shifted, singles };
+enum class SoftmaxPlaces { vectors, shifted, converted, singles };
 
 struct SoftmaxPlan {
     SoftmaxRegime regime;
@@ -29,6 +29,7 @@ struct SoftmaxPlan {
     const void *const *short_rows; // the kernels of short rows, [log]
     std::size_t lanes, batches;    // a short row's lanes or places, and how often a warp's lanes take rows
     std::size_t warp_rows;         // short rows of a warp
+    bool balanced;                 // clusters' blocks go where there is room
 };
 
 // Rows without elements are rows wherever the axis stands.

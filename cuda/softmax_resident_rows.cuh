@@ -280,7 +280,7 @@ class ResidentRows {
         const unsigned place = i % resident_rows, parity = (i / resident_rows) & 1u;
         if (static_cast<int>(i % static_cast<unsigned>(working_warps)) == warp) { // each in turn: it is late afterwards
             shared.arrived[place].wait(parity);
-            const Row row = plain_row<Float>(merge_in_few_registers(states_of(i), row_states));
+            const Row row = plain_row<Float, Sum>(merge_in_few_registers(states_of(i), row_states));
             if (lane_index() == 0) {
                 shared.totals[i % total_places] = row;
                 expect_states(place);

@@ -20,7 +20,7 @@ constexpr int resident_warps(int warps_of_block) {
         return Places::shifted ? 8 : 16;
     }
     if (sizeof(T) == 2) {
-        return (warps_of_block == 8 || Log) && Places::vectors && !Places::shifted ? 40 : 32;
+        return (warps_of_block == 8 || Log) && keeps_vectors<Places> ? 40 : 32;
     }
     return warps_of_block > 8 ? 32 : 24;
 }
@@ -39,10 +39,11 @@ const void *softmax_rows_kernel() {
 
 template <class T, class Places, bool Log>
 void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
-    kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
-    if constexpr (Places::shifted) { // a block has stages in shared memory for up to 8 warps
+    if constexpr (Places::shifted || converts<Places>) { // a shifted block has stages for up to 8 warps
+        kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
         kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
     } else {
+        kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
         kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
         if constexpr (!Places::vectors) {
             kernels[1] = kernels[2] = kernels[3] = kernels[4] = kernels[5];
@@ -62,7 +63,7 @@ void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
         r = 1;
     }
     rows[0] = rows_of_block<Places, Log, 1>;
-    rows[1] = Places::vectors && !Places::shifted ? rows_of_block<Places, Log, 2> : 1;
+    rows[1] = keeps_vectors<Places> ? rows_of_block<Places, Log, 2> : 1;
 }
 
 template <class T, class Places, bool Log, int Size>
@@ -76,7 +77,10 @@ template <class T, class Places, bool Log>
 void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
     if constexpr (Places::vectors) {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
-        if constexpr (Places::shifted) { // for rows of more than a state a lane; of f64 a warp more than they have
+        if constexpr (converts<Places>) { // of which no more states than each_merges is for
+            kernels[1] = Log ? softmax_cluster_kernel<T, Places, true, 1>() : nullptr;
+        } else if constexpr (Places::shifted) { // for rows of more than a state a lane; of f64 a warp more than they
+                                                // have
             constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
             constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
             kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);
@@ -87,14 +91,15 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
     }
 }
 
-// Blocks of 8 warps of 16-bit elements and of 16 warps of f32 share the rows that these are for. 16-bit elements are
+// Blocks of 8 warps of 16-bit elements and of 16 warps of others share the rows that these are for. 16-bit elements are
 // short of instructions: merging 128 states where there are 64 costs them 6 %.
 template <class T, class Places>
 SoftmaxEachMergesKernels softmax_each_merges_kernels() {
-    constexpr int warps = sizeof(T) == 2 ? few_state_warps : 2 * few_state_warps;
+    constexpr bool narrow = sizeof(T) == 2 && keeps_vectors<Places>;
+    constexpr int warps = narrow ? few_state_warps : 2 * few_state_warps;
     constexpr int blocks = resident_blocks<T, Places>(warps);
     const void *const all = address_of(softmax_cluster<T, Places, false, warps, blocks, 4>);
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (narrow) {
         return {{address_of(softmax_cluster<T, Places, false, warps, blocks, 2>), all}, warps};
     } else {
         return {{all, all}, warps};
@@ -119,10 +124,10 @@ SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
     if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !Places::shifted) {
         kernels.each_merges = softmax_each_merges_kernels<T, Places>();
     }
-    if constexpr (is_packed<T, Places> && !Places::shifted) {
+    if constexpr (sizeof(T) == 2 && keeps_vectors<Places>) {
         kernels.pipeline = {address_of(softmax_pipeline<T>), pipeline_shared_bytes<T>};
     }
-    if constexpr (sizeof(T) == sizeof(float) && Places::vectors && !Places::shifted) {
+    if constexpr (sizeof(T) == sizeof(float) && keeps_vectors<Places>) {
         kernels.resident = {address_of(softmax_resident_rows<T>), resident_shared_bytes<T>};
     }
     kernels.long_rows = long_rows;

@@ -124,9 +124,8 @@ template <class T, class Places, bool Log, int Span>
 inline constexpr bool leads_last_block =
     unframed_blocks<T, Places, Log> == Unframed::always && Span <= (sizeof(T) == 2 ? 4 : 1);
 
-template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
-__global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
-    softmax_rows(const __grid_constant__ SoftmaxArguments a) {
+template <class T, class Places, bool Log, int Span>
+__device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = BlockState<Float, Sum>;
@@ -174,7 +173,9 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
         }
         if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, frame - view.n) &&
             (which == Unframed::never || reaches_row<T>(frame, view.n))) {
-            finish_softmax<T, Places>(a, plain_factor(view.sum, frame - view.n, Float()), to.output(a), to.count, e);
+            finish_softmax<T, Places>(a,
+                                      plain_factor(static_cast<Divisor<T, Places>>(view.sum), frame - view.n, Float()),
+                                      to.output(a), to.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));
@@ -189,6 +190,24 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
                 store_row_logsumexp(total, a.logsumexp, row);
             }
         }
+    }
+}
+
+// Where clusters share the rows of many warps, kernels for these are empty.
+template <class Places, int Span>
+__device__ constexpr bool is_launched() {
+#if __CUDA_ARCH__ >= 900
+    return !Places::vectors || Span <= 8;
+#else
+    return true;
+#endif
+}
+
+template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
+    softmax_rows(const __grid_constant__ SoftmaxArguments a) {
+    if constexpr (is_launched<Places, Span>()) {
+        softmax_row_of_block<T, Places, Log, Span>(a);
     }
 }
 

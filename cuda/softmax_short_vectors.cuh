@@ -176,8 +176,9 @@ __device__ __forceinline__ BlockFactor<double> factor_of_sum(double sum, double)
     return factor_in_pieces(1.0, sum, double());
 }
 
-// A row of up to a base block, whatever it holds, from and to memory of any kind.
-template <class T, bool Log>
+// A row of up to a base block, whatever it holds, from and to memory of any kind. Converted: its outputs are of another
+// type and lie where the call's are, instead of at `output`.
+template <class T, bool Log, bool Converted>
 __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, const T *data, T *output,
                                                   std::uint64_t row) {
     using Places = SinglePlaces<T>;
@@ -201,7 +202,14 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
     for (int i = 0; i < lane_elements; ++i) {
         const int place = i * warp_lanes + lane_index();
         if (place < count) {
-            if (kind != RowKind::ordinary) {
+            if constexpr (Converted) {
+                const bool two_pieces = takes_two_pieces(a.output_type);
+                const Float value = kind != RowKind::ordinary ? special
+                                    : Log                     ? log_softmax_output(x[i], log.pieces)
+                                    : two_pieces              ? softmax_output(y[i], factor)
+                                                              : softmax_narrow_output(y[i], factor);
+                store_any(value, a.output_type, a.output, row * a.axis + static_cast<unsigned>(place));
+            } else if (kind != RowKind::ordinary) {
                 store_any(special, a.output_type, output, static_cast<std::size_t>(place));
             } else if (Log) {
                 output[place] = narrow_one(log_softmax_output(x[i], log.pieces), T());
@@ -219,13 +227,13 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
 }
 
 // Rows among which one is not ordinary, one after the other.
-template <class T, bool Log>
+template <class T, bool Log, bool Converted = false>
 __device__ __noinline__ void softmax_rows_alone(const SoftmaxArguments &a, const T *data, T *output,
                                                 std::uint64_t first_row, int rows) {
 #pragma unroll 1
     for (int row = 0; row < rows; ++row) {
         const auto place = static_cast<std::ptrdiff_t>(row) * static_cast<int>(a.axis);
-        softmax_row_alone<T, Log>(a, data + place, output + place, first_row + static_cast<unsigned>(row));
+        softmax_row_alone<T, Log, Converted>(a, data + place, output + place, first_row + static_cast<unsigned>(row));
     }
 }
 

@@ -19,7 +19,11 @@ __device__ __forceinline__ void store_vector(void *at, uint4 v) {
                  : "memory");
 }
 
-// The same, or nothing: without a branch, so that what is stored is formed among other things.
+__device__ __forceinline__ void store_half_vector(void *at, uint2 v) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(at), "r"(v.x), "r"(v.y) : "memory");
+}
+
+// A whole one, or nothing: without a branch, so that what is stored is formed among other things.
 __device__ __forceinline__ void store_vector_if(bool wanted, void *at, uint4 v) {
     asm volatile("{\n"
                  ".reg .pred wanted;\n"

@@ -1,0 +1,20 @@
+// Makes the softmax kernels for rows of vectors of one element type whose outputs are of another. They are compiled by
+// themselves, beside the others.
+#pragma once
+
+#include "cuda/softmax_packed_rows.cuh"
+#include "cuda/softmax_row_instance.cuh"
+
+namespace wr::cuda {
+
+template <class T>
+SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states) {
+    using Places = ConvertedPlaces<T>;
+    return {
+        softmax_row_kernels<T, Places>(
+            {piece_states, {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}}),
+        {address_of(softmax_packed_rows<T, false, PackedRows::converted>),
+         address_of(softmax_packed_rows<T, true, PackedRows::converted>)}};
+}
+
+} // namespace wr::cuda

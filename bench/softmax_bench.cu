@@ -319,6 +319,19 @@ void logsumexps(Table &t) {
     }
 }
 
+// From f32 into bf16, from others into f32.
+void run_into(Table &t, const Type &type, std::size_t n, int log) {
+    const wr_dtype other = type.dtype == WR_F32 ? WR_BF16 : WR_F32;
+    const std::size_t rows = elements_of(type) / n / 2;
+    wr_softmax_args args = softmax_args(t, type, rows, n);
+    args.output_dtype = other;
+    args.log = log;
+    const double bytes =
+        static_cast<double>(rows * n) * static_cast<double>(wr_dtype_size(type.dtype) + wr_dtype_size(other));
+    t.run({label(log != 0 ? "log-softmax into another type," : "softmax into another type,", type, rows, n), bytes,
+           softmax_with(t, args), nullptr, 0, t.copy_ceiling});
+}
+
 // What a training step or a decoder may ask for beside whole vectors of one type: rows of any length, other output
 // types, inputs of 8 bits.
 void odd_jobs(Table &t) {
@@ -339,14 +352,10 @@ void odd_jobs(Table &t) {
             run_logsumexp(t, label("logsumexp", type, rows, n), type, rows, n, 1, 0);
         }
         const wr_dtype other = type.dtype == WR_F32 ? WR_BF16 : WR_F32;
-        for (const std::size_t n : {4096, 50257}) {
-            const std::size_t rows = elements_of(type) / n / 2;
-            wr_softmax_args args = softmax_args(t, type, rows, n);
-            args.output_dtype = other;
-            const double bytes = static_cast<double>(rows * n) * (size + static_cast<double>(wr_dtype_size(other)));
-            t.run({label("softmax into another type,", type, rows, n), bytes, softmax_with(t, args), nullptr, 0,
-                   t.copy_ceiling});
+        for (const std::size_t n : {128, 1024, 4096, 32000, 131072, 50257}) {
+            run_into(t, type, n, 0);
         }
+        run_into(t, type, 4096, 1);
     }
     const Type bytes_of = {WR_F8_E4M3, Fill::bytes, "E4M3"};
     const std::size_t n = 4096, rows = elements_of(bytes_of) / n / 2;

@@ -299,7 +299,7 @@ static void check_tall_columns(wr_dtype dtype) {
 /* Rows of one type into another, and the logsumexp of rows off the boundaries. */
 static void check_odd_rows(wr_dtype dtype) {
     static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
-    static const size_t axes[] = {1000, 4096, 33001, 50257};
+    static const size_t axes[] = {32, 256, 504, 1000, 1024, 4096, 20000, 33001, 50257, 100000, 300008};
     size_t i, j;
     for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
         many_job job = {dtype, ELEMENTS / 8 / axes[i], axes[i], 1, 1.0, 0, (wr_dtype)0};

@@ -247,7 +247,9 @@ static void check_segmented(const reduction *job, const ragged *of, int is_moved
 
 static void softmax_on_gpu(const wr_softmax_args *host_args, const shape *of, size_t offset) {
     size_t size = reference_size(host_args->dtype), outputs = of->outer * of->axis * of->inner;
-    tight input = tight_new(shape_elements(of) * size, offset), output = tight_new(outputs * size, offset);
+    size_t output_size = (int)host_args->output_dtype == 0 ? size : reference_size(host_args->output_dtype);
+    tight input = tight_new(shape_elements(of) * size, offset);
+    tight output = tight_new(outputs * output_size, offset / size * output_size);
     tight sums = tight_new(of->outer * of->inner * (size == 8 ? 8 : 4), 0);
     tight mask = tight_new(outputs, offset % 2);
     wr_softmax_args args = *host_args;
@@ -368,7 +370,7 @@ static void check_logsumexp(wr_dtype dtype, const shape *of) {
 static void check_softmax(const softmax_kind *kind, const shape *of) {
     size_t size = reference_size(kind->dtype), count = shape_elements(of), i;
     uint8_t *mask = allocate(count);
-    void *elements = random_elements(kind->dtype, count), *expected = allocate(count * size);
+    void *elements = random_elements(kind->dtype, count), *expected = allocate(count * sizeof(double));
     void *sums = allocate(of->outer * of->inner * sizeof(double));
     wr_softmax_args args = softmax_args(kind->dtype, of->outer, of->axis, of->inner);
     wr_status status;
@@ -380,6 +382,7 @@ static void check_softmax(const softmax_kind *kind, const shape *of) {
         args.outer_stride = (ptrdiff_t)shape_row(of);
     }
     args.log = kind->log;
+    args.output_dtype = kind->output_dtype;
     args.scale = kind->scaled ? 0.5 : 0.0;
     args.mask = kind->masked ? mask : NULL;
     args.input = elements;

@@ -231,7 +231,7 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
 enum { LONGEST_ROW_IN_REGISTERS = 128 * 1024, LONGEST_ROW_OF_CLUSTERS = 512 * 1024 };
 
 static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by) {
-    softmax_kind kind = {WR_F32, 0, 0, 1};
+    softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0};
     kind.dtype = dtype;
     by->logsumexp(dtype, of);
     by->softmax(&kind, of);
@@ -246,12 +246,32 @@ static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by)
     }
 }
 
+/* Into another type, which has kernels of its own. */
+static void walk_converted(wr_dtype dtype, const walker *by) {
+    static const shape shapes[] = {{"short rows into another type", 100, 256, 1, 1, 0},
+                                   {"rows into another type", 37, 1024, 1, 1, 0},
+                                   {"rows of several warps into another type", 3, 8000, 1, 1, 0},
+                                   {"rows of clusters into another type", 9, 20000, 1, 1, 0},
+                                   {"rows of wide clusters into another type", 2, 40000, 1, 1, 0},
+                                   {"a long row into another type", 1, 700000, 1, 1, 0}};
+    softmax_kind kind = {WR_F32, 0, 0, 0, WR_F32};
+    size_t i;
+    kind.dtype = dtype;
+    kind.output_dtype = dtype == WR_F32 ? WR_BF16 : WR_F32;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        for (kind.log = 0; kind.log < 2; ++kind.log) {
+            by->softmax(&kind, &shapes[i]);
+        }
+    }
+}
+
 static void walk_softmax_of(size_t first, size_t last, const walker *by) {
     size_t i, j;
     for (i = first; i <= last; ++i) {
         for (j = 0; j < SOFTMAX_SHAPES; ++j) {
             walk_softmax_over(softmax_types[i], &softmax_shapes[j], by);
         }
+        walk_converted(softmax_types[i], by);
     }
 }
 static void walk_softmax_of_wide(const walker *by) { walk_softmax_of(0, 1, by); }
@@ -299,7 +319,7 @@ static void walk_large(const walker *by) {
                        words = {"pieces update one accumulator", 1, ((size_t)1 << 28) + 3, 1, 1, 0},
                        doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
                        rows = {"several base blocks a warp", 300, 50000, 1, 1, 0};
-    static const softmax_kind plain = {WR_F32, 0, 0, 0}, masked = {WR_F32, 0, 1, 0};
+    static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0};
     static const gradient_kind gradient = {WR_F32, 0, 0};
     static const reduction of_words[] = {{WR_SUM, WR_F32, WR_F32, 0},
                                          {WR_MAX, WR_F32, (wr_dtype)0, 0},

@@ -38,10 +38,12 @@ typedef struct ragged {
     size_t segments, most, huge;
 } ragged;
 
-/* A softmax call: every third element left out where it is masked; a scale that is not 1 where it is scaled. */
+/* A softmax call: every third element left out where it is masked; a scale that is not 1 where it is scaled. Output
+ * type 0: the input's. */
 typedef struct softmax_kind {
     wr_dtype dtype;
     int log, masked, scaled;
+    wr_dtype output_dtype;
 } softmax_kind;
 
 /* Of softmax or log-softmax, from its outputs or from logits and their logsumexp. */

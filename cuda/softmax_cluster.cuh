@@ -40,9 +40,9 @@ struct ClusterPlace {
 
 // What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is absent_n
 // or unusual_n.
-template <class Divisor>
+template <class Base>
 struct PlainRow {
-    Divisor base; // what the factors of its blocks are made of
+    Base base; // what the factors of its blocks are made of
     std::int32_t n;
 
     __device__ __forceinline__ bool plain() const { return n != absent_n && n != unusual_n; }
@@ -84,9 +84,9 @@ __device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum
                                    : merge_row_states<most_cluster_states / warp_lanes>(states, count);
 }
 
-template <class Float, class Divisor, class Sum>
-__device__ __forceinline__ PlainRow<Divisor> plain_row(RowView<Sum> view) {
-    return {factor_base(static_cast<Divisor>(view.sum), Float()), view.n};
+template <class Float, class Base, class Sum>
+__device__ __forceinline__ PlainRow<Base> plain_row(RowView<Sum> view) {
+    return {factor_base(static_cast<Base>(view.sum), Float()), view.n};
 }
 
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else

@@ -39,11 +39,10 @@ const void *softmax_rows_kernel() {
 
 template <class T, class Places, bool Log>
 void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
+    kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
     if constexpr (Places::shifted || converts<Places>) { // a shifted block has stages for up to 8 warps
-        kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
         kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
     } else {
-        kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
         kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
         if constexpr (!Places::vectors) {
             kernels[1] = kernels[2] = kernels[3] = kernels[4] = kernels[5];
@@ -79,8 +78,8 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         if constexpr (converts<Places>) { // of which no more states than each_merges is for
             kernels[1] = Log ? softmax_cluster_kernel<T, Places, true, 1>() : nullptr;
-        } else if constexpr (Places::shifted) { // for rows of more than a state a lane; of f64 a warp more than they
-                                                // have
+        } else if constexpr (Places::shifted) {
+            // For rows of more than a state a lane; of f64 a warp more than they have.
             constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
             constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
             kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);

@@ -5,68 +5,13 @@
  */
 #include "harness.h"
 #include "jobs.h"
-#include "random_numbers.h"
 #include "reference.h"
+#include "unusual_logits.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ELEMENTS = 40 << 20 }; /* of a job */
-
-static double random_logit(uint64_t *state) { return (double)(random_next(state) % 65536) / 8192.0 - 4.0; }
-
-/* What logits of up to 4 are multiplied by to be large: f16 has none. */
-static double large_of(wr_dtype dtype) { return dtype == WR_F16 ? 16000.0 : 4e6; }
-
-/* One element or one base block of every row in six is out of the ordinary. */
-static double logit(uint64_t *state, size_t row, size_t column, size_t axis, double large) {
-    double ordinary = random_logit(state);
-    size_t block = column / 1024, special_block = row / 64 % (axis / 1024 + 1);
-    int in_block = block == special_block;
-    switch (row % 64) {
-    case 3: /* of every exponent, and zeros with both signs */
-        return ldexp(ordinary, -(int)(random_next(state) % 160));
-    case 19: /* up to and around the largest that plain kernels take */
-        return random_next(state) % 64 == 0 && in_block ? (ordinary < 0.0 ? -32.0 : 32.0) : ordinary * 7.96875;
-    case 1:
-        return column == axis - 1 ? (double)NAN : ordinary;
-    case 5:
-        return in_block ? ordinary + 70.0 : ordinary;
-    case 13:
-        return in_block ? ordinary : ordinary - 70.0;
-    case 9:
-        return column == axis / 2 ? (double)INFINITY : ordinary;
-    case 17:
-        return -(double)INFINITY;
-    case 25:
-        return in_block ? -(double)INFINITY : ordinary;
-    case 33:
-        return in_block ? ordinary * large : ordinary;
-    case 41:
-        return in_block ? ordinary - 300.0 : ordinary;
-    case 49:
-        return in_block && column % 32 == 5 ? ordinary - 86.0 : ordinary;
-    case 57:
-        return column < 1024 ? ordinary : ordinary - 100.0;
-    default:
-        return ordinary;
-    }
-}
-
-/* Of [outer][axis][inner], row number o * inner + i is the one along the axis at [o][][i]. */
-static void fill(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
-    uint64_t state = 11;
-    size_t o, i, j;
-    for (o = 0; o < outer; ++o) {
-        for (j = 0; j < axis; ++j) {
-            for (i = 0; i < inner; ++i) {
-                reference_put(dtype, array, (o * axis + j) * inner + i,
-                              logit(&state, o * inner + i, j, axis, large_of(dtype)));
-            }
-        }
-    }
-}
 
 typedef struct many_job {
     wr_dtype dtype;
@@ -109,7 +54,7 @@ static void check(const many_job *job) {
     if (input == NULL || expected == NULL || result == NULL) {
         give_up("out of memory");
     }
-    fill(job->dtype, input, job->outer, job->axis, job->inner);
+    put_unusual_logits(job->dtype, input, job->outer, job->axis, job->inner);
     run_at(place_at(0), job, input, expected, 0);
     for (i = 1; i < place_count(); ++i) {
         int in_place;
@@ -196,7 +141,7 @@ static void check_cut(wr_dtype dtype, size_t axis, int ragged, int shift, double
     if (input == NULL || expected == NULL || result == NULL) {
         give_up("out of memory");
     }
-    fill(dtype, input, job.elements / axis, axis, 1);
+    put_unusual_logits(dtype, input, job.elements / axis, axis, 1);
     for (i = job.elements / axis * axis; i < job.elements; ++i) {
         reference_put(dtype, input, i, 1.0);
     }
@@ -243,7 +188,7 @@ static void check_sums(const many_job *job) {
     if (input == NULL || outputs == NULL || expected == NULL || result == NULL) {
         give_up("out of memory");
     }
-    fill(job->dtype, input, job->outer, job->axis, job->inner);
+    put_unusual_logits(job->dtype, input, job->outer, job->axis, job->inner);
     args.input = input;
     args.output = outputs;
     args.logsumexp = expected;

@@ -1,0 +1,15 @@
+/* Logits of which one row in six holds something that kernels take in a way of its own. */
+#ifndef WARP_REDUCE_TESTS_UNUSUAL_LOGITS_H
+#define WARP_REDUCE_TESTS_UNUSUAL_LOGITS_H
+
+#include "warp_reduce.h"
+
+#include <stddef.h>
+
+/*
+ * Fills [outer][axis][inner]. Row number o * inner + i is the one along the axis at [o][][i]: of 64 rows ten hold NaN,
+ * infinities, large logits, nothing but -infinity, or magnitudes far from their neighbours'.
+ */
+void put_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner);
+
+#endif

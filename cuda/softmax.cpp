@@ -47,6 +47,7 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     a.scale = problem.scale;
     a.narrow_scale = static_cast<float>(problem.scale);
+    a.input_type = problem.dtype;
     a.output_type = problem.output_dtype;
     a.scaled = problem.scale != 1.0;
     a.log = problem.log;
@@ -55,9 +56,10 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
 }
 
 // The part of the job that starts `rows` rows further on.
-void skip_rows(SoftmaxArguments &a, std::size_t rows, int element_bytes) {
+void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     const auto count = static_cast<std::ptrdiff_t>(rows);
-    a.input = static_cast<const char *>(a.input) + count * a.outer_stride * element_bytes;
+    const std::size_t element_bytes = traits_of(a.input_type).size;
+    a.input = static_cast<const char *>(a.input) + count * a.outer_stride * static_cast<std::ptrdiff_t>(element_bytes);
     a.output = static_cast<char *>(a.output) + rows * a.axis * traits_of(a.output_type).size;
     if (a.logsumexp != nullptr) {
         const std::size_t bytes = element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
@@ -66,8 +68,8 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows, int element_bytes) {
     a.outer -= rows;
 }
 
-cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
-                             std::size_t row_blocks, bool dependent, cudaStream_t stream) {
+cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_blocks, bool dependent,
+                             cudaStream_t stream) {
     const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
     const std::size_t log = a.log ? 1 : 0;
@@ -84,7 +86,7 @@ cudaError_t launch_registers(const SoftmaxKernels &kernels, const SoftmaxRowKern
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
         }
-        skip_rows(a, part.outer, kernels.element_bytes);
+        skip_rows(a, part.outer);
     }
 }
 
@@ -128,8 +130,8 @@ Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &p
             plan.balanced};
 }
 
-cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKernels &rows, SoftmaxArguments a,
-                            SoftmaxPlan plan, const GpuFacts &gpu, cudaStream_t stream) {
+cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, SoftmaxPlan plan, const GpuFacts &gpu,
+                            cudaStream_t stream) {
     if (wants_wide_cluster(plan, a.outer, gpu)) {
         const SoftmaxPlan wide = with_wide_cluster(plan, a.outer, gpu);
         int resident = 0;
@@ -151,7 +153,7 @@ cudaError_t launch_clusters(const SoftmaxKernels &kernels, const SoftmaxRowKerne
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
         }
-        skip_rows(a, part.outer, kernels.element_bytes);
+        skip_rows(a, part.outer);
     }
 }
 
@@ -228,8 +230,7 @@ cudaError_t launch_resident_rows(const SoftmaxResidentKernel &rows, const Softma
     return *served ? launch_staying(how, a, plan, resident, gpu.dependent_launch, stream) : error;
 }
 
-cudaError_t launch_short_rows(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
-                              bool dependent, cudaStream_t stream) {
+cudaError_t launch_short_rows(SoftmaxArguments a, const SoftmaxPlan &plan, bool dependent, cudaStream_t stream) {
     a.row_lanes = static_cast<std::int32_t>(plan.lanes);
     a.row_batches = static_cast<std::int32_t>(plan.batches);
     const std::size_t rows_a_block = softmax_short_row_warps * plan.warp_rows;
@@ -243,7 +244,7 @@ cudaError_t launch_short_rows(const SoftmaxKernels &kernels, SoftmaxArguments a,
         if (error != cudaSuccess || part.outer == a.outer) {
             return error;
         }
-        skip_rows(a, part.outer, kernels.element_bytes);
+        skip_rows(a, part.outer);
     }
 }
 
@@ -326,7 +327,7 @@ cudaError_t launch_rows_of_clusters(const SoftmaxCall &call, const SoftmaxArgume
             return error;
         }
     }
-    return launch_clusters(call.kernels, call.rows, a, call.plan, call.gpu, call.stream);
+    return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream);
 }
 
 cudaError_t launch_states_of_pieces(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
@@ -368,11 +369,11 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     const bool dependent = call.gpu.dependent_launch;
     switch (call.plan.regime) {
     case SoftmaxRegime::short_rows:
-        return launch_short_rows(call.kernels, a, call.plan, dependent, call.stream);
+        return launch_short_rows(a, call.plan, dependent, call.stream);
     case SoftmaxRegime::tiles:
         return launch_tiles(call.kernels, a, call.plan, call.stream);
     case SoftmaxRegime::registers:
-        return launch_registers(call.kernels, call.rows, a, call.plan.blocks, dependent, call.stream);
+        return launch_registers(call.rows, a, call.plan.blocks, dependent, call.stream);
     case SoftmaxRegime::clusters:
         return launch_rows_of_clusters(call, a);
     case SoftmaxRegime::long_rows:
@@ -398,18 +399,18 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
         a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
         a.states = static_cast<StoredState *>(workspace.take(rows * call.plan.pieces * sizeof(StoredState)));
     }
-    set_hull(a, static_cast<std::size_t>(call.kernels.element_bytes));
+    set_hull(a, traits_of(a.input_type).size);
     const cudaError_t launched = launch_regime(call, a);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
 }
 
-const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places) {
+const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places, bool converts) {
     switch (places) {
     case SoftmaxPlaces::vectors:
         return kernels.vectors;
     case SoftmaxPlaces::shifted:
-        return kernels.shifted;
+        return converts ? kernels.shifted_converted : kernels.shifted;
     case SoftmaxPlaces::converted:
         return kernels.converted.rows;
     case SoftmaxPlaces::singles:
@@ -453,18 +454,14 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    const SoftmaxPlaces places = softmax_places(problem, *kernels, device.gpu());
-    const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, device.gpu());
-    const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places);
-    const SoftmaxCall call{problem, plan, *kernels, rows, device.gpu(), stream};
+    const GpuFacts &gpu = device.gpu();
+    const SoftmaxPlaces places = softmax_places(problem, *kernels, gpu);
+    const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
+    const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);
+    const SoftmaxCall call{problem, plan, *kernels, rows, gpu, stream};
     bool served = false;
     const cudaError_t once = launch_once_read(call, &served);
     return report(once != cudaSuccess || served ? once : launch_with_workspace(call));
-}
-
-const SoftmaxKernels *find_softmax_kernels(ElementType dtype) {
-    return dtype == ElementType::f64 ? &softmax_kernels<double>()
-                                     : of_vector_type(dtype, []<class T>() { return &softmax_kernels<T>(); });
 }
 
 } // namespace wr::cuda

@@ -16,7 +16,8 @@ inline constexpr int lane_vectors = lane_elements / vector_elements<T>;
 
 // Where a lane's elements stand in the block. Vectors: 16 bytes at a time, for rows that start and end on 16-byte
 // boundaries. Shifted: likewise, for neighbouring elements wherever they start and end. Converted: as vectors, the
-// outputs of another type than the input. Singles: one at a time, for any strides and output types.
+// outputs of another type than the input; as shifted places, likewise. Singles: one at a time, for any strides and
+// output types.
 template <class T>
 struct VectorPlaces {
     static constexpr bool vectors = true;
@@ -34,6 +35,10 @@ struct ConvertedPlaces : VectorPlaces<T> {
     static constexpr bool converted = true;
 };
 template <class T>
+struct ConvertedShiftedPlaces : ShiftedPlaces<T> {
+    static constexpr bool converted = true;
+};
+template <class T>
 struct SinglePlaces {
     static constexpr bool vectors = false;
     static constexpr bool shifted = false;
@@ -42,6 +47,9 @@ struct SinglePlaces {
 
 template <class Places>
 inline constexpr bool converts = requires { Places::converted; };
+// Whether outputs may be of another type than the input.
+template <class Places>
+inline constexpr bool has_any_output = !Places::vectors || converts<Places>;
 template <class Places>
 inline constexpr bool keeps_vectors = Places::vectors && !Places::shifted && !converts<Places>;
 

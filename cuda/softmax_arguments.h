@@ -42,6 +42,7 @@ struct SoftmaxArguments {
     bool scaled;
     bool log;
     bool empty_row_zero;
+    ElementType input_type; // for kernels that may read elements of 8 bits
 };
 
 } // namespace wr::cuda

@@ -122,6 +122,18 @@ __device__ __forceinline__ bool reaches_row(std::int32_t n, std::int32_t row_n) 
     return n != 0 || n - row_n >= lowest;
 }
 
+// Whether outputs of this type take both pieces of a block's factor.
+__device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
+    return output_type == ElementType::f32 || output_type == ElementType::f64;
+}
+
+// Whether outputs of this type can be those of blocks in frame N = 0: the lower pieces of 16-bit logits' factors may be
+// subnormal there.
+template <class T, class Places>
+__device__ __forceinline__ bool reaches_outputs(ElementType output_type) {
+    return sizeof(T) > 2 || !has_any_output<Places> || !takes_two_pieces(output_type);
+}
+
 // Such a block's maximum, which its state does not know.
 template <class T, class Places, class Float>
 __device__ __forceinline__ Float maximum_again(const SoftmaxArguments &a, const T *data, int count) {
@@ -192,7 +204,8 @@ template <class T, class Places, class Float, class Sum, Unframed Which = Unfram
 __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count, const Block &x,
                                          Float (&e)[lane_elements], Note note, bool log = false) {
     if constexpr (Which != Unframed::never) {
-        const bool wanted = !log && (Which == Unframed::always || a.logsumexp == nullptr);
+        const bool wanted =
+            !log && (Which == Unframed::always || a.logsumexp == nullptr) && reaches_outputs<T, Places>(a.output_type);
         const bool plain = wanted && !(is_packed<T, Places> && a.scaled);
         if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
             Float lowest, maximum = 0;

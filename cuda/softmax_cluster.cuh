@@ -88,6 +88,10 @@ template <class Float, class Base, class Sum>
 __device__ __forceinline__ PlainRow<Base> plain_row(RowView<Sum> view) {
     return {factor_base(static_cast<Base>(view.sum), Float()), view.n};
 }
+template <class T, class Places, class Sum>
+__device__ __forceinline__ PlainRow<Divisor<T, Places>> row_for_output(const SoftmaxArguments &a, RowView<Sum> view) {
+    return {base_for_output<T, Places>(a, view.sum), view.n};
+}
 
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else
 // 3.90; of 40000 3.82 and 3.73; but f32 of 65536, of whole blocks alone: 4.04 and 4.15).
@@ -158,7 +162,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
                     shared_row = row;
                 }
             } else {
-                const PlainRow<Divided> row = plain_row<Float, Divided>(merge_many_states(states, count));
+                const PlainRow<Divided> row = row_for_output<T, Places>(a, merge_many_states(states, count));
                 if (lane_index() == 0) {
                     shared_row = row;
                 }
@@ -173,7 +177,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     } else {
         PlainRow<Divided> row;
         if constexpr (each) {
-            row = plain_row<Float, Divided>(merge_row_states<StatesALane>(states, count));
+            row = row_for_output<T, Places>(a, merge_row_states<StatesALane>(states, count));
         } else {
             row = shared_row;
         }

@@ -1,4 +1,4 @@
-// Makes the set of softmax kernels of one element type.
+// Makes the softmax kernels of one element type, by the kinds that are compiled side by side.
 #pragma once
 
 #include "cuda/softmax_column_tiles.cuh"
@@ -8,6 +8,30 @@
 #include "cuda/softmax_short_rows.cuh"
 
 namespace wr::cuda {
+
+template <class T>
+void softmax_block_rows(SoftmaxRowKernels &kernels) {
+    add_block_rows<T, VectorPlaces<T>>(kernels);
+}
+
+template <class T>
+void softmax_cluster_rows(SoftmaxRowKernels &kernels) {
+    add_cluster_rows<T, VectorPlaces<T>>(kernels);
+    kernels.long_rows = softmax_long_row_kernels<T, VectorPlaces<T>>();
+}
+
+template <class T>
+SoftmaxRowKernels softmax_shifted_kernels(const SoftmaxLongRowKernels &long_rows) {
+    return softmax_row_kernels<T, ShiftedPlaces<T>>(long_rows);
+}
+
+template <class T>
+SoftmaxRowKernels softmax_shifted_converted_kernels(const SoftmaxLongRowKernels &long_rows) {
+    using Places = ConvertedShiftedPlaces<T>;
+    return softmax_row_kernels<T, Places>(
+        {long_rows.piece_states,
+         {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}});
+}
 
 template <class T, bool Log>
 void set_tile_kernels(const void *(&kernels)[softmax_tile_sizes]) {
@@ -40,29 +64,6 @@ SoftmaxShortRowKernels softmax_short_row_kernels() {
         kernels.staged[0] = address_of(softmax_packed_rows<T, false, PackedRows::staged>);
         kernels.staged[1] = address_of(softmax_packed_rows<T, true, PackedRows::staged>);
     }
-    return kernels;
-}
-
-template <class T>
-SoftmaxConvertedKernels converted_kernels(const void *piece_states) {
-    if constexpr (sizeof(T) < sizeof(double)) {
-        return softmax_converted_kernels<T>(piece_states);
-    } else {
-        return {};
-    }
-}
-
-template <class T>
-const SoftmaxKernels &softmax_kernels() {
-    static const SoftmaxRareKernels rare = softmax_rare_kernels<T>();
-    static const SoftmaxLongRowKernels long_rows = softmax_long_row_kernels<T, VectorPlaces<T>>();
-    static const SoftmaxKernels kernels{softmax_row_kernels<T, VectorPlaces<T>>(long_rows),
-                                        softmax_row_kernels<T, ShiftedPlaces<T>>(rare.shifted),
-                                        converted_kernels<T>(long_rows.piece_states),
-                                        rare,
-                                        softmax_short_row_kernels<T>(),
-                                        softmax_tile_kernels<T>(),
-                                        static_cast<int>(sizeof(T))};
     return kernels;
 }
 

@@ -36,7 +36,7 @@ struct SoftmaxResidentKernel {
 };
 
 // One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
-// to softmax_shifted_warps), one for outputs of another type (likewise), one for all others.
+// to softmax_shifted_warps), one for outputs of another type, one for all others.
 inline constexpr std::size_t softmax_shifted_warps = 8;
 // Of clusters that share shifted rows, blocks of f32 and 16-bit elements may have twice as many.
 constexpr std::size_t shifted_cluster_warps(std::size_t element_bytes) {
@@ -90,34 +90,44 @@ struct SoftmaxRareKernels {
     const void *column_apply;
 };
 
-template <class T>
-SoftmaxRareKernels softmax_rare_kernels();
-
-// Rows of vectors whose outputs are of another type; none of f64. Packed: short rows of f32 into 16 bits, of 16 bits
+// Rows of vectors whose outputs are of another type; none of f64. Packed: short rows of f32 into any type, of 16 bits
 // into f32.
 struct SoftmaxConvertedKernels {
     SoftmaxRowKernels rows;
     const void *packed[2]; // [log]
 };
 
-// `piece_states`: as of rows whose outputs are not converted.
-template <class T>
-SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states);
-
 struct SoftmaxKernels {
     SoftmaxRowKernels vectors;
     SoftmaxRowKernels shifted;
-    SoftmaxConvertedKernels converted; // of f64 none
+    SoftmaxConvertedKernels converted;
+    SoftmaxRowKernels shifted_converted; // none of f64 either
     SoftmaxRareKernels rare;
     SoftmaxShortRowKernels short_rows;
     SoftmaxTileKernels tiles;
     int element_bytes;
 };
 
-template <class T>
-const SoftmaxKernels &softmax_kernels();
-
 // The set for an input type; nullptr where there is none.
 const SoftmaxKernels *find_softmax_kernels(ElementType dtype);
+
+// The kinds of kernels that sets are put together of, each in sources of its own. Of rows of vectors those of blocks,
+// and those of clusters and the whole GPU.
+template <class T>
+void softmax_block_rows(SoftmaxRowKernels &kernels);
+template <class T>
+void softmax_cluster_rows(SoftmaxRowKernels &kernels);
+template <class T>
+SoftmaxRowKernels softmax_shifted_kernels(const SoftmaxLongRowKernels &long_rows);
+template <class T>
+SoftmaxRowKernels softmax_shifted_converted_kernels(const SoftmaxLongRowKernels &long_rows);
+template <class T>
+SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states); // as of rows that are not converted
+template <class T>
+SoftmaxRareKernels softmax_rare_kernels();
+template <class T>
+SoftmaxShortRowKernels softmax_short_row_kernels();
+template <class T>
+SoftmaxTileKernels softmax_tile_kernels();
 
 } // namespace wr::cuda

@@ -47,6 +47,9 @@ struct Logits {
             }
         } else {
             load_singles(data, a.axis_stride, count, a.scale < 0, raw);
+            if constexpr (requires { Places::masked; }) {
+                leave_out<T, Places>(a, data, count, raw);
+            }
         }
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {

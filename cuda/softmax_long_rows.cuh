@@ -137,9 +137,8 @@ __global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
         const std::int32_t gap = own.n - state_n(total.maximum);
         if (own.n != unusual_n && is_ordinary(total.maximum) && has_plain_factor<T, Places>(a, gap) &&
             (which == Unframed::never || reaches_row<T>(own.n, own.n - gap))) {
-            finish_softmax<T, Places>(
-                a, factor_of(factor_base(static_cast<Divisor<T, Places>>(total.sum), Float()), gap, Float()), output,
-                again.count, e);
+            finish_softmax<T, Places>(a, factor_of(base_for_output<T, Places>(a, total.sum), gap, Float()), output,
+                                      again.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, again.data, output, again.count, own.maximum, total);
         }

@@ -49,12 +49,13 @@ __device__ __forceinline__ bool store_as(ElementType type, void *output, std::si
     }
 }
 
-// Writes the block's outputs, the first `count` of them from element `first` of the output on. Vectors that are not
-// converted write elements of the input's type only.
+// Writes the block's outputs, the first `count` of them from element `first` of the output on.
 template <class T, class Places, class Float>
 __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size_t first, int count,
                                             const Float (&y)[lane_elements]) {
-    if constexpr (converts<Places>) {
+    if constexpr (converts<Places> && Places::shifted) {
+        store_shifted_converted<T>(a, first, count, y);
+    } else if constexpr (converts<Places>) {
         store_converted_block<T>(a, first, count, y);
     } else if constexpr (Places::vectors) {
         uint4 vectors[lane_vectors<T>];
@@ -98,30 +99,30 @@ __device__ __forceinline__ void store_special(const SoftmaxArguments &a, std::si
     }
 }
 
-// Whether outputs of this type take both pieces of a block's factor.
-__device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
-    return output_type == ElementType::f32 || output_type == ElementType::f64;
-}
-
 // Whether this block writes outputs of two pieces: where elements go out as they came in, their type decides.
 template <class T, class Places>
 __device__ __forceinline__ bool block_takes_two_pieces(const SoftmaxArguments &a) {
-    return Places::vectors && !converts<Places> ? sizeof(T) >= sizeof(float) : takes_two_pieces(a.output_type);
+    return has_any_output<Places> ? takes_two_pieces(a.output_type) : sizeof(T) >= sizeof(float);
 }
 
-// Whether factors come of a division in f64, which has both pieces.
+// Whether factors come of a division in f64, which has both pieces; or, of 16-bit logits, only where the output type
+// wants these.
+template <class T>
+inline constexpr bool divides_in_f64 = sizeof(T) >= sizeof(float);
 template <class T, class Places>
-inline constexpr bool divides_in_f64 = sizeof(T) >= sizeof(float) || converts<Places>;
+inline constexpr bool divides_either_way = !divides_in_f64<T> && Places::vectors && has_any_output<Places>;
 
 // What rows' sums are divided as.
 template <class T, class Places>
-using Divisor = std::conditional_t<divides_in_f64<T, Places>, double, typename SoftmaxArithmetic<T>::Sum>;
+using Divisor =
+    std::conditional_t<divides_in_f64<T> || divides_either_way<T, Places>, double, typename SoftmaxArithmetic<T>::Sum>;
 
 // Whether plain_factor serves a block whose frame is `gap` above the row's.
 template <class T, class Places>
 __device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a, std::int32_t gap) {
     constexpr std::int32_t safe_gap = -64; // over any sum below 2^61, the factor is normal
-    return divides_in_f64<T, Places> || (gap >= safe_gap && !block_takes_two_pieces<T, Places>(a));
+    const bool two_pieces = block_takes_two_pieces<T, Places>(a);
+    return divides_in_f64<T> || (divides_either_way<T, Places> && two_pieces) || (gap >= safe_gap && !two_pieces);
 }
 
 // 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without
@@ -168,6 +169,30 @@ __device__ __forceinline__ BlockFactor<float> factor_of(double base, std::int32_
 }
 __device__ __forceinline__ BlockFactor<double> factor_of(double base, std::int32_t gap, double) {
     return factor_in_pieces(power_of_two_f64(gap), base, double());
+}
+
+// plain_factor and factor_base of a row's sum, for outputs of any type.
+template <class T, class Places, class Sum>
+__device__ __forceinline__ Divisor<T, Places> base_for_output(const SoftmaxArguments &a, Sum sum) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    if constexpr (divides_either_way<T, Places>) {
+        return takes_two_pieces(a.output_type) ? factor_base(static_cast<double>(sum), Float())
+                                               : static_cast<double>(factor_base(sum, Float()));
+    } else {
+        return factor_base(static_cast<Divisor<T, Places>>(sum), Float());
+    }
+}
+template <class T, class Places, class Float, class Sum>
+__device__ __forceinline__ BlockFactor<Float> factor_for_output(const SoftmaxArguments &a, Sum sum, std::int32_t gap,
+                                                                Float) {
+    if constexpr (divides_either_way<T, Places>) {
+        if (takes_two_pieces(a.output_type)) {
+            return factor_of(factor_base(static_cast<double>(sum), Float()), gap, Float());
+        }
+        return plain_factor(sum, gap, Float());
+    } else {
+        return plain_factor(static_cast<Divisor<T, Places>>(sum), gap, Float());
+    }
 }
 
 // What log-softmax needs to know of any row.

@@ -116,7 +116,7 @@ inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
                                         short_row_warps;
 
 // How rows come and go: on the boundaries; off them, the outputs through shared memory; or on them with outputs of
-// another type, f32 as 16 bits and 16 bits as f32.
+// another type, f32 as 16 or 8 bits and 16 bits as f32.
 enum class PackedRows { plain, staged, converted };
 
 // Writes a vector's outputs as elements of the other type.
@@ -124,11 +124,11 @@ template <class T>
 __device__ __forceinline__ void store_converted_vector(const SoftmaxArguments &a, std::uint64_t first, const float *y) {
     constexpr int each = vector_elements<T>;
     if constexpr (sizeof(T) == 2) {
-        store_neighbours<each>(static_cast<float *>(a.output) + first, y);
-    } else if (a.output_type == ElementType::bf16) {
-        store_neighbours<each>(static_cast<BF16 *>(a.output) + first, y);
+        store_words(static_cast<float *>(a.output) + first, RunWords<float, each>(y).of);
     } else {
-        store_neighbours<each>(static_cast<F16 *>(a.output) + first, y);
+        with_other_type<T>(a.output_type, [&]<class To>(To) {
+            store_words(static_cast<To *>(a.output) + first, RunWords<To, each>(y).of);
+        });
     }
 }
 

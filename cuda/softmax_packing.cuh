@@ -31,6 +31,63 @@ __device__ __forceinline__ uint4 pack(const float *y, Half h) {
             narrow_pair(y[6], y[7], h)};
 }
 
+// Four neighbouring values as elements of 8 bits, none of them NaN or beyond the largest. The hardware's narrowing
+// keeps the largest where this library has infinity or NaN.
+__device__ __forceinline__ unsigned narrow_quad(const float *y, E4M3) {
+    unsigned quad;
+#if __CUDA_ARCH__ >= 890
+    asm("{\n"
+        ".reg .b16 low, high;\n"
+        "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
+        "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n"
+        "mov.b32 %0, {low, high};\n"
+        "}"
+        : "=r"(quad)
+        : "f"(y[0]), "f"(y[1]), "f"(y[2]), "f"(y[3]));
+#else
+    quad = narrow(y[0], format_e4m3) | narrow(y[1], format_e4m3) << 8 | narrow(y[2], format_e4m3) << 16 |
+           narrow(y[3], format_e4m3) << 24;
+#endif
+    return quad;
+}
+__device__ __forceinline__ unsigned narrow_quad(const float *y, E5M2) {
+    unsigned quad;
+#if __CUDA_ARCH__ >= 890
+    asm("{\n"
+        ".reg .b16 low, high;\n"
+        "cvt.rn.satfinite.e5m2x2.f32 low, %2, %1;\n"
+        "cvt.rn.satfinite.e5m2x2.f32 high, %4, %3;\n"
+        "mov.b32 %0, {low, high};\n"
+        "}"
+        : "=r"(quad)
+        : "f"(y[0]), "f"(y[1]), "f"(y[2]), "f"(y[3]));
+#else
+    quad = narrow(y[0], format_e5m2) | narrow(y[1], format_e5m2) << 8 | narrow(y[2], format_e5m2) << 16 |
+           narrow(y[3], format_e5m2) << 24;
+#endif
+    return quad;
+}
+
+// The words of some neighbouring values as elements of To.
+template <class To, int Values>
+struct RunWords {
+    static constexpr int words = Values * static_cast<int>(sizeof(To)) / 4;
+    unsigned of[words];
+
+    __device__ __forceinline__ explicit RunWords(const float *y) {
+#pragma unroll
+        for (int i = 0; i < words; ++i) {
+            if constexpr (sizeof(To) == 4) {
+                of[i] = __float_as_uint(y[i]);
+            } else if constexpr (sizeof(To) == 2) {
+                of[i] = narrow_pair(y[2 * i], y[2 * i + 1], To());
+            } else {
+                of[i] = narrow_quad(y + 4 * i, To());
+            }
+        }
+    }
+};
+
 __device__ __forceinline__ float narrow_one(float y, float) { return y; }
 __device__ __forceinline__ double narrow_one(double y, double) { return y; }
 template <class Half>
@@ -60,6 +117,14 @@ struct ElementTypeOf<F16> {
 template <>
 struct ElementTypeOf<BF16> {
     static constexpr ElementType type = ElementType::bf16;
+};
+template <>
+struct ElementTypeOf<E4M3> {
+    static constexpr ElementType type = ElementType::f8_e4m3;
+};
+template <>
+struct ElementTypeOf<E5M2> {
+    static constexpr ElementType type = ElementType::f8_e5m2;
 };
 
 } // namespace wr::cuda

@@ -77,8 +77,7 @@ void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, co
 
 // Whether short rows that are converted share a warp.
 bool packs_into(const SoftmaxProblem &problem) {
-    const bool narrowed = problem.output_dtype == ElementType::f16 || problem.output_dtype == ElementType::bf16;
-    return problem.dtype == ElementType::f32 ? narrowed : problem.output_dtype == ElementType::f32;
+    return problem.dtype == ElementType::f32 || problem.output_dtype == ElementType::f32;
 }
 
 // Rows that share a warp, if these do.
@@ -86,8 +85,9 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
                      SoftmaxPlaces places) {
     const Shape &s = problem.shape;
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    const bool converted = places == SoftmaxPlaces::converted;
-    if (places == SoftmaxPlaces::singles || (converted && !packs_into(problem)) || s.inner != 1 || s.axis == 0 ||
+    const bool converted = problem.output_dtype != problem.dtype;
+    const bool packs = !converted || (places == SoftmaxPlaces::converted && packs_into(problem));
+    if (places == SoftmaxPlaces::singles || !packs || s.inner != 1 || s.axis == 0 ||
         s.outer_stride != static_cast<std::ptrdiff_t>(s.axis)) {
         return;
     }
@@ -116,11 +116,14 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     }
 }
 
+bool has_narrow_blocks(SoftmaxPlaces places) {
+    return places == SoftmaxPlaces::shifted || places == SoftmaxPlaces::converted;
+}
+
 // Of all but short rows.
 SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces places, bool same_type, GpuFacts gpu) {
     SoftmaxPlan plan{
         SoftmaxRegime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0, false};
-    const bool narrow_blocks = places == SoftmaxPlaces::shifted || places == SoftmaxPlaces::converted;
     const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
     const std::size_t rows = s.outer * s.inner;
     const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
@@ -132,11 +135,12 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
             plan_tiles(plan, s, element_bytes, gpu);
         }
     } else if (clusters && plan.blocks > most_of_one &&
-               plan.blocks <= static_cast<std::size_t>(gpu.cluster_blocks) *
-                                  (narrow_blocks ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
+               plan.blocks <=
+                   static_cast<std::size_t>(gpu.cluster_blocks) *
+                       (has_narrow_blocks(places) ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
         plan.regime = SoftmaxRegime::clusters;
         plan.balanced = (element_bytes == 2 || places != SoftmaxPlaces::vectors) && !is_small(rows * plan.blocks, gpu);
-        if (narrow_blocks) {
+        if (has_narrow_blocks(places)) {
             plan_shifted_cluster(plan, rows, element_bytes, gpu);
         } else {
             const std::size_t short_row =
@@ -171,35 +175,34 @@ void plan_tall_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const G
     }
 }
 
-// Whether vectors of elements are converted from this type, and to it.
-bool is_converted(ElementType type) {
-    return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
+// Whether vectors of elements are converted as this job wants them.
+bool is_converted(const SoftmaxProblem &problem) {
+    return problem.dtype != ElementType::f64 && problem.output_dtype != ElementType::f64 &&
+           !(problem.log && is_float_of_8_bits(problem.output_dtype));
 }
 
 SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     const Shape &s = problem.shape;
-    if (s.axis_stride != 1) {
+    const bool one_type = problem.output_dtype == problem.dtype;
+    if (s.axis_stride != 1 || !(one_type || is_converted(problem))) {
         return SoftmaxPlaces::singles;
     }
     const std::size_t elements = vector_bytes / element_bytes;
-    const std::size_t output_bytes = elements * traits_of(problem.output_dtype).size; // of a vector of the input
+    const auto is_whole = [&](const void *at, ElementType type) { // a vector's elements of this type may start here
+        const std::size_t bytes = std::min(vector_bytes, elements * traits_of(type).size);
+        return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
+    };
     const bool row_starts = s.outer <= 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
-    const bool aligned = s.axis % elements == 0 && row_starts &&
-                         reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
-                         reinterpret_cast<std::uintptr_t>(problem.output) % std::min(vector_bytes, output_bytes) == 0;
-    if (problem.output_dtype != problem.dtype) {
-        return aligned && is_converted(problem.dtype) && is_converted(problem.output_dtype) ? SoftmaxPlaces::converted
-                                                                                            : SoftmaxPlaces::singles;
-    }
-    return aligned ? SoftmaxPlaces::vectors : SoftmaxPlaces::shifted;
+    const bool aligned = s.axis % elements == 0 && row_starts && is_whole(problem.input, problem.dtype) &&
+                         is_whole(problem.output, problem.output_dtype);
+    return !aligned ? SoftmaxPlaces::shifted : one_type ? SoftmaxPlaces::vectors : SoftmaxPlaces::converted;
 }
 
 // Shifted and converted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one
 // block take their elements one at a time.
 SoftmaxPlaces served_places(SoftmaxPlaces places, std::size_t row_blocks, const GpuFacts &gpu) {
     const bool too_long = row_blocks > softmax_shifted_warps && row_blocks <= most_register_blocks;
-    const bool narrow_blocks = places == SoftmaxPlaces::shifted || places == SoftmaxPlaces::converted;
-    return narrow_blocks && gpu.cluster_blocks == 0 && too_long ? SoftmaxPlaces::singles : places;
+    return has_narrow_blocks(places) && gpu.cluster_blocks == 0 && too_long ? SoftmaxPlaces::singles : places;
 }
 
 } // namespace

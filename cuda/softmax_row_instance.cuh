@@ -39,9 +39,12 @@ const void *softmax_rows_kernel() {
 
 template <class T, class Places, bool Log>
 void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
-    kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
+    if constexpr (!(Places::shifted && converts<Places>)) {
+        kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
+    }
     if constexpr (Places::shifted || converts<Places>) { // a shifted block has stages for up to 8 warps
         kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
+        kernels[0] = Places::shifted && converts<Places> ? kernels[1] : kernels[0];
     } else {
         kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
         if constexpr (!Places::vectors) {
@@ -61,7 +64,7 @@ void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
     for (int &r : rows) {
         r = 1;
     }
-    rows[0] = rows_of_block<Places, Log, 1>;
+    rows[0] = Places::shifted && converts<Places> ? 1 : rows_of_block<Places, Log, 1>;
     rows[1] = keeps_vectors<Places> ? rows_of_block<Places, Log, 2> : 1;
 }
 
@@ -74,15 +77,20 @@ const void *softmax_cluster_kernel() {
 
 template <class T, class Places, bool Log>
 void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
-    if constexpr (Places::vectors) {
+    if constexpr (Places::shifted) {
+        // For rows of more than a state a lane; of f64 a warp more than they have.
+        constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
+        constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
+        kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);
+        if constexpr (converts<Places>) {
+            kernels[0] = kernels[1];
+        } else {
+            kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
+        }
+    } else if constexpr (Places::vectors) {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         if constexpr (converts<Places>) { // of which no more states than each_merges is for
             kernels[1] = Log ? softmax_cluster_kernel<T, Places, true, 1>() : nullptr;
-        } else if constexpr (Places::shifted) {
-            // For rows of more than a state a lane; of f64 a warp more than they have.
-            constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
-            constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
-            kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);
         } else {
             kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
             kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
@@ -112,12 +120,16 @@ SoftmaxLongRowKernels softmax_long_row_kernels() {
 }
 
 template <class T, class Places>
-SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
-    SoftmaxRowKernels kernels{};
+void add_block_rows(SoftmaxRowKernels &kernels) {
     set_row_kernels<T, Places, false>(kernels.rows[0]);
     set_row_kernels<T, Places, true>(kernels.rows[1]);
     set_rows_of_block<Places, false>(kernels.rows_of_block[0]);
     set_rows_of_block<Places, true>(kernels.rows_of_block[1]);
+    kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
+}
+
+template <class T, class Places>
+void add_cluster_rows(SoftmaxRowKernels &kernels) {
     set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
     if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !Places::shifted) {
@@ -129,8 +141,14 @@ SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
     if constexpr (sizeof(T) == sizeof(float) && keeps_vectors<Places>) {
         kernels.resident = {address_of(softmax_resident_rows<T>), resident_shared_bytes<T>};
     }
+}
+
+template <class T, class Places>
+SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
+    SoftmaxRowKernels kernels{};
+    add_block_rows<T, Places>(kernels);
+    add_cluster_rows<T, Places>(kernels);
     kernels.long_rows = long_rows;
-    kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
     return kernels;
 }
 

@@ -173,8 +173,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         }
         if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, frame - view.n) &&
             (which == Unframed::never || reaches_row<T>(frame, view.n))) {
-            finish_softmax<T, Places>(a,
-                                      plain_factor(static_cast<Divisor<T, Places>>(view.sum), frame - view.n, Float()),
+            finish_softmax<T, Places>(a, factor_for_output<T, Places>(a, view.sum, frame - view.n, Float()),
                                       to.output(a), to.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,

@@ -4,6 +4,7 @@
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace wr::cuda {
@@ -13,21 +14,32 @@ namespace {
 constexpr std::size_t base_block = 1024;
 constexpr std::size_t vector_bytes = 16;
 
-const SelectedSoftmaxKernels *kernels_of(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return &selected_softmax_kernels<T>(); });
+const SelectedSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
+    return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype)
+               ? of_vector_type(p.dtype, []<class T>() { return &selected_softmax_kernels<T>(); })
+               : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_softmax_kernels<T>(); });
 }
 
-bool is_aligned(const void *at, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(at) % bytes == 0; }
+// Whether they write this type.
+bool serves_output(const SoftmaxProblem &p) {
+    return p.output != nullptr && p.output_dtype != ElementType::f64 && !(p.log && is_float_of_8_bits(p.output_dtype));
+}
+
+// Whether vectors of so many elements of this type may start here.
+bool is_aligned(const void *at, std::size_t elements, ElementType type) {
+    const std::size_t bytes = std::min(vector_bytes, elements * traits_of(type).size);
+    return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
+}
 
 // Whether rows are whole vectors, and mask bytes whole words beside them.
 bool has_vectors(const SoftmaxProblem &p, std::size_t elements) {
     const Shape &s = p.shape;
     const bool rows_aligned = s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
     const bool mask_fits =
-        p.selection.mask == nullptr || (is_aligned(p.selection.mask, elements) &&
+        p.selection.mask == nullptr || (is_aligned(p.selection.mask, elements, ElementType::u8) &&
                                         (s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis)));
     return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && s.axis % elements == 0 && rows_aligned && mask_fits &&
-           is_aligned(p.input, vector_bytes) && is_aligned(p.output, vector_bytes);
+           is_aligned(p.input, elements, p.dtype) && is_aligned(p.output, elements, p.output_dtype);
 }
 
 // Whether a row's limit can be counted without overflow.
@@ -43,9 +55,8 @@ bool has_small_limits(const SoftmaxProblem &p) {
 } // namespace
 
 RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    const SelectedSoftmaxKernels *kernels = kernels_of(p.dtype);
-    if (kernels == nullptr || p.output == nullptr || p.output_dtype != p.dtype || p.selection.ragged ||
-        !has_vectors(p, vector_bytes / static_cast<std::size_t>(kernels->element_bytes)) || !has_small_limits(p)) {
+    if (kernels_of(p) == nullptr || !serves_output(p) || p.selection.ragged ||
+        !has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size) || !has_small_limits(p)) {
         return {};
     }
     return plan_row_blocks(p.shape.outer, divide_up(p.shape.axis, base_block),
@@ -54,7 +65,7 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu
 }
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {
-    const SelectedSoftmaxKernels &kernels = *kernels_of(p.dtype);
+    const SelectedSoftmaxKernels &kernels = *kernels_of(p);
     const Shape &s = p.shape;
     SelectedSoftmaxArguments a{};
     a.input = p.input;
@@ -68,6 +79,7 @@ cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     a.scale = p.scale;
     a.narrow_scale = static_cast<float>(p.scale);
+    a.input_type = p.dtype;
     a.output_type = p.output_dtype;
     a.scaled = p.scale != 1.0;
     a.log = p.log;

@@ -5,6 +5,7 @@
 
 #include "cuda/kernel_address.cuh"
 #include "cuda/row_blocks.cuh"
+#include "cuda/softmax_f8_logits.cuh"
 #include "cuda/softmax_leading_blocks.cuh"
 #include "cuda/softmax_selected.h"
 #include "numerics/softmax_rows.h"
@@ -22,6 +23,12 @@ struct SelectedPlaces : VectorPlaces<T> {
 template <class T>
 struct LeadingPlaces : SelectedPlaces<T> {
     static constexpr bool fills = false;
+};
+
+// The same with outputs of another type than the input, which may be of 8 bits where T is F16.
+template <class Places>
+struct ConvertedSelection : Places {
+    static constexpr bool converted = true;
 };
 
 // Whether nothing but lengths and the causal limit leaves elements out: those that take part lead their rows.
@@ -89,15 +96,11 @@ __device__ __forceinline__ void apply_mask(const std::uint8_t *mask, int left, u
     }
 }
 
-// The first `count` elements from `data` on, but for those that the mask leaves out.
-template <class T, class Places>
-    requires Places::selected
-__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
-                                                   uint4 (&vectors)[lane_vectors<T>]) {
-    const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
-    const bool fills = Places::fills || !only_cuts_off(a), negative_scale = a.scale < 0;
+// The first `count` elements from `data` on; where `fills`, -infinity in the place of vectors behind them.
+template <class T>
+__device__ __forceinline__ void load_leading_vectors(const T *data, int count, bool fills, uint4 behind,
+                                                     uint4 (&vectors)[lane_vectors<T>]) {
     constexpr int elements = vector_elements<T>;
-    const uint4 behind = filler_vector<T>(negative_scale);
     const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
     const int left = count - lane_index() * elements;
     if (count == static_cast<int>(softmax_block)) {
@@ -120,6 +123,27 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
                 vectors[v] = load_vector(mine + v * warp_lanes);
             }
         }
+    }
+}
+
+// The first `count` elements from `data` on, but for those that the mask leaves out.
+template <class T, class Places>
+    requires Places::selected
+__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
+                                                   uint4 (&vectors)[lane_vectors<T>]) {
+    const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
+    const bool fills = Places::fills || !only_cuts_off(a), negative_scale = a.scale < 0;
+    constexpr int elements = vector_elements<T>;
+    const uint4 behind = filler_vector<T>(negative_scale);
+    const int left = count - lane_index() * elements;
+    if constexpr (may_read_f8<T> && converts<Places>) {
+        if (is_float_of_8_bits(a.input_type)) {
+            load_f8_block(a, data, count, behind, vectors);
+        } else {
+            load_leading_vectors(data, count, fills, behind, vectors);
+        }
+    } else {
+        load_leading_vectors(data, count, fills, behind, vectors);
     }
     if (a.mask != nullptr) {
         apply_mask(a.mask + (data - static_cast<const T *>(a.input)) + lane_index() * elements, left, behind.x, vectors,
@@ -293,13 +317,14 @@ constexpr bool takes_leading_vectors(int resident_warps) {
 }
 
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
-// few_state_warps a row has no more than 32 base blocks.
-template <class T, bool Log, int Warps, int ResidentWarps>
+// few_state_warps a row has no more than 32 base blocks. Converts: outputs are of another type than the input.
+template <class T, bool Log, bool Converts, int Warps, int ResidentWarps>
 __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
     softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
-    using Filled = SelectedPlaces<T>;
     constexpr bool leads = takes_leading_vectors<T, Log>(ResidentWarps);
-    using Places = std::conditional_t<leads, LeadingPlaces<T>, Filled>;
+    using Filled = std::conditional_t<Converts, ConvertedSelection<SelectedPlaces<T>>, SelectedPlaces<T>>;
+    using Leading = std::conditional_t<Converts, ConvertedSelection<LeadingPlaces<T>>, LeadingPlaces<T>>;
+    using Places = std::conditional_t<leads, Leading, Filled>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     __shared__ RowStates<BlockState<Float, Sum>, Warps> shared;
@@ -317,6 +342,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     BlockLogits<T, Places> x(a, data, taken);
     Float e[lane_elements];
     const bool wants_row_values = a.logsumexp != nullptr || a.maximum != nullptr;
+    const bool may_be_unframed = !wants_row_values && reaches_outputs<T, Places>(a.output_type);
     const bool left_out = taken <= 0;
     if (left_out) {
         if (lane_index() == 0) {
@@ -328,8 +354,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         if constexpr (leads) {
             if (only_cuts_off(a)) {
                 zero(e);
-                leading_block_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster),
-                                                    !wants_row_values);
+                leading_block_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster), may_be_unframed);
                 formed = true;
             }
         }
@@ -360,8 +385,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         if (n != unusual_n && n != absent_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) &&
             (!leads || reaches_row<T>(n, view.n))) {
             const RowBlock to(a.cluster_blocks);
-            finish_softmax<T, Places>(a, plain_factor(view.sum, n - view.n, Float()), first_output(a, to),
-                                      present(a, to), e);
+            finish_softmax<T, Places>(a, factor_for_output<T, Places>(a, view.sum, n - view.n, Float()),
+                                      first_output(a, to), present(a, to), e);
             finished = true;
         }
         finished = finished || (view.plain() && left_out);
@@ -378,24 +403,35 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
 // Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (masked f32 rows of
 // 1024: 4.23 TB/s on an H200 with 24 warps, 4.02 with 32; bf16 3.22 with 32, 3.47 with 40, of 4096 3.43 and 3.95). A
 // cluster's rows have an exchange to wait for (masked rows of 32768: f32 3.40 with 24 warps, 3.83 with 32; bf16 3.34
-// with 32, 3.40 with 40), but for f32 logits, which are kept for log-softmax.
-template <class T, bool Log>
+// with 32, 3.40 with 40), but for f32 logits, which are kept for log-softmax. Converted 16-bit elements need more
+// registers.
+template <class T, bool Log, bool Converts>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
-    constexpr int blocks = sizeof(T) == 4 ? 24 : Log ? 32 : 40, clusters = sizeof(T) == 2 ? 40 : Log ? 24 : 32;
-    kernels[0] = address_of(softmax_selected<T, Log, selected_warps[0], blocks>);
-    kernels[1] = address_of(softmax_selected<T, Log, selected_warps[1], clusters>);
-    kernels[2] = address_of(softmax_selected<T, Log, selected_warps[2], 32>);
+    constexpr int narrow = Converts ? 32 : 40, log = sizeof(T) == 4 ? 24 : 32;
+    constexpr int blocks = Log ? log : sizeof(T) == 4 ? 24 : narrow;
+    constexpr int clusters = sizeof(T) == 2 ? narrow : Log || Converts ? 24 : 32;
+    kernels[0] = address_of(softmax_selected<T, Log, Converts, selected_warps[0], blocks>);
+    kernels[1] = address_of(softmax_selected<T, Log, Converts, selected_warps[1], clusters>);
+    kernels[2] = address_of(softmax_selected<T, Log, Converts, selected_warps[2], 32>);
+}
+
+template <class T, bool Converts>
+SelectedSoftmaxKernels make_selected_kernels() {
+    SelectedSoftmaxKernels made{};
+    set_selected_kernels<T, false, Converts>(made.of[0]);
+    set_selected_kernels<T, true, Converts>(made.of[1]);
+    return made;
 }
 
 template <class T>
 const SelectedSoftmaxKernels &selected_softmax_kernels() {
-    static const SelectedSoftmaxKernels kernels = [] {
-        SelectedSoftmaxKernels made{};
-        set_selected_kernels<T, false>(made.of[0]);
-        set_selected_kernels<T, true>(made.of[1]);
-        made.element_bytes = static_cast<int>(sizeof(T));
-        return made;
-    }();
+    static const SelectedSoftmaxKernels kernels = make_selected_kernels<T, false>();
+    return kernels;
+}
+
+template <class T>
+const SelectedSoftmaxKernels &converting_softmax_kernels() {
+    static const SelectedSoftmaxKernels kernels = make_selected_kernels<T, true>();
     return kernels;
 }
 

@@ -25,10 +25,14 @@ inline constexpr std::size_t selected_few_blocks = 32;
 
 struct SelectedSoftmaxKernels {
     const void *of[2][selected_sizes]; // [log]
-    int element_bytes;
 };
 
+// For rows of T whose outputs are of T.
 template <class T>
 const SelectedSoftmaxKernels &selected_softmax_kernels();
+
+// For rows of T whose outputs are of another type; those of F16 for rows of 8 bits as well.
+template <class T>
+const SelectedSoftmaxKernels &converting_softmax_kernels();
 
 } // namespace wr::cuda

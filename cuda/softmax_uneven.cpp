@@ -17,13 +17,15 @@ const UnevenSoftmaxKernels *kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &uneven_softmax_kernels<T>(); });
 }
 
-// Whether rows differ in length, and their elements are neighbours of one type.
+// Whether rows are ragged, or short enough for a block of threads, and their elements are neighbours of one type.
 bool allows(const SoftmaxProblem &p) {
     const Selection &chosen = p.selection;
     const Shape &s = p.shape;
-    return p.output != nullptr && p.output_dtype == p.dtype && chosen.mask == nullptr && s.axis_stride == 1 &&
-           (chosen.ragged || ((chosen.lengths != nullptr || chosen.causal) && s.inner == 1 && s.axis > 0 &&
-                              divide_up(s.axis, base_block) <= tuning::uneven_row_blocks));
+    const bool mask_fits = chosen.mask == nullptr || chosen.ragged || s.outer == 1 ||
+                           s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
+    const bool short_rows = s.inner == 1 && s.axis > 0 && divide_up(s.axis, base_block) <= tuning::uneven_row_blocks;
+    return p.output != nullptr && p.output_dtype == p.dtype && s.axis_stride == 1 && mask_fits &&
+           (chosen.ragged || short_rows);
 }
 
 // The bytes of the input that may be read, where rows are not ragged.

@@ -1,4 +1,5 @@
-// Softmax of rows of many lengths: ragged rows, and rows cut off by lengths or the causal limit. A block of threads has
+// Softmax of rows of many lengths: ragged rows, and rows cut off by lengths or the causal limit; and of rows with masks
+// that lie off the boundaries of vectors. A block of threads has
 // a group of rows. Their base blocks are dealt out to its warps one after the other, so that every warp has the same
 // share whatever the rows' lengths; the warps that hold a row's blocks wait for each other alone. Rows of more base
 // blocks than there are warps are read twice, by all of them.
@@ -114,11 +115,24 @@ __device__ __forceinline__ RowView<Sum> uneven_view(const UnevenGroup<Float, Sum
     return {tree_over_lanes<FloatSum<Sum>>(scale_by_power(sum, n - row_n), warp_lanes), row_n};
 }
 
+// What a row that is not ordinary gives the elements of a block that take part, and those that the mask leaves out.
+template <class T>
+__device__ __forceinline__ void store_special_uneven(const UnevenSoftmaxArguments &a, const T *data, std::size_t first,
+                                                     int count, RowKind kind) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
+    const Float left_out = left_out_output<Float>(kind, a.log, a.empty_row_zero);
+    for (int at = lane_index(); at < count; at += warp_lanes) {
+        const bool takes_part = a.selection.mask == nullptr || mask_at(a, data)[at] != 0;
+        store_any(takes_part ? special : left_out, a.output_type, a.output, first + static_cast<std::size_t>(at));
+    }
+}
+
 // The outputs of a block whose maximum, or whose row's, is unusual.
 template <class T>
 __device__ __noinline__ void finish_unusual_uneven(const UnevenSoftmaxArguments &a, int job) {
     using Float = typename SoftmaxArithmetic<T>::Float;
-    using Places = SinglePlaces<T>;
+    using Places = UnevenSingles<T>;
     const UnevenGroupOf<T> &group = uneven_group<T>();
     const auto total = uneven_total(group, job);
     const UnevenPlace place(group, job);
@@ -134,7 +148,7 @@ __device__ __noinline__ void finish_unusual_uneven(const UnevenSoftmaxArguments 
         BlockAgain<T, Places> block(a, place.data<T>(a), taken, maximum);
         finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, taken, block.e);
     } else {
-        store_special<Float>(a, first, taken, kind);
+        store_special_uneven<T>(a, place.data<T>(a), first, taken, kind);
     }
     const std::size_t step = static_cast<std::size_t>(place.row->blocks) * softmax_block;
     for (int at = taken + lane_index(); at < place.count(place.row->count); at += warp_lanes) {
@@ -176,7 +190,7 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     }
     float e[lane_elements] = {}; // where none are formed, a value that the loop over jobs need not carry
     const bool plain = !Log && a.logsumexp == nullptr && a.maximum == nullptr;
-    leading_block_state<T, SinglePlaces<T>, Sum>(a, from.data<T>(a), taken, x, e, state, plain);
+    leading_block_state<T, UnevenSingles<T>, Sum>(a, from.data<T>(a), taken, x, e, state, plain);
     __syncwarp();
     if (!outputs) {
         return;

@@ -1,5 +1,5 @@
-// What the kernels for softmax of rows of many lengths are launched with: ragged rows, and rows cut off by lengths or
-// the causal limit. Plain data: host and GPU share it.
+// What the kernels for softmax of rows of many lengths are launched with: ragged rows, rows cut off by lengths or the
+// causal limit, and rows with masks off the boundaries of vectors. Plain data: host and GPU share it.
 #pragma once
 
 #include "cuda/softmax_arguments.h"
@@ -8,7 +8,7 @@
 namespace wr::cuda {
 
 struct UnevenSoftmaxArguments : SoftmaxArguments {
-    Selection selection;     // without a mask
+    Selection selection;     // with a mask the input is contiguous
     std::int32_t group_rows; // rows of a block of threads
     void *maximum;
 };

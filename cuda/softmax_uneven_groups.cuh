@@ -80,9 +80,13 @@ __device__ __forceinline__ UnevenGroupOf<T> &uneven_group() {
 
 template <class T, class Places>
     requires Places::realigned
-__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &, const T *data, int count,
+__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     load_realigned(data, count, uneven_group<T>().hull, vectors);
+    const auto &a = static_cast<const UnevenSoftmaxArguments &>(arguments);
+    if (a.selection.mask != nullptr) {
+        leave_out_of_vectors(a, data, count, vectors);
+    }
 }
 
 __device__ __forceinline__ int block_warps() { return static_cast<int>(blockDim.x) / warp_lanes; }

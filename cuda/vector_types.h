@@ -20,4 +20,10 @@ auto of_vector_type(ElementType type, Get get) -> decltype(get.template operator
     }
 }
 
+// The type whose kernels take elements of this one: F16 holds those of 8 bits exactly, and softmax has one arithmetic
+// for both.
+constexpr ElementType read_as(ElementType type) {
+    return type == ElementType::f8_e4m3 || type == ElementType::f8_e5m2 ? ElementType::f16 : type;
+}
+
 } // namespace wr::cuda

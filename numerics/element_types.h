@@ -30,6 +30,8 @@ enum class ElementType : std::int32_t {
     babybear_x4 = 20,
 };
 
+WR_HD bool is_float_of_8_bits(ElementType type) { return type == ElementType::f8_e4m3 || type == ElementType::f8_e5m2; }
+
 // Storage of the types that C++ has no name for. The words of field elements are canonical: below their prime.
 struct F16 {
     std::uint16_t bits;

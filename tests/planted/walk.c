@@ -246,20 +246,28 @@ static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by)
     }
 }
 
-/* Into another type, which has kernels of its own. */
+/* Into another type, which has kernels of its own, and with a mask others; into f64 go what none were made for. */
 static void walk_converted(wr_dtype dtype, const walker *by) {
     static const shape shapes[] = {{"short rows into another type", 100, 256, 1, 1, 0},
                                    {"rows into another type", 37, 1024, 1, 1, 0},
                                    {"rows of several warps into another type", 3, 8000, 1, 1, 0},
                                    {"rows of clusters into another type", 9, 20000, 1, 1, 0},
                                    {"rows of wide clusters into another type", 2, 40000, 1, 1, 0},
-                                   {"a long row into another type", 1, 700000, 1, 1, 0}};
+                                   {"a long row into another type", 1, 700000, 1, 1, 0},
+                                   {"odd rows into another type", 37, 1001, 1, 1, 0},
+                                   {"odd rows of several warps into another type", 3, 8001, 1, 1, 0},
+                                   {"odd rows of clusters into another type", 2, 40001, 1, 1, 0},
+                                   {"a long odd row into another type", 1, 700001, 1, 1, 0}};
     softmax_kind kind = {WR_F32, 0, 0, 0, WR_F32};
     size_t i;
     kind.dtype = dtype;
-    kind.output_dtype = dtype == WR_F32 ? WR_BF16 : WR_F32;
     for (i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
         for (kind.log = 0; kind.log < 2; ++kind.log) {
+            kind.output_dtype = dtype == WR_F32 ? WR_BF16 : WR_F32;
+            for (kind.masked = 0; kind.masked < 2; ++kind.masked) {
+                by->softmax(&kind, &shapes[i]);
+            }
+            kind.output_dtype = dtype == WR_F64 ? WR_F32 : WR_F64;
             by->softmax(&kind, &shapes[i]);
         }
     }

@@ -319,17 +319,40 @@ void logsumexps(Table &t) {
     }
 }
 
-// From f32 into bf16, from others into f32.
-void run_into(Table &t, const Type &type, std::size_t n, int log) {
-    const wr_dtype other = type.dtype == WR_F32 ? WR_BF16 : WR_F32;
-    const std::size_t rows = elements_of(type) / n / 2;
-    wr_softmax_args args = softmax_args(t, type, rows, n);
-    args.output_dtype = other;
-    args.log = log;
-    const double bytes =
-        static_cast<double>(rows * n) * static_cast<double>(wr_dtype_size(type.dtype) + wr_dtype_size(other));
-    t.run({label(log != 0 ? "log-softmax into another type," : "softmax into another type,", type, rows, n), bytes,
+// A softmax whose outputs are of another type, with knobs as `args` has them; `more` are bytes read beside the logits.
+void run_into(Table &t, const char *what, const Type &from, const Type &into, wr_softmax_args args, double more) {
+    args.output_dtype = into.dtype;
+    const auto elements = static_cast<double>(args.outer * args.axis);
+    const double bytes = elements * static_cast<double>(wr_dtype_size(from.dtype) + wr_dtype_size(into.dtype));
+    t.run({label((std::string(what) + " into " + into.name + ",").c_str(), from, args.outer, args.axis), bytes + more,
            softmax_with(t, args), nullptr, 0, t.copy_ceiling});
+}
+
+// Arrays of 1 GiB or 2 GiB at most. Of rows of 4096 the logarithm, masks and the causal limit too.
+void run_all_into(Table &t, const Type &from, const Type &into) {
+    for (const std::size_t n : {128, 1024, 4096, 32000, 131072, 50257}) {
+        const std::size_t rows = gib / wr_dtype_size(from.dtype) / n;
+        run_into(t, "softmax", from, into, softmax_args(t, from, rows, n), 0);
+    }
+    const std::size_t n = 4096, rows = gib / wr_dtype_size(from.dtype) / n;
+    wr_softmax_args args = softmax_args(t, from, rows, n);
+    args.mask = reinterpret_cast<const std::uint8_t *>(t.input + 2 * gib);
+    run_into(t, "masked", from, into, args, static_cast<double>(rows * n));
+    args.mask = nullptr;
+    args.causal = 1;
+    args.causal_first = 1;
+    run_into(t, "causal", from, into, args, -0.5 * static_cast<double>(rows * n * wr_dtype_size(from.dtype)));
+    args = softmax_args(t, from, rows, n);
+    args.log = 1;
+    run_into(t, "log-softmax", from, into, args, 0);
+}
+
+// Masks beside rows off the boundaries.
+void run_masked_odd(Table &t, const Type &type, std::size_t n) {
+    const std::size_t rows = gib / wr_dtype_size(type.dtype) / n;
+    wr_softmax_args args = softmax_args(t, type, rows, n);
+    args.mask = reinterpret_cast<const std::uint8_t *>(t.input + 2 * gib);
+    run_into(t, "masked", type, type, args, static_cast<double>(rows * n));
 }
 
 // What a training step or a decoder may ask for beside whole vectors of one type: rows of any length, other output
@@ -351,19 +374,18 @@ void odd_jobs(Table &t) {
             run_backward(t, label("from logits", type, rows, n), args, 3 * bytes, 0);
             run_logsumexp(t, label("logsumexp", type, rows, n), type, rows, n, 1, 0);
         }
-        const wr_dtype other = type.dtype == WR_F32 ? WR_BF16 : WR_F32;
-        for (const std::size_t n : {128, 1024, 4096, 32000, 131072, 50257}) {
-            run_into(t, type, n, 0);
-        }
-        run_into(t, type, 4096, 1);
+        run_masked_odd(t, type, 1001);
+        run_all_into(t, type, types[type.dtype == WR_F32 ? 1 : 0]);
     }
-    const Type bytes_of = {WR_F8_E4M3, Fill::bytes, "E4M3"};
-    const std::size_t n = 4096, rows = elements_of(bytes_of) / n / 2;
-    wr_softmax_args args = softmax_args(t, bytes_of, rows, n);
-    args.output_dtype = WR_BF16;
-    t.fill_input(elements_of(bytes_of), bytes_of.fill);
-    t.run({label("softmax into bf16,", bytes_of, rows, n), 3.0 * static_cast<double>(rows * n), softmax_with(t, args),
-           nullptr, 0, t.copy_ceiling});
+    const Type e4m3 = {WR_F8_E4M3, Fill::bytes, "E4M3"};
+    std::printf("\nelements of 8 bits\n");
+    t.fill_input(gib, e4m3.fill);
+    run_all_into(t, e4m3, types[1]);
+    run_all_into(t, e4m3, e4m3);
+    for (const Type &type : types) {
+        t.fill_input(elements_of(type), type.fill, -1, 1);
+        run_all_into(t, type, e4m3);
+    }
 }
 
 // Whether a part of the table is asked for: all are where none is named.

@@ -219,10 +219,10 @@ __device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, void 
     store_logsumexp(row.maximum, row.sum, output, index);
 }
 
-// From a block's exponentials to its outputs.
+// From a block's exponentials to its outputs, in their place and in memory.
 template <class T, class Places, class Float>
-__device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockFactor<Float> factor, std::size_t first,
-                                               int count, Float (&e)[lane_elements]) {
+__device__ __forceinline__ void form_outputs(const SoftmaxArguments &a, BlockFactor<Float> factor,
+                                             Float (&e)[lane_elements]) {
     if (block_takes_two_pieces<T, Places>(a)) {
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
@@ -234,6 +234,11 @@ __device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockF
             e[i] = softmax_narrow_output(e[i], factor);
         }
     }
+}
+template <class T, class Places, class Float>
+__device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockFactor<Float> factor, std::size_t first,
+                                               int count, Float (&e)[lane_elements]) {
+    form_outputs<T, Places>(a, factor, e);
     store_block<T, Places>(a, first, count, e);
 }
 

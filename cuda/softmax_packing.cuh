@@ -90,9 +90,14 @@ struct RunWords {
 
 __device__ __forceinline__ float narrow_one(float y, float) { return y; }
 __device__ __forceinline__ double narrow_one(double y, double) { return y; }
-template <class Half>
-__device__ __forceinline__ Half narrow_one(float y, Half h) {
-    return Half{static_cast<std::uint16_t>(narrow_pair(y, y, h))};
+template <class Narrow>
+__device__ __forceinline__ Narrow narrow_one(float y, Narrow narrow) {
+    if constexpr (sizeof(Narrow) == 1) {
+        const float four[4] = {y, y, y, y};
+        return Narrow{static_cast<std::uint8_t>(narrow_quad(four, narrow))};
+    } else {
+        return Narrow{static_cast<std::uint16_t>(narrow_pair(y, y, narrow))};
+    }
 }
 
 template <class Float>

@@ -13,19 +13,23 @@ namespace {
 constexpr std::size_t base_block = 1024;
 constexpr std::size_t warp_lanes = 32;
 
-const UnevenSoftmaxKernels *kernels_of(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return &uneven_softmax_kernels<T>(); });
+const UnevenSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
+    return p.output_dtype == p.dtype
+               ? of_vector_type(p.dtype, []<class T>() { return &uneven_softmax_kernels<T>(); })
+               : of_vector_type(p.dtype, []<class T>() { return &converting_uneven_kernels<T>(); });
 }
 
-// Whether rows are ragged, or short enough for a block of threads, and their elements are neighbours of one type.
+// Whether rows are ragged, or short enough for a block of threads, their elements neighbours, and there are kernels for
+// the output type.
 bool allows(const SoftmaxProblem &p) {
     const Selection &chosen = p.selection;
     const Shape &s = p.shape;
     const bool mask_fits = chosen.mask == nullptr || chosen.ragged || s.outer == 1 ||
                            s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
     const bool short_rows = s.inner == 1 && s.axis > 0 && divide_up(s.axis, base_block) <= tuning::uneven_row_blocks;
-    return p.output != nullptr && p.output_dtype == p.dtype && s.axis_stride == 1 && mask_fits &&
-           (chosen.ragged || short_rows);
+    const bool output_fits =
+        p.output != nullptr && p.output_dtype != ElementType::f64 && !(p.log && is_float_of_8_bits(p.output_dtype));
+    return output_fits && s.axis_stride == 1 && mask_fits && (chosen.ragged || short_rows);
 }
 
 // The bytes of the input that may be read, where rows are not ragged.
@@ -39,7 +43,7 @@ void set_hull(UnevenSoftmaxArguments &a, const Shape &s, std::ptrdiff_t element_
 } // namespace
 
 UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    if (gpu.cluster_blocks == 0 || kernels_of(p.dtype) == nullptr || !allows(p)) {
+    if (gpu.cluster_blocks == 0 || kernels_of(p) == nullptr || !allows(p)) {
         return {};
     }
     // Of ragged rows the elements of all may be known: rows of the mean length and more should be a block's at once.
@@ -57,7 +61,7 @@ UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
 }
 
 cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &plan, cudaStream_t stream) {
-    const UnevenSoftmaxKernels &kernels = *kernels_of(p.dtype);
+    const UnevenSoftmaxKernels &kernels = *kernels_of(p);
     const Shape &s = p.shape;
     UnevenSoftmaxArguments a{};
     a.input = p.input;

@@ -37,13 +37,26 @@ __device__ __forceinline__ void fill_outputs(T *output, std::size_t count, Float
     }
 }
 
+// The same of a type that is known only here.
+template <class Float>
+__device__ __noinline__ void fill_any_outputs(ElementType type, void *output, std::size_t first, std::size_t count,
+                                              Float value) {
+    for (std::size_t at = static_cast<std::size_t>(lane_index()); at < count; at += warp_lanes) {
+        store_any(value, type, output, first + at);
+    }
+}
+
 // The base blocks of a row of which nothing takes part, this warp's share of them.
-template <class T, class Float>
+template <class T, class Places, class Float>
 __device__ __forceinline__ void fill_behind(const UnevenSoftmaxArguments &a, const UnevenPlace &place, Float value) {
-    T *output = static_cast<T *>(a.output) + place.row->output;
-    for (std::size_t first = place.first() + static_cast<std::size_t>(place.row->blocks) * softmax_block;
-         first < place.row->count; first += static_cast<std::size_t>(place.row->blocks) * softmax_block) {
-        fill_outputs(output + first, smaller(place.row->count - first, softmax_block), value);
+    const std::size_t step = static_cast<std::size_t>(place.row->blocks) * softmax_block;
+    for (std::size_t at = place.first() + step; at < place.row->count; at += step) {
+        const std::size_t first = place.row->output + at, count = smaller(place.row->count - at, softmax_block);
+        if constexpr (converts<Places>) {
+            fill_any_outputs(a.output_type, a.output, first, count, value);
+        } else {
+            fill_outputs(static_cast<T *>(a.output) + first, count, value);
+        }
     }
 }
 
@@ -162,22 +175,56 @@ __device__ __noinline__ void finish_unusual_uneven(const UnevenSoftmaxArguments 
     }
 }
 
+// A lane's outputs, as elements of another type than T: each by itself, for no boundary of vectors is one of theirs.
+template <class T, class To>
+__device__ __forceinline__ void store_neighbours_as(To *own, int left, const float *y) {
+    constexpr int each = vector_elements<T>;
+#pragma unroll 1
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            const int at = v * warp_lanes * each + i;
+            if (at < left) {
+                own[at] = narrow_one(y[v * each + i], To());
+            }
+        }
+    }
+}
 template <class T>
+__device__ __noinline__ void store_realigned_as(ElementType type, void *output, std::size_t first, int count,
+                                                const float *y) {
+    const int before = lane_index() * vector_elements<T>;
+    with_other_type<T>(type, [&]<class To>(To) {
+        store_neighbours_as<T>(static_cast<To *>(output) + first + before, count - before, y);
+    });
+}
+
+template <class T, class Places>
 __device__ __forceinline__ void store_uneven_block(const UnevenSoftmaxArguments &a, const UnevenGroupOf<T> &group,
                                                    int job, const float (&y)[lane_elements]) {
-    uint4 vectors[lane_vectors<T>];
+    if constexpr (converts<Places>) {
+        float called_with[lane_elements]; // what a call is given lies in memory, where y would be slow
 #pragma unroll
-    for (int v = 0; v < lane_vectors<T>; ++v) {
-        vectors[v] = pack(y + v * vector_elements<T>, T());
+        for (int i = 0; i < lane_elements; ++i) {
+            called_with[i] = y[i];
+        }
+        const UnevenPlace to(group, job);
+        store_realigned_as<T>(a.output_type, a.output, to.row->output + to.first(), to.count(to.row->count),
+                              called_with);
+    } else {
+        uint4 vectors[lane_vectors<T>];
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = pack(y + v * vector_elements<T>, T());
+        }
+        const UnevenPlace to(group, job);
+        store_realigned(static_cast<T *>(a.output) + to.row->output + to.first(), to.count(to.row->count), vectors);
     }
-    const UnevenPlace to(group, job);
-    store_realigned(static_cast<T *>(a.output) + to.row->output + to.first(), to.count(to.row->count), vectors);
 }
 
 // One base block, from the row's memory to its outputs, or to its state.
-template <class T, bool Log>
+template <class T, bool Log, class Places>
 __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, UnevenGroupOf<T> &group, int job) {
-    using Places = RealignedPlaces<T>;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     BlockState<float, Sum> *const state = &group.states[job % uneven_most_jobs];
     const UnevenPlace from(group, job);
@@ -186,10 +233,11 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     const UnevenPass pass = static_cast<UnevenPass>(same_in_warp(static_cast<int>(group.pass)));
     const bool outputs = pass != UnevenPass::states;
     if (outputs && same_in_warp(from.row->taken < from.row->count ? 1 : 0) != 0) {
-        fill_behind<T>(a, from, left_out_output<float>(RowKind::ordinary, a.log, a.empty_row_zero));
+        fill_behind<T, Places>(a, from, left_out_output<float>(RowKind::ordinary, a.log, a.empty_row_zero));
     }
     float e[lane_elements] = {}; // where none are formed, a value that the loop over jobs need not carry
-    const bool plain = !Log && a.logsumexp == nullptr && a.maximum == nullptr;
+    const bool plain =
+        !Log && a.logsumexp == nullptr && a.maximum == nullptr && reaches_outputs<T, Places>(a.output_type);
     leading_block_state<T, UnevenSingles<T>, Sum>(a, from.data<T>(a), taken, x, e, state, plain);
     __syncwarp();
     if (!outputs) {
@@ -221,19 +269,15 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
                     y[i] = at < to.count(to.row->taken) ? y[i] : -std::numeric_limits<float>::infinity();
                 }
             }
-            store_uneven_block<T>(a, group, job, y);
+            store_uneven_block<T, Places>(a, group, job, y);
             finished = true;
         }
     } else {
         const RowView<Sum> view = uneven_view(group, job);
         const std::int32_t n = state->n;
         if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) && reaches_row<T>(n, view.n)) {
-            const BlockFactor<float> factor = plain_factor(view.sum, n - view.n, float());
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                e[i] = sizeof(T) >= sizeof(float) ? softmax_output(e[i], factor) : softmax_narrow_output(e[i], factor);
-            }
-            store_uneven_block<T>(a, group, job, e);
+            form_outputs<T, Places>(a, factor_for_output<T, Places>(a, view.sum, n - view.n, float()), e);
+            store_uneven_block<T, Places>(a, group, job, e);
             finished = true;
         }
     }
@@ -305,7 +349,7 @@ __device__ __noinline__ void deal_out_long_row(const UnevenSoftmaxArguments &a, 
     }
 }
 
-template <class T, bool Log>
+template <class T, bool Log, class Places>
 __global__ void __launch_bounds__(uneven_most_warps *warp_lanes, 1)
     softmax_uneven(const __grid_constant__ UnevenSoftmaxArguments a) {
     take_place_on_stream();
@@ -318,7 +362,7 @@ __global__ void __launch_bounds__(uneven_most_warps *warp_lanes, 1)
     for (;;) {
         const int jobs = same_in_warp(group.jobs);
         for (int job = same_in_warp(warp_index()); job < jobs; job += block_warps()) {
-            do_uneven_job<T, Log>(a, group, job);
+            do_uneven_job<T, Log, Places>(a, group, job);
         }
         if (group.long_rows == 0) {
             return;
@@ -334,10 +378,21 @@ __global__ void __launch_bounds__(uneven_most_warps *warp_lanes, 1)
     }
 }
 
+template <class T, class Places>
+UnevenSoftmaxKernels make_uneven_kernels() {
+    return {{address_of(softmax_uneven<T, false, Places>), address_of(softmax_uneven<T, true, Places>)},
+            static_cast<int>(sizeof(T))};
+}
+
 template <class T>
 const UnevenSoftmaxKernels &uneven_softmax_kernels() {
-    static const UnevenSoftmaxKernels kernels{
-        {address_of(softmax_uneven<T, false>), address_of(softmax_uneven<T, true>)}, static_cast<int>(sizeof(T))};
+    static const UnevenSoftmaxKernels kernels = make_uneven_kernels<T, RealignedPlaces<T>>();
+    return kernels;
+}
+
+template <class T>
+const UnevenSoftmaxKernels &converting_uneven_kernels() {
+    static const UnevenSoftmaxKernels kernels = make_uneven_kernels<T, ConvertedRealignedPlaces<T>>();
     return kernels;
 }
 

@@ -23,7 +23,10 @@ struct UnevenSoftmaxKernels {
     int element_bytes;
 };
 
+// For outputs of the input's type, and for those of another.
 template <class T>
 const UnevenSoftmaxKernels &uneven_softmax_kernels();
+template <class T>
+const UnevenSoftmaxKernels &converting_uneven_kernels();
 
 } // namespace wr::cuda

@@ -13,6 +13,12 @@ struct RealignedPlaces : VectorPlaces<T> {
     static constexpr bool realigned = true;
 };
 
+// The same with outputs of another type than the input.
+template <class T>
+struct ConvertedRealignedPlaces : RealignedPlaces<T> {
+    static constexpr bool converted = true;
+};
+
 // The same elements one at a time.
 template <class T>
 struct UnevenSingles : SinglePlaces<T> {

@@ -17,31 +17,38 @@ enum { TYPES = 6, ROWS = 64 };
 
 typedef struct knobs {
     const char *name;
-    int masked, cut_off, causal, row_values;
+    int masked, cut_off, causal, row_values, ragged;
 } knobs;
-static const knobs all_knobs[] = {{"plain", 0, 0, 0, 0},
-                                  {"with maxima and sums", 0, 0, 0, 1},
-                                  {"masked", 1, 0, 0, 0},
-                                  {"lengths", 0, 1, 0, 0},
-                                  {"causal", 0, 0, 1, 0},
-                                  {"lengths, with maxima and sums", 0, 1, 0, 1},
-                                  {"everything at once", 1, 1, 1, 1}};
+static const knobs all_knobs[] = {{"plain", 0, 0, 0, 0, 0},
+                                  {"with maxima and sums", 0, 0, 0, 1, 0},
+                                  {"masked", 1, 0, 0, 0, 0},
+                                  {"lengths", 0, 1, 0, 0, 0},
+                                  {"causal", 0, 0, 1, 0, 0},
+                                  {"lengths, with maxima and sums", 0, 1, 0, 1, 0},
+                                  {"all but ragged", 1, 1, 1, 1, 0},
+                                  {"ragged", 0, 0, 0, 0, 1},
+                                  {"ragged, masked, lengths, with maxima and sums", 1, 1, 0, 1, 1}};
 enum { KNOBS = sizeof all_knobs / sizeof *all_knobs };
 
 /* The memory of all jobs of one type and shape. */
 typedef struct logits {
     wr_dtype dtype;
     size_t axis, shift; /* elements behind a boundary */
-    image input, mask, lengths;
+    image input, mask, lengths, offsets;
 } logits;
 
 static logits logits_new(wr_dtype dtype, size_t axis, size_t shift) {
     uint64_t state = axis * 2654435761u + shift;
-    logits made = {dtype, axis, shift, {0}, {0}, {0}};
+    logits made;
+    int64_t offset = 0;
     size_t i;
+    made.dtype = dtype;
+    made.axis = axis;
+    made.shift = shift;
     made.input = image_new(ROWS * axis * reference_size(dtype), shift * reference_size(dtype));
     made.mask = image_new(ROWS * axis, shift);
     made.lengths = image_new(ROWS * sizeof(int64_t), 0);
+    made.offsets = image_new((ROWS + 1) * sizeof(int64_t), 0);
     put_unusual_logits(dtype, made.input.payload, ROWS, axis, 1);
     for (i = 0; i < ROWS * axis; ++i) { /* of one row in eight nothing takes part, of one in eight a part of it */
         size_t row = i / axis;
@@ -55,6 +62,10 @@ static logits logits_new(wr_dtype dtype, size_t axis, size_t shift) {
                                       : (int64_t)(random_next(&state) % (axis + 3)) - 1;
         memcpy(made.lengths.payload + i * sizeof length, &length, sizeof length);
     }
+    for (i = 0; i <= ROWS; ++i) {
+        memcpy(made.offsets.payload + i * sizeof offset, &offset, sizeof offset);
+        offset += (int64_t)(i % 9 == 4 ? 0 : random_next(&state) % (axis + 1));
+    }
     return made;
 }
 
@@ -62,6 +73,7 @@ static void logits_free(logits *of) {
     image_free(&of->input);
     image_free(&of->mask);
     image_free(&of->lengths);
+    image_free(&of->offsets);
 }
 
 static void check(const logits *of, wr_dtype output_dtype, const knobs *with, int log, double scale) {
@@ -79,6 +91,10 @@ static void check(const logits *of, wr_dtype output_dtype, const knobs *with, in
     args.output = output.payload;
     args.mask = with->masked ? of->mask.payload : NULL;
     args.lengths = with->cut_off ? (const int64_t *)(const void *)of->lengths.payload : NULL;
+    if (with->ragged) {
+        args.offsets = (const int64_t *)(const void *)of->offsets.payload;
+        args.axis = (size_t)((const int64_t *)args.offsets)[ROWS];
+    }
     args.causal = with->causal;
     args.causal_first = with->causal ? (int64_t)of->axis / 5 : 0;
     args.causal_rows = with->causal ? ROWS / 2 : 0;
@@ -87,6 +103,7 @@ static void check(const logits *of, wr_dtype output_dtype, const knobs *with, in
     images.input = &of->input;
     images.mask = &of->mask;
     images.lengths = &of->lengths;
+    images.offsets = &of->offsets;
     images.output = &output;
     images.logsumexp = &sums;
     images.maximum = &maxima;

@@ -114,10 +114,14 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     __shared__ ArrivalBarrier arrivals;
     const int count = a.cluster_blocks * static_cast<int>(blockDim.x / warp_lanes);
     if (thread_x_again() == 0) {
-        arrivals.expect(static_cast<unsigned>(count) * static_cast<unsigned>(sizeof(State)));
+        arrivals.initialise();
+    }
+    __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet before one announces
+    if (thread_x_again() == 0) {
+        arrivals.announce(static_cast<unsigned>(count) * static_cast<unsigned>(sizeof(State)));
     }
     // Another block's shared memory may be written once that block runs and has set its ArrivalBarrier up, which
-    // expect() makes known to the cluster: waited for below.
+    // initialise() makes known to the cluster: waited for below.
     join_cluster();
     allow_dependent_launch();
     wait_for_previous_kernel(); // of this call or another: none of the caller's memory is touched before

@@ -1,8 +1,8 @@
 // Softmax of rows of many lengths: ragged rows, and rows cut off by lengths or the causal limit; and of rows with masks
-// that lie off the boundaries of vectors. A block of threads has
-// a group of rows. Their base blocks are dealt out to its warps one after the other, so that every warp has the same
-// share whatever the rows' lengths; the warps that hold a row's blocks wait for each other alone. Rows of more base
-// blocks than there are warps are read twice, by all of them.
+// that lie off the boundaries of vectors. A block of threads has a group of rows. Their base blocks are dealt out to
+// its warps one after the other, so that every warp has the same share whatever the rows' lengths; the warps that hold
+// a row's blocks wait for each other alone. Rows of more base blocks than there are warps are read twice, by all of
+// them.
 #pragma once
 
 #include "cuda/kernel_address.cuh"

@@ -31,11 +31,14 @@ __device__ __forceinline__ uint4 pack(const float *y, Half h) {
             narrow_pair(y[6], y[7], h)};
 }
 
-// Four neighbouring values as elements of 8 bits, none of them NaN or beyond the largest. The hardware's narrowing
-// keeps the largest where this library has infinity or NaN.
+// Four neighbouring values as elements of 8 bits, none of them NaN or beyond the largest: there the hardware's
+// narrowing keeps the largest where this library has infinity or NaN.
+__device__ __forceinline__ unsigned quad_of(const float *y, FloatFormat format) {
+    return narrow(y[0], format) | narrow(y[1], format) << 8 | narrow(y[2], format) << 16 | narrow(y[3], format) << 24;
+}
 __device__ __forceinline__ unsigned narrow_quad(const float *y, E4M3) {
-    unsigned quad;
 #if __CUDA_ARCH__ >= 890
+    unsigned quad;
     asm("{\n"
         ".reg .b16 low, high;\n"
         "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
@@ -44,15 +47,14 @@ __device__ __forceinline__ unsigned narrow_quad(const float *y, E4M3) {
         "}"
         : "=r"(quad)
         : "f"(y[0]), "f"(y[1]), "f"(y[2]), "f"(y[3]));
-#else
-    quad = narrow(y[0], format_e4m3) | narrow(y[1], format_e4m3) << 8 | narrow(y[2], format_e4m3) << 16 |
-           narrow(y[3], format_e4m3) << 24;
-#endif
     return quad;
+#else
+    return quad_of(y, format_e4m3);
+#endif
 }
 __device__ __forceinline__ unsigned narrow_quad(const float *y, E5M2) {
-    unsigned quad;
 #if __CUDA_ARCH__ >= 890
+    unsigned quad;
     asm("{\n"
         ".reg .b16 low, high;\n"
         "cvt.rn.satfinite.e5m2x2.f32 low, %2, %1;\n"
@@ -61,11 +63,10 @@ __device__ __forceinline__ unsigned narrow_quad(const float *y, E5M2) {
         "}"
         : "=r"(quad)
         : "f"(y[0]), "f"(y[1]), "f"(y[2]), "f"(y[3]));
-#else
-    quad = narrow(y[0], format_e5m2) | narrow(y[1], format_e5m2) << 8 | narrow(y[2], format_e5m2) << 16 |
-           narrow(y[3], format_e5m2) << 24;
-#endif
     return quad;
+#else
+    return quad_of(y, format_e5m2);
+#endif
 }
 
 // The words of some neighbouring values as elements of To.

@@ -26,22 +26,6 @@ struct Stage {
     Finish finish;
 };
 
-// The bytes from the lowest to behind the highest element; vectors are read within them only.
-template <class Arguments>
-void set_hull(Arguments &a, const Shape &s, int element_bytes) {
-    const char *low = static_cast<const char *>(a.input), *high = low;
-    const auto widen_by = [&](std::size_t size, std::ptrdiff_t stride) {
-        const std::ptrdiff_t reach =
-            size == 0 ? 0 : static_cast<std::ptrdiff_t>(size - 1) * stride * static_cast<std::ptrdiff_t>(element_bytes);
-        (reach < 0 ? low : high) += reach;
-    };
-    widen_by(s.outer, s.outer_stride);
-    widen_by(s.axis, s.axis_stride);
-    widen_by(s.inner, s.inner_stride);
-    a.hull_begin = low;
-    a.hull_end = s.axis == 0 ? low : high + element_bytes;
-}
-
 // Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts
 // as that direction's limit makes necessary; `first` is the field of the arguments that says where a part begins.
 cudaError_t launch_in_parts(Launch how, std::size_t Launch::*direction, std::size_t items_a_block, std::size_t items,
@@ -115,7 +99,7 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    destination,
                    stage.mapping,
                    stage.finish};
-    set_hull(a, s, stage.kernels->element_bytes);
+    a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
     Launch how{nullptr, 1, block_threads};
     how.dependent = gpu.dependent_launch;
     if (plan.regime == RowRegime::cluster) {
@@ -187,7 +171,7 @@ cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream,
     a.destination = stage.plan.partials == 0 ? Destination::output : Destination::partials;
     a.mapping = stage.mapping;
     a.finish = stage.finish;
-    set_hull(a, s, stage.kernels->element_bytes);
+    a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
     Launch how{plan.kernel, 1, static_cast<int>(plan.threads)};
     how.dependent = gpu.dependent_launch;
     how.shared_bytes = plan.shared_bytes;

@@ -1,6 +1,7 @@
 // What the reduction kernels are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/hull.h"
 #include "cuda/small_divisor.h"
 #include "numerics/finish.h"
 
@@ -17,7 +18,7 @@ enum class Destination : std::int32_t {
 struct RowArguments {
     const void *input;
     void *output; // of `destination`; partials are [rows][pieces]
-    const char *hull_begin, *hull_end;
+    Hull hull;
     std::size_t first_row; // of this launch
     std::size_t rows, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
@@ -54,7 +55,7 @@ struct ColumnArguments {
 struct StagedArguments {
     const void *input;
     void *output;
-    const char *hull_begin, *hull_end;
+    Hull hull;
     std::size_t first_block; // of this launch
     std::size_t outer, axis, inner;
     std::size_t groups;                 // of the axis, an item each

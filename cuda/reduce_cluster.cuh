@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(most_cluster_warps *warp_lanes)
     const unsigned piece = blockIdx.x % blocks;
     const std::size_t warp = (static_cast<std::size_t>(piece) << a.warps_log2) + static_cast<std::size_t>(warp_index());
     static_assert(!Op::positional);
-    auto value = cluster_warp_reduce<T, Op>(row_at<T>(a, row), Hull{a.hull_begin, a.hull_end},
-                                            warp * static_cast<std::size_t>(a.tiles), a.tiles, a.mapping);
+    auto value = cluster_warp_reduce<T, Op>(row_at<T>(a, row), a.hull, warp * static_cast<std::size_t>(a.tiles),
+                                            a.tiles, a.mapping);
     value = partialBlockReduce<Op, most_cluster_warps>(value, 1 << a.warps_log2);
     await_cluster();
     if (threadIdx.x == 0) {

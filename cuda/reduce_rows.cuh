@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     const std::size_t warp = (piece << a.warps_log2) + static_cast<std::size_t>(warp_index() & (warps - 1));
     auto value = Op::identity();
     if (row < a.rows) {
-        value = warp_reduce<Access, T, Op>(row_at<T>(a, row), Hull{a.hull_begin, a.hull_end},
-                                           warp * static_cast<std::size_t>(a.tiles), a.tiles, a.mapping);
+        value = warp_reduce<Access, T, Op>(row_at<T>(a, row), a.hull, warp * static_cast<std::size_t>(a.tiles), a.tiles,
+                                           a.mapping);
     }
     if constexpr (has_atomic_update<Op>) {
         if (a.destination == Destination::shared) {

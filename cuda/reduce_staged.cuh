@@ -127,9 +127,8 @@ __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     unsigned char *memory = launched_memory();
     take_place_on_stream(a.destination);
     const StagedBlock block(a);
-    const unsigned start =
-        fill_stage<T>(static_cast<const T *>(a.input) + block.first_element, block.cells(a),
-                      {a.unit, static_cast<unsigned>(a.gap)}, Hull{a.hull_begin, a.hull_end}, memory);
+    const unsigned start = fill_stage<T>(static_cast<const T *>(a.input) + block.first_element, block.cells(a),
+                                         {a.unit, static_cast<unsigned>(a.gap)}, a.hull, memory);
     __syncthreads();
     const unsigned char *elements = memory + start;
     reduce_stage<Op, Op>(a, block, [&](unsigned i) { return staged_element<T>(elements + i * sizeof(T)); });

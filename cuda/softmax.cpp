@@ -21,21 +21,13 @@ namespace {
 
 constexpr std::size_t warp_lanes = 32;
 
-// The bytes of the input that may be read, where a row's elements are neighbours.
-void set_hull(SoftmaxArguments &a, std::size_t element_bytes) {
-    const auto bytes = static_cast<std::ptrdiff_t>(element_bytes);
-    const std::ptrdiff_t last = a.outer == 0 ? 0 : static_cast<std::ptrdiff_t>(a.outer - 1) * a.outer_stride;
-    const char *input = static_cast<const char *>(a.input);
-    a.hull_begin = input + std::min<std::ptrdiff_t>(last, 0) * bytes;
-    a.hull_end = input + (std::max<std::ptrdiff_t>(last, 0) + static_cast<std::ptrdiff_t>(a.axis)) * bytes;
-}
-
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
     const Shape &s = problem.shape;
     SoftmaxArguments a{};
     a.input = problem.input;
     a.output = problem.output;
     a.logsumexp = problem.logsumexp;
+    a.hull = hull_of(problem.input, s, traits_of(problem.dtype).size);
     a.outer = s.outer;
     a.axis = s.axis;
     a.inner = s.inner;
@@ -399,7 +391,6 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
         a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
         a.states = static_cast<StoredState *>(workspace.take(rows * call.plan.pieces * sizeof(StoredState)));
     }
-    set_hull(a, traits_of(a.input_type).size);
     const cudaError_t launched = launch_regime(call, a);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
@@ -436,7 +427,6 @@ cudaError_t launch_shifted_states(const SoftmaxProblem &problem, const GeneralPl
     a.logsumexp = nullptr; // which the totals give
     a.states = states;
     a.log = true; // states are to have their true maxima
-    set_hull(a, static_cast<std::size_t>(kernels.element_bytes));
     Launch how{kernels.shifted.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1),
                static_cast<int>(softmax_long_row_threads)};
     how.shared_bytes = softmax_long_row_warps * kernels.shifted.stage_bytes;

@@ -167,11 +167,11 @@ __device__ __noinline__ LaneVectors<T> load_end_block(const T *data, int count, 
 }
 
 // A block at any address.
-template <class T, class Hull>
-__device__ __forceinline__ void load_shifted_block(const Hull &a, const T *data, int count, bool negative_scale,
+template <class T>
+__device__ __forceinline__ void load_shifted_block(const Hull &hull, const T *data, int count, bool negative_scale,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     const int lane = lane_index();
-    if (count <= 0 || !is_readable(a, data, count)) {
+    if (count <= 0 || !is_readable(hull, data, count)) {
         const LaneVectors<T> loaded = load_end_block(data, count, negative_scale);
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
@@ -197,7 +197,7 @@ template <class T, class Places>
 __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, const T *data, int count,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     if constexpr (Places::shifted) {
-        load_shifted_block(a, data, count, a.scale < 0, vectors);
+        load_shifted_block(a.hull, data, count, a.scale < 0, vectors);
     } else {
         load_aligned_block(data, count, a.scale < 0, vectors);
     }

@@ -1,6 +1,7 @@
 // What the softmax kernels are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/hull.h"
 #include "numerics/element_types.h"
 
 namespace wr::cuda {
@@ -25,10 +26,10 @@ constexpr int rows_of_totals_warp(std::size_t pieces) {
 struct SoftmaxArguments {
     const void *input;
     void *output;
-    void *logsumexp;                   // nullptr: not wanted
-    StoredState *states;               // [rows][pieces], what each piece of a row comes to
-    StoredState *totals;               // [rows], what each whole row comes to
-    const char *hull_begin, *hull_end; // the bytes of the input that may be read
+    void *logsumexp;     // nullptr: not wanted
+    StoredState *states; // [rows][pieces], what each piece of a row comes to
+    StoredState *totals; // [rows], what each whole row comes to
+    Hull hull;           // of the input
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
     std::size_t pieces;         // of a row, each with a state

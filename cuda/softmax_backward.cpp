@@ -84,21 +84,15 @@ cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBa
     return launch_row_blocks(kernel_of(kernels, is_from_logits(problem), plan.warps), plan, a.rows, &a, stream);
 }
 
-BackwardHull hull_of(const void *array, const Shape &s, std::ptrdiff_t outer_stride, std::size_t element_bytes) {
-    const auto bytes = static_cast<std::ptrdiff_t>(element_bytes);
-    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(s.outer - 1) * outer_stride;
-    const char *const first = static_cast<const char *>(array);
-    return {first + std::min<std::ptrdiff_t>(last, 0) * bytes,
-            first + (std::max<std::ptrdiff_t>(last, 0) + static_cast<std::ptrdiff_t>(s.axis)) * bytes};
-}
-
 cudaError_t launch_shifted(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
                            const RowBlocksPlan &plan, cudaStream_t stream) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     BackwardVectorArguments a = arguments_of(problem);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    a.saved_hull = hull_of(a.saved, problem.shape, a.outer_stride, element_bytes);
-    a.gradient_hull = hull_of(a.output_gradient, problem.shape, a.gradient_outer_stride, element_bytes);
+    Shape shape = problem.shape;
+    a.saved_hull = hull_of(a.saved, shape, element_bytes);
+    shape.outer_stride = a.gradient_outer_stride;
+    a.gradient_hull = hull_of(a.output_gradient, shape, element_bytes);
     return launch_row_blocks(kernels.shifted[is_from_logits(problem) ? 1 : 0], plan, a.rows, &a, stream,
                              kernels.shifted_warp_bytes);
 }

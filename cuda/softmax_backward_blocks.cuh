@@ -35,7 +35,7 @@ struct BackwardVectors {
     }
 
     // The same of elements anywhere.
-    __device__ __forceinline__ void load_shifted(const BackwardHull &hull, const T *data, int count, unsigned behind) {
+    __device__ __forceinline__ void load_shifted(const Hull &hull, const T *data, int count, unsigned behind) {
         load_shifted_block(hull, data, count, false, vectors);
         if (count < static_cast<int>(softmax_block)) {
 #pragma unroll

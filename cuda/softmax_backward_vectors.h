@@ -2,17 +2,12 @@
 // it.
 #pragma once
 
-#include "numerics/problem.h"
+#include "cuda/hull.h"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace wr::cuda {
-
-// The bytes of an array that may be read.
-struct BackwardHull {
-    const char *hull_begin, *hull_end;
-};
 
 struct BackwardVectorArguments {
     const void *saved; // softmax's outputs, or the logits where there is a logsumexp of each row
@@ -25,7 +20,7 @@ struct BackwardVectorArguments {
     std::uint32_t resident_clusters; // that stay, of a round
     float scale;
     bool log, empty_row_zero;
-    BackwardHull saved_hull, gradient_hull; // of rows off the boundaries
+    Hull saved_hull, gradient_hull; // of rows off the boundaries
 };
 
 // The warps along a row that a block may have.

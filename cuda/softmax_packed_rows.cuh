@@ -70,7 +70,7 @@ struct PackedTile {
 template <class T>
 __device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count,
                                                  const PackedTile<T> &tile, uint4 (&vectors)[lane_vectors<T>]) {
-    if (is_readable(a, data, count)) {
+    if (is_readable(a.hull, data, count)) {
         load_vectors(data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
         return;
     }

@@ -133,11 +133,11 @@ __device__ __forceinline__ void load_vectors(const T *data, uint4 (&vectors)[Vec
 }
 
 // Whether the whole vectors that hold these elements lie within what may be read.
-template <class T, class Hull>
-__device__ __forceinline__ bool is_readable(const Hull &a, const T *data, int count) {
+template <class T>
+__device__ __forceinline__ bool is_readable(const Hull &hull, const T *data, int count) {
     const char *first = reinterpret_cast<const char *>(data), *end = reinterpret_cast<const char *>(data + count);
-    return first - offset_in_vector(first) >= a.hull_begin &&
-           end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= a.hull_end;
+    return first - offset_in_vector(first) >= hull.begin &&
+           end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= hull.end;
 }
 
 __device__ __forceinline__ void copy_vector(unsigned to, const uint4 *from) {
@@ -178,7 +178,7 @@ __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T
     const int before = elements_before(data);
     const uint4 *vectors = reinterpret_cast<const uint4 *>(data - before);
     int begin = 0, end = divide_up(before + count, each);
-    if (!is_readable(a, data, count)) {
+    if (!is_readable(a.hull, data, count)) {
         const int head = smaller(each - before, count), tail = larger((end - 1) * each - before, head);
         copy_ends(static_cast<T *>(stage) + before, data, head, tail, count);
         ++begin;

@@ -32,14 +32,6 @@ bool allows(const SoftmaxProblem &p) {
     return output_fits && s.axis_stride == 1 && mask_fits && (chosen.ragged || short_rows);
 }
 
-// The bytes of the input that may be read, where rows are not ragged.
-void set_hull(UnevenSoftmaxArguments &a, const Shape &s, std::ptrdiff_t element_bytes) {
-    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(s.outer - 1) * s.outer_stride;
-    const char *input = static_cast<const char *>(a.input);
-    a.hull_begin = input + std::min<std::ptrdiff_t>(last, 0) * element_bytes;
-    a.hull_end = input + (std::max<std::ptrdiff_t>(last, 0) + static_cast<std::ptrdiff_t>(s.axis)) * element_bytes;
-}
-
 } // namespace
 
 UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
@@ -82,7 +74,7 @@ cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &pla
     a.selection = p.selection;
     a.group_rows = static_cast<std::int32_t>(plan.group_rows);
     if (!p.selection.ragged) {
-        set_hull(a, s, kernels.element_bytes);
+        a.hull = hull_of(a.input, s, static_cast<std::size_t>(kernels.element_bytes));
     }
     Launch how{kernels.of[p.log ? 1 : 0], divide_up(s.outer, plan.group_rows),
                static_cast<int>(plan.warps * warp_lanes)};

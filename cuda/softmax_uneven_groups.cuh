@@ -111,7 +111,7 @@ __device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a,
 template <class T>
 __device__ __forceinline__ Hull uneven_hull(const UnevenSoftmaxArguments &a) {
     if (!a.selection.ragged) {
-        return {a.hull_begin, a.hull_end};
+        return a.hull;
     }
     const RowSpan last = ragged_row(a.selection, a.outer, a.axis, a.outer - 1);
     const T *input = static_cast<const T *>(a.input);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/extreme_of_vectors.cuh"
+#include "cuda/hull.h"
 #include "cuda/warp_tree.cuh"
 #include "numerics/operators.h"
 
@@ -22,11 +23,6 @@ struct Row {
     const T *data;
     std::size_t count;
     std::ptrdiff_t stride;
-};
-
-// The bytes that may be read: from the lowest to behind the highest element of the caller's array.
-struct Hull {
-    const char *begin, *end;
 };
 
 __device__ __forceinline__ uint4 load_streaming(const char *at) { return __ldcs(reinterpret_cast<const uint4 *>(at)); }

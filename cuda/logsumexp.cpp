@@ -21,34 +21,38 @@ constexpr std::ptrdiff_t most_stride = 1 << 22; // of short rows: 31 of them are
 
 bool allows(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
-    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
     return is_logsumexp_alone(p) && p.scale == 1.0 && s.inner == 1 && s.axis > 0 && s.axis_stride == 1 &&
-           s.axis % elements == 0 && (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0) &&
            (s.axis >= base_block || (s.outer_stride < most_stride && s.outer_stride > -most_stride));
 }
 
-// Whether short rows lie otherwise in memory than in the lanes.
-bool is_gapped(const LogSumExpPlan &plan, const Shape &s) {
-    return plan.row_lanes < static_cast<int>(warp_lanes) &&
-           (s.axis != static_cast<std::size_t>(plan.row_lanes) * lane_elements ||
-            s.outer_stride != static_cast<std::ptrdiff_t>(s.axis));
+// Whether rows are whole vectors on their boundaries.
+bool is_aligned(const SoftmaxProblem &p) {
+    const Shape &s = p.shape;
+    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    return reinterpret_cast<std::uintptr_t>(p.input) % vector_bytes == 0 && s.axis % elements == 0 &&
+           (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0);
+}
+
+// nullptr: not served.
+const void *aligned_rows_kernel(ElementType dtype) {
+    return of_vector_type(dtype, []<class T>() { return logsumexp_aligned_rows_kernel<T>(); });
+}
+const void *shifted_rows_kernel(ElementType dtype) {
+    return of_vector_type(dtype, []<class T>() { return logsumexp_shifted_rows_kernel<T>(); });
 }
 
 // How units follow each other in memory, and what is in each.
 void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
     const auto rows_of_unit = plan.unit_blocks > 1 ? 1 : warp_lanes / static_cast<std::size_t>(plan.row_lanes);
-    const auto vectors_of = [&](std::size_t elements) {
-        return static_cast<std::int32_t>(elements * static_cast<std::size_t>(element_bytes) / vector_bytes);
-    };
     const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * base_block : rows_of_unit * s.axis;
     const std::size_t last =
         plan.pieces > 1 ? s.axis - (plan.pieces - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
     a.row_step = static_cast<std::ptrdiff_t>(rows_of_unit) * s.outer_stride * element_bytes;
     a.unit_step = a.row_step - static_cast<std::ptrdiff_t>((plan.unit_blocks - 1) * base_block) * element_bytes;
     a.unit_blocks = static_cast<std::int32_t>(plan.unit_blocks);
-    a.unit_vectors = vectors_of(elements);
+    a.unit_elements = static_cast<std::int32_t>(elements);
     a.last_blocks = plan.pieces > 1 ? static_cast<std::int32_t>(divide_up(last, base_block)) : a.unit_blocks;
-    a.last_vectors = vectors_of(last);
+    a.last_elements = static_cast<std::int32_t>(last);
 }
 
 // All but where results go, of rows that fill their lanes.
@@ -68,15 +72,47 @@ LogSumExpArguments plain_arguments(const LogSumExpPlan &plan, const SoftmaxProbl
     return own;
 }
 
-} // namespace
-
-const void *logsumexp_rows_kernel(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return logsumexp_rows_kernel<T>(); });
+void set_row_vectors(LogSumExpArguments &a, std::size_t vectors) {
+    a.row_vectors = static_cast<std::int32_t>(vectors);
+    a.row_reciprocal = 65536 / a.row_vectors + 1;
 }
+
+// Where short rows lie otherwise in memory than in the lanes.
+void set_gaps(LogSumExpArguments &a, const SoftmaxProblem &p) {
+    const auto axis = static_cast<std::ptrdiff_t>(a.axis);
+    const auto room = static_cast<std::ptrdiff_t>(a.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
+    if (a.row_lanes == static_cast<int>(warp_lanes) || (axis == room && a.outer_stride == axis)) {
+        return;
+    }
+    const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
+    a.gapped = true;
+    a.lane_gap = static_cast<std::int32_t>((room - axis) * bytes / static_cast<std::ptrdiff_t>(vector_bytes));
+    a.row_gap_bytes = static_cast<std::int32_t>((a.outer_stride - axis) * bytes);
+    set_row_vectors(a, a.axis * traits_of(p.dtype).size / vector_bytes);
+}
+
+// Where rows lie off the boundaries: one that begins with the last element of a vector lies in one vector more than one
+// that begins with the first.
+void set_shifts(LogSumExpArguments &a, const SoftmaxProblem &p) {
+    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    a.hull = hull_of(p.input, p.shape, traits_of(p.dtype).size);
+    a.whole_vectors = {a.hull.begin + (vector_bytes - 1), a.hull.end - (vector_bytes - 1)};
+    a.gapped = a.row_lanes < static_cast<int>(warp_lanes);
+    if (a.gapped) {
+        set_row_vectors(a, divide_up(a.axis + elements - 1, elements));
+        a.short_row_bytes =
+            static_cast<std::int32_t>(a.outer_stride * static_cast<std::ptrdiff_t>(vector_bytes / elements));
+        const std::int32_t last_row = (static_cast<std::int32_t>(warp_lanes) / a.row_lanes - 1) * a.short_row_bytes;
+        a.tile_low = std::min(last_row, 0);
+        a.tile_high = std::max(last_row, 0) + static_cast<std::int32_t>(a.axis * traits_of(p.dtype).size);
+    }
+}
+
+} // namespace
 
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     constexpr LogSumExpPlan not_served{};
-    if (logsumexp_rows_kernel(problem.dtype) == nullptr || !allows(problem)) {
+    if (aligned_rows_kernel(problem.dtype) == nullptr || !allows(problem)) {
         return not_served;
     }
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
@@ -109,33 +145,23 @@ std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSu
     return plan.pieces <= 1 ? 0 : problem.shape.outer * (plan.pieces + 1) * sizeof(GeneralState);
 }
 
-bool is_aligned_for_logsumexp(const SoftmaxProblem &problem) {
-    return reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0;
-}
-
 cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
                              cudaStream_t stream) {
     const SoftmaxProblem &p = a.problem;
-    const Shape &s = p.shape;
     LogSumExpArguments own = plain_arguments(plan, p);
     own.output = p.logsumexp;
     own.states = plan.pieces > 1 ? a.states : nullptr;
-    if (is_gapped(plan, s)) {
-        const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
-        const auto axis = static_cast<std::ptrdiff_t>(s.axis);
-        const auto room = static_cast<std::ptrdiff_t>(plan.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
-        constexpr auto vector_bytes_signed = static_cast<std::ptrdiff_t>(vector_bytes);
-        own.gapped = true;
-        own.lane_gap = static_cast<std::int32_t>((room - axis) * bytes / vector_bytes_signed);
-        own.row_gap_bytes = static_cast<std::int32_t>((s.outer_stride - axis) * bytes);
-        own.row_reciprocal =
-            static_cast<std::int32_t>(65536 / std::max<std::ptrdiff_t>(axis * bytes / vector_bytes_signed, 1) + 1);
+    const bool aligned = is_aligned(p);
+    if (aligned) {
+        set_gaps(own, p);
+    } else {
+        set_shifts(own, p);
     }
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
-    const cudaError_t error =
-        launch({logsumexp_rows_kernel(p.dtype), blocks, static_cast<int>(warps * warp_lanes), 1, 1, 1, dependent}, &own,
-               stream);
+    const cudaError_t error = launch({aligned ? aligned_rows_kernel(p.dtype) : shifted_rows_kernel(p.dtype), blocks,
+                                      static_cast<int>(warps * warp_lanes), 1, 1, 1, dependent},
+                                     &own, stream);
     if (error != cudaSuccess || plan.pieces == 1) {
         return error;
     }
@@ -153,7 +179,7 @@ cudaError_t launch_logsumexp_totals(const void *totals, GeneralSoftmaxArguments 
 }
 
 bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks) {
-    return logsumexp_rows_kernel(problem.dtype) != nullptr && problem.scale == 1.0 && pieces > 1 &&
+    return aligned_rows_kernel(problem.dtype) != nullptr && problem.scale == 1.0 && pieces > 1 &&
            piece_blocks <= logsumexp_most_unit_blocks && problem.shape.outer * pieces <= most_blocks;
 }
 
@@ -162,7 +188,7 @@ cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t piece
     const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, static_cast<int>(warp_lanes), true};
     LogSumExpArguments own = plain_arguments(plan, problem);
     own.states = states;
-    Launch how{logsumexp_rows_kernel(problem.dtype), plan.units, static_cast<int>(logsumexp_block_warps * warp_lanes)};
+    Launch how{aligned_rows_kernel(problem.dtype), plan.units, static_cast<int>(logsumexp_block_warps * warp_lanes)};
     how.dependent = dependent;
     return launch(how, &own, stream);
 }

@@ -1,4 +1,4 @@
-// The logsumexp of whole rows that 16-byte vectors can read: everything else is the general kernels'.
+// The logsumexp of whole rows of neighbouring elements: everything else is the general kernels'.
 #pragma once
 
 #include "cuda/logsumexp_rows.h"
@@ -20,9 +20,6 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem);
 
 // Of the states of pieces and of rows.
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan);
-
-// Whether the input's address allows it too.
-bool is_aligned_for_logsumexp(const SoftmaxProblem &problem);
 
 // Launches `totals`, a kernel that takes GeneralSoftmaxArguments, where rows have several pieces; `a` brings the
 // problem and room for the states. `dependent`: whether the GPU knows dependent launches.

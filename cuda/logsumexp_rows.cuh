@@ -1,96 +1,11 @@
-// The logsumexp of rows of whole 16-byte vectors. A warp brings a tile of 1024 elements into shared memory while it
-// works on the one before, and each lane takes 32 neighbours of a row from there, so that a row of up to 32 elements is
-// one lane's and a base block all lanes'.
+// The logsumexp of rows, whose tiles come by one of the ways of logsumexp_tiles.cuh and logsumexp_shifted_tiles.cuh.
 #pragma once
 
 #include "cuda/kernel_address.cuh"
-#include "cuda/logsumexp_rows.h"
-#include "cuda/softmax_outputs.cuh"
+#include "cuda/logsumexp_shifted_tiles.cuh"
+#include "cuda/logsumexp_tiles.cuh"
 
 namespace wr::cuda {
-
-// Vectors of the elements that a lane takes.
-template <class T>
-inline constexpr int chunk_vectors = lane_elements / vector_elements<T>;
-
-// Where vector g of a tile stands in shared memory: lanes that read their own chunks, and lanes that write neighbouring
-// vectors, meet different banks.
-__device__ __forceinline__ int staged_place(int g) { return g ^ ((g >> 3) & 7); }
-
-// A warp's tile in shared memory, and of the lane's vectors number 0 and 1 (of the tile: lane and 32 + lane) the
-// places; those of further ones lie at fixed distances.
-struct Stage {
-    uint4 *vectors;
-    uint4 *even, *odd;
-
-    __device__ __forceinline__ explicit Stage(uint4 *of_warp)
-        : vectors(of_warp), even(of_warp + staged_place(lane_index())),
-          odd(of_warp + staged_place(lane_index() + warp_lanes) - warp_lanes) {}
-
-    __device__ __forceinline__ uint4 *place(int v) const { return (v % 2 == 0 ? even : odd) + v * warp_lanes; }
-};
-
-__device__ __forceinline__ void copy_vector_async(uint4 *to, const void *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
-                 "l"(from)
-                 : "memory");
-}
-__device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// The elements of a lane.
-template <class T>
-struct Chunk {
-    float x[lane_elements];
-
-    __device__ __forceinline__ explicit Chunk(const uint4 *stage) {
-#pragma unroll
-        for (int j = 0; j < chunk_vectors<T>; ++j) {
-            const uint4 vector = stage[staged_place(lane_index() * chunk_vectors<T> + j)];
-            memcpy(x + j * vector_elements<T>, &vector, sizeof(vector));
-        }
-    }
-
-    __device__ __forceinline__ float operator[](int i) const { return x[i]; }
-
-    // The lower one says nothing about NaN.
-    __device__ __forceinline__ void extremes(float &lowest, float &highest) const {
-        lowest = highest = x[0];
-#pragma unroll
-        for (int i = 1; i < lane_elements; ++i) {
-            highest = larger_with_nan(highest, x[i]);
-            lowest = fminf(lowest, x[i]);
-        }
-    }
-};
-template <class Half>
-    requires(sizeof(Half) == 2)
-struct Chunk<Half> {
-    unsigned pairs[lane_elements / 2];
-
-    __device__ __forceinline__ explicit Chunk(const uint4 *stage) {
-#pragma unroll
-        for (int j = 0; j < chunk_vectors<Half>; ++j) {
-            const uint4 vector = stage[staged_place(lane_index() * chunk_vectors<Half> + j)];
-            memcpy(pairs + 4 * j, &vector, sizeof(vector));
-        }
-    }
-
-    __device__ __forceinline__ static float half_of(unsigned pair, int i) {
-        return widen(Half{static_cast<std::uint16_t>(i % 2 == 0 ? pair & 0xFFFFu : pair >> 16)});
-    }
-    __device__ __forceinline__ float operator[](int i) const { return half_of(pairs[i / 2], i); }
-
-    __device__ __forceinline__ void extremes(float &lowest, float &highest) const {
-        unsigned largest = pairs[0], least = pairs[0];
-#pragma unroll
-        for (int i = 1; i < lane_elements / 2; ++i) {
-            largest = larger_pair(largest, pairs[i], Half());
-            least = smaller_pair(least, pairs[i], Half());
-        }
-        highest = larger_with_nan(half_of(largest, 0), half_of(largest, 1));
-        lowest = fminf(half_of(least, 0), half_of(least, 1));
-    }
-};
 
 // The natural tree over a lane's exponentials.
 template <class Sum, class Exponential>
@@ -107,110 +22,6 @@ __device__ __forceinline__ Sum chunk_sum(Exponential exponential) {
         sums[r] = run_sum<run, Sum>(e);
     }
     return run_sum<lane_elements / run, Sum>(sums);
-}
-
-// Where a warp's tile lies in memory. Each warp reads a run of neighbouring tiles: a share of the base blocks of its
-// block's one unit, or units of its own. (Warps that take neighbouring tiles in turn are slower: 4.15 instead of 4.32
-// TB/s on an H200.)
-struct TileWalk {
-    std::uint32_t unit;
-    int block, blocks; // of the unit, as far as it is the warp's
-    const char *data;
-    int vectors; // that are there from `data` on, where there are no gaps
-
-    // Whether there is a tile for this warp.
-    template <class T>
-    __device__ __forceinline__ bool enter(const LogSumExpArguments &a) {
-        if (a.by_blocks) {
-            unit = blockIdx.x;
-            const std::uint32_t row = unit / a.pieces, piece = unit - row * a.pieces;
-            const int all = unit_blocks(a, piece), each = divide_up(all, logsumexp_block_warps);
-            block = warp_index() * each;
-            blocks = smaller(block + each, all);
-            vectors = (piece + 1 == a.pieces ? a.last_vectors : a.unit_vectors) - block * block_vectors<T>;
-            data = static_cast<const char *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.row_step +
-                   (static_cast<std::ptrdiff_t>(piece) * a.unit_blocks + block) * block_bytes<T>;
-            return block < blocks;
-        }
-        unit = (blockIdx.x * static_cast<std::uint32_t>(logsumexp_block_warps) +
-                static_cast<std::uint32_t>(warp_index())) *
-               a.units_a_warp;
-        block = 0;
-        blocks = a.unit_blocks;
-        vectors = unit + 1 == a.units ? a.last_vectors : a.unit_vectors;
-        data = static_cast<const char *>(a.input) + static_cast<std::ptrdiff_t>(unit) * a.row_step;
-        return unit < a.units;
-    }
-
-    template <class T>
-    __device__ __forceinline__ bool advance(const LogSumExpArguments &a, std::uint32_t end) {
-        if (++block < blocks) {
-            data += block_bytes<T>;
-            vectors -= block_vectors<T>;
-            return true;
-        }
-        if (a.by_blocks) {
-            return false;
-        }
-        ++unit;
-        block = 0;
-        vectors = unit + 1 == a.units ? a.last_vectors : a.unit_vectors;
-        data += a.unit_step;
-        return unit < end;
-    }
-
-    __device__ __forceinline__ static int unit_blocks(const LogSumExpArguments &a, std::uint32_t piece) {
-        return piece + 1 == a.pieces ? a.last_blocks : a.unit_blocks;
-    }
-
-    template <class T>
-    static constexpr int block_bytes = static_cast<int>(softmax_block * sizeof(T));
-    template <class T>
-    static constexpr int block_vectors = warp_lanes * chunk_vectors<T>;
-};
-
-// Fills the stage with what stands behind a row's end.
-template <class T>
-__device__ __forceinline__ void clear_stage(const Stage &stage) {
-#pragma unroll
-    for (int v = 0; v < chunk_vectors<T>; ++v) {
-        *stage.place(v) = filler_vector<T>(false);
-    }
-    __syncwarp();
-}
-
-// Starts the copies of a tile.
-template <class T>
-__device__ __forceinline__ void start_tile(const LogSumExpArguments &a, const TileWalk &walk, const Stage &stage) {
-    const int lane = lane_index();
-    const char *mine = walk.data + lane * vector_bytes;
-    if (a.gapped) {
-        const int rows = static_cast<int>(smaller<std::size_t>(
-            a.rows - walk.unit * static_cast<std::size_t>(warp_lanes / a.row_lanes), warp_lanes / a.row_lanes));
-#pragma unroll
-        for (int v = 0; v < chunk_vectors<T>; ++v) {
-            const int g = v * warp_lanes + lane;
-            const int row = g * a.row_reciprocal >> 16;
-            if (row < rows) {
-                copy_vector_async(stage.vectors + staged_place(g + row * a.lane_gap),
-                                  mine + v * warp_lanes * vector_bytes + row * a.row_gap_bytes);
-            }
-        }
-    } else if (walk.vectors >= warp_lanes * chunk_vectors<T>) {
-#pragma unroll
-        for (int v = 0; v < chunk_vectors<T>; ++v) {
-            copy_vector_async(stage.place(v), mine + v * warp_lanes * vector_bytes);
-        }
-    } else {
-#pragma unroll
-        for (int v = 0; v < chunk_vectors<T>; ++v) {
-            if (v * warp_lanes + lane < walk.vectors) {
-                copy_vector_async(stage.place(v), mine + v * warp_lanes * vector_bytes);
-            } else {
-                *stage.place(v) = filler_vector<T>(false);
-            }
-        }
-    }
 }
 
 template <class Sum>
@@ -244,7 +55,7 @@ __device__ __forceinline__ typename SoftmaxArithmetic<T>::Sum unusual_sum(const 
                                                                           const TileWalk &walk, float maximum) {
     const int row = lane_index() / a.row_lanes, first = lane_index() % a.row_lanes * lane_elements;
     const std::size_t number = walk.unit * static_cast<std::size_t>(warp_lanes / a.row_lanes);
-    int count = walk.vectors * vector_elements<T> - first;
+    int count = walk.elements - first;
     if (a.row_lanes < warp_lanes) {
         count = number + static_cast<std::size_t>(row) < a.rows ? static_cast<int>(a.axis) - first : 0;
     }
@@ -311,23 +122,24 @@ __device__ __forceinline__ void write_kept(const LogSumExpArguments &a, const Ro
     }
 }
 
-template <class T>
-__global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) == 4 ? 3 : 4)
+template <class Tiles>
+__global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, Tiles::resident_blocks)
     logsumexp_rows(const __grid_constant__ LogSumExpArguments a) {
+    using T = typename Tiles::T;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     wait_for_previous_kernel();
     allow_dependent_launch();
-    __shared__ uint4 stages[logsumexp_block_warps][warp_lanes * chunk_vectors<T>];
+    __shared__ uint4 stages[logsumexp_block_warps][Tiles::stage_vectors];
     __shared__ BlockState<float, Sum> block_states[state_place(logsumexp_most_unit_blocks)];
     const Stage stage(stages[warp_index()]);
     if (a.gapped) {
-        clear_stage<T>(stage);
+        clear_stage<T>(stage.vectors, Tiles::stage_vectors);
     }
     TileWalk ahead{};
     bool more = ahead.enter<T>(a);
     const std::uint32_t end = smaller(ahead.unit + a.units_a_warp, a.units);
     if (more) {
-        start_tile<T>(a, ahead, stage);
+        Tiles::start(a, ahead, stage);
     }
     RowState<float, Sum> mine = StateMerge<float, Sum>::identity();
     RowState<float, Sum> kept = mine; // of a row each, by as many lanes as there are rows
@@ -335,12 +147,13 @@ __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) =
     while (more) {
         await_copies();
         __syncwarp();
-        const Chunk<T> x(stage.vectors);
+        Tiles::finish(a, ahead, stage);
+        const Chunk<T> x = Tiles::chunk(a, ahead, stage);
         __syncwarp();
         const TileWalk now = ahead;
         more = ahead.advance<T>(a, end);
         if (more) {
-            start_tile<T>(a, ahead, stage);
+            Tiles::start(a, ahead, stage);
         }
         RowState<float, Sum> state = tile_state<T>(a, now, x);
         if (a.by_blocks) {
@@ -381,8 +194,13 @@ __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) =
 }
 
 template <class T>
-const void *logsumexp_rows_kernel() {
-    return address_of(logsumexp_rows<T>);
+const void *logsumexp_aligned_rows_kernel() {
+    return address_of(logsumexp_rows<AlignedTiles<T>>);
+}
+
+template <class T>
+const void *logsumexp_shifted_rows_kernel() {
+    return address_of(logsumexp_rows<ShiftedTiles<T>>);
 }
 
 } // namespace wr::cuda

@@ -1,7 +1,7 @@
-// What the kernels for the logsumexp of rows of whole 16-byte vectors are launched with. Plain data: host and GPU share
-// it.
+// What the kernels for the logsumexp of rows are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/hull.h"
 #include "cuda/softmax_general_arguments.h"
 
 namespace wr::cuda {
@@ -21,21 +21,27 @@ struct LogSumExpArguments {
     std::ptrdiff_t row_step;  // bytes from a unit that begins a row to the next such one
     std::ptrdiff_t unit_step; // from the last base block of a warp's unit to its next unit
     std::uint32_t units, units_a_warp;
-    std::uint32_t pieces;                   // of a row
-    std::int32_t unit_blocks, unit_vectors; // base blocks of a unit and vectors in them
-    std::int32_t last_blocks, last_vectors; // of a row's last piece, or of the last unit
-    std::int32_t row_lanes;                 // that share a row, a power of two: 32 for rows of more than 512 elements
-    bool by_blocks;                         // blocks of threads share a unit
-    bool gapped;                            // short rows: they do not fill their lanes, or lie apart in memory
-    std::int32_t lane_gap;                  // vectors by which a row falls short of its lanes
-    std::int32_t row_gap_bytes;             // from a row's end to the next row
-    std::int32_t row_reciprocal;            // 2^16 over the vectors of a row, rounded up
+    std::uint32_t pieces;                    // of a row
+    std::int32_t unit_blocks, unit_elements; // base blocks of a unit and elements in them
+    std::int32_t last_blocks, last_elements; // of a row's last piece, or of the last unit
+    std::int32_t row_lanes;                  // that share a row, a power of two: 32 for rows of more than 512 elements
+    bool by_blocks;                          // blocks of threads share a unit
+    bool gapped;                             // short rows: they do not fill their lanes, or lie apart in memory
+    std::int32_t lane_gap;                   // vectors by which a row falls short of its lanes
+    std::int32_t row_gap_bytes;              // from a row's end to the next row
+    std::int32_t row_vectors;                // that hold a row, at most
+    std::int32_t row_reciprocal;             // 2^16 over these, rounded up
+    std::int32_t short_row_bytes;            // from the beginning of a short row off the boundaries to the next
+    std::int32_t tile_low, tile_high;        // bytes from where a tile of such rows starts to its lowest and its end
+    Hull whole_vectors;                      // bytes whose vectors lie within the hull
+    Hull hull;                               // of rows off the boundaries
     ElementType output_type;
 };
 
-// nullptr: not served.
-const void *logsumexp_rows_kernel(ElementType dtype);
+// The kernels of a type: of rows on 16-byte boundaries and of whole vectors, and of others.
 template <class T>
-const void *logsumexp_rows_kernel();
+const void *logsumexp_aligned_rows_kernel();
+template <class T>
+const void *logsumexp_shifted_rows_kernel();
 
 } // namespace wr::cuda

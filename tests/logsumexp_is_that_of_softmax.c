@@ -66,7 +66,7 @@ static void check(wr_reduce_args *args, const image *input, wr_dtype output_dtyp
         args->output = result.payload;
         status = reduce_at(place_at(i), args, input, &result);
         check_same_elements(status, place_at(i), given, &expected, &result, label);
-        if ((int)output_dtype == 0 && args->axis_stride == 0) {
+        if ((int)output_dtype == 0 && args->outer_stride == 0 && args->axis_stride == 0) {
             memset(result.base, IMAGE_POISON, result.size);
             status = reduce_short_at(place_at(i), args, input, &result);
             check_same_elements(status, place_at(i), given, &expected, &result, label);
@@ -95,6 +95,42 @@ static void check_shape(wr_dtype dtype, size_t outer, size_t axis, size_t inner,
         args.inner_stride = (ptrdiff_t)inner;
         check(&args, &input, (wr_dtype)0);
     }
+    image_free(&input);
+}
+
+/* Rows apart from each other, backwards, and such that share elements. */
+static void check_strided(wr_dtype dtype, size_t axis, uint64_t seed) {
+    enum { ROWS = 37 };
+    ptrdiff_t strides[3];
+    size_t i;
+    strides[0] = (ptrdiff_t)axis + 3;
+    strides[1] = -(ptrdiff_t)axis - 1;
+    strides[2] = 1;
+    for (i = 0; i < sizeof strides / sizeof *strides; ++i) {
+        size_t apart = (size_t)(strides[i] < 0 ? -strides[i] : strides[i]), size = reference_size(dtype);
+        image input = image_new(((ROWS - 1) * apart + axis) * size, size * (i + 1));
+        wr_reduce_args args = reduce_args(WR_LOGSUMEXP, dtype, ROWS, axis, 1);
+        fill(dtype, &input, seed + i);
+        args.input = input.payload + (strides[i] < 0 ? (ROWS - 1) * apart * size : 0);
+        args.outer_stride = strides[i];
+        check(&args, &input, (wr_dtype)0);
+        image_free(&input);
+    }
+}
+
+/* As many rows as make a warp take several tiles of them, one behind the other; every row begins elsewhere, and some
+ * hold logits that are large or none. */
+static void check_many(wr_dtype dtype, size_t rows, size_t axis) {
+    static const double unusual[] = {(double)NAN, 4e6, -(double)INFINITY, -4e6, (double)INFINITY};
+    size_t count = rows * axis, i;
+    image input = image_new(count * reference_size(dtype), reference_size(dtype));
+    wr_reduce_args args = reduce_args(WR_LOGSUMEXP, dtype, rows, axis, 1);
+    fill(dtype, &input, axis);
+    for (i = 0; i < count; i += 10007) {
+        reference_put(dtype, input.payload, i, unusual[i % 5]);
+    }
+    args.input = input.payload;
+    check(&args, &input, (wr_dtype)0);
     image_free(&input);
 }
 
@@ -138,7 +174,9 @@ static void check_segments_of(wr_dtype dtype, size_t longest) {
 }
 
 int main(int argc, char **argv) {
-    static const size_t lengths[] = {0, 1, 2, 31, 64, 1000, 1024, 1025, 4096, 9000, 40000};
+    static const size_t lengths[] = {0, 1, 2, 31, 64, 1000, 1024, 1025, 4096, 9000, 9001, 40000};
+    static const size_t strided[] = {1,   7,   8,   25,  26,   29,   32,   33,   61,  100,
+                                     301, 505, 511, 513, 1017, 1023, 1024, 1031, 5001};
     size_t type, n;
     places_open(argc, argv);
     for (type = 0; type < FLOAT_TYPES; ++type) {
@@ -148,8 +186,20 @@ int main(int argc, char **argv) {
             check_shape(float_types[type], 2, lengths[n], 9, seed + 1);
             check_shape(float_types[type], 1, lengths[n], 1, seed + 3);
         }
+        for (n = 0; n < sizeof strided / sizeof *strided; ++n) {
+            check_strided(float_types[type], strided[n], 10 * n + type);
+        }
         check_segments_of(float_types[type], 10);
         check_segments_of(float_types[type], 5000);
+    }
+    if (place_count() > 1) {
+        check_many(WR_F32, 400003, 33);
+        check_many(WR_F32, 49157, 301);
+        check_many(WR_F32, 24600, 1001);
+        check_many(WR_BF16, 800003, 29);
+        check_many(WR_BF16, 49157, 504);
+        check_many(WR_BF16, 12301, 3001);
+        check_many(WR_F16, 12301, 3072);
     }
     places_close();
     return check_report("logsumexp_is_that_of_softmax");

@@ -28,7 +28,7 @@ bool allows(const SoftmaxProblem &p) {
                            s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
     const bool short_rows = s.inner == 1 && s.axis > 0 && divide_up(s.axis, base_block) <= tuning::uneven_row_blocks;
     const bool output_fits =
-        p.output != nullptr && p.output_dtype != ElementType::f64 && !(p.log && is_float_of_8_bits(p.output_dtype));
+        p.output != nullptr && p.output_dtype != ElementType::f64 && (p.output_dtype == p.dtype || !p.log);
     return output_fits && s.axis_stride == 1 && mask_fits && (chosen.ragged || short_rows);
 }
 

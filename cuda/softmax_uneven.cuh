@@ -378,21 +378,19 @@ __global__ void __launch_bounds__(uneven_most_warps *warp_lanes, 1)
     }
 }
 
-template <class T, class Places>
-UnevenSoftmaxKernels make_uneven_kernels() {
-    return {{address_of(softmax_uneven<T, false, Places>), address_of(softmax_uneven<T, true, Places>)},
-            static_cast<int>(sizeof(T))};
-}
-
 template <class T>
 const UnevenSoftmaxKernels &uneven_softmax_kernels() {
-    static const UnevenSoftmaxKernels kernels = make_uneven_kernels<T, RealignedPlaces<T>>();
+    using Places = RealignedPlaces<T>;
+    static const UnevenSoftmaxKernels kernels = {
+        {address_of(softmax_uneven<T, false, Places>), address_of(softmax_uneven<T, true, Places>)},
+        static_cast<int>(sizeof(T))};
     return kernels;
 }
 
 template <class T>
 const UnevenSoftmaxKernels &converting_uneven_kernels() {
-    static const UnevenSoftmaxKernels kernels = make_uneven_kernels<T, ConvertedRealignedPlaces<T>>();
+    static const UnevenSoftmaxKernels kernels = {
+        {address_of(softmax_uneven<T, false, ConvertedRealignedPlaces<T>>), nullptr}, static_cast<int>(sizeof(T))};
     return kernels;
 }
 

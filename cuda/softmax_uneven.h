@@ -23,7 +23,7 @@ struct UnevenSoftmaxKernels {
     int element_bytes;
 };
 
-// For outputs of the input's type, and for those of another.
+// For outputs of the input's type, and for those of another, which no logarithms are.
 template <class T>
 const UnevenSoftmaxKernels &uneven_softmax_kernels();
 template <class T>

@@ -1,70 +1,12 @@
 // Rows of up to 512 elements, whole vectors each and one behind the other: a warp holds as many as its 1024 elements
 // have room for, each in a power of two places of a vector, and the exchange yields all their maxima and sums at once.
+// Masks, lengths and the causal limit may leave elements out.
 #pragma once
 
 #include "cuda/softmax_converted_outputs.cuh"
-#include "cuda/softmax_short_vectors.cuh"
+#include "cuda/softmax_packed_selection.cuh"
 
 namespace wr::cuda {
-
-// Of a tile of vectors, number 32 v + l being register v of lane l.
-template <class T>
-struct PackedTile {
-    static constexpr int registers = lane_vectors<T>;
-    static constexpr int steps = log2_of(registers); // of the exchange: its lowest lane bits
-    static constexpr int fewest_slots = registers;   // of a row
-
-    int shift;                   // log2 of a row's slots
-    int row_vectors;             // that fill the first of them
-    unsigned sources[registers]; // the vectors to read: behind a row's end its last one, behind the last row that again
-    unsigned filled_places;      // a bit a register
-
-    __device__ __forceinline__ PackedTile(const SoftmaxArguments &a, int row_shift, int rows)
-        : shift(row_shift), row_vectors(static_cast<int>(a.axis) / vector_elements<T>) {
-        const bool dense = rows << shift == registers * warp_lanes && row_vectors == a.row_lanes;
-        filled_places = dense ? (1u << registers) - 1 : 0;
-#pragma unroll
-        for (int v = 0; v < registers; ++v) {
-            sources[v] = static_cast<unsigned>(v * warp_lanes + lane_index());
-        }
-        if (!dense) {
-#pragma unroll
-            for (int v = 0; v < registers; ++v) {
-                const int slot = v * warp_lanes + lane_index(), row = slot >> shift, place = slot & (a.row_lanes - 1);
-                filled_places |= place < row_vectors && row < rows ? 1u << v : 0;
-                sources[v] =
-                    static_cast<unsigned>(smaller(row, rows - 1) * row_vectors + smaller(place, row_vectors - 1));
-            }
-        }
-    }
-
-    __device__ __forceinline__ bool filled(int v) const { return (filled_places >> v & 1) != 0; }
-    // Whether any lane may have register v filled: the last one is where a row's places are all of a tile's.
-    __device__ __forceinline__ bool used(int v) const {
-        return v + 1 < registers || shift < log2_of(registers * warp_lanes) || row_vectors > v * warp_lanes;
-    }
-
-    // Once the values of all registers are exchanged, a lane holds what belongs to this place of the tile.
-    __device__ __forceinline__ int held_place() const {
-        return exchanged_register<steps, registers>(lane_index()) * warp_lanes + (lane_index() & ~(registers - 1));
-    }
-    // And what belongs to register v of a lane is found in this one.
-    __device__ __forceinline__ static int holder_of(int v) {
-        return (lane_index() & ~(registers - 1)) | exchanged_register<steps, registers>(v);
-    }
-
-    // From what the exchange has left in each lane to its row's.
-    template <class Op>
-    __device__ __forceinline__ typename Op::Accumulator over_row(typename Op::Accumulator value) const {
-#pragma unroll
-        for (int level = steps; level < 5 + steps; ++level) {
-            if (level < shift) {
-                value = Op::combine(value, from_lane_xor(value, distance_of_level<registers>(level)));
-            }
-        }
-        return value;
-    }
-};
 
 // A tile's vectors where they lie off the boundaries.
 template <class T>
@@ -116,8 +58,8 @@ inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
                                         short_row_warps;
 
 // How rows come and go: on the boundaries; off them, the outputs through shared memory; or on them with outputs of
-// another type, f32 as 16 or 8 bits and 16 bits as f32.
-enum class PackedRows { plain, staged, converted };
+// another type, f32 as 16 or 8 bits and 16 bits as f32; or with elements that take no part.
+enum class PackedRows { plain, staged, converted, selected };
 
 // Writes a vector's outputs as elements of the other type.
 template <class T>
@@ -132,14 +74,14 @@ __device__ __forceinline__ void store_converted_vector(const SoftmaxArguments &a
     }
 }
 
-template <class T, bool Log, PackedRows How>
-__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
-    softmax_packed_rows(const __grid_constant__ SoftmaxArguments a) {
+template <class T, bool Log, PackedRows How, class Arguments>
+__device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int registers = lane_vectors<T>, each = vector_elements<T>;
     constexpr int elements = static_cast<int>(softmax_block);
     constexpr bool staged = How == PackedRows::staged, converted = How == PackedRows::converted;
+    constexpr bool selected = How == PackedRows::selected;
     constexpr bool two_pieces = converted ? sizeof(T) == 2 : sizeof(T) >= sizeof(float); // of a factor
     using Divided = std::conditional_t<converted, double, Sum>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
@@ -163,6 +105,9 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
             vectors[v] = load_vector(reinterpret_cast<const uint4 *>(data) + tile.sources[v]);
         }
     }
+    if constexpr (selected) {
+        leave_out_of_tile(a, tile, from, vectors);
+    }
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
     if constexpr (sizeof(T) > 2) {
         if (a.scaled) {
@@ -175,7 +120,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
     Float e[lane_elements];
     Float maximum = 0;
     Sum sum;
-    if (is_unframed<T, Log>(a, vectors)) {
+    if (!selected && is_unframed<T, Log>(a, vectors)) {
         sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
             exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic, Float(0),
                                                     of_vector);
@@ -188,9 +133,14 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         }
         exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
-        if (!__all_sync(whole_warp, is_ordinary(maximum))) {
+        const bool empty = selected && maximum == -std::numeric_limits<Float>::infinity();
+        if (!__all_sync(whole_warp, is_ordinary(maximum) || empty)) {
             const WarpRows rare(a, rows_a_tile);
-            softmax_rows_alone<T, Log, converted>(a, rare.input<T>(a), rare.output<T>(a), rare.first, rare.count);
+            if constexpr (selected) {
+                selected_rows_alone<T>(a, rare.first, rare.count);
+            } else {
+                softmax_rows_alone<T, Log, converted>(a, rare.input<T>(a), rare.output<T>(a), rare.first, rare.count);
+            }
             return;
         }
         const RowFrame<Float> frame(maximum);
@@ -245,12 +195,33 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
         __syncwarp();
         copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }
-    if (a.logsumexp != nullptr) {
+    if (selected || a.logsumexp != nullptr) {
         const int held_row = tile.held_place() >> tile.shift;
-        if (held_row < to.count && (tile.held_place() & ((1 << tile.shift) - 1)) == 0) {
-            store_row_logsumexp(total, a.logsumexp, to.first + static_cast<std::uint64_t>(held_row));
+        const bool holds_row = held_row < to.count && (tile.held_place() & ((1 << tile.shift) - 1)) == 0;
+        const std::uint64_t row = to.first + static_cast<std::uint64_t>(held_row);
+        if constexpr (selected) {
+            const bool empty = holds_row && maximum == -std::numeric_limits<Float>::infinity();
+            if (__any_sync(whole_warp, empty) != 0) {
+                __syncwarp(); // these rows' outputs are written again
+                store_empty_rows<T>(a, row, empty);
+            }
+        }
+        if (holds_row && a.logsumexp != nullptr) {
+            store_row_logsumexp(total, a.logsumexp, row);
         }
     }
+}
+
+template <class T, bool Log, PackedRows How>
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
+    softmax_packed_rows(const __grid_constant__ SoftmaxArguments a) {
+    do_packed_rows<T, Log, How>(a);
+}
+
+template <class T, bool Log>
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
+    softmax_packed_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
+    do_packed_rows<T, Log, PackedRows::selected>(a);
 }
 
 } // namespace wr::cuda

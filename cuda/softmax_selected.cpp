@@ -1,10 +1,13 @@
 #include "cuda/softmax_selected.h"
 
+#include "cuda/launch.h"
+#include "cuda/softmax_kernels.h"
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace wr::cuda {
@@ -13,11 +16,16 @@ namespace {
 
 constexpr std::size_t base_block = 1024;
 constexpr std::size_t vector_bytes = 16;
+constexpr std::size_t warp_lanes = 32;
 
 const SelectedSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
     return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype)
                ? of_vector_type(p.dtype, []<class T>() { return &selected_softmax_kernels<T>(); })
                : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_softmax_kernels<T>(); });
+}
+
+const SelectedShortKernels *short_kernels_of(ElementType dtype) {
+    return of_vector_type(dtype, []<class T>() { return &selected_short_kernels<T>(); });
 }
 
 // Whether they write this type.
@@ -52,6 +60,33 @@ bool has_small_limits(const SoftmaxProblem &p) {
             (chosen.causal_rows <= most_rows && chosen.causal_first < most && chosen.causal_first > -most));
 }
 
+SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
+    const Shape &s = p.shape;
+    SelectedSoftmaxArguments a{};
+    a.input = p.input;
+    a.output = p.output;
+    a.logsumexp = p.logsumexp;
+    a.outer = s.outer;
+    a.axis = s.axis;
+    a.inner = 1;
+    a.outer_stride = s.outer_stride;
+    a.axis_stride = 1;
+    a.scale = p.scale;
+    a.narrow_scale = static_cast<float>(p.scale);
+    a.input_type = p.dtype;
+    a.output_type = p.output_dtype;
+    a.scaled = p.scale != 1.0;
+    a.log = p.log;
+    a.empty_row_zero = p.empty_row_zero;
+    a.mask = p.selection.mask;
+    a.lengths = p.selection.lengths;
+    a.causal = p.selection.causal;
+    a.causal_first = p.selection.causal_first;
+    a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
+    a.maximum = p.maximum;
+    return a;
+}
+
 } // namespace
 
 RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
@@ -66,34 +101,37 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {
     const SelectedSoftmaxKernels &kernels = *kernels_of(p);
-    const Shape &s = p.shape;
-    SelectedSoftmaxArguments a{};
-    a.input = p.input;
-    a.output = p.output;
-    a.logsumexp = p.logsumexp;
-    a.outer = s.outer;
-    a.axis = s.axis;
-    a.inner = 1;
-    a.outer_stride = s.outer_stride;
-    a.axis_stride = 1;
+    SelectedSoftmaxArguments a = arguments_of(p);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    a.scale = p.scale;
-    a.narrow_scale = static_cast<float>(p.scale);
-    a.input_type = p.dtype;
-    a.output_type = p.output_dtype;
-    a.scaled = p.scale != 1.0;
-    a.log = p.log;
-    a.empty_row_zero = p.empty_row_zero;
-    a.mask = p.selection.mask;
-    a.lengths = p.selection.lengths;
-    a.causal = p.selection.causal;
-    a.causal_first = p.selection.causal_first;
-    a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
-    a.maximum = p.maximum;
-    const bool few = divide_up(s.axis, base_block) <= selected_few_blocks &&
+    const bool few = divide_up(p.shape.axis, base_block) <= selected_few_blocks &&
                      plan.warps <= static_cast<std::size_t>(selected_warps[0]);
     const int size = !few ? 2 : plan.cluster_blocks > 1 ? 1 : 0;
-    return launch_row_blocks(kernels.of[p.log ? 1 : 0][size], plan, s.outer, &a, stream);
+    return launch_row_blocks(kernels.of[p.log ? 1 : 0][size], plan, p.shape.outer, &a, stream);
+}
+
+std::size_t selected_short_slots(const SoftmaxProblem &p) {
+    const Shape &s = p.shape;
+    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    const bool served = p.output != nullptr && p.output_dtype == p.dtype && p.maximum == nullptr &&
+                        short_kernels_of(p.dtype) != nullptr && !p.selection.ragged;
+    if (!served || s.axis > tuning::softmax_short_row || !has_vectors(p, elements) || !has_small_limits(p) ||
+        (s.outer > 1 && s.outer_stride != static_cast<std::ptrdiff_t>(s.axis))) {
+        return 0;
+    }
+    const std::size_t registers = base_block / warp_lanes / elements; // that the exchange needs a row's places for
+    return std::max(std::bit_ceil(s.axis / elements), registers);
+}
+
+cudaError_t launch_selected_short(const SoftmaxProblem &p, std::size_t slots, const GpuFacts &gpu,
+                                  cudaStream_t stream) {
+    SelectedSoftmaxArguments a = arguments_of(p);
+    a.row_lanes = static_cast<std::int32_t>(slots);
+    const std::size_t warp_rows = base_block / (vector_bytes / traits_of(p.dtype).size) / slots;
+    Launch how{short_kernels_of(p.dtype)->of[p.log ? 1 : 0],
+               divide_up(p.shape.outer, warp_rows * softmax_short_row_warps),
+               static_cast<int>(softmax_short_row_warps * warp_lanes)};
+    how.dependent = gpu.dependent_launch;
+    return launch(how, &a, stream);
 }
 
 } // namespace wr::cuda

@@ -7,8 +7,7 @@
 #include "cuda/row_blocks.cuh"
 #include "cuda/softmax_f8_logits.cuh"
 #include "cuda/softmax_leading_blocks.cuh"
-#include "cuda/softmax_selected.h"
-#include "numerics/softmax_rows.h"
+#include "cuda/softmax_selection.cuh"
 
 namespace wr::cuda {
 
@@ -41,21 +40,6 @@ inline constexpr int most_block_rows = 4;
 
 __device__ __forceinline__ bool is_first_warp() { return thread_x_again() < warp_lanes && thread_y_again() == 0; }
 
-// Four mask bytes, each 0xFF where it was not 0. (Only the top bit of each counts.)
-__device__ __forceinline__ unsigned taken_bytes(unsigned mask) { return ((mask & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | mask; }
-
-// Bytes made of the top bits of bytes, which the nibbles of Chosen name.
-template <unsigned Chosen>
-__device__ __forceinline__ unsigned spread_top_bits(unsigned bytes) {
-    unsigned spread;
-    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(bytes), "n"(Chosen | 0x8888u));
-    return spread;
-}
-
-__device__ __forceinline__ unsigned chosen(unsigned taken, unsigned word, unsigned otherwise) {
-    return (word & taken) | (otherwise & ~taken);
-}
-
 // Of a lane's vectors only elements with mask bytes other than 0 stay. `mask` is the first vector's; `left` elements
 // exist from there on, but for those of other lanes.
 __device__ __forceinline__ void apply_mask(const std::uint8_t *mask, int left, unsigned filler,
@@ -72,11 +56,7 @@ __device__ __forceinline__ void apply_mask(const std::uint8_t *mask, int left, u
     __syncwarp(); // so that all of the mask is asked for before any of it is waited for
 #pragma unroll
     for (int v = 0; v < lane_vectors<float>; ++v) {
-        const unsigned taken = taken_bytes(bytes[v]);
-        vectors[v] = {chosen(spread_top_bits<0x0000>(taken), vectors[v].x, filler),
-                      chosen(spread_top_bits<0x1111>(taken), vectors[v].y, filler),
-                      chosen(spread_top_bits<0x2222>(taken), vectors[v].z, filler),
-                      chosen(spread_top_bits<0x3333>(taken), vectors[v].w, filler)};
+        vectors[v] = without_masked(vectors[v], bytes[v], filler);
     }
 }
 template <class Half>
@@ -86,12 +66,7 @@ __device__ __forceinline__ void apply_mask(const std::uint8_t *mask, int left, u
 #pragma unroll
     for (int v = 0; v < lane_vectors<Half>; ++v) {
         if (v * distance < left) {
-            const uint2 bytes = *reinterpret_cast<const uint2 *>(mask + v * distance);
-            const unsigned low = taken_bytes(bytes.x), high = taken_bytes(bytes.y);
-            vectors[v] = {chosen(spread_top_bits<0x1100>(low), vectors[v].x, filler),
-                          chosen(spread_top_bits<0x3322>(low), vectors[v].y, filler),
-                          chosen(spread_top_bits<0x1100>(high), vectors[v].z, filler),
-                          chosen(spread_top_bits<0x3322>(high), vectors[v].w, filler)};
+            vectors[v] = without_masked(vectors[v], *reinterpret_cast<const uint2 *>(mask + v * distance), filler);
         }
     }
 }
@@ -155,21 +130,6 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
             vectors[v] = fill_from<T>(vectors[v], left - v * warp_lanes * elements, negative_scale);
         }
     }
-}
-
-// How many leading elements of a row take part, but for those that the mask leaves out.
-__device__ __forceinline__ std::size_t taken_of_row(const SelectedSoftmaxArguments &a, std::size_t row) {
-    if (row >= a.outer) {
-        return 0;
-    }
-    std::size_t taken = a.axis;
-    if (a.lengths != nullptr) {
-        taken = no_more_than(taken, a.lengths[row]);
-    }
-    if (a.causal) { // both terms of the sum are below 2^62
-        taken = no_more_than(taken, a.causal_first + static_cast<std::uint32_t>(row) % a.causal_rows);
-    }
-    return taken;
 }
 
 // Of the warp's block: its first output and how many there are.

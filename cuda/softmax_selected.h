@@ -31,6 +31,13 @@ struct SelectedSoftmaxKernels {
 template <class T>
 const SelectedSoftmaxKernels &selected_softmax_kernels();
 
+// For such rows of up to 512 elements without a maximum, one behind the other: several to a warp.
+struct SelectedShortKernels {
+    const void *of[2]; // [log]
+};
+template <class T>
+const SelectedShortKernels &selected_short_kernels();
+
 // For rows of T whose outputs are of another type; those of F16 for rows of 8 bits as well.
 template <class T>
 const SelectedSoftmaxKernels &converting_softmax_kernels();

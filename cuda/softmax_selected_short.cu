@@ -1,0 +1,18 @@
+// Softmax of short rows of whole vectors, of which elements may be left out.
+#include "cuda/kernel_address.cuh"
+#include "cuda/softmax_packed_rows.cuh"
+
+namespace wr::cuda {
+
+template <class T>
+const SelectedShortKernels &selected_short_kernels() {
+    static const SelectedShortKernels kernels = {
+        {address_of(softmax_packed_selected<T, false>), address_of(softmax_packed_selected<T, true>)}};
+    return kernels;
+}
+
+template const SelectedShortKernels &selected_short_kernels<float>();
+template const SelectedShortKernels &selected_short_kernels<F16>();
+template const SelectedShortKernels &selected_short_kernels<BF16>();
+
+} // namespace wr::cuda

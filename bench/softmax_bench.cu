@@ -352,12 +352,16 @@ void run_all_into(Table &t, const Type &from, const Type &into) {
     run_into(t, "log-softmax", from, into, args, 0);
 }
 
-// Masks beside rows off the boundaries.
-void run_masked_odd(Table &t, const Type &type, std::size_t n) {
+// Masks beside rows of any length, and the causal limit.
+void run_masked(Table &t, const Type &type, std::size_t n) {
     const std::size_t rows = gib / wr_dtype_size(type.dtype) / n;
     wr_softmax_args args = softmax_args(t, type, rows, n);
     args.mask = reinterpret_cast<const std::uint8_t *>(t.input + 2 * gib);
     run_into(t, "masked", type, type, args, static_cast<double>(rows * n));
+    args.mask = nullptr;
+    args.causal = 1;
+    args.causal_first = 1;
+    run_into(t, "causal", type, type, args, 0);
 }
 
 // What a training step or a decoder may ask for beside whole vectors of one type: rows of any length, other output
@@ -378,7 +382,9 @@ void odd_jobs(Table &t) {
             args.logsumexp = t.input + gib;
             run_backward(t, label("from logits", type, rows, n), args, 3 * bytes, 0);
         }
-        run_masked_odd(t, type, 1001);
+        for (const std::size_t n : {16, 32, 128, 512, 1001}) {
+            run_masked(t, type, n);
+        }
         run_all_into(t, type, types[type.dtype == WR_F32 ? 1 : 0]);
     }
     const Type e4m3 = {WR_F8_E4M3, Fill::bytes, "E4M3"};

@@ -28,7 +28,7 @@ bool allows(const SoftmaxProblem &p) {
 // Whether rows are whole vectors on their boundaries.
 bool is_aligned(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
-    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    const std::size_t elements = elements_of_vector(p.dtype);
     return reinterpret_cast<std::uintptr_t>(p.input) % vector_bytes == 0 && s.axis % elements == 0 &&
            (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0);
 }
@@ -74,7 +74,7 @@ LogSumExpArguments plain_arguments(const LogSumExpPlan &plan, const SoftmaxProbl
 
 void set_row_vectors(LogSumExpArguments &a, std::size_t vectors) {
     a.row_vectors = static_cast<std::int32_t>(vectors);
-    a.row_reciprocal = 65536 / a.row_vectors + 1;
+    a.row_reciprocal = 65536 / std::max(a.row_vectors, 1) + 1;
 }
 
 // Where short rows lie otherwise in memory than in the lanes.
@@ -94,7 +94,7 @@ void set_gaps(LogSumExpArguments &a, const SoftmaxProblem &p) {
 // Where rows lie off the boundaries: one that begins with the last element of a vector lies in one vector more than one
 // that begins with the first.
 void set_shifts(LogSumExpArguments &a, const SoftmaxProblem &p) {
-    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    const std::size_t elements = elements_of_vector(p.dtype);
     a.hull = hull_of(p.input, p.shape, traits_of(p.dtype).size);
     a.whole_vectors = {a.hull.begin + (vector_bytes - 1), a.hull.end - (vector_bytes - 1)};
     a.gapped = a.row_lanes < static_cast<int>(warp_lanes);

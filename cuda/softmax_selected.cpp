@@ -111,7 +111,7 @@ cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan
 
 std::size_t selected_short_slots(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
-    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    const std::size_t elements = elements_of_vector(p.dtype);
     const bool served = p.output != nullptr && p.output_dtype == p.dtype && p.maximum == nullptr &&
                         short_kernels_of(p.dtype) != nullptr && !p.selection.ragged;
     if (!served || s.axis > tuning::softmax_short_row || !has_vectors(p, elements) || !has_small_limits(p) ||
@@ -126,7 +126,7 @@ cudaError_t launch_selected_short(const SoftmaxProblem &p, std::size_t slots, co
                                   cudaStream_t stream) {
     SelectedSoftmaxArguments a = arguments_of(p);
     a.row_lanes = static_cast<std::int32_t>(slots);
-    const std::size_t warp_rows = base_block / (vector_bytes / traits_of(p.dtype).size) / slots;
+    const std::size_t warp_rows = base_block / elements_of_vector(p.dtype) / slots;
     Launch how{short_kernels_of(p.dtype)->of[p.log ? 1 : 0],
                divide_up(p.shape.outer, warp_rows * softmax_short_row_warps),
                static_cast<int>(softmax_short_row_warps * warp_lanes)};

@@ -5,6 +5,9 @@
 
 namespace wr::cuda {
 
+// Elements of a 16-byte vector, of these types.
+constexpr std::size_t elements_of_vector(ElementType type) { return type == ElementType::f32 ? 4 : 8; }
+
 // What `get`, which gives a pointer for each such type, gives for this one; nullptr for types that have none.
 template <class Get>
 auto of_vector_type(ElementType type, Get get) -> decltype(get.template operator()<float>()) {

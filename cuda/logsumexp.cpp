@@ -141,11 +141,6 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     return plan.units <= most_blocks ? plan : not_served;
 }
 
-bool rows_end_within_windows(const SoftmaxProblem &problem) {
-    const std::size_t last = problem.shape.axis % base_block;
-    return is_aligned(problem) || last < base_block - 2 * (elements_of_vector(problem.dtype) - 1);
-}
-
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan) {
     return plan.pieces <= 1 ? 0 : problem.shape.outer * (plan.pieces + 1) * sizeof(GeneralState);
 }

@@ -15,12 +15,7 @@ struct LogSumExpPlan {
     bool by_blocks; // blocks of threads take a unit each; else warps take units_a_warp
 };
 
-// What the shape and the options allow, wherever the input lies.
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem);
-
-// Whether the input's address allows it too. Off the boundaries, a row must not lack so few elements of its last base
-// block that, shifted, it may end in the last vector of the block's room: lanes would take what stands behind that one.
-bool rows_end_within_windows(const SoftmaxProblem &problem);
 
 // Of the states of pieces and of rows.
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan);

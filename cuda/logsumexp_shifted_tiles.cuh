@@ -160,8 +160,12 @@ struct ShiftedTiles {
             for (int j = 0; j < chunk_vectors<T>; ++j) {
                 copy_vector_async(stage.place(j), mine + j * warp_lanes * vector_bytes);
             }
-            if (row.vectors > whole && lane_index() == 0) {
-                copy_vector_async(stage.vectors + whole, mine + whole * vector_bytes);
+            if (lane_index() == 0) {
+                if (row.vectors > whole) {
+                    copy_vector_async(stage.vectors + whole, mine + whole * vector_bytes);
+                } else {
+                    stage.vectors[whole] = filler_vector<T>(false); // a shifted row may end just before it
+                }
             }
         } else {
             const int left = row.vectors - lane_index();

@@ -70,7 +70,7 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (const UnevenPlan uneven = plan_uneven_softmax(a.problem, device.gpu()); uneven.warps != 0) {
         return report(launch_uneven_softmax(a.problem, uneven, stream));
     }
-    const LogSumExpPlan alone = rows_end_within_windows(a.problem) ? plan_logsumexp(a.problem) : LogSumExpPlan{};
+    const LogSumExpPlan alone = plan_logsumexp(a.problem);
     const std::size_t bytes = alone.units != 0 ? logsumexp_workspace_bytes(a.problem, alone)
                                                : general_workspace_bytes(plan, sizeof(GeneralState));
     Workspace workspace(asked.workspace, bytes, stream);

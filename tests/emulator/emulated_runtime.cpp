@@ -1,0 +1,233 @@
+// CUDA's runtime as the library and the tests call it, over the emulated GPU: programs that are linked with it instead
+// of CUDA's own find one device, whose memory is the process's own. Launches run at once.
+#include "machine.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace {
+
+using emulator::give_up;
+using emulator::Module;
+using emulator::Program;
+
+constexpr int shared_bytes = 227 * 1024, unasked_shared_bytes = 48 * 1024, most_threads = 1024;
+
+// Regimes depend on their number: an H200's, or what the environment says.
+int multiprocessors() {
+    static const char *const said = std::getenv("WR_EMULATED_MULTIPROCESSORS");
+    static const int number = said == nullptr ? 132 : std::max(std::atoi(said), 1);
+    return number;
+}
+
+std::string contents_of(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Which of the files of PTX has a kernel.
+class Kernels {
+  public:
+    static Kernels &all() {
+        static Kernels kernels;
+        return kernels;
+    }
+    void learn(const void *address, const char *name) { names_[address] = name; }
+    const Program &at(const void *address);
+
+  private:
+    void look_for_kernels();
+    const Module &module_in(const std::string &path);
+
+    std::map<const void *, std::string> names_;
+    std::map<std::string, std::string, std::less<>> files_;
+    std::map<std::string, std::unique_ptr<Module>> modules_;
+    std::map<const void *, std::unique_ptr<Program>> programs_;
+};
+
+void Kernels::look_for_kernels() {
+    std::ifstream list(WR_LIST_OF_PTX);
+    for (std::string path; std::getline(list, path);) {
+        const std::string text = contents_of(path);
+        constexpr std::string_view entry = ".entry ";
+        for (std::size_t at = text.find(entry); at != text.npos; at = text.find(entry, at + 1)) {
+            const std::size_t begin = at + entry.size();
+            files_[text.substr(begin, text.find('(', begin) - begin)] = path;
+        }
+    }
+}
+
+const Module &Kernels::module_in(const std::string &path) {
+    std::unique_ptr<Module> &module = modules_[path];
+    if (module == nullptr) {
+        module = std::make_unique<Module>(contents_of(path));
+    }
+    return *module;
+}
+
+const Program &Kernels::at(const void *address) {
+    std::unique_ptr<Program> &program = programs_[address];
+    if (program == nullptr) {
+        if (files_.empty()) {
+            look_for_kernels();
+        }
+        const auto name = names_.find(address);
+        const auto file = name == names_.end() ? files_.end() : files_.find(name->second);
+        if (file == files_.end()) {
+            give_up("no PTX of the kernel " + (name == names_.end() ? "that has no name" : name->second));
+        }
+        const Module &module = module_in(file->second);
+        program = std::make_unique<Program>(emulator::program_of(module, module.functions().at(name->second)));
+    }
+    return *program;
+}
+
+std::map<const void *, int> &allowed_shared_bytes() {
+    static std::map<const void *, int> allowed;
+    return allowed;
+}
+
+unsigned cluster_blocks_of(const cudaLaunchConfig_t &config) {
+    unsigned blocks = 1;
+    for (unsigned a = 0; a < config.numAttrs; ++a) {
+        if (config.attrs[a].id == cudaLaunchAttributeClusterDimension) {
+            blocks = config.attrs[a].val.clusterDim.x;
+        }
+    }
+    return blocks;
+}
+
+// Nothing may count on what memory holds at first.
+cudaError_t allocate(void **memory, std::size_t bytes) {
+    *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
+    if (*memory == nullptr) {
+        return cudaErrorMemoryAllocation;
+    }
+    std::memset(*memory, 0xA5, bytes);
+    return cudaSuccess;
+}
+
+} // namespace
+
+extern "C" {
+
+void **__cudaRegisterFatBinary(void *) {
+    static void *handle;
+    return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void **) {}
+void __cudaUnregisterFatBinary(void **) {}
+void __cudaRegisterFunction(void **, const char *host_address, char *, const char *name, int, uint3 *, uint3 *, dim3 *,
+                            dim3 *, int *) {
+    Kernels::all().learn(host_address, name);
+}
+void __cudaRegisterVar(void **, char *, char *, const char *, int, std::size_t, int, int) {}
+cudaError_t __cudaGetKernel(cudaKernel_t *, const void *) { return cudaErrorNotSupported; }
+cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void **, std::size_t, cudaStream_t) {
+    return cudaErrorNotSupported;
+}
+cudaError_t __cudaPopCallConfiguration(dim3 *, dim3 *, std::size_t *, void *) { return cudaErrorNotSupported; }
+unsigned __cudaPushCallConfiguration(dim3, dim3, std::size_t, cudaStream_t) { return 1; }
+
+cudaError_t cudaGetDeviceCount(int *count) {
+    *count = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device) {
+    *device = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+const char *cudaGetErrorName(cudaError_t) { return "an error of the emulated GPU"; }
+const char *cudaGetErrorString(cudaError_t) { return "an error of the emulated GPU"; }
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
+    *value = attribute == cudaDevAttrMultiProcessorCount            ? multiprocessors()
+             : attribute == cudaDevAttrComputeCapabilityMajor       ? 9
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? shared_bytes
+                                                                    : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+    *stream = reinterpret_cast<cudaStream_t>(std::uintptr_t{4096});
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamGetDevice(cudaStream_t, int *device) { return cudaGetDevice(device); }
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status) {
+    *status = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **memory, std::size_t bytes) { return allocate(memory, bytes); }
+cudaError_t cudaFree(void *memory) {
+    std::free(memory);
+    return cudaSuccess;
+}
+cudaError_t cudaMallocAsync(void **memory, std::size_t bytes, cudaStream_t) { return allocate(memory, bytes); }
+cudaError_t cudaFreeAsync(void *memory, cudaStream_t) { return cudaFree(memory); }
+cudaError_t cudaMemcpy(void *to, const void *from, std::size_t bytes, cudaMemcpyKind) {
+    std::memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void *to, const void *from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+    return cudaMemcpy(to, from, bytes, kind);
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
+    *attributes = {};
+    attributes->maxThreadsPerBlock = most_threads;
+    return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+        allowed_shared_bytes()[kernel] = value;
+    }
+    return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cudaLaunchConfig_t *config) {
+    *clusters = multiprocessors() / static_cast<int>(cluster_blocks_of(*config));
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+    const Program &program = Kernels::all().at(kernel);
+    const auto allowed = allowed_shared_bytes().find(kernel);
+    const int most_bytes = allowed == allowed_shared_bytes().end() ? unasked_shared_bytes : allowed->second;
+    const unsigned cluster = cluster_blocks_of(*config);
+    const std::size_t all_bytes = config->dynamicSmemBytes + program.shared_bytes;
+    if (config->gridDim.x == 0 || config->gridDim.y == 0 || config->gridDim.y > 65535 || config->gridDim.z != 1 ||
+        config->blockDim.x * config->blockDim.y - 1 >= most_threads || config->gridDim.x % cluster != 0 ||
+        config->dynamicSmemBytes > static_cast<std::size_t>(most_bytes) || all_bytes > shared_bytes) {
+        return cudaErrorInvalidConfiguration;
+    }
+    std::vector<unsigned char> copied(program.argument_bytes);
+    for (std::size_t a = 0; a < program.arguments.size(); ++a) {
+        std::memcpy(copied.data() + program.arguments[a], arguments[a], program.argument_sizes[a]);
+    }
+    emulator::LaunchShape shape;
+    shape.blocks = {config->gridDim.x, config->gridDim.y, 1};
+    shape.threads = {config->blockDim.x, config->blockDim.y, 1};
+    shape.cluster_blocks = cluster;
+    shape.launched_bytes = config->dynamicSmemBytes;
+    emulator::run_kernel(program, shape, copied.data(), static_cast<unsigned>(multiprocessors()));
+    return cudaSuccess;
+}
+
+} // extern "C"

@@ -24,7 +24,13 @@ using emulator::give_up;
 using emulator::Module;
 using emulator::Program;
 
-constexpr int shared_bytes = 227 * 1024, unasked_shared_bytes = 48 * 1024, most_threads = 1024;
+constexpr int unasked_shared_bytes = 48 * 1024, most_threads = 1024;
+
+// What a block may ask for.
+constexpr int shared_bytes = (WR_EMULATED_ARCHITECTURE == 80                                     ? 163
+                              : WR_EMULATED_ARCHITECTURE < 90 || WR_EMULATED_ARCHITECTURE >= 120 ? 99
+                                                                                                 : 227) *
+                             1024;
 
 // Regimes depend on their number: an H200's, or what the environment says.
 int multiprocessors() {
@@ -100,6 +106,11 @@ std::map<const void *, int> &allowed_shared_bytes() {
     return allowed;
 }
 
+cudaLaunchConfig_t &pushed_launch() {
+    static cudaLaunchConfig_t config{};
+    return config;
+}
+
 unsigned cluster_blocks_of(const cudaLaunchConfig_t &config) {
     unsigned blocks = 1;
     for (unsigned a = 0; a < config.numAttrs; ++a) {
@@ -135,12 +146,35 @@ void __cudaRegisterFunction(void **, const char *host_address, char *, const cha
     Kernels::all().learn(host_address, name);
 }
 void __cudaRegisterVar(void **, char *, char *, const char *, int, std::size_t, int, int) {}
-cudaError_t __cudaGetKernel(cudaKernel_t *, const void *) { return cudaErrorNotSupported; }
-cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void **, std::size_t, cudaStream_t) {
-    return cudaErrorNotSupported;
+
+// What the triple brackets of a launch become.
+cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *address) {
+    *kernel = static_cast<cudaKernel_t>(const_cast<void *>(address));
+    return cudaSuccess;
 }
-cudaError_t __cudaPopCallConfiguration(dim3 *, dim3 *, std::size_t *, void *) { return cudaErrorNotSupported; }
-unsigned __cudaPushCallConfiguration(dim3, dim3, std::size_t, cudaStream_t) { return 1; }
+unsigned __cudaPushCallConfiguration(dim3 blocks, dim3 threads, std::size_t bytes, cudaStream_t stream) {
+    pushed_launch().gridDim = blocks;
+    pushed_launch().blockDim = threads;
+    pushed_launch().dynamicSmemBytes = bytes;
+    pushed_launch().stream = stream;
+    return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3 *blocks, dim3 *threads, std::size_t *bytes, void *stream) {
+    *blocks = pushed_launch().gridDim;
+    *threads = pushed_launch().blockDim;
+    *bytes = pushed_launch().dynamicSmemBytes;
+    std::memcpy(stream, &pushed_launch().stream, sizeof(cudaStream_t));
+    return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 blocks, dim3 threads, void **arguments, std::size_t bytes,
+                               cudaStream_t stream) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = blocks;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = bytes;
+    config.stream = stream;
+    return cudaLaunchKernelExC(&config, kernel, arguments);
+}
 
 cudaError_t cudaGetDeviceCount(int *count) {
     *count = 1;
@@ -157,7 +191,7 @@ const char *cudaGetErrorName(cudaError_t) { return "an error of the emulated GPU
 const char *cudaGetErrorString(cudaError_t) { return "an error of the emulated GPU"; }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     *value = attribute == cudaDevAttrMultiProcessorCount            ? multiprocessors()
-             : attribute == cudaDevAttrComputeCapabilityMajor       ? 9
+             : attribute == cudaDevAttrComputeCapabilityMajor       ? WR_EMULATED_ARCHITECTURE / 10
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? shared_bytes
                                                                     : 0;
     return cudaSuccess;

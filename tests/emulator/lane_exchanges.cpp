@@ -78,7 +78,7 @@ template <class T, auto combine>
 void reduce(Warp &warp, const Instruction &i, LaneMask mask) {
     const std::uint64_t *from = warp.at(i.o[1]);
     T result = value_of<T>(from[__builtin_ctz(mask)]);
-    each_lane(mask, [&](int l) { result = combine(result, value_of<T>(from[l])); });
+    each_lane(mask & (mask - 1), [&](int l) { result = combine(result, value_of<T>(from[l])); });
     std::uint64_t *to = warp.at(i.o[0]);
     each_lane(mask, [&](int l) { to[l] = word_of(result); });
 }
@@ -108,6 +108,19 @@ void match_any(Warp &warp, const Instruction &i, LaneMask mask) {
     });
 }
 
+template <class T>
+void match_all(Warp &warp, const Instruction &i, LaneMask mask) {
+    std::uint64_t *to = warp.at(i.o[0]), *holds = warp.at(i.o[1]);
+    const std::uint64_t *word = warp.at(i.o[2]);
+    const T first = value_of<T>(word[__builtin_ctz(mask)]);
+    bool all = true;
+    each_lane(mask, [&](int l) { all = all && value_of<T>(word[l]) == first; });
+    each_lane(mask, [&](int l) {
+        to[l] = all ? mask : 0;
+        holds[l] = all ? 1 : 0;
+    });
+}
+
 void active_lanes(Warp &warp, const Instruction &i, LaneMask mask) {
     std::uint64_t *to = warp.at(i.o[0]);
     each_lane(mask, [&](int l) { to[l] = mask; });
@@ -132,6 +145,8 @@ Execute lane_exchange_of(const Opcode &opcode) {
            : text == "vote.sync.any.pred"   ? any_votes
            : text == "match.any.sync.b32"   ? match_any<std::uint32_t>
            : text == "match.any.sync.b64"   ? match_any<std::uint64_t>
+           : text == "match.all.sync.b32"   ? match_all<std::uint32_t>
+           : text == "match.all.sync.b64"   ? match_all<std::uint64_t>
            : text == "activemask.b32"       ? active_lanes
            : text == "bar.warp.sync"        ? nothing
                                             : nullptr;

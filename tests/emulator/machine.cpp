@@ -35,6 +35,7 @@ class Turn {
     LaneMask guarded(const Instruction &i);
     void put(LaneMask mask, int place);
     LaneMask stalled_at(int place) const;
+    int any_lane(LaneMask mask);
 
     Warp &warp_;
     int left_;
@@ -93,7 +94,7 @@ bool Turn::choose() {
 }
 
 bool Turn::run() {
-    while (left_ > 0 && !warp_.gives_way && choose()) {
+    while (left_-- > 0 && !warp_.gives_way && choose()) {
         follow();
     }
     warp_.gives_way = false;
@@ -165,23 +166,39 @@ bool Turn::step() {
     return true;
 }
 
-// The lanes that have not ended and are named come to this place first.
+// Lanes at one place may name different ones to meet there: those that name the same go on together, when all of them
+// that have not ended have come.
 bool Turn::meet(const Instruction &i, LaneMask mask) {
-    const auto named = static_cast<LaneMask>(warp_.at(i.o[static_cast<std::size_t>(i.count - 1)])[__builtin_ctz(mask)]);
-    const LaneMask needed = named & warp_.alive;
-    if ((mask & ~named) != 0) {
+    const std::uint64_t *named = warp_.at(i.o[static_cast<std::size_t>(i.count - 1)]);
+    const LaneMask chosen = static_cast<LaneMask>(named[any_lane(mask)]);
+    LaneMask same = 0;
+    each_lane(mask, [&](int l) { same |= static_cast<LaneMask>(named[l]) == chosen ? 1u << l : 0u; });
+    if ((same & ~chosen) != 0) {
         fail(warp_, i, "a lane that is not named by its own mask");
     }
-    if ((needed & ~mask) != 0) {
-        put(group_, place_);
+    put(group_, place_);
+    if ((chosen & warp_.alive & ~same) != 0) {
         const LaneMask here = stalled_at(place_);
-        warp_.stalled = here != 0 ? warp_.stalled & ~here : warp_.stalled | group_; // who was here first joins
+        warp_.stalled = here != 0 ? warp_.stalled & ~here : warp_.stalled | same; // who was here first joins
         return false;
     }
     if (i.execute != nullptr) {
-        i.execute(warp_, i, mask);
+        i.execute(warp_, i, same);
+    }
+    if (same != mask) {
+        put(same | (group_ & ~mask), place_ + 1);
+        ran_ = true;
+        return false;
     }
     return true;
+}
+
+int Turn::any_lane(LaneMask mask) {
+    for (auto skipped = warp_.block->grid->random() % static_cast<unsigned>(__builtin_popcount(mask)); skipped != 0;
+         --skipped) {
+        mask &= mask - 1;
+    }
+    return __builtin_ctz(mask);
 }
 
 void release_block(Block &block) {

@@ -461,7 +461,7 @@ void Translator::put_instruction(Body &body, const Statement &statement) {
     for (const std::string_view operand : statement.operands) {
         add_operand(body, i, operand);
         // Instructions that may have a second result always have one here.
-        if (i.count == 1 && (name == "setp" || name == "shfl")) {
+        if (i.count == 1 && (name == "setp" || name == "shfl" || opcode.text.starts_with("match.all"))) {
             i.o[static_cast<std::size_t>(i.count++)] = fresh();
         }
     }

@@ -53,6 +53,7 @@ class Kernels {
     }
     void learn(const void *address, const char *name) { names_[address] = name; }
     const Program &at(const void *address);
+    const std::string &name_of(const void *address) { return names_[address]; }
 
   private:
     void look_for_kernels();
@@ -100,6 +101,34 @@ const Program &Kernels::at(const void *address) {
     }
     return *program;
 }
+
+// What kernels have executed, printed at the end of a program whose environment asks for it.
+class Counts {
+  public:
+    static Counts &all() {
+        static Counts counts;
+        return counts;
+    }
+    void add(const std::string &kernel, std::uint64_t instructions) {
+        Count &count = counts_[kernel];
+        ++count.launches;
+        count.instructions += instructions;
+    }
+    ~Counts() {
+        if (std::getenv("WR_EMULATED_COUNTS") != nullptr) {
+            for (const auto &[kernel, count] : counts_) {
+                std::fprintf(stderr, "%12llu instructions of warps, %6llu launches: %s\n", count.instructions,
+                             count.launches, kernel.c_str());
+            }
+        }
+    }
+
+  private:
+    struct Count {
+        unsigned long long launches = 0, instructions = 0;
+    };
+    std::map<std::string, Count> counts_;
+};
 
 std::map<const void *, int> &allowed_shared_bytes() {
     static std::map<const void *, int> allowed;
@@ -260,7 +289,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     shape.threads = {config->blockDim.x, config->blockDim.y, 1};
     shape.cluster_blocks = cluster;
     shape.launched_bytes = config->dynamicSmemBytes;
-    emulator::run_kernel(program, shape, copied.data(), static_cast<unsigned>(multiprocessors()));
+    Counts::all().add(Kernels::all().name_of(kernel),
+                      emulator::run_kernel(program, shape, copied.data(), static_cast<unsigned>(multiprocessors())));
     return cudaSuccess;
 }
 

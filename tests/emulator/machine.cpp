@@ -114,6 +114,7 @@ void Turn::follow() {
 bool Turn::step() {
     const Instruction &i = warp_.program->code[static_cast<std::size_t>(place_)];
     const LaneMask mask = guarded(i);
+    ++warp_.block->grid->executed;
     switch (i.control) {
     case Control::none:
         if (mask != 0) {
@@ -471,7 +472,8 @@ std::uint32_t Block::shared_address_of(const void *generic) const {
     return 0;
 }
 
-void run_kernel(const Program &program, const LaunchShape &shape, const unsigned char *arguments, unsigned resident) {
+std::uint64_t run_kernel(const Program &program, const LaunchShape &shape, const unsigned char *arguments,
+                         unsigned resident) {
     static std::uint64_t launches = 0;
     Grid grid;
     grid.program = &program;
@@ -491,6 +493,7 @@ void run_kernel(const Program &program, const LaunchShape &shape, const unsigned
         block.cluster.clear();
     }
     Resident(grid, at_once, places).run();
+    return grid.executed;
 }
 
 } // namespace emulator

@@ -81,6 +81,7 @@ struct Grid {
     const unsigned char *arguments = nullptr;
     std::vector<std::function<void()>> underway; // asynchronous writes that have not arrived
     std::mt19937_64 random;
+    std::uint64_t executed = 0; // instructions of warps
 };
 
 struct LaunchShape {
@@ -89,8 +90,10 @@ struct LaunchShape {
     std::size_t launched_bytes = 0;
 };
 
-// Runs a kernel to its end. `resident` blocks run at the same time, or one cluster if it has more.
-void run_kernel(const Program &program, const LaunchShape &shape, const unsigned char *arguments, unsigned resident);
+// Runs a kernel to its end. `resident` blocks run at the same time, or one cluster if it has more. How many
+// instructions its warps executed.
+std::uint64_t run_kernel(const Program &program, const LaunchShape &shape, const unsigned char *arguments,
+                         unsigned resident);
 
 // Ends the program with what went wrong and where.
 [[noreturn]] void fail(const Warp &warp, const Instruction &instruction, const char *what);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -99,26 +100,41 @@ class RandomArray {
     GuardedMemory memory_;
 };
 
+// Numbers that a page which nobody may touch follows or precedes.
+template <class T>
+class GuardedNumbers {
+  public:
+    template <class Number>
+    const T *make(Random &random, std::size_t count, Number number) {
+        memory_.emplace(count * sizeof(T), one_in(random, 2), 0);
+        numbers_ = {reinterpret_cast<T *>(memory_->data()), count};
+        std::generate(numbers_.begin(), numbers_.end(), number);
+        return numbers_.data();
+    }
+    std::span<T> all() const { return numbers_; }
+
+  private:
+    std::optional<GuardedMemory> memory_;
+    std::span<T> numbers_;
+};
+
 // What leaves elements out, for the forward and the backward call alike.
 struct Selection {
-    std::vector<std::uint8_t> mask;
-    std::vector<std::int64_t> lengths, offsets;
+    GuardedNumbers<std::uint8_t> mask;
+    GuardedNumbers<std::int64_t> lengths, offsets;
 
     template <class Args>
     void put(Random &random, Args &args, Sizes s) {
         const std::size_t rows = s.outer * s.inner, kind = below(random, 8);
         if (kind == 0) {
-            mask.resize(s.outer * s.axis * s.inner + 1);
             const std::size_t rare = 1 + below(random, 20);
-            std::generate(mask.begin(), mask.end(),
-                          [&] { return static_cast<std::uint8_t>(one_in(random, rare) ? 0 : 1 + below(random, 255)); });
-            args.mask = mask.data();
+            args.mask = mask.make(random, rows * s.axis, [&] {
+                return static_cast<std::uint8_t>(one_in(random, rare) ? 0 : 1 + below(random, 255));
+            });
         }
         if (kind == 1 || (kind == 0 && one_in(random, 4))) {
-            lengths.resize(rows + 1);
-            std::generate(lengths.begin(), lengths.end(),
-                          [&] { return static_cast<std::int64_t>(below(random, s.axis + 4)) - 1; });
-            args.lengths = lengths.data();
+            args.lengths =
+                lengths.make(random, rows, [&] { return static_cast<std::int64_t>(below(random, s.axis + 4)) - 1; });
         }
         if (kind == 2) {
             args.causal = 1;
@@ -129,11 +145,9 @@ struct Selection {
     // Rows one after the other in `axis` elements.
     template <class Args>
     void put_ragged(Random &random, Args &args, Sizes s) {
-        offsets.resize(s.outer + 1);
-        std::generate(offsets.begin(), offsets.end(),
-                      [&] { return static_cast<std::int64_t>(below(random, s.axis + 1)); });
-        std::sort(offsets.begin(), offsets.end());
-        args.offsets = offsets.data();
+        args.offsets =
+            offsets.make(random, s.outer + 1, [&] { return static_cast<std::int64_t>(below(random, s.axis + 1)); });
+        std::sort(offsets.all().begin(), offsets.all().end());
     }
 };
 

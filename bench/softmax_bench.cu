@@ -1,5 +1,5 @@
 // The softmax family at full size: 2 GiB an array, rows and columns of every length, few rows, gradients, knobs,
-// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd` names its parts.
+// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd short` names its parts.
 #include "bench/table.h"
 
 #include <algorithm>
@@ -398,6 +398,60 @@ void odd_jobs(Table &t) {
     }
 }
 
+void run_short_gradients(Table &t, const Type &type, std::size_t n, std::size_t inner) {
+    const std::size_t total = elements_of(type), outer = total / n / inner;
+    const double bytes = static_cast<double>(outer * n * inner * wr_dtype_size(type.dtype));
+    const auto name = [&](const char *what) { return label(what, type, outer, n * inner); };
+    wr_softmax_backward_args args = backward_args(t, type, n, inner);
+    args.output = t.input;
+    run_backward(t, name("backward"), args, 3 * bytes, 0);
+    if (inner == 1) {
+        args.mask = reinterpret_cast<const std::uint8_t *>(t.input + gib);
+        run_backward(t, name("backward, masked"), args, 3 * bytes + static_cast<double>(outer * n), 0);
+        args.mask = nullptr;
+    }
+    args.output = nullptr;
+    args.input = t.input;
+    args.logsumexp = t.input + gib;
+    run_backward(t, name("from logits"), args, 3 * bytes, 0);
+}
+
+// Rows of up to 1024 elements, and so short columns, that no kernel of whole vectors takes.
+void short_jobs(Table &t) {
+    for (const Type &type : types) {
+        std::printf("\nshort rows, %s\n", type.name);
+        fill(t, type, -1, 1);
+        for (const std::size_t n : {8, 32, 33, 64, 128, 256, 301, 512, 1000}) {
+            run_short_gradients(t, type, n, 1);
+        }
+        for (const std::size_t n : {33, 301}) {
+            run_masked(t, type, n);
+        }
+        for (const std::size_t inner : {2, 3, 4, 7, 8, 16}) {
+            const std::size_t n = 100, outer = elements_of(type) / n / inner;
+            const double bytes = static_cast<double>(outer * n * inner * wr_dtype_size(type.dtype));
+            const std::string name = " of columns, " + std::to_string(n) + " x " + std::to_string(inner);
+            t.run({"softmax" + name, 2 * bytes, softmax_job(t, type, outer, n, inner), nullptr, 0, t.copy_ceiling});
+            run_logsumexp(t, "logsumexp" + name, type, outer, n, inner, 0);
+            run_short_gradients(t, type, n, inner);
+        }
+    }
+    const Type e4m3 = {WR_F8_E4M3, Fill::bytes, "E4M3"};
+    std::printf("\nshort rows of 8 bits\n");
+    t.fill_input(gib, e4m3.fill);
+    for (const std::size_t n : {32, 100, 128}) {
+        run_into(t, "softmax", e4m3, types[1], softmax_args(t, e4m3, gib / n, n), 0);
+        run_into(t, "softmax", e4m3, e4m3, softmax_args(t, e4m3, gib / n, n), 0);
+    }
+    t.fill_input(elements_of(types[1]), types[1].fill, -1, 1);
+    for (const std::size_t n : {32, 100, 128}) {
+        wr_softmax_args args = softmax_args(t, types[1], gib / n, n);
+        run_into(t, "softmax", types[1], e4m3, args, 0);
+        args.log = 1;
+        run_into(t, "log-softmax", types[1], e4m3, args, 0);
+    }
+}
+
 // Whether a part of the table is asked for: all are where none is named.
 bool wanted(int count, char **names, const char *part) {
     return count == 1 ||
@@ -412,7 +466,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(Table &);
     } parts[] = {{"rows", rows},         {"few", few_rows},         {"columns", columns}, {"backward", backward},
-                 {"selected", selected}, {"logsumexp", logsumexps}, {"odd", odd_jobs}};
+                 {"selected", selected}, {"logsumexp", logsumexps}, {"odd", odd_jobs},    {"short", short_jobs}};
     for (const auto &part : parts) {
         if (wanted(argc, argv, part.name)) {
             part.run(table);

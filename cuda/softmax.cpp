@@ -8,6 +8,7 @@
 #include "cuda/softmax_pieces.h"
 #include "cuda/softmax_pipeline_runs.h"
 #include "cuda/softmax_plan.h"
+#include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
@@ -396,6 +397,12 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
     return launched != cudaSuccess ? launched : freed;
 }
 
+// Whether rows or columns are short and no other kernel takes several at once.
+bool wants_slots(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
+    return plan.regime != SoftmaxRegime::short_rows && plan.regime != SoftmaxRegime::tall_columns &&
+           serves_slot_softmax(problem, {tuning::softmax_slot_row, tuning::softmax_slot_tile});
+}
+
 const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places, bool converts) {
     switch (places) {
     case SoftmaxPlaces::vectors:
@@ -447,6 +454,9 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const GpuFacts &gpu = device.gpu();
     const SoftmaxPlaces places = softmax_places(problem, *kernels, gpu);
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
+    if (wants_slots(problem, plan)) {
+        return report(launch_slot_softmax(problem, gpu, stream));
+    }
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);
     const SoftmaxCall call{problem, plan, *kernels, rows, gpu, stream};
     bool served = false;

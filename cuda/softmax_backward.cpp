@@ -6,6 +6,7 @@
 #include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_pipeline_runs.h"
+#include "cuda/softmax_slot_rows.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 
@@ -39,6 +40,17 @@ bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &k
     };
     return s.axis % elements == 0 && starts_aligned(s.outer_stride) && starts_aligned(p.gradient_outer_stride) &&
            is_aligned(saved_array(p)) && is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
+}
+
+// Whether rows are so short that a warp should have several, of its elements one by one.
+bool wants_slots(const SoftmaxBackwardProblem &p) {
+    const BackwardVectorKernels *kernels = vector_kernels_of(p.dtype);
+    if (!are_rows_of_neighbours(p, kernels)) {
+        return serves_slot_backward(p, serves_backward_columns(p) ? SlotLimits{slots_of_warp, tuning::softmax_slot_tile}
+                                                                  : any_slots);
+    }
+    return serves_slot_backward(
+        p, {are_vectors(p, *kernels) ? tuning::softmax_slot_vector_gradient : tuning::softmax_slot_gradient});
 }
 
 // The kernel for blocks of so many warps along a row.
@@ -176,6 +188,9 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     const DeviceScope device(stream);
     if (device.error() != cudaSuccess) {
         return report(device.error());
+    }
+    if (wants_slots(problem)) {
+        return report(launch_slot_backward(problem, device.gpu(), stream));
     }
     bool served = false;
     const cudaError_t error = launch_once_read(problem, plan, device.gpu(), stream, &served);

@@ -4,8 +4,10 @@
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_pieces.h"
 #include "cuda/softmax_selected_launch.h"
+#include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/softmax_uneven_launch.h"
+#include "cuda/tuning.h"
 
 namespace wr::cuda {
 
@@ -64,13 +66,22 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (const std::size_t slots = selected_short_slots(a.problem); slots != 0) {
         return report(launch_selected_short(a.problem, slots, device.gpu(), stream));
     }
-    if (const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu()); registers.warps != 0) {
+    const LogSumExpPlan alone = plan_logsumexp(a.problem);
+    const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu());
+    const bool vectors = registers.warps != 0;
+    if (alone.units == 0 &&
+        serves_slot_softmax(a.problem, {vectors ? tuning::softmax_slot_vector_row : tuning::softmax_slot_row})) {
+        return report(launch_slot_softmax(a.problem, device.gpu(), stream));
+    }
+    if (vectors) {
         return report(launch_selected_softmax(a.problem, registers, stream));
     }
     if (const UnevenPlan uneven = plan_uneven_softmax(a.problem, device.gpu()); uneven.warps != 0) {
         return report(launch_uneven_softmax(a.problem, uneven, stream));
     }
-    const LogSumExpPlan alone = plan_logsumexp(a.problem);
+    if (alone.units == 0 && !serves_tall_states(a.problem) && serves_slot_softmax(a.problem, any_slots)) {
+        return report(launch_slot_softmax(a.problem, device.gpu(), stream));
+    }
     const std::size_t bytes = alone.units != 0 ? logsumexp_workspace_bytes(a.problem, alone)
                                                : general_workspace_bytes(plan, sizeof(GeneralState));
     Workspace workspace(asked.workspace, bytes, stream);

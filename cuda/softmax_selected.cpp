@@ -50,16 +50,6 @@ bool has_vectors(const SoftmaxProblem &p, std::size_t elements) {
            is_aligned(p.input, elements, p.dtype) && is_aligned(p.output, elements, p.output_dtype);
 }
 
-// Whether a row's limit can be counted without overflow.
-bool has_small_limits(const SoftmaxProblem &p) {
-    constexpr std::int64_t most = std::int64_t{1} << 62;
-    constexpr std::size_t most_rows = std::numeric_limits<std::uint32_t>::max();
-    const Selection &chosen = p.selection;
-    return p.shape.outer <= most_rows &&
-           (!chosen.causal ||
-            (chosen.causal_rows <= most_rows && chosen.causal_first < most && chosen.causal_first > -most));
-}
-
 SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     SelectedSoftmaxArguments a{};
@@ -89,9 +79,16 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
 
 } // namespace
 
+bool has_small_limits(const Shape &s, const Selection &chosen) {
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    constexpr std::size_t most_rows = std::numeric_limits<std::uint32_t>::max();
+    return s.outer <= most_rows && (!chosen.causal || (chosen.causal_rows <= most_rows && chosen.causal_first < most &&
+                                                       chosen.causal_first > -most));
+}
+
 RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
     if (kernels_of(p) == nullptr || !serves_output(p) || p.selection.ragged ||
-        !has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size) || !has_small_limits(p)) {
+        !has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size) || !has_small_limits(p.shape, p.selection)) {
         return {};
     }
     return plan_row_blocks(p.shape.outer, divide_up(p.shape.axis, base_block),
@@ -114,7 +111,8 @@ std::size_t selected_short_slots(const SoftmaxProblem &p) {
     const std::size_t elements = elements_of_vector(p.dtype);
     const bool served = p.output != nullptr && p.output_dtype == p.dtype && p.maximum == nullptr &&
                         short_kernels_of(p.dtype) != nullptr && !p.selection.ragged;
-    if (!served || s.axis > tuning::softmax_short_row || !has_vectors(p, elements) || !has_small_limits(p) ||
+    if (!served || s.axis > tuning::softmax_short_row || !has_vectors(p, elements) ||
+        !has_small_limits(p.shape, p.selection) ||
         (s.outer > 1 && s.outer_stride != static_cast<std::ptrdiff_t>(s.axis))) {
         return 0;
     }

@@ -6,6 +6,9 @@
 
 namespace wr::cuda {
 
+// Whether rows' limits can be counted in 32 bits and without overflow.
+bool has_small_limits(const Shape &shape, const Selection &chosen);
+
 // No warps: the general kernels do it.
 RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu);
 

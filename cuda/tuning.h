@@ -160,6 +160,22 @@ inline constexpr std::size_t softmax_backward_resident_row_blocks = 128;
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
+// Softmax of short rows that no kernels of whole vectors pack: up to so many elements share a warp element by element;
+// where kernels of whole vectors have a warp or a block for each row, up to the second number. So many columns at most,
+// and where tiles of columns would do instead, columns of so many elements together. Chosen by the instructions that an
+// emulated GPU executes for an element (f32, slots and otherwise: with maximum, of 128 86 and 345, of 512 87 and 87;
+// masked, of 33 185 and 1676, of 501 99 and 134; columns of 100 x 16 109 and 157, of 500 x 8 88 and 137, of 300 x 16
+// 146 and 83, of 500 x 16 88 and 68).
+inline constexpr std::size_t softmax_slot_row = 512;
+inline constexpr std::size_t softmax_slot_vector_row = 256;
+inline constexpr std::size_t softmax_slot_columns = 16;
+inline constexpr std::size_t softmax_slot_tile = 4096;
+
+// The same of the gradient, of rows anywhere and of rows of whole vectors (f32, of 33 142 and 1179, of 32 73 and 442,
+// of 128 74 and 111, of 256 73 and 60).
+inline constexpr std::size_t softmax_slot_gradient = 256;
+inline constexpr std::size_t softmax_slot_vector_gradient = 128;
+
 // Softmax of rows of many lengths: warps of a block at least, and as many groups of rows as give every multiprocessor
 // so many warps, some of which wait for others to finish. Rows of more base blocks than this that are not ragged, but
 // cut off by lengths or the causal limit, go through clusters.

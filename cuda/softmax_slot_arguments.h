@@ -1,0 +1,34 @@
+// What the kernels for softmax of short rows of any kind and for its gradient are launched with. Plain data: host and
+// GPU share it.
+#pragma once
+
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+inline constexpr std::size_t slots_of_warp = 1024;
+inline constexpr int slot_block_warps = 4;
+
+// A warp's rows in its registers.
+struct SlotRows {
+    std::int32_t log_registers; // log2 of the registers that a row takes in each lane
+    std::uint32_t begins;       // a bit a register: whether it is a row's first
+};
+
+// The arrays are contiguous.
+struct SlotSoftmaxArguments {
+    SoftmaxProblem problem;
+    SlotRows rows;
+};
+
+struct SlotBackwardArguments {
+    SoftmaxBackwardProblem problem;
+    SlotRows rows;
+};
+
+// Whose sums are f64 (of f32 logits), and f32.
+const void *slot_softmax_kernel_f64();
+const void *slot_softmax_kernel_f32();
+const void *slot_backward_kernel();
+
+} // namespace wr::cuda

@@ -1,0 +1,73 @@
+#include "cuda/softmax_slot_rows.h"
+
+#include "cuda/softmax_selected_launch.h"
+#include "cuda/tuning.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t warp_lanes = 32;
+
+std::int32_t log_registers_of(std::size_t axis) {
+    return std::countr_zero(std::max(std::bit_ceil(axis), warp_lanes) / warp_lanes);
+}
+
+SlotRows slot_rows(std::size_t axis) {
+    SlotRows rows{log_registers_of(axis), 0};
+    for (std::size_t first = 0; first < warp_lanes; first += std::size_t{1} << rows.log_registers) {
+        rows.begins |= std::uint32_t{1} << first;
+    }
+    return rows;
+}
+
+std::size_t rows_of_block(std::size_t axis) {
+    return static_cast<std::size_t>(slot_block_warps) * (warp_lanes >> log_registers_of(axis));
+}
+
+// Whether so many rows one behind the other, or so few columns side by side, are short enough.
+bool serves(const Shape &s, const Selection &selection, const SlotLimits &limits) {
+    return !selection.ragged && s.axis > 0 && s.axis <= std::min(limits.row, slots_of_warp) && s.inner > 0 &&
+           s.inner <= tuning::softmax_slot_columns && (s.inner == 1 || s.axis * s.inner <= limits.columns) &&
+           is_contiguous(s) && s.outer <= std::numeric_limits<std::uint32_t>::max() / s.inner &&
+           has_small_limits(s, selection) && divide_up(s.outer * s.inner, rows_of_block(s.axis)) <= most_blocks;
+}
+
+template <class Arguments>
+cudaError_t launch_slots(const void *kernel, const Shape &s, Arguments a, const GpuFacts &gpu, cudaStream_t stream) {
+    a.rows = slot_rows(s.axis);
+    Launch how{kernel, divide_up(s.outer * s.inner, rows_of_block(s.axis)),
+               slot_block_warps * static_cast<int>(warp_lanes)};
+    how.dependent = gpu.dependent_launch;
+    return launch(how, &a, stream);
+}
+
+} // namespace
+
+bool serves_slot_softmax(const SoftmaxProblem &p, const SlotLimits &limits) {
+    return p.dtype != ElementType::f64 && (p.output == nullptr || p.output_dtype != ElementType::f64) &&
+           serves(p.shape, p.selection, limits);
+}
+
+bool serves_slot_backward(const SoftmaxBackwardProblem &p, const SlotLimits &limits) {
+    const Shape gradients{p.shape.outer,           p.shape.axis,           p.shape.inner,
+                          p.gradient_outer_stride, p.gradient_axis_stride, p.gradient_inner_stride};
+    return p.dtype != ElementType::f64 && p.output_gradient_dtype != ElementType::f64 &&
+           p.input_gradient_dtype != ElementType::f64 && serves(p.shape, p.selection, limits) &&
+           is_contiguous(gradients);
+}
+
+cudaError_t launch_slot_softmax(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
+    const void *kernel = p.dtype == ElementType::f32 ? slot_softmax_kernel_f64() : slot_softmax_kernel_f32();
+    return launch_slots(kernel, p.shape, SlotSoftmaxArguments{p, {}}, gpu, stream);
+}
+
+cudaError_t launch_slot_backward(const SoftmaxBackwardProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
+    return launch_slots(slot_backward_kernel(), p.shape, SlotBackwardArguments{p, {}}, gpu, stream);
+}
+
+} // namespace wr::cuda

@@ -1,7 +1,7 @@
 /*
- * The gradient of softmax of so many long rows that a GPU takes several after one another in one place: the host's
- * bits, from outputs and from logits, of log-softmax too, scaled and not, in the place of the outputs' gradient and
- * not, with rows among them that hold NaN or infinities.
+ * The gradient of softmax of so many rows that a GPU takes several after one another, or short ones together, in one
+ * place: the host's bits, from outputs and from logits, of log-softmax too, scaled and not, in the place of the
+ * outputs' gradient and not, with rows among them that hold NaN or infinities.
  */
 #include "harness.h"
 #include "random_numbers.h"
@@ -95,7 +95,8 @@ static void check_shape(wr_dtype dtype, size_t outer, size_t axis, size_t inner)
     }
 }
 
-/* Rows a little longer than a register's way takes, of parts of blocks and of warps, up to the longest; and columns. */
+/* Rows a little longer than a register's way takes, of parts of blocks and of warps, up to the longest; short ones of
+ * which a warp takes several; and columns. */
 static void check_type(wr_dtype dtype) {
     static const size_t axes[] = {131080, 133120, 196616, 262144, 300008, 524288, 524296};
     size_t i;
@@ -114,6 +115,13 @@ static void check_type(wr_dtype dtype) {
     check_shape(dtype, 40, 9001, 1);
     check_shape(dtype, 150, 50257, 1);
     check_shape(dtype, 2, 131071, 1);
+    check_shape(dtype, 9001, 8, 1);
+    check_shape(dtype, 6000, 17, 1);
+    check_shape(dtype, 5003, 33, 1);
+    check_shape(dtype, 4500, 128, 1);
+    check_shape(dtype, 4999, 250, 1);
+    check_shape(dtype, 1500, 100, 7);
+    check_shape(dtype, 1200, 300, 8);
     check_shape(dtype, 1, 3, 16);
     check_shape(dtype, 3, 1000, 520);
     check_shape(dtype, 1, 1024, 3000);

@@ -241,6 +241,22 @@ static void check_tall_columns(wr_dtype dtype) {
     }
 }
 
+/* So many short columns, few side by side, that a warp takes several. */
+static void check_short_columns(wr_dtype dtype) {
+    static const size_t shapes[][3] = {{9000, 20, 2}, {1500, 100, 7}, {900, 257, 8}, {600, 500, 16}, {4500, 1, 3}};
+    size_t i;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        many_job job = {dtype, shapes[i][0], shapes[i][1], shapes[i][2], 1.0, 0, (wr_dtype)0};
+        check_sums(&job);
+        check(&job);
+        job.log = 1;
+        job.scale = -0.75;
+        check(&job);
+        job.output_dtype = dtype == WR_F32 ? WR_F8_E5M2 : WR_F32;
+        check(&job);
+    }
+}
+
 /* Rows of one type into another, and the logsumexp of rows off the boundaries. */
 static void check_odd_rows(wr_dtype dtype) {
     static const wr_dtype types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
@@ -285,6 +301,9 @@ int main(int argc, char **argv) {
     check_tall_columns(WR_F32);
     check_tall_columns(WR_F16);
     check_tall_columns(WR_BF16);
+    check_short_columns(WR_F32);
+    check_short_columns(WR_F16);
+    check_short_columns(WR_BF16);
     check_odd_rows(WR_F32);
     check_odd_rows(WR_F16);
     check_odd_rows(WR_BF16);

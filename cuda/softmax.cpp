@@ -398,9 +398,9 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
 }
 
 // Whether rows or columns are short and no other kernel takes several at once.
-bool wants_slots(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
+bool wants_slots(const SoftmaxProblem &problem, const SoftmaxPlan &plan, const GpuFacts &gpu) {
     return plan.regime != SoftmaxRegime::short_rows && plan.regime != SoftmaxRegime::tall_columns &&
-           serves_slot_softmax(problem, {tuning::softmax_slot_row, tuning::softmax_slot_tile});
+           serves_slot_softmax(problem, {fewest_slot_rows(gpu), tuning::softmax_slot_row, tuning::softmax_slot_tile});
 }
 
 const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places, bool converts) {
@@ -454,7 +454,7 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const GpuFacts &gpu = device.gpu();
     const SoftmaxPlaces places = softmax_places(problem, *kernels, gpu);
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
-    if (wants_slots(problem, plan)) {
+    if (wants_slots(problem, plan, gpu)) {
         return report(launch_slot_softmax(problem, gpu, stream));
     }
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);

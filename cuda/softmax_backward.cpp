@@ -43,14 +43,15 @@ bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &k
 }
 
 // Whether rows are so short that a warp should have several, of its elements one by one.
-bool wants_slots(const SoftmaxBackwardProblem &p) {
+bool wants_slots(const SoftmaxBackwardProblem &p, const GpuFacts &gpu) {
+    const std::size_t fewest = fewest_slot_rows(gpu);
     const BackwardVectorKernels *kernels = vector_kernels_of(p.dtype);
     if (!are_rows_of_neighbours(p, kernels)) {
-        return serves_slot_backward(p, serves_backward_columns(p) ? SlotLimits{slots_of_warp, tuning::softmax_slot_tile}
-                                                                  : any_slots);
+        return serves_slot_backward(
+            p, serves_backward_columns(p) ? SlotLimits{fewest, slots_of_warp, tuning::softmax_slot_tile} : any_slots);
     }
     return serves_slot_backward(
-        p, {are_vectors(p, *kernels) ? tuning::softmax_slot_vector_gradient : tuning::softmax_slot_gradient});
+        p, {fewest, are_vectors(p, *kernels) ? tuning::softmax_slot_vector_gradient : tuning::softmax_slot_gradient});
 }
 
 // The kernel for blocks of so many warps along a row.
@@ -189,7 +190,7 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    if (wants_slots(problem)) {
+    if (wants_slots(problem, device.gpu())) {
         return report(launch_slot_backward(problem, device.gpu(), stream));
     }
     bool served = false;

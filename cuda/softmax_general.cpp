@@ -70,7 +70,8 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu());
     const bool vectors = registers.warps != 0;
     if (alone.units == 0 &&
-        serves_slot_softmax(a.problem, {vectors ? tuning::softmax_slot_vector_row : tuning::softmax_slot_row})) {
+        serves_slot_softmax(a.problem, {fewest_slot_rows(device.gpu()),
+                                        vectors ? tuning::softmax_slot_vector_row : tuning::softmax_slot_row})) {
         return report(launch_slot_softmax(a.problem, device.gpu(), stream));
     }
     if (vectors) {

@@ -33,8 +33,9 @@ std::size_t rows_of_block(std::size_t axis) {
 bool serves(const Shape &s, const Selection &selection, const SlotLimits &limits) {
     return !selection.ragged && s.axis > 0 && s.axis <= std::min(limits.row, slots_of_warp) && s.inner > 0 &&
            s.inner <= tuning::softmax_slot_columns && (s.inner == 1 || s.axis * s.inner <= limits.columns) &&
-           is_contiguous(s) && s.outer <= std::numeric_limits<std::uint32_t>::max() / s.inner &&
-           has_small_limits(s, selection) && divide_up(s.outer * s.inner, rows_of_block(s.axis)) <= most_blocks;
+           s.outer * s.inner >= limits.fewest_rows && is_contiguous(s) &&
+           s.outer <= std::numeric_limits<std::uint32_t>::max() / s.inner && has_small_limits(s, selection) &&
+           divide_up(s.outer * s.inner, rows_of_block(s.axis)) <= most_blocks;
 }
 
 template <class Arguments>
@@ -47,6 +48,10 @@ cudaError_t launch_slots(const void *kernel, const Shape &s, Arguments a, const 
 }
 
 } // namespace
+
+std::size_t fewest_slot_rows(const GpuFacts &gpu) {
+    return static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_slot_rows_a_multiprocessor;
+}
 
 bool serves_slot_softmax(const SoftmaxProblem &p, const SlotLimits &limits) {
     return p.dtype != ElementType::f64 && (p.output == nullptr || p.output_dtype != ElementType::f64) &&

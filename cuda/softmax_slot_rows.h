@@ -9,12 +9,17 @@
 
 namespace wr::cuda {
 
-// Up to which sizes they are wanted: elements of a row, and of columns side by side together.
+// From how many rows on they are wanted, and up to which sizes: elements of a row, and of columns side by side
+// together.
 struct SlotLimits {
+    std::size_t fewest_rows;
     std::size_t row;
     std::size_t columns = std::numeric_limits<std::size_t>::max();
 };
-inline constexpr SlotLimits any_slots{slots_of_warp};
+inline constexpr SlotLimits any_slots{0, slots_of_warp};
+
+// Fewer rows are done sooner by kernels that have a warp or more for each.
+std::size_t fewest_slot_rows(const GpuFacts &gpu);
 
 bool serves_slot_softmax(const SoftmaxProblem &problem, const SlotLimits &limits);
 bool serves_slot_backward(const SoftmaxBackwardProblem &problem, const SlotLimits &limits);

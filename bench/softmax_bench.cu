@@ -401,7 +401,8 @@ void odd_jobs(Table &t) {
 void run_short_gradients(Table &t, const Type &type, std::size_t n, std::size_t inner) {
     const std::size_t total = elements_of(type), outer = total / n / inner;
     const double bytes = static_cast<double>(outer * n * inner * wr_dtype_size(type.dtype));
-    const auto name = [&](const char *what) { return label(what, type, outer, n * inner); };
+    const std::string columns = " of columns, " + std::to_string(n) + " x " + std::to_string(inner);
+    const auto name = [&](const char *what) { return inner > 1 ? what + columns : label(what, type, outer, n); };
     wr_softmax_backward_args args = backward_args(t, type, n, inner);
     args.output = t.input;
     run_backward(t, name("backward"), args, 3 * bytes, 0);

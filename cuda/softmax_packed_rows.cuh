@@ -205,8 +205,10 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
                 __syncwarp(); // these rows' outputs are written again
                 store_empty_rows<T>(a, row, empty);
             }
-        }
-        if (holds_row && a.logsumexp != nullptr) {
+            if (holds_row) {
+                store_selected_row(a, total, row);
+            }
+        } else if (holds_row) {
             store_row_logsumexp(total, a.logsumexp, row);
         }
     }

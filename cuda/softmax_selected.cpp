@@ -109,8 +109,8 @@ cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan
 std::size_t selected_short_slots(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const std::size_t elements = elements_of_vector(p.dtype);
-    const bool served = p.output != nullptr && p.output_dtype == p.dtype && p.maximum == nullptr &&
-                        short_kernels_of(p.dtype) != nullptr && !p.selection.ragged;
+    const bool served =
+        p.output != nullptr && p.output_dtype == p.dtype && short_kernels_of(p.dtype) != nullptr && !p.selection.ragged;
     if (!served || s.axis > tuning::softmax_short_row || !has_vectors(p, elements) ||
         !has_small_limits(p.shape, p.selection) ||
         (s.outer > 1 && s.outer_stride != static_cast<std::ptrdiff_t>(s.axis))) {

@@ -31,7 +31,7 @@ struct SelectedSoftmaxKernels {
 template <class T>
 const SelectedSoftmaxKernels &selected_softmax_kernels();
 
-// For such rows of up to 512 elements without a maximum, one behind the other: several to a warp.
+// For such rows of up to 512 elements, one behind the other: several to a warp.
 struct SelectedShortKernels {
     const void *of[2]; // [log]
 };

@@ -397,10 +397,16 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
     return launched != cudaSuccess ? launched : freed;
 }
 
-// Whether rows or columns are short and no other kernel takes several at once.
-bool wants_slots(const SoftmaxProblem &problem, const SoftmaxPlan &plan, const GpuFacts &gpu) {
-    return plan.regime != SoftmaxRegime::short_rows && plan.regime != SoftmaxRegime::tall_columns &&
-           serves_slot_softmax(problem, {fewest_slot_rows(gpu), tuning::softmax_slot_row, tuning::softmax_slot_tile});
+// How many rows and columns there have to be, and how short, for several to share a warp element by element.
+SlotLimits slot_limits(const SoftmaxProblem &problem, SoftmaxPlaces places, const SoftmaxPlan &plan,
+                       const GpuFacts &gpu) {
+    const std::size_t columns = plan.regime == SoftmaxRegime::tall_columns ? tuning::softmax_slot_tall_tile
+                                : problem.shape.inner <= tuning::softmax_slot_few_columns ? any_columns
+                                                                                          : tuning::softmax_slot_tile;
+    if (problem.shape.inner > 1 || places == SoftmaxPlaces::singles) {
+        return {0, slots_of_warp, columns};
+    }
+    return {fewest_slot_rows(gpu), longest_slot_row(problem.dtype), columns};
 }
 
 const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places, bool converts) {
@@ -454,7 +460,8 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const GpuFacts &gpu = device.gpu();
     const SoftmaxPlaces places = softmax_places(problem, *kernels, gpu);
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
-    if (wants_slots(problem, plan, gpu)) {
+    if (plan.regime != SoftmaxRegime::short_rows &&
+        serves_slot_softmax(problem, slot_limits(problem, places, plan, gpu))) {
         return report(launch_slot_softmax(problem, gpu, stream));
     }
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);

@@ -108,6 +108,23 @@ struct FormedWeights {
         }
     }
 
+    // Those of vector v, of a row of its own; -0 where there is none.
+    __device__ __forceinline__ void form_vector(const BackwardVectors<T> &logits, const SavedRow<float> &row, int v,
+                                                bool filled) {
+        constexpr int run = VectorPlaces<T>::run;
+        form_run(logits, row, v * run);
+        if (row.logsumexp - row.logsumexp != 0.0f) {
+#pragma unroll
+            for (int i = 0; i < run; ++i) {
+                of[v * run + i] = row.special;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < run; ++i) {
+            of[v * run + i] = filled ? of[v * run + i] : -0.0f;
+        }
+    }
+
     __device__ __forceinline__ float operator[](int i) const { return of[i]; }
 
   private:

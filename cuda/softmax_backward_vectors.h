@@ -17,6 +17,7 @@ struct BackwardVectorArguments {
     std::size_t rows, axis;
     std::ptrdiff_t outer_stride, gradient_outer_stride;
     std::int32_t cluster_blocks;     // blocks that share a row
+    std::int32_t row_lanes;          // places of a vector that a short row has in a warp
     std::uint32_t resident_clusters; // that stay, of a round
     float scale;
     bool log, empty_row_zero;
@@ -44,5 +45,13 @@ struct BackwardVectorKernels {
 
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels();
+
+// Of short rows, several a warp.
+struct BackwardPackedKernels {
+    const void *of[2]; // from outputs, from logits
+};
+
+template <class T>
+const BackwardPackedKernels &backward_packed_kernels();
 
 } // namespace wr::cuda

@@ -17,7 +17,8 @@ struct PackedTile {
     unsigned sources[registers]; // the vectors to read: behind a row's end its last one, behind the last row that again
     unsigned filled_places;      // a bit a register
 
-    __device__ __forceinline__ PackedTile(const SoftmaxArguments &a, int row_shift, int rows)
+    template <class Arguments>
+    __device__ __forceinline__ PackedTile(const Arguments &a, int row_shift, int rows)
         : shift(row_shift), row_vectors(static_cast<int>(a.axis) / vector_elements<T>) {
         const bool dense = rows << shift == registers * warp_lanes && row_vectors == a.row_lanes;
         filled_places = dense ? (1u << registers) - 1 : 0;
@@ -36,6 +37,8 @@ struct PackedTile {
         }
     }
 
+    // The row that register v of this lane belongs to.
+    __device__ __forceinline__ int row_of(int v) const { return (v * warp_lanes + lane_index()) >> shift; }
     __device__ __forceinline__ bool filled(int v) const { return (filled_places >> v & 1) != 0; }
     // Whether any lane may have register v filled: the last one is where a row's places are all of a tile's.
     __device__ __forceinline__ bool used(int v) const {

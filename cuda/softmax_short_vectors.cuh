@@ -17,13 +17,14 @@ struct WarpRows {
     std::uint64_t first;
     int count;
 
-    __device__ __forceinline__ WarpRows(const SoftmaxArguments &a, int most) {
+    __device__ __forceinline__ WarpRows(const SoftmaxArguments &a, int most) : WarpRows(a.outer, most) {}
+    __device__ __forceinline__ WarpRows(std::size_t rows, int most) {
         unsigned block, thread;
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
         asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
         first =
             (block * static_cast<std::uint64_t>(short_row_warps) + thread / warp_lanes) * static_cast<unsigned>(most);
-        count = first < a.outer ? static_cast<int>(smaller<std::uint64_t>(a.outer - first, most)) : 0;
+        count = first < rows ? static_cast<int>(smaller<std::uint64_t>(rows - first, most)) : 0;
     }
 
     template <class T>

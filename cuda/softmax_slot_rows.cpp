@@ -30,9 +30,15 @@ std::size_t rows_of_block(std::size_t axis) {
 }
 
 // Whether so many rows one behind the other, or so few columns side by side, are short enough.
+bool is_short(const Shape &s, const SlotLimits &limits) {
+    const bool alone = s.inner == 1;
+    return s.axis <= slots_of_warp && s.inner <= tuning::softmax_slot_columns &&
+           (alone ? s.axis <= limits.row : s.axis * s.inner <= limits.columns);
+}
+
+// Whether the kernels can take them, and there are enough of them.
 bool serves(const Shape &s, const Selection &selection, const SlotLimits &limits) {
-    return !selection.ragged && s.axis > 0 && s.axis <= std::min(limits.row, slots_of_warp) && s.inner > 0 &&
-           s.inner <= tuning::softmax_slot_columns && (s.inner == 1 || s.axis * s.inner <= limits.columns) &&
+    return !selection.ragged && s.axis > 0 && s.inner > 0 && is_short(s, limits) &&
            s.outer * s.inner >= limits.fewest_rows && is_contiguous(s) &&
            s.outer <= std::numeric_limits<std::uint32_t>::max() / s.inner && has_small_limits(s, selection) &&
            divide_up(s.outer * s.inner, rows_of_block(s.axis)) <= most_blocks;
@@ -48,6 +54,15 @@ cudaError_t launch_slots(const void *kernel, const Shape &s, Arguments a, const 
 }
 
 } // namespace
+
+std::size_t longest_slot_row(ElementType dtype) {
+    return dtype == ElementType::f32 ? tuning::softmax_slot_row : tuning::softmax_slot_narrow_row;
+}
+
+std::size_t longest_slot_gradient(ElementType dtype, bool from_logits) {
+    return dtype == ElementType::f32 || from_logits ? tuning::softmax_slot_gradient
+                                                    : tuning::softmax_slot_narrow_gradient;
+}
 
 std::size_t fewest_slot_rows(const GpuFacts &gpu) {
     return static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_slot_rows_a_multiprocessor;

@@ -9,14 +9,17 @@
 
 namespace wr::cuda {
 
-// From how many rows on they are wanted, and up to which sizes: elements of a row, and of columns side by side
-// together.
+// From how many rows on they are wanted, and up to which sizes: elements of a row that stands alone, and of columns
+// side by side together.
 struct SlotLimits {
-    std::size_t fewest_rows;
-    std::size_t row;
-    std::size_t columns = std::numeric_limits<std::size_t>::max();
+    std::size_t fewest_rows, row, columns;
 };
-inline constexpr SlotLimits any_slots{0, slots_of_warp};
+inline constexpr std::size_t any_columns = std::numeric_limits<std::size_t>::max();
+inline constexpr SlotLimits any_slots{0, slots_of_warp, any_columns};
+
+// Rows up to so many elements are wanted where other kernels have a warp for each.
+std::size_t longest_slot_row(ElementType dtype);
+std::size_t longest_slot_gradient(ElementType dtype, bool from_logits);
 
 // Fewer rows are done sooner by kernels that have a warp or more for each.
 std::size_t fewest_slot_rows(const GpuFacts &gpu);

@@ -160,25 +160,37 @@ inline constexpr std::size_t softmax_backward_resident_row_blocks = 128;
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
-// Softmax of short rows that no kernels of whole vectors pack: up to so many elements share a warp element by element;
-// where kernels of whole vectors have a warp or a block for each row, up to the second number. So many columns at most,
-// and where tiles of columns would do instead, columns of so many elements together. Chosen by the instructions that an
-// emulated GPU executes for an element (f32, slots and otherwise: with maximum, of 128 86 and 345, of 512 87 and 87;
-// masked, of 33 185 and 1676, of 501 99 and 134; columns of 100 x 16 109 and 157, of 500 x 8 88 and 137, of 300 x 16
-// 146 and 83, of 500 x 16 88 and 68).
+// Softmax of short rows that no kernels of whole vectors pack: up to so many f32, or narrower elements, share a warp
+// element by element; where kernels of whole vectors have a warp or a block for each row, up to the third number (TB/s
+// on an H200, and by the others: masked f32 of 301 1.34 and 1.19, of 501 1.89 and 1.53, of 701 1.45 and 1.68; bf16 of
+// 201 1.10 and 0.66, of 301 0.84 and 0.84, cut off by the causal limit 0.72 and 0.91; E4M3 into bf16, whole vectors, of
+// 256 0.94 and 0.68, of 512 0.94 and 1.34).
 inline constexpr std::size_t softmax_slot_row = 512;
+inline constexpr std::size_t softmax_slot_narrow_row = 256;
 inline constexpr std::size_t softmax_slot_vector_row = 256;
-inline constexpr std::size_t softmax_slot_columns = 16;
-inline constexpr std::size_t softmax_slot_tile = 4096;
 
-// The same: rows that a multiprocessor should have at least. A warp executes 2300 to 3100 instructions for all of its
-// rows, where one that has a row to itself executes 440 to 1700.
+// The same of columns, so many side by side at most: up to `few` of up to 1024 elements; of more, where tiles of
+// columns would do instead, so many elements together (f32, 500 x 4 1.12 and 0.75, 64 x 8 0.87 and 0.34, 100 x 8 0.66
+// and 0.63, 200 x 8 0.68 and 0.99, 64 x 16 0.57 and 0.65); and where all would be read twice (bf16, 1000 x 4 1.07 and
+// 0.42, x 8 0.70 and 0.27; logsumexp f32, 1000 x 8 0.96 and 0.71, x 16 0.84 and 1.35; gradient f32, 500 x 8 1.41 and
+// 0.67, 500 x 16 1.02 and 1.11).
+inline constexpr std::size_t softmax_slot_columns = 16;
+inline constexpr std::size_t softmax_slot_few_columns = 4;
+inline constexpr std::size_t softmax_slot_tile = 1000;
+inline constexpr std::size_t softmax_slot_tall_tile = 8192;
+
+// The same: rows that a multiprocessor should have at least where other kernels keep to registers (gradients of 33, us:
+// 16 rows of f32 5.24 and 4.54, of bf16 5.45 and 6.85; 32 5.49 and 8.18, 5.76 and 8.01). Of masked rows off the
+// boundaries and of columns one is enough (5.5 and 6.6 us, 5.7 and 11.5).
 inline constexpr std::size_t softmax_slot_rows_a_multiprocessor = 32;
 
-// The same of the gradient, of rows anywhere and of rows of whole vectors (f32, of 33 142 and 1179, of 32 73 and 442,
-// of 128 74 and 111, of 256 73 and 60).
-inline constexpr std::size_t softmax_slot_gradient = 256;
-inline constexpr std::size_t softmax_slot_vector_gradient = 128;
+// The same of the gradient of rows off the boundaries: of f32 and from logits, and of narrower outputs (f32 of 301 2.32
+// and 1.89, from logits 1.89 and 1.33, of 1001 2.86 and 4.14; bf16 of 301 1.10 and 1.19, from logits 0.89 and 0.70).
+inline constexpr std::size_t softmax_slot_gradient = 512;
+inline constexpr std::size_t softmax_slot_narrow_gradient = 256;
+
+// The gradient of softmax of rows of whole vectors: up to so many elements share a warp.
+inline constexpr std::size_t softmax_packed_gradient = 512;
 
 // Softmax of rows of many lengths: warps of a block at least, and as many groups of rows as give every multiprocessor
 // so many warps, some of which wait for others to finish. Rows of more base blocks than this that are not ragged, but

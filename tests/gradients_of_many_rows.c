@@ -120,6 +120,16 @@ static void check_type(wr_dtype dtype) {
     check_shape(dtype, 5003, 33, 1);
     check_shape(dtype, 4500, 128, 1);
     check_shape(dtype, 4999, 250, 1);
+    check_shape(dtype, 3001, 16, 1);
+    check_shape(dtype, 4001, 24, 1);
+    check_shape(dtype, 4223, 32, 1);
+    check_shape(dtype, 2003, 72, 1);
+    check_shape(dtype, 1, 128, 1);
+    check_shape(dtype, 1007, 200, 1);
+    check_shape(dtype, 517, 256, 1);
+    check_shape(dtype, 503, 384, 1);
+    check_shape(dtype, 515, 512, 1);
+    check_shape(dtype, 300, 520, 1);
     check_shape(dtype, 1500, 100, 7);
     check_shape(dtype, 1200, 300, 8);
     check_shape(dtype, 1, 3, 16);

@@ -12,7 +12,7 @@
 namespace bench {
 
 inline constexpr std::size_t gib = std::size_t{1} << 30;
-inline constexpr std::size_t workspace_bytes = 64u << 20;
+inline constexpr std::size_t workspace_bytes = std::size_t{1} << 30;
 inline constexpr int samples = 11;
 
 enum class Fill { f32, f16, bf16, field, bytes };

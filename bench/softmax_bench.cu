@@ -430,7 +430,7 @@ void short_jobs(Table &t) {
         }
         for (const std::size_t n : {32, 128, 33, 301}) {
             wr_softmax_args args = softmax_args(t, type, gib / wr_dtype_size(type.dtype) / n, n);
-            args.maximum = t.input + 2 * gib;
+            args.maximum = t.output + 2 * gib;
             run_into(t, "with maximum", type, type, args, 0);
         }
         for (const std::size_t inner : {2, 3, 4, 7, 8, 16}) {

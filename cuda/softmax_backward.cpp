@@ -5,8 +5,8 @@
 #include "cuda/softmax_backward_problem.h"
 #include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_general_plan.h"
-#include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pipeline_runs.h"
+#include "cuda/softmax_row_packing.h"
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
@@ -55,17 +55,12 @@ bool wants_slots(const SoftmaxBackwardProblem &p, const GpuFacts &gpu) {
                p, {fewest_slot_rows(gpu), longest_slot_gradient(p.dtype, is_from_logits(p)), any_columns});
 }
 
-// Rows of whole vectors so short that several share a warp: the places of a vector that each has; 0: they do not.
-std::size_t packed_slots(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &kernels) {
+// Whether rows of whole vectors are so short that several share a warp.
+bool are_packed(const SoftmaxBackwardProblem &p) {
     const Shape &s = p.shape;
     const auto axis = static_cast<std::ptrdiff_t>(s.axis);
-    const bool contiguous = s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis);
-    if (s.axis > tuning::softmax_packed_gradient || !contiguous) {
-        return 0;
-    }
-    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
-    const std::size_t registers = base_block / warp_lanes / elements; // that the exchange needs a row's places for
-    return std::max(std::bit_ceil(s.axis / elements), registers);
+    return s.axis <= tuning::softmax_packed_gradient &&
+           (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
 }
 
 // The kernel for blocks of so many warps along a row.
@@ -105,17 +100,13 @@ BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
             {}};
 }
 
-cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const BackwardVectorKernels &kernels,
-                          std::size_t slots, const GpuFacts &gpu, cudaStream_t stream) {
-    const BackwardPackedKernels *packed =
+cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
+    const BackwardPackedKernels *kernels =
         of_vector_type(problem.dtype, []<class T>() { return &backward_packed_kernels<T>(); });
-    const std::size_t warp_rows = base_block * static_cast<std::size_t>(kernels.element_bytes) / vector_bytes / slots;
+    const RowPacking packing(problem.shape.axis, elements_of_vector(problem.dtype));
     BackwardVectorArguments a = arguments_of(problem);
-    a.row_lanes = static_cast<std::int32_t>(slots);
-    Launch how{packed->of[is_from_logits(problem) ? 1 : 0], divide_up(a.rows, warp_rows * softmax_short_row_warps),
-               static_cast<int>(softmax_short_row_warps * warp_lanes)};
-    how.dependent = gpu.dependent_launch;
-    return launch(how, &a, stream);
+    a.row_lanes = static_cast<std::int32_t>(packing.places);
+    return launch(packed_launch(kernels->of[is_from_logits(problem) ? 1 : 0], a.rows, packing, gpu), &a, stream);
 }
 
 cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
@@ -187,9 +178,9 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
     }
     const bool vectors = are_vectors(problem, *kernels);
     if (vectors) {
-        if (const std::size_t slots = packed_slots(problem, *kernels); slots != 0) {
+        if (are_packed(problem)) {
             *served = true;
-            return launch_packed(problem, *kernels, slots, gpu, stream);
+            return launch_packed(problem, gpu, stream);
         }
         const cudaError_t error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
         if (error != cudaSuccess || *served) {

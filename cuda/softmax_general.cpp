@@ -63,8 +63,8 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    if (const std::size_t slots = selected_short_slots(a.problem); slots != 0) {
-        return report(launch_selected_short(a.problem, slots, device.gpu(), stream));
+    if (serves_selected_short(a.problem)) {
+        return report(launch_selected_short(a.problem, device.gpu(), stream));
     }
     const LogSumExpPlan alone = plan_logsumexp(a.problem);
     const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu());

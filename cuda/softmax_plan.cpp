@@ -2,6 +2,7 @@
 
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
+#include "cuda/softmax_row_packing.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
 #include "numerics/softmax.h"
@@ -94,19 +95,19 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     const std::size_t elements = vector_bytes / element_bytes; // of a vector
     const std::size_t registers = softmax_block / warp_lanes / elements;
     const std::size_t vectors = divide_up(s.axis, elements);
-    const std::size_t slots = std::bit_ceil(vectors);
     const std::size_t longest = element_bytes == 2 ? tuning::softmax_narrow_packed_row : tuning::softmax_short_row;
     const void *const *const packed = converted                          ? kernels.converted.packed
                                       : places == SoftmaxPlaces::vectors ? kernels.short_rows.packed
                                                                          : kernels.short_rows.staged;
-    // The exchange needs a row to have as many places as a lane has registers, half of which may be empty (f32 of 16:
-    // 3.16 TB/s on an H200, a row a lane 1.73).
-    if (packed[0] != nullptr && s.axis % elements == 0 && 2 * slots >= registers && s.axis <= longest) {
+    // Half of a row's places may be empty (f32 of 16: 3.16 TB/s on an H200, a row a lane 1.73).
+    if (packed[0] != nullptr && s.axis % elements == 0 && 2 * std::bit_ceil(vectors) >= registers &&
+        s.axis <= longest) {
+        const RowPacking packing(s.axis, elements);
         plan.regime = SoftmaxRegime::short_rows;
         plan.short_rows = packed;
-        plan.lanes = std::max(slots, registers);
+        plan.lanes = packing.places;
         plan.batches = 1;
-        plan.warp_rows = registers * warp_lanes / plan.lanes;
+        plan.warp_rows = packing.warp_rows;
     } else if (!converted && s.axis <= tuning::softmax_short_row) {
         plan.regime = SoftmaxRegime::short_rows;
         plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));

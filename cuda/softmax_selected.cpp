@@ -1,13 +1,12 @@
 #include "cuda/softmax_selected.h"
 
 #include "cuda/launch.h"
-#include "cuda/softmax_kernels.h"
+#include "cuda/softmax_row_packing.h"
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace wr::cuda {
@@ -16,7 +15,6 @@ namespace {
 
 constexpr std::size_t base_block = 1024;
 constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t warp_lanes = 32;
 
 const SelectedSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
     return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype)
@@ -106,30 +104,20 @@ cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan
     return launch_row_blocks(kernels.of[p.log ? 1 : 0][size], plan, p.shape.outer, &a, stream);
 }
 
-std::size_t selected_short_slots(const SoftmaxProblem &p) {
+bool serves_selected_short(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
-    const std::size_t elements = elements_of_vector(p.dtype);
-    const bool served =
-        p.output != nullptr && p.output_dtype == p.dtype && short_kernels_of(p.dtype) != nullptr && !p.selection.ragged;
-    if (!served || s.axis > tuning::softmax_short_row || !has_vectors(p, elements) ||
-        !has_small_limits(p.shape, p.selection) ||
-        (s.outer > 1 && s.outer_stride != static_cast<std::ptrdiff_t>(s.axis))) {
-        return 0;
-    }
-    const std::size_t registers = base_block / warp_lanes / elements; // that the exchange needs a row's places for
-    return std::max(std::bit_ceil(s.axis / elements), registers);
+    const bool contiguous = s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
+    return p.output != nullptr && p.output_dtype == p.dtype && short_kernels_of(p.dtype) != nullptr &&
+           !p.selection.ragged && s.axis <= tuning::softmax_short_row && has_vectors(p, elements_of_vector(p.dtype)) &&
+           has_small_limits(s, p.selection) && contiguous;
 }
 
-cudaError_t launch_selected_short(const SoftmaxProblem &p, std::size_t slots, const GpuFacts &gpu,
-                                  cudaStream_t stream) {
+cudaError_t launch_selected_short(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
+    const RowPacking packing(p.shape.axis, elements_of_vector(p.dtype));
     SelectedSoftmaxArguments a = arguments_of(p);
-    a.row_lanes = static_cast<std::int32_t>(slots);
-    const std::size_t warp_rows = base_block / elements_of_vector(p.dtype) / slots;
-    Launch how{short_kernels_of(p.dtype)->of[p.log ? 1 : 0],
-               divide_up(p.shape.outer, warp_rows * softmax_short_row_warps),
-               static_cast<int>(softmax_short_row_warps * warp_lanes)};
-    how.dependent = gpu.dependent_launch;
-    return launch(how, &a, stream);
+    a.row_lanes = static_cast<std::int32_t>(packing.places);
+    const void *kernel = short_kernels_of(p.dtype)->of[p.log ? 1 : 0];
+    return launch(packed_launch(kernel, p.shape.outer, packing, gpu), &a, stream);
 }
 
 } // namespace wr::cuda

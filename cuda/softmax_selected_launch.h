@@ -14,10 +14,9 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &problem, const GpuFact
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &problem, const RowBlocksPlan &plan, cudaStream_t stream);
 
-// Rows so short that a warp takes several: the places of a vector that each has there. 0: not served.
-std::size_t selected_short_slots(const SoftmaxProblem &problem);
+// Rows so short that a warp takes several.
+bool serves_selected_short(const SoftmaxProblem &problem);
 
-cudaError_t launch_selected_short(const SoftmaxProblem &problem, std::size_t slots, const GpuFacts &gpu,
-                                  cudaStream_t stream);
+cudaError_t launch_selected_short(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream);
 
 } // namespace wr::cuda

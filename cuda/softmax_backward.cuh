@@ -112,24 +112,18 @@ __global__ void __launch_bounds__(general_block_threads)
         const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
         const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
         BackwardBlock<Float> block;
-        Float own = block.load(p, place, saved, own_begin);
-        Float total = warps == 1 ? own : add_warps(own, sums);
-        const bool one_step = place.count <= step;
-        if (!one_step) {
-            TreeCounter<FloatSum<Float>, 53> counter;
-            counter.push(total);
-            for (std::size_t done = step; done < place.count; done += step) {
-                own = block.load(p, place, saved, done + own_begin);
-                counter.push(warps == 1 ? own : add_warps(own, sums));
-            }
-            total = counter.result();
-        }
-        for (std::size_t done = 0; done < place.count; done += step) {
-            if (!one_step) {
-                block.load(p, place, saved, done + own_begin);
-            }
-            block.write(p, place, saved, done + own_begin, total);
-        }
+        Float own = 0, total = 0;
+        TreeCounter<FloatSum<Float>, 53> counter;
+        for_each_step(
+            place.count, step, true, [&](std::size_t done) { own = block.load(p, place, saved, done + own_begin); },
+            [&](bool last) {
+                total = warps == 1 ? own : add_warps(own, sums);
+                if (place.count > step) {
+                    counter.push(total);
+                    total = last ? counter.result() : total;
+                }
+            },
+            [&](std::size_t done) { block.write(p, place, saved, done + own_begin, total); });
     });
 }
 

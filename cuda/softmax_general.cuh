@@ -152,27 +152,22 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
         const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
         const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
         GeneralBlock<Float, Sum> block;
-        RowState<Float, Sum> own = block.load(p, place, own_begin);
-        RowState<Float, Sum> total = warps == 1 ? own : merge_warps(own, states);
-        const bool one_step = place.count <= step;
-        if (!one_step) {
-            TreeCounter<StateMerge<Float, Sum>, 53> counter;
-            counter.push(total);
-            for (std::size_t done = step; done < place.count; done += step) {
-                own = block.load(p, place, done + own_begin);
-                counter.push(warps == 1 ? own : merge_warps(own, states));
-            }
-            total = counter.result();
-        }
-        if (lane_index() == 0 && warp == 0) {
-            store_row_values(p, place.row, total);
-        }
-        for (std::size_t done = 0; p.output != nullptr && done < place.count; done += step) {
-            if (!one_step) {
-                own = block.load(p, place, done + own_begin);
-            }
-            block.write(p, place, done + own_begin, own.maximum, total);
-        }
+        RowState<Float, Sum> own, total;
+        TreeCounter<StateMerge<Float, Sum>, 53> counter;
+        for_each_step(
+            place.count, step, p.output != nullptr,
+            [&](std::size_t done) { own = block.load(p, place, done + own_begin); },
+            [&](bool last) {
+                total = warps == 1 ? own : merge_warps(own, states);
+                if (place.count > step) {
+                    counter.push(total);
+                    total = last ? counter.result() : total;
+                }
+                if (last && lane_index() == 0 && warp == 0) {
+                    store_row_values(p, place.row, total);
+                }
+            },
+            [&](std::size_t done) { block.write(p, place, done + own_begin, own.maximum, total); });
     });
 }
 

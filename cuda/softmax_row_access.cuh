@@ -75,6 +75,28 @@ __device__ __forceinline__ void for_each_row(const Shape &s, const Selection &se
     }
 }
 
+// Goes over the `count` elements of a row in steps: load(done) what follows the first `done`, take in what it comes to,
+// told whether it is the row's last, and then write(done) the outputs, which wait for the whole row. A row of one step
+// is loaded once, longer ones twice, in the same few lines of code: what a load takes would else be there three times.
+template <class Load, class TakeIn, class Write>
+__device__ __forceinline__ void for_each_step(std::size_t count, std::size_t step, bool writes, Load load,
+                                              TakeIn take_in, Write write) {
+    const int writing_pass = count <= step ? 0 : 1;
+#pragma unroll 1
+    for (int pass = 0; pass == 0 || (writes && pass == writing_pass); ++pass) {
+#pragma unroll 1
+        for (std::size_t done = 0; done == 0 || done < count; done += step) {
+            load(done);
+            if (pass == 0) {
+                take_in(done + step >= count);
+            }
+            if (writes && pass == writing_pass) {
+                write(done);
+            }
+        }
+    }
+}
+
 // The index of element `at` of a row in an array with strides.
 __device__ __forceinline__ std::ptrdiff_t strided_index(const RowPlace &place, bool ragged, std::ptrdiff_t outer_stride,
                                                         std::ptrdiff_t axis_stride, std::ptrdiff_t inner_stride,

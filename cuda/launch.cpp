@@ -91,9 +91,9 @@ void *Workspace::take(std::size_t bytes) {
 
 namespace {
 
-constexpr int most_attributes = 3;
-constexpr std::size_t unasked_shared_bytes = 48 * 1024;
-constexpr int most_declared_shared_bytes = 4 * 1024; // by the kernels that ask for more
+constexpr int most_attributes = 4;
+// What every kernel may have: 48 KB, with the few that it declares itself.
+constexpr std::size_t unasked_shared_bytes = 40 * 1024;
 
 // `attributes` must outlive the configuration.
 cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&attributes)[most_attributes],
@@ -115,6 +115,11 @@ cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&att
             policy.id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
             policy.val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicyLoadBalancing;
         }
+    }
+    if (how.together) {
+        cudaLaunchAttribute &together = attributes[config.numAttrs++];
+        together.id = cudaLaunchAttributeCooperative;
+        together.val.cooperative = 1;
     }
     if (how.dependent) {
         cudaLaunchAttribute &dependent = attributes[config.numAttrs++];
@@ -174,7 +179,13 @@ cudaError_t count_clusters(const Launch &how, const GpuFacts &gpu, int *resident
     cudaLaunchConfig_t config = configuration_of(how, attributes, nullptr);
     config.gridDim = dim3(static_cast<unsigned>(how.cluster_blocks));
     *resident = 0;
-    const cudaError_t error = runtime().occupancy_max_active_clusters(resident, how.kernel, &config);
+    cudaError_t error = cudaSuccess;
+    if (how.cluster_blocks > 1) {
+        error = runtime().occupancy_max_active_clusters(resident, how.kernel, &config);
+    } else {
+        error = runtime().occupancy_max_active_blocks(resident, how.kernel, how.threads, how.shared_bytes);
+        *resident *= gpu.multiprocessors;
+    }
     if (error == cudaSuccess) {
         cluster_counts().keep(question_of(how, gpu), *resident);
     }
@@ -187,27 +198,36 @@ cudaError_t allow_wide_clusters(const void *kernel) {
 
 } // namespace
 
+cudaError_t allow_shared_bytes(const Launch &how, const GpuFacts &gpu, bool *allowed) {
+    *allowed = true;
+    if (how.shared_bytes <= unasked_shared_bytes) {
+        return cudaSuccess;
+    }
+    cudaFuncAttributes attributes{};
+    const cudaError_t error = runtime().func_get_attributes(&attributes, how.kernel);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    // Always the same, whatever this launch needs: another thread may be about to launch the same kernel.
+    const int most = gpu.shared_bytes - static_cast<int>(attributes.sharedSizeBytes);
+    *allowed = how.shared_bytes <= static_cast<std::size_t>(std::max(most, 0));
+    return *allowed ? runtime().func_set_attribute(how.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most)
+                    : cudaSuccess;
+}
+
 cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
-    const bool asks_for_memory = how.shared_bytes > unasked_shared_bytes;
     const int known = cluster_counts().find(question_of(how, gpu));
-    if (known >= 0 && !asks_for_memory) {
-        *resident = known;
-        return cudaSuccess;
-    }
     *resident = 0;
-    cudaError_t error = how.cluster_blocks > tuning::cluster_blocks ? allow_wide_clusters(how.kernel) : cudaSuccess;
-    if (error == cudaSuccess && asks_for_memory) {
-        // Always the same, whatever this launch needs: another thread may be about to launch the same kernel.
-        const int most = gpu.shared_bytes - most_declared_shared_bytes;
-        if (how.shared_bytes > static_cast<std::size_t>(std::max(most, 0))) {
-            return cudaSuccess;
-        }
-        error = runtime().func_set_attribute(how.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    bool allowed = false;
+    cudaError_t error = allow_shared_bytes(how, gpu, &allowed);
+    if (error != cudaSuccess || !allowed) {
+        return error;
     }
-    if (error == cudaSuccess && known >= 0) {
+    if (known >= 0) {
         *resident = known;
         return cudaSuccess;
     }
+    error = how.cluster_blocks > tuning::cluster_blocks ? allow_wide_clusters(how.kernel) : cudaSuccess;
     return error == cudaSuccess ? count_clusters(how, gpu, resident) : error;
 }
 

@@ -67,10 +67,14 @@ struct Launch {
     bool dependent = false;       // may take its place before the kernel in front of it on the stream has finished
     std::size_t shared_bytes = 0; // beside what the kernel declares
     bool balanced = false;        // a cluster's blocks go where there is room, instead of as far apart as they can
+    bool together = false;        // all blocks run at the same time, or the launch fails
 };
 
-// Lets a kernel have clusters of more blocks than all GPUs promise, and more shared memory than it has unasked, where
-// `how` has; and tells how many of its clusters the current device holds at a time. 0: not one.
+// Lets a kernel have more shared memory than it has unasked, where `how` has; not `allowed` where the GPU has less.
+cudaError_t allow_shared_bytes(const Launch &how, const GpuFacts &gpu, bool *allowed);
+
+// The same, lets it have clusters of more blocks than all GPUs promise, and tells how many of its clusters the current
+// device holds at a time, or of its blocks, where it has no clusters. 0: not one.
 cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *resident);
 
 // `arguments` is the kernel's one parameter.

@@ -36,10 +36,22 @@ std::optional<Status> own_status(cudaError_t error) {
 
 Runtime &runtime() {
     static Runtime table{
-        cudaGetDeviceCount,     cudaGetDevice,         cudaSetDevice,         cudaGetLastError,
-        cudaDeviceGetAttribute, cudaStreamGetDevice,   cudaStreamIsCapturing, cudaMallocAsync,
-        cudaFreeAsync,          cudaFuncGetAttributes, cudaFuncSetAttribute,  cudaOccupancyMaxActiveClusters,
-        cudaLaunchKernelExC,    cudaGetErrorName,      cudaGetErrorString,
+        cudaGetDeviceCount,
+        cudaGetDevice,
+        cudaSetDevice,
+        cudaGetLastError,
+        cudaDeviceGetAttribute,
+        cudaStreamGetDevice,
+        cudaStreamIsCapturing,
+        cudaMallocAsync,
+        cudaFreeAsync,
+        cudaFuncGetAttributes,
+        cudaFuncSetAttribute,
+        cudaOccupancyMaxActiveClusters,
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+        cudaLaunchKernelExC,
+        cudaGetErrorName,
+        cudaGetErrorString,
     };
     return table;
 }

@@ -21,6 +21,7 @@ struct Runtime {
     cudaError_t (*func_get_attributes)(cudaFuncAttributes *attributes, const void *kernel);
     cudaError_t (*func_set_attribute)(const void *kernel, cudaFuncAttribute attribute, int value);
     cudaError_t (*occupancy_max_active_clusters)(int *clusters, const void *kernel, const cudaLaunchConfig_t *config);
+    cudaError_t (*occupancy_max_active_blocks)(int *blocks, const void *kernel, int threads, size_t shared_bytes);
     cudaError_t (*launch_kernel)(const cudaLaunchConfig_t *config, const void *kernel, void **arguments);
     const char *(*get_error_name)(cudaError_t error);
     const char *(*get_error_string)(cudaError_t error);

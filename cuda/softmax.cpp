@@ -137,6 +137,11 @@ cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, S
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     Launch how = one_cluster(rows, a.log, plan);
     how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.blocks, gpu);
+    bool allowed = false;
+    const cudaError_t unready = allow_shared_bytes(how, gpu, &allowed);
+    if (unready != cudaSuccess || !allowed) {
+        return unready != cudaSuccess ? unready : cudaErrorInvalidConfiguration;
+    }
     const std::size_t most_rows = most_blocks / plan.cluster_blocks;
     for (;;) {
         SoftmaxArguments part = a;

@@ -41,6 +41,12 @@ static void open_gpu(void) {
     ++places_open_count;
 }
 
+static size_t gpu_multiprocessors(void) {
+    int count = 0;
+    expect_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
+    return (size_t)count;
+}
+
 static void *gpu_allocate(size_t bytes) {
     void *memory = NULL;
     expect_cuda(cudaMalloc(&memory, bytes));
@@ -64,6 +70,8 @@ static void close_gpu(const place *where) { expect_cuda(cudaStreamDestroy(where-
 #else
 
 static void open_gpu(void) { not_run("built for the host device alone"); }
+
+static size_t gpu_multiprocessors(void) { return 1; }
 
 static void *gpu_allocate(size_t bytes) {
     (void)bytes;
@@ -109,6 +117,8 @@ void places_close(void) {
     }
     places_open_count = 0;
 }
+
+size_t place_multiprocessors(const place *where) { return where->on_gpu ? gpu_multiprocessors() : 1; }
 
 size_t place_count(void) { return places_open_count; }
 

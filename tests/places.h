@@ -21,6 +21,9 @@ void places_close(void);
 /* Like places_open, for what a host stream cannot show: graphs, streams, the caller's device. */
 void places_open_gpu_only(int argc, char **argv);
 
+/* Of a GPU, whose regimes depend on them; the host has one. */
+size_t place_multiprocessors(const place *where);
+
 size_t place_count(void);
 const place *place_at(size_t index);
 

@@ -24,13 +24,14 @@ using emulator::give_up;
 using emulator::Module;
 using emulator::Program;
 
-constexpr int unasked_shared_bytes = 48 * 1024, most_threads = 1024;
+constexpr int most_threads = 1024;
+constexpr std::size_t unasked_shared_bytes = 48 * 1024;
 
 // What a block may ask for.
-constexpr int shared_bytes = (WR_EMULATED_ARCHITECTURE == 80                                     ? 163
-                              : WR_EMULATED_ARCHITECTURE < 90 || WR_EMULATED_ARCHITECTURE >= 120 ? 99
-                                                                                                 : 227) *
-                             1024;
+constexpr std::size_t shared_bytes = (WR_EMULATED_ARCHITECTURE == 80                                     ? 163
+                                      : WR_EMULATED_ARCHITECTURE < 90 || WR_EMULATED_ARCHITECTURE >= 120 ? 99
+                                                                                                         : 227) *
+                                     1024;
 
 // Regimes depend on their number: an H200's, or what the environment says.
 int multiprocessors() {
@@ -221,7 +222,7 @@ const char *cudaGetErrorString(cudaError_t) { return "an error of the emulated G
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     *value = attribute == cudaDevAttrMultiProcessorCount            ? multiprocessors()
              : attribute == cudaDevAttrComputeCapabilityMajor       ? WR_EMULATED_ARCHITECTURE / 10
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? shared_bytes
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? static_cast<int>(shared_bytes)
                                                                     : 0;
     return cudaSuccess;
 }
@@ -253,9 +254,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, std::size_t bytes, cudaM
     return cudaMemcpy(to, from, bytes, kind);
 }
 
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel) {
     *attributes = {};
     attributes->maxThreadsPerBlock = most_threads;
+    attributes->sharedSizeBytes = Kernels::all().at(kernel).shared_bytes;
     return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
@@ -269,15 +271,22 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *, const cu
     return cudaSuccess;
 }
 
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, std::size_t) {
+    *blocks = 1;
+    return cudaSuccess;
+}
+
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
     const Program &program = Kernels::all().at(kernel);
     const auto allowed = allowed_shared_bytes().find(kernel);
-    const int most_bytes = allowed == allowed_shared_bytes().end() ? unasked_shared_bytes : allowed->second;
+    const bool unasked = allowed == allowed_shared_bytes().end();
+    const std::size_t launched_bytes = config->dynamicSmemBytes, all_bytes = launched_bytes + program.shared_bytes;
+    const bool has_room =
+        unasked ? all_bytes <= unasked_shared_bytes
+                : launched_bytes <= static_cast<std::size_t>(allowed->second) && all_bytes <= shared_bytes;
     const unsigned cluster = cluster_blocks_of(*config);
-    const std::size_t all_bytes = config->dynamicSmemBytes + program.shared_bytes;
     if (config->gridDim.x == 0 || config->gridDim.y == 0 || config->gridDim.y > 65535 || config->gridDim.z != 1 ||
-        config->blockDim.x * config->blockDim.y - 1 >= most_threads || config->gridDim.x % cluster != 0 ||
-        config->dynamicSmemBytes > static_cast<std::size_t>(most_bytes) || all_bytes > shared_bytes) {
+        config->blockDim.x * config->blockDim.y - 1 >= most_threads || config->gridDim.x % cluster != 0 || !has_room) {
         return cudaErrorInvalidConfiguration;
     }
     std::vector<unsigned char> copied(program.argument_bytes);
@@ -288,7 +297,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     shape.blocks = {config->gridDim.x, config->gridDim.y, 1};
     shape.threads = {config->blockDim.x, config->blockDim.y, 1};
     shape.cluster_blocks = cluster;
-    shape.launched_bytes = config->dynamicSmemBytes;
+    shape.launched_bytes = launched_bytes;
     Counts::all().add(Kernels::all().name_of(kernel),
                       emulator::run_kernel(program, shape, copied.data(), static_cast<unsigned>(multiprocessors())));
     return cudaSuccess;

@@ -137,6 +137,8 @@ class Translator {
     Slot special(Special special);
     Slot fresh() { return static_cast<Slot>(program_.registers++); }
     Slot constant(std::uint64_t word);
+    std::size_t place_shared(const Variable &variable);
+    std::optional<std::size_t> shared_place(std::string_view name);
     std::optional<Address> symbol(Body &body, std::string_view name);
     Address address_of(Body &body, std::string_view text);
     std::size_t local_place(Frame &frame, const Variable &variable);
@@ -191,14 +193,36 @@ std::size_t Translator::local_place(Frame &frame, const Variable &variable) {
     return place;
 }
 
+std::size_t Translator::place_shared(const Variable &variable) {
+    const std::size_t place = rounded_up(program_.shared_bytes, std::max<std::size_t>(variable.alignment, 16));
+    if (shared_places_.try_emplace(variable.name, place).second) {
+        program_.shared_bytes = place + variable.bytes;
+    }
+    return shared_places_[variable.name];
+}
+
+// What a module declares takes place only in the kernels that mention it.
+std::optional<std::size_t> Translator::shared_place(std::string_view name) {
+    const auto known = shared_places_.find(name);
+    if (known != shared_places_.end()) {
+        return known->second;
+    }
+    for (const Variable &variable : module_.shared()) {
+        if (variable.name == name) {
+            return place_shared(variable);
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<Address> Translator::symbol(Body &body, std::string_view name) {
     const auto local = body.frame->local_places.find(name);
     if (local != body.frame->local_places.end()) {
         return Address{special(Special::local_base), static_cast<std::int64_t>(local->second)};
     }
-    const auto shared = shared_places_.find(name);
-    if (shared != shared_places_.end()) {
-        return Address{special(Special::shared_base), static_cast<std::int64_t>(shared->second)};
+    const std::optional<std::size_t> shared = shared_place(name);
+    if (shared) {
+        return Address{special(Special::shared_base), static_cast<std::int64_t>(*shared)};
     }
     const auto argument = argument_places_.find(name);
     if (argument != argument_places_.end()) {
@@ -419,11 +443,7 @@ void Translator::declare(Body &body, std::string_view declaration) {
     } else if (declaration.starts_with(".param") || declaration.starts_with(".local")) {
         local_place(*body.frame, variable_of(declaration));
     } else if (declaration.starts_with(".shared")) {
-        const Variable variable = variable_of(declaration);
-        const std::size_t place = rounded_up(program_.shared_bytes, std::max<std::size_t>(variable.alignment, 16));
-        if (shared_places_.try_emplace(variable.name, place).second) {
-            program_.shared_bytes = place + variable.bytes;
-        }
+        place_shared(variable_of(declaration));
     } else if (!declaration.starts_with(".pragma")) {
         give_up(program_.name + ": " + std::string(declaration));
     }
@@ -537,11 +557,7 @@ void Translator::translate(const Function &kernel) {
     for (const Variable &variable : module_.shared()) {
         if (variable.bytes == 0) {
             launched.push_back(variable);
-            continue;
         }
-        shared_places_[variable.name] =
-            rounded_up(program_.shared_bytes, std::max<std::size_t>(variable.alignment, 16));
-        program_.shared_bytes = shared_places_[variable.name] + variable.bytes;
     }
     // What the launch adds lies behind what functions declare, which is known only when all of them are read.
     Frame frame;

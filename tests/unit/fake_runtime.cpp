@@ -164,6 +164,15 @@ cudaError_t occupancy_max_active_clusters(int *clusters, const void *, const cud
     return error;
 }
 
+// One on each multiprocessor.
+cudaError_t occupancy_max_active_blocks(int *blocks, const void *kernel, int, std::size_t) {
+    if (kernel == nullptr) {
+        runtime().misuse = "how many blocks there may be of no kernel";
+    }
+    *blocks = 1;
+    return arrive("occupancy_max_active_blocks");
+}
+
 // Clusters and dependent launches came with compute capability 9.0.
 void note_attributes(const cudaLaunchConfig_t &config) {
     Runtime &r = runtime();
@@ -198,10 +207,22 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, 
 
 // The runtime's own words need no GPU.
 const wr::cuda::Runtime table{
-    get_device_count,     get_device,          set_device,          get_last_error,
-    device_get_attribute, stream_get_device,   stream_is_capturing, malloc_async,
-    free_async,           func_get_attributes, func_set_attribute,  occupancy_max_active_clusters,
-    launch_kernel,        cudaGetErrorName,    cudaGetErrorString,
+    get_device_count,
+    get_device,
+    set_device,
+    get_last_error,
+    device_get_attribute,
+    stream_get_device,
+    stream_is_capturing,
+    malloc_async,
+    free_async,
+    func_get_attributes,
+    func_set_attribute,
+    occupancy_max_active_clusters,
+    occupancy_max_active_blocks,
+    launch_kernel,
+    cudaGetErrorName,
+    cudaGetErrorString,
 };
 
 } // namespace

@@ -1,0 +1,77 @@
+#include "large_softmax.h"
+
+#include "harness.h"
+#include "jobs.h"
+#include "reference.h"
+#include "unusual_logits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct large_arrays {
+    void *input, *expected, *result;
+    size_t input_bytes, output_bytes;
+} large_arrays;
+
+static void *allocate(size_t bytes) {
+    void *memory = malloc(bytes);
+    if (memory == NULL) {
+        give_up("out of memory");
+    }
+    return memory;
+}
+
+static wr_dtype output_dtype_of(const wr_softmax_args *args) {
+    return (int)args->output_dtype == 0 ? args->dtype : args->output_dtype;
+}
+
+/* Arrays begin so many bytes behind where allocations do. */
+static void check_at(const place *where, wr_softmax_args args, const large_arrays *all, size_t off, int in_place) {
+    size_t output_off = in_place ? off : off == 0 ? 16 : 0;
+    unsigned char *from = place_allocate(where, all->input_bytes + off);
+    unsigned char *to = in_place ? from : place_allocate(where, all->output_bytes + output_off);
+    wr_status status;
+    place_write(where, from + off, all->input, all->input_bytes);
+    args.input = from + off;
+    args.output = to + output_off;
+    status = wr_softmax_ex(&args, where->stream);
+    CHECK(status == WR_SUCCESS, "[%zu][%zu] %s on %s: %s", args.outer, args.axis, dtype_name(args.dtype), where->name,
+          wr_status_name(status));
+    place_read(where, to + output_off, all->result, all->output_bytes);
+    CHECK(memcmp(all->expected, all->result, all->output_bytes) == 0,
+          "[%zu][%zu] %s%s, scale %g, bytes %zu to %zu%s: not the host's", args.outer, args.axis,
+          dtype_name(args.dtype), args.log ? ", log" : "", args.scale, off, output_off, in_place ? ", in place" : "");
+    place_free(where, from);
+    if (!in_place) {
+        place_free(where, to);
+    }
+}
+
+void check_large_softmax(wr_softmax_args args, size_t elements_off) {
+    size_t count = args.outer * args.axis, size = reference_size(args.dtype), i;
+    large_arrays all;
+    wr_status status;
+    all.input_bytes = count * size;
+    all.output_bytes = count * reference_size(output_dtype_of(&args));
+    all.input = allocate(all.input_bytes);
+    all.expected = allocate(all.output_bytes);
+    all.result = allocate(all.output_bytes);
+    put_unusual_logits(args.dtype, all.input, args.outer, args.axis, 1);
+    args.input = all.input;
+    args.output = all.expected;
+    status = wr_softmax_ex(&args, wr_host_stream());
+    CHECK(status == WR_SUCCESS, "on the host: %s", wr_status_name(status));
+    for (i = 1; i < place_count(); ++i) {
+        check_at(place_at(i), args, &all, elements_off * size, 0);
+        if (output_dtype_of(&args) == args.dtype) {
+            check_at(place_at(i), args, &all, elements_off * size, 1);
+        }
+    }
+    free(all.input);
+    free(all.expected);
+    free(all.result);
+}
+
+size_t rows_for_gpu(size_t axis, size_t each) {
+    return place_multiprocessors(place_at(place_count() - 1)) * each / ((axis + 1023) / 1024) + 1;
+}

@@ -1,0 +1,43 @@
+/*
+ * Softmax of rows off the boundaries has the host's bits, and is served at all, whatever number of base blocks the rows
+ * have of those that clusters share, be there some rows or many: into the same type and another, logarithms and not.
+ */
+#include "harness.h"
+#include "jobs.h"
+#include "large_softmax.h"
+
+/* Base blocks of a row, and base blocks that each multiprocessor has at least: so many that several share a block, and
+ * so many that clusters need not be as wide as can be. */
+enum { SHORTEST = 33, LONGEST = 137, SOME = 17, MANY = 130 };
+
+static void check(size_t each, wr_dtype dtype, size_t blocks, int log, wr_dtype output_dtype) {
+    size_t axis = 1024 * blocks - 1023;
+    wr_softmax_args args = softmax_args(dtype, rows_for_gpu(axis, each), axis, 1);
+    args.log = log;
+    args.output_dtype = output_dtype;
+    check_large_softmax(args, 0);
+}
+
+int main(int argc, char **argv) {
+    size_t blocks;
+    places_open(argc, argv);
+    for (blocks = SHORTEST; blocks <= LONGEST; ++blocks) {
+        int log = blocks % 2 == 0;
+        check(SOME, WR_F32, blocks, log, WR_F32);
+        switch (blocks % 3) {
+        case 0:
+            check(MANY, WR_F32, blocks, 1, WR_F32);
+            break;
+        case 1:
+            check(SOME, WR_F32, blocks, log, WR_BF16);
+            break;
+        default:
+            check(SOME, WR_BF16, blocks, log, log ? WR_BF16 : WR_F32);
+            break;
+        }
+    }
+    check(MANY, WR_F16, SHORTEST, 1, WR_F16);
+    check(MANY, WR_F32, SHORTEST, 0, WR_BF16);
+    places_close();
+    return check_report("softmax_of_every_cluster");
+}

@@ -7,14 +7,15 @@
 
 namespace wr::cuda {
 
-// A barrier in shared memory that the arrival of one thread and of the bytes it announced complete, phase after phase:
-// a block that waits for it does not wait for memory, as it would at a barrier of the cluster.
+// A barrier in shared memory that the arrivals of one thread, or of as many as it is told, and of the bytes they
+// announced complete, phase after phase: a block that waits for it does not wait for memory, as it would at a barrier
+// of the cluster.
 class ArrivalBarrier {
   public:
     // Known to the cluster after a barrier of it.
-    __device__ __forceinline__ void initialise() {
+    __device__ __forceinline__ void initialise(unsigned arrivals = 1) {
 #if __CUDA_ARCH__ >= 900
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&bits_)) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(&bits_)), "r"(arrivals) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
     }

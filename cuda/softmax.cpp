@@ -6,8 +6,8 @@
 #include "cuda/softmax_column_clusters.h"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pieces.h"
-#include "cuda/softmax_pipeline_runs.h"
 #include "cuda/softmax_plan.h"
+#include "cuda/softmax_relay.h"
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
@@ -155,79 +155,6 @@ cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, S
     }
 }
 
-// Puts clusters that stay on the stream, `resident` of which the GPU holds at a time; `how` is one of them.
-cudaError_t launch_staying(Launch how, SoftmaxArguments a, const SoftmaxPlan &plan, int resident, bool dependent,
-                           cudaStream_t stream) {
-    how.dependent = dependent;
-    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    a.pieces = static_cast<std::size_t>(resident);
-    how.blocks = plan.cluster_blocks *
-                 pipeline_clusters(static_cast<std::uint32_t>(a.outer), static_cast<std::uint32_t>(resident));
-    return launch(how, &a, stream);
-}
-
-// What the pipeline is launched with, with clusters of so many blocks at most; `blocks` is to be set to the whole
-// grid's.
-Launch one_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxPlan &plan, std::size_t most_blocks_of_cluster) {
-    set_cluster(plan, tuning::softmax_cluster_warps, most_blocks_of_cluster);
-    Launch how{pipeline.kernel,
-               plan.cluster_blocks,
-               static_cast<int>(plan.cluster_warps * warp_lanes),
-               1,
-               1,
-               static_cast<int>(plan.cluster_blocks)};
-    how.shared_bytes = pipeline.shared_bytes(plan.cluster_warps, plan.blocks);
-    how.balanced = plan.blocks > tuning::softmax_wide_long_row_blocks;
-    return how;
-}
-
-// Where the GPU holds no such cluster, nothing is launched and `served` is false.
-cudaError_t launch_pipeline(const SoftmaxPipelineKernel &pipeline, SoftmaxArguments a, SoftmaxPlan plan,
-                            const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    *served = false;
-    Launch how{};
-    int resident = 0;
-    if (plan.blocks > tuning::softmax_wide_long_row_blocks) {
-        how = one_pipeline(pipeline, plan, tuning::softmax_wide_cluster_blocks);
-        const cudaError_t error = prepare_clusters(how, gpu, &resident);
-        if (error != cudaSuccess) {
-            return error;
-        }
-    }
-    if (resident == 0) {
-        how = one_pipeline(pipeline, plan, static_cast<std::size_t>(gpu.cluster_blocks));
-        const cudaError_t error = prepare_clusters(how, gpu, &resident);
-        if (error != cudaSuccess || resident == 0) {
-            return error;
-        }
-    }
-    *served = true;
-    return launch_staying(how, a, plan, resident, gpu.dependent_launch, stream);
-}
-
-// The same with several base blocks a warp. Half a multiprocessor's warps to a block, as long as that gives clusters
-// that every GPU promises; and clusters of a power of two, for these fill a GPU best.
-cudaError_t launch_resident_rows(const SoftmaxResidentKernel &rows, const SoftmaxArguments &a, SoftmaxPlan plan,
-                                 const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    const std::size_t states = divide_up(plan.blocks, softmax_resident_blocks);
-    plan.cluster_blocks = std::bit_ceil(divide_up(states, softmax_resident_warps / 2));
-    if (plan.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
-        plan.cluster_blocks = std::bit_ceil(divide_up(states, softmax_resident_warps));
-    }
-    plan.cluster_warps = divide_up(states, plan.cluster_blocks);
-    Launch how{rows.kernel,
-               plan.cluster_blocks,
-               static_cast<int>(plan.cluster_warps * warp_lanes),
-               1,
-               1,
-               static_cast<int>(plan.cluster_blocks)};
-    how.shared_bytes = rows.shared_bytes(plan.cluster_warps, states);
-    int resident = 0;
-    const cudaError_t error = prepare_clusters(how, gpu, &resident);
-    *served = error == cudaSuccess && resident > 0;
-    return *served ? launch_staying(how, a, plan, resident, gpu.dependent_launch, stream) : error;
-}
-
 cudaError_t launch_short_rows(SoftmaxArguments a, const SoftmaxPlan &plan, bool dependent, cudaStream_t stream) {
     a.row_lanes = static_cast<std::int32_t>(plan.lanes);
     a.row_batches = static_cast<std::int32_t>(plan.batches);
@@ -302,30 +229,18 @@ struct SoftmaxCall {
     cudaStream_t stream;
 };
 
-// Rows and columns that clusters read once and write once, without a workspace; else `served` is false.
+// Rows and columns that kernels which stay read once and write once; else `served` is false.
 cudaError_t launch_once_read(const SoftmaxCall &call, bool *served) {
     const SoftmaxArguments a = arguments_of(call.problem, call.plan);
     *served = false;
-    if (call.rows.resident.kernel != nullptr && takes_plain_rows(call.problem, call.plan) &&
-        wants_resident_rows(call.plan, call.problem.shape.outer, call.gpu)) {
-        const cudaError_t error = launch_resident_rows(call.rows.resident, a, call.plan, call.gpu, call.stream, served);
+    const SoftmaxRelayKernel *relay = relay_kernel(call.problem, call.plan, call.rows, call.gpu);
+    if (relay != nullptr) {
+        const cudaError_t error = launch_relay(*relay, call.problem, a, call.gpu, call.stream, served);
         if (error != cudaSuccess || *served) {
             return error;
         }
     }
     return launch_column_clusters(call.problem, a, call.gpu, call.stream, served);
-}
-
-cudaError_t launch_rows_of_clusters(const SoftmaxCall &call, const SoftmaxArguments &a) {
-    if (call.rows.pipeline.kernel != nullptr && takes_plain_rows(call.problem, call.plan) &&
-        wants_pipeline(call.plan, a.outer, call.gpu)) {
-        bool served = false;
-        const cudaError_t error = launch_pipeline(call.rows.pipeline, a, call.plan, call.gpu, call.stream, &served);
-        if (error != cudaSuccess || served) {
-            return error;
-        }
-    }
-    return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream);
 }
 
 cudaError_t launch_states_of_pieces(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
@@ -373,7 +288,7 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     case SoftmaxRegime::registers:
         return launch_registers(call.rows, a, call.plan.blocks, dependent, call.stream);
     case SoftmaxRegime::clusters:
-        return launch_rows_of_clusters(call, a);
+        return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream);
     case SoftmaxRegime::long_rows:
         return launch_long_rows(call, a);
     case SoftmaxRegime::tall_columns:

@@ -30,6 +30,11 @@ struct ShiftedPlaces {
     static constexpr bool shifted = true;
     static constexpr int run = vector_elements<T>;
 };
+// Like vectors, of a block that stands in shared memory as far off a boundary as it stood in the input.
+template <class T>
+struct StagedPlaces : VectorPlaces<T> {
+    static constexpr bool staged = true;
+};
 template <class T>
 struct ConvertedPlaces : VectorPlaces<T> {
     static constexpr bool converted = true;
@@ -45,6 +50,8 @@ struct SinglePlaces {
     static constexpr int run = 1;
 };
 
+template <class Places>
+inline constexpr bool is_staged = requires { Places::staged; };
 template <class Places>
 inline constexpr bool converts = requires { Places::converted; };
 // Whether outputs may be of another type than the input.
@@ -193,10 +200,27 @@ __device__ __forceinline__ void load_shifted_block(const Hull &hull, const T *da
     }
 }
 
+// A block in shared memory, where more may be read than there is of it.
+template <class T>
+__device__ __forceinline__ void load_staged_block(const T *data, int count, bool negative_scale,
+                                                  uint4 (&vectors)[lane_vectors<T>]) {
+    const int lane = lane_index();
+    load_vectors(
+        data, vectors, [&](int v) { return v * warp_lanes + lane; }, [&](int v) { return v * warp_lanes + lane + 1; });
+    if (count != static_cast<int>(softmax_block)) {
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = fill_from<T>(vectors[v], count - (v * warp_lanes + lane) * vector_elements<T>, negative_scale);
+        }
+    }
+}
+
 template <class T, class Places>
 __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, const T *data, int count,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
-    if constexpr (Places::shifted) {
+    if constexpr (is_staged<Places>) {
+        load_staged_block(data, count, a.scale < 0, vectors);
+    } else if constexpr (Places::shifted) {
         load_shifted_block(a.hull, data, count, a.scale < 0, vectors);
     } else {
         load_aligned_block(data, count, a.scale < 0, vectors);

@@ -43,7 +43,8 @@ struct SoftmaxArguments {
     bool scaled;
     bool log;
     bool empty_row_zero;
-    ElementType input_type; // for kernels that may read elements of 8 bits
+    ElementType input_type;   // for kernels that may read elements of 8 bits
+    std::uint64_t *published; // [rows][groups], states that multiprocessors tell each other (published_state.cuh)
 };
 
 } // namespace wr::cuda

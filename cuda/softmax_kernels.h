@@ -21,18 +21,16 @@ struct SoftmaxEachMergesKernels {
     std::size_t warps;                         // of a block at most
 };
 
-// Many rows in the registers of clusters that go from row to row.
-struct SoftmaxPipelineKernel {
+// Many rows that all multiprocessors share, a block on each. A block takes some groups of base blocks a turn, each of
+// which publishes one state, and a row's exponentials wait some turns for its total.
+inline constexpr std::size_t softmax_relay_states = 256;    // of a row at most
+inline constexpr std::size_t softmax_relay_least_group = 4; // base blocks
+inline constexpr std::size_t softmax_relay_largest_group = 8;
+inline constexpr int softmax_relay_clear_threads = 256;
+struct SoftmaxRelayKernel {
+    const void *clear;  // what was published before
     const void *kernel; // nullptr: not served
-    std::size_t (*shared_bytes)(std::size_t warps, std::size_t row_blocks);
-};
-
-// Rows in the registers and the shared memory of clusters that go from row to row, several base blocks a warp.
-inline constexpr std::size_t softmax_resident_warps = 16; // of a block at most
-inline constexpr std::size_t softmax_resident_blocks = 4; // base blocks of a warp
-struct SoftmaxResidentKernel {
-    const void *kernel; // nullptr: not served
-    std::size_t (*shared_bytes)(std::size_t warps, std::size_t row_states);
+    std::size_t threads, shared_bytes, groups, group_blocks, parked_turns;
 };
 
 // One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
@@ -53,8 +51,7 @@ struct SoftmaxRowKernels {
     int rows_of_block[2][softmax_row_sizes];        // [log]
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     SoftmaxEachMergesKernels each_merges;
-    SoftmaxPipelineKernel pipeline; // not of log-softmax, and writes no logsumexp
-    SoftmaxResidentKernel resident; // likewise
+    SoftmaxRelayKernel relay[2]; // [many states]; not of log-softmax, and writes no logsumexp
     SoftmaxLongRowKernels long_rows;
     std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
 };

@@ -57,6 +57,15 @@ __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size
         store_shifted_converted<T>(a, first, count, y);
     } else if constexpr (converts<Places>) {
         store_converted_block<T>(a, first, count, y);
+    } else if constexpr (is_staged<Places>) { // seldom: what is common is stored by its kernel
+        T *own = static_cast<T *>(a.output) + first + first_place<Places>();
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            const int place = i / Places::run * run_distance<Places> + i % Places::run;
+            if (place < count - first_place<Places>()) {
+                own[place] = narrow_one(y[i], T());
+            }
+        }
     } else if constexpr (Places::vectors) {
         uint4 vectors[lane_vectors<T>];
 #pragma unroll

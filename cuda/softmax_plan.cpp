@@ -2,6 +2,7 @@
 
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
+#include "cuda/softmax_relay.h"
 #include "cuda/softmax_row_packing.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
@@ -49,14 +50,6 @@ void plan_shifted_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t eleme
         }
     }
 }
-
-// Whether there are so many rows that clusters which stay are worth setting up.
-bool keeps_clusters_busy(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    return rows * plan.blocks >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_pipeline_blocks;
-}
-
-constexpr std::size_t most_resident_row_blocks =
-    softmax_resident_blocks * softmax_resident_warps * tuning::softmax_wide_cluster_blocks;
 
 // Columns that a block's or a cluster's registers hold.
 void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, const GpuFacts &gpu) {
@@ -277,20 +270,6 @@ std::size_t workspace_bytes(const Shape &s, const SoftmaxPlan &plan) {
     return plan.pieces == 0 ? 0 : s.outer * s.inner * (plan.pieces + 1) * sizeof(StoredState);
 }
 
-bool takes_plain_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
-    return (plan.regime == SoftmaxRegime::clusters || plan.regime == SoftmaxRegime::long_rows) && !problem.log &&
-           problem.logsumexp == nullptr && problem.shape.outer <= most_blocks;
-}
-
-bool wants_pipeline(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    return plan.blocks > tuning::softmax_pipeline_row_blocks && keeps_clusters_busy(plan, rows, gpu);
-}
-
-bool wants_resident_rows(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    return gpu.cluster_blocks > 0 && plan.blocks > tuning::softmax_resident_row_blocks &&
-           plan.blocks <= most_resident_row_blocks && keeps_clusters_busy(plan, rows, gpu);
-}
-
 // Not where two kernels side by side leave some multiprocessors more to do than others.
 bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu) {
     const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
@@ -301,7 +280,8 @@ bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu) {
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
     const Shape shape = normalised(problem).shape;
-    return workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::singles, false, most_demanding_gpu));
+    return std::max(workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::singles, false, most_demanding_gpu)),
+                    most_relay_bytes(problem));
 }
 
 } // namespace wr::cuda

@@ -58,12 +58,6 @@ void set_cluster(SoftmaxPlan &plan, std::size_t least_warps, std::size_t most_bl
 SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu);
 bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);
 
-// Whether the kernels of clusters that stay can do the job: rows, their softmax and nothing beside it; and whether they
-// are worth setting up.
-bool takes_plain_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan);
-bool wants_pipeline(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);
-bool wants_resident_rows(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);
-
 // Whether time is saved where clusters take their places before the kernel in front of them has finished.
 bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu);
 

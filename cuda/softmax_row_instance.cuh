@@ -5,8 +5,7 @@
 #include "cuda/softmax_cluster.cuh"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_long_rows.cuh"
-#include "cuda/softmax_pipeline.cuh"
-#include "cuda/softmax_resident_rows.cuh"
+#include "cuda/softmax_relay.cuh"
 
 namespace wr::cuda {
 
@@ -119,6 +118,32 @@ SoftmaxLongRowKernels softmax_long_row_kernels() {
             {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}};
 }
 
+template <class T, class Places, class Shape>
+SoftmaxRelayKernel softmax_relay_kernel() {
+    static_assert(Shape::group_blocks >= softmax_relay_least_group &&
+                  Shape::group_blocks <= softmax_relay_largest_group);
+    return {address_of(softmax_relay_clear<T>),
+            address_of(softmax_relay<T, Places, Shape>),
+            Shape::all_warps * warp_lanes,
+            Shape::warps * Shape::template warp_bytes<T, Places>,
+            Shape::groups,
+            Shape::group_blocks,
+            Shape::parked};
+}
+
+// Of f32 three turns of 12 warps wait (H200, 1 Mi: 3.99 TB/s; two of 16 warps 3.91, one of 24 3.6). 16-bit elements are
+// short of instructions: as many warps as there is room for, and for rows of many states, which take longer to come
+// together, fewer that wait longer (bf16 131072: 3.84 and 3.63; 262144: 3.48 and 3.63; 1 Mi 3.10 and 3.47).
+template <class T, class Places>
+void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2]) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        kernels[0] = kernels[1] = softmax_relay_kernel<T, Places, RelayShape<12, 4, 3, 1>>();
+    } else {
+        kernels[0] = softmax_relay_kernel<T, Places, RelayShape<28, 4, 1, 1>>();
+        kernels[1] = softmax_relay_kernel<T, Places, RelayShape<16, 8, 3, 1>>();
+    }
+}
+
 template <class T, class Places>
 void add_block_rows(SoftmaxRowKernels &kernels) {
     set_row_kernels<T, Places, false>(kernels.rows[0]);
@@ -135,11 +160,8 @@ void add_cluster_rows(SoftmaxRowKernels &kernels) {
     if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !Places::shifted) {
         kernels.each_merges = softmax_each_merges_kernels<T, Places>();
     }
-    if constexpr (sizeof(T) == 2 && keeps_vectors<Places>) {
-        kernels.pipeline = {address_of(softmax_pipeline<T>), pipeline_shared_bytes<T>};
-    }
-    if constexpr (sizeof(T) == sizeof(float) && keeps_vectors<Places>) {
-        kernels.resident = {address_of(softmax_resident_rows<T>), resident_shared_bytes<T>};
+    if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !converts<Places>) {
+        set_relay_kernels<T, std::conditional_t<Places::shifted, StagedPlaces<T>, Places>>(kernels.relay);
     }
 }
 

@@ -140,16 +140,42 @@ inline constexpr std::size_t softmax_wide_long_row_blocks = 128;
 inline constexpr std::size_t softmax_dependent_few_blocks = 4;
 inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 
-// Softmax of 16-bit rows of more base blocks than this goes through clusters that stay, where there are so many base
-// blocks a multiprocessor that setting them up is worth it (H200, bf16, these and one row and gone: of 32768 3.62 and
-// 3.95 TB/s, of 65536 3.60 and 3.75, of 131072 3.55 and 3.47, of 262144 3.18 and 2.79).
-inline constexpr std::size_t softmax_pipeline_row_blocks = 64;
-inline constexpr std::size_t softmax_pipeline_blocks = 192;
+// Softmax of rows of more base blocks than this is shared by all multiprocessors, where there are enough of them.
+// (H200, TB/s, and in clusters: f32 57344 4.04 and 4.13, 65536 4.06 and 4.16, 81920 4.06 and 4.01, 131072 4.07
+// and 4.06, 262144 4.06 and 3.99, 1 Mi 4.05 and 3.29; bf16 131072 3.74 and 3.54; this and what follows of bf16 before
+// its barriers changed, which costs 5 % of rows up to 192 base blocks: 65536 3.81 and 3.90, 81920 3.74 and 3.41, 212992
+// 3.70 and 2.66.)
+inline constexpr std::size_t softmax_relay_row_blocks = 64;
 
-// Softmax of f32 rows of more base blocks than this goes through clusters that stay too, several blocks a warp (H200,
-// 262144: 3.99 TB/s, one row and gone 3.75; 512 Ki and 1 Mi: 3.83 and 3.29, read twice in three launches 2.60 and 2.62;
-// 131072: 4.04, one row and gone 4.02).
-inline constexpr std::size_t softmax_resident_row_blocks = 128;
+// 16-bit rows of more than this are too, where clusters would leave warps without a base block (bf16 36864 3.69 and
+// 3.35, 45056 3.68 and 3.42, 50256 3.53 and 3.11; but 40000, whose clusters are full, 3.65 and 3.92, 30720 3.59 and
+// 3.62).
+inline constexpr std::size_t softmax_relay_narrow_row_blocks = 32;
+
+// Off the boundaries f32 rows of more than this are (24577 2.98 and 3.35, 32769 3.39 and 3.20, 50257 3.81 and 3.34,
+// 81921 3.79 and 2.96, 262145, read twice otherwise, 3.78 and 2.39), and 16-bit ones of more than the second where
+// clusters would not be full (bf16 24577 2.81 and 2.37, 28673 2.73 and 2.52, but 31745, which fills them, 2.98 and
+// 3.20, 65537 2.99 and 2.32, 131073 2.81 and 1.41).
+inline constexpr std::size_t softmax_relay_shifted_row_blocks = 32;
+inline constexpr std::size_t softmax_relay_shifted_narrow_row_blocks = 24;
+
+// Of 16-bit rows that are, those of more base blocks than this have fewer warps a multiprocessor, whose exponentials
+// wait longer for their row's total.
+inline constexpr std::size_t softmax_relay_long_row_blocks = 192;
+
+// How many base blocks a multiprocessor there have to be: of rows longer than that, of f32, of 16 bits (TB/s, and
+// otherwise: 262144 with 31 f32 1.85 and 1.79, bf16 1.39 and 1.30; f32 100000 with 62 2.75 and 2.79, with 93 3.18 and
+// 3.05; bf16 131072 with 124 2.20 and 2.75, with 194 2.73 and 2.57).
+inline constexpr std::size_t softmax_relay_long_blocks = 24;
+inline constexpr std::size_t softmax_relay_blocks = 80;
+inline constexpr std::size_t softmax_relay_narrow_blocks = 192;
+
+// Off the boundaries: of rows that are read twice otherwise, and of 16-bit rows where clusters would not be full and
+// where they would (262145 with 29 f32 1.09 and 1.15, bf16 0.66 and 0.77, with 59 1.67 and 1.40, 1.10 and 0.96; bf16
+// 65537 with 190 1.85 and 2.02, with 380 2.34 and 2.17).
+inline constexpr std::size_t softmax_relay_shifted_long_blocks = 40;
+inline constexpr std::size_t softmax_relay_shifted_narrow_blocks = 384;
+inline constexpr std::size_t softmax_relay_shifted_full_blocks = 768;
 
 // The gradient of softmax: rows of more base blocks than this go through clusters that stay.
 inline constexpr std::size_t softmax_backward_resident_row_blocks = 128;

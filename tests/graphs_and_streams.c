@@ -59,6 +59,7 @@ static const job jobs[] = {
     {"softmax of short rows", SOFTMAX, WR_SUM, WR_F32, 0, 1000, 1000, 1},
     {"softmax of one long row", SOFTMAX, WR_SUM, WR_BF16, 0, 1, 1500001, 1},
     {"softmax of one long row of f32", SOFTMAX, WR_SUM, WR_F32, 0, 1, 1500001, 1},
+    {"softmax of rows that all multiprocessors share", SOFTMAX, WR_SUM, WR_BF16, 0, 270, 100000, 1},
     {"softmax of columns", SOFTMAX, WR_SUM, WR_F32, 0, 1, 5000, 40},
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };

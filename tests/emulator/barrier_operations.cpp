@@ -137,6 +137,8 @@ void arrive_in_cluster(Warp &warp, const Instruction &, LaneMask mask) {
 }
 
 void nothing(Warp &, const Instruction &, LaneMask) {}
+void sleep(Warp &warp, const Instruction &, LaneMask) { warp.gives_way = true; }
+
 void zero(Warp &warp, const Instruction &i, LaneMask mask) {
     std::uint64_t *to = warp.at(i.o[0]);
     each_lane(mask, [&](int l) { to[l] = 0; });
@@ -160,6 +162,7 @@ Execute barrier_operation_of(const Opcode &opcode) {
            : text.starts_with("barrier.cluster.arrive.")        ? arrive_in_cluster
            : text.starts_with("barrier.cluster.wait.")          ? nothing
            : name == "createpolicy"                             ? zero
+           : name == "nanosleep"                                ? sleep
                                                                 : nullptr;
 }
 

@@ -554,16 +554,18 @@ void Translator::translate(const Function &kernel) {
         program_.argument_bytes = place + argument.bytes;
     }
     std::vector<Variable> launched;
+    std::size_t alignment = 16;
     for (const Variable &variable : module_.shared()) {
         if (variable.bytes == 0) {
             launched.push_back(variable);
+            alignment = std::max(alignment, variable.alignment);
         }
     }
     // What the launch adds lies behind what functions declare, which is known only when all of them are read.
     Frame frame;
     for (int pass = 0; pass < 2; ++pass) {
         for (const Variable &variable : launched) {
-            shared_places_[variable.name] = rounded_up(program_.shared_bytes, 1024);
+            shared_places_[variable.name] = rounded_up(program_.shared_bytes, alignment);
         }
         program_.code.clear();
         put_body(kernel, frame);
@@ -571,7 +573,7 @@ void Translator::translate(const Function &kernel) {
         end.control = Control::end;
         add(end);
     }
-    program_.shared_bytes = launched.empty() ? program_.shared_bytes : rounded_up(program_.shared_bytes, 1024);
+    program_.shared_bytes = launched.empty() ? program_.shared_bytes : rounded_up(program_.shared_bytes, alignment);
 }
 
 } // namespace

@@ -298,16 +298,29 @@ static void walk_uneven_rows(const walker *by) {
     }
 }
 
+/* Of one 16-bit type and of f32 so many rows that barriers and places come round again. */
 static void walk_many_rows(const walker *by) {
-    static const shape narrow = {"many rows", 390, 66000, 1, 1, 0}, wide = {"many rows", 190, 138000, 1, 1, 0};
+    static const shape narrow = {"many rows", 390, 66000, 1, 1, 0}, more = {"more rows", 480, 66000, 1, 1, 0};
+    static const shape wide = {"many rows", 110, 138000, 1, 1, 0};
+    static const shape longer = {"many longer rows", 17, 200000, 1, 1, 0};
+    static const shape more_longer = {"more longer rows", 100, 200000, 1, 1, 0};
+    static const shape odd = {"many odd rows", 39, 140001, 1, 1, 0}, more_odd = {"more odd rows", 100, 140001, 1, 1, 0};
+    static const shape odd_longer = {"many longer odd rows", 27, 200001, 1, 1, 0};
     static const shape gradients = {"gradients of long rows", 2, 140000, 1, 1, 0};
     size_t i;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         walk_gradients(softmax_types[i], &gradients, by);
     }
     by->many(WR_F16, &narrow);
-    by->many(WR_BF16, &narrow);
+    by->many(WR_F16, &longer);
+    by->many(WR_F16, &odd);
+    by->many(WR_F16, &odd_longer);
+    by->many(WR_BF16, &more);
+    by->many(WR_BF16, &more_longer);
+    by->many(WR_BF16, &odd);
+    by->many(WR_BF16, &odd_longer);
     by->many(WR_F32, &wide);
+    by->many(WR_F32, &more_odd);
 }
 
 static void walk_many_columns(const walker *by) {

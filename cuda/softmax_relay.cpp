@@ -1,0 +1,133 @@
+#include "cuda/softmax_relay.h"
+
+#include "cuda/gpu.h"
+#include "cuda/launch.h"
+#include "cuda/tuning.h"
+#include "numerics/softmax.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace wr::cuda {
+
+namespace {
+
+bool is_plain_softmax(const SoftmaxProblem &problem) {
+    return !problem.log && problem.logsumexp == nullptr && problem.shape.inner == 1;
+}
+
+std::size_t row_blocks_of(const SoftmaxProblem &problem) { return divide_up(problem.shape.axis, softmax_block); }
+
+bool is_narrow(const SoftmaxProblem &problem) { return traits_of(problem.dtype).size < sizeof(float); }
+
+// On the boundaries or off them.
+bool may_be_long_enough(const SoftmaxProblem &problem) {
+    constexpr std::size_t wide = std::min(tuning::softmax_relay_row_blocks, tuning::softmax_relay_shifted_row_blocks);
+    constexpr std::size_t narrow =
+        std::min(tuning::softmax_relay_narrow_row_blocks, tuning::softmax_relay_shifted_narrow_row_blocks);
+    return row_blocks_of(problem) > (is_narrow(problem) ? narrow : wide);
+}
+
+// Whether clusters would have a base block for each warp.
+bool fills_clusters(const SoftmaxPlan &plan) {
+    return plan.regime == SoftmaxRegime::clusters && plan.cluster_blocks * plan.cluster_warps == plan.blocks;
+}
+
+bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
+    if (!is_narrow(problem)) {
+        return plan.blocks > (shifted ? tuning::softmax_relay_shifted_row_blocks : tuning::softmax_relay_row_blocks);
+    }
+    const std::size_t beside_clusters =
+        shifted ? tuning::softmax_relay_shifted_narrow_row_blocks : tuning::softmax_relay_narrow_row_blocks;
+    return plan.blocks > (fills_clusters(plan) ? tuning::softmax_relay_row_blocks : beside_clusters);
+}
+
+std::size_t least_blocks_of_multiprocessor(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
+    if (shifted && plan.regime == SoftmaxRegime::long_rows) {
+        return tuning::softmax_relay_shifted_long_blocks;
+    }
+    if (plan.blocks > tuning::softmax_relay_long_row_blocks) {
+        return tuning::softmax_relay_long_blocks;
+    }
+    if (!is_narrow(problem)) {
+        return tuning::softmax_relay_blocks;
+    }
+    return !shifted               ? tuning::softmax_relay_narrow_blocks
+           : fills_clusters(plan) ? tuning::softmax_relay_shifted_full_blocks
+                                  : tuning::softmax_relay_shifted_narrow_blocks;
+}
+
+// A published state's: sums of 16-bit rows are f32, others f64.
+std::size_t state_bytes(const SoftmaxProblem &problem) {
+    return is_narrow(problem) ? sizeof(std::uint64_t) : 2 * sizeof(std::uint64_t);
+}
+
+std::size_t published_bytes(const SoftmaxProblem &problem, std::size_t group_blocks) {
+    return problem.shape.outer * divide_up(row_blocks_of(problem), group_blocks) * state_bytes(problem);
+}
+
+} // namespace
+
+std::size_t most_relay_bytes(const SoftmaxProblem &problem) {
+    const bool served = is_plain_softmax(problem) && may_be_long_enough(problem) &&
+                        row_blocks_of(problem) <= softmax_relay_states * softmax_relay_largest_group;
+    return served ? published_bytes(problem, softmax_relay_least_group) : 0;
+}
+
+const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
+                                       const SoftmaxRowKernels &rows, const GpuFacts &gpu) {
+    const std::size_t row_blocks = row_blocks_of(problem), outer = problem.shape.outer;
+    const SoftmaxRelayKernel &relay = rows.relay[row_blocks > tuning::softmax_relay_long_row_blocks ? 1 : 0];
+    if (relay.kernel == nullptr || gpu.cluster_blocks == 0 || !is_plain_softmax(problem)) {
+        return nullptr;
+    }
+    const bool shifted = rows.stage_bytes != 0;
+    const std::size_t least =
+        static_cast<std::size_t>(gpu.multiprocessors) * least_blocks_of_multiprocessor(problem, plan, shifted);
+    if (!is_long_enough(problem, plan, shifted) || outer * row_blocks < least) {
+        return nullptr;
+    }
+    const std::size_t row_groups = divide_up(row_blocks, relay.group_blocks);
+    const bool counts_fit = outer <= std::size_t{std::numeric_limits<std::int32_t>::max()} / row_groups;
+    return counts_fit && row_groups >= relay.groups && row_groups <= softmax_relay_states ? &relay : nullptr;
+}
+
+cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &problem, SoftmaxArguments a,
+                         const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    *served = false;
+    Launch how{relay.kernel, 1, static_cast<int>(relay.threads)};
+    how.shared_bytes = relay.shared_bytes;
+    int resident = 0;
+    cudaError_t error = prepare_clusters(how, gpu, &resident);
+    const std::size_t row_groups = divide_up(row_blocks_of(problem), relay.group_blocks);
+    // By the time that a block waits for a row's total, every block has to have taken all of that row.
+    if (error != cudaSuccess || row_groups > relay.parked_turns * relay.groups * static_cast<std::size_t>(resident)) {
+        return error;
+    }
+    const std::size_t bytes = published_bytes(problem, relay.group_blocks);
+    Workspace workspace(problem.workspace, bytes, stream);
+    if (workspace.error() != cudaSuccess) {
+        return workspace.error();
+    }
+    a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
+    a.pieces = bytes / sizeof(std::uint64_t);
+    Launch clear{relay.clear, divide_up(a.pieces, std::size_t{softmax_relay_clear_threads}),
+                 softmax_relay_clear_threads};
+    clear.dependent = gpu.dependent_launch;
+    error = launch(clear, &a, stream);
+    if (error == cudaSuccess) {
+        how.blocks = static_cast<std::size_t>(resident);
+        how.together = true;
+        error = launch(how, &a, stream);
+    }
+    if (error == cudaErrorCooperativeLaunchTooLarge) { // what the GPU holds has changed, or is shared with others
+        runtime().get_last_error();
+        error = cudaSuccess;
+    } else {
+        *served = error == cudaSuccess;
+    }
+    const cudaError_t freed = workspace.finish();
+    return error != cudaSuccess ? error : freed;
+}
+
+} // namespace wr::cuda

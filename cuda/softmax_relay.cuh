@@ -1,0 +1,556 @@
+// Many rows that are too long for a multiprocessor: a block on each stays to the end, and all of them go through memory
+// together, a turn at a time. Every warp takes a base block a turn, neighbours side by side; what a group of warps
+// comes to is published, and the exponentials wait in shared memory, some turns, until their row's total is known.
+// Nobody waits for another multiprocessor meanwhile: one warp of each block publishes, one puts the totals together.
+#pragma once
+
+#include "cuda/arrival_barrier.cuh"
+#include "cuda/published_state.cuh"
+#include "cuda/softmax_cluster.cuh"
+#include "cuda/softmax_kernels.h"
+
+namespace wr::cuda {
+
+// How a block is made up. Its warps that take base blocks, how many of them publish one state together (a power of two:
+// a row begins with a group), the turns that exponentials wait, and the turns ahead that logits are on their way.
+template <int Warps, int GroupBlocks, int Parked, int Ahead>
+struct RelayShape {
+    static constexpr int warps = Warps, group_blocks = GroupBlocks, parked = Parked, ahead = Ahead;
+    static constexpr int groups = Warps / GroupBlocks; // of a block's turn
+    static constexpr int publisher = Warps, merger = Warps + 1, all_warps = Warps + 2;
+    // Turns of which something is kept in shared memory. A warp takes turn i + kept when it has finished turn
+    // i + kept - 1 - parked, whose total is put together after the states of turn i were gathered.
+    static constexpr int kept = 8;
+    static_assert(Warps <= warp_lanes && Warps % GroupBlocks == 0 && Parked + 2 <= kept);
+
+    // Of a slot for logits: a vector more where they lie off the boundaries.
+    template <class T, class Places>
+    static constexpr std::size_t slot_bytes = softmax_block * sizeof(T) + (is_staged<Places> ? vector_bytes : 0);
+    template <class T, class Places>
+    static constexpr std::size_t warp_bytes = Ahead * slot_bytes<T, Places> + Parked * softmax_block * sizeof(float);
+};
+
+// In every lane the same, and known to be.
+__device__ __forceinline__ int uniform_warp_index() { return __shfl_sync(whole_warp, warp_index(), 0); }
+
+// For exponentials that are not formed: those of the turn before would otherwise have to live through all rare calls
+// between, which the compiler pays for on every path.
+__device__ __forceinline__ void forget(float (&e)[lane_elements]) {
+#pragma unroll
+    for (float &one : e) {
+        one = 0;
+    }
+}
+
+// Where a block's exponentials go while something rare is called: without it the compiler keeps them in memory from the
+// start on every path, for a called function leaves few registers alone.
+class PutAside {
+  public:
+    __device__ __forceinline__ explicit PutAside(const float (&e)[lane_elements]) {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            values_[i] = e[i];
+        }
+    }
+    __device__ __forceinline__ void take_back(float (&e)[lane_elements]) const {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = values_[i];
+        }
+    }
+
+  private:
+    volatile float values_[lane_elements];
+};
+
+// What `count` published states come to, whatever they are, in every lane. All of them are there.
+template <class Sum>
+__device__ __noinline__ RowState<float, Sum> merge_published(const std::uint64_t *words, int count) {
+    const auto state_of = [&](int at) {
+        SeenState<Sum> seen;
+        seen.clear();
+        if (at < count) {
+            seen.look(words + at * published_words<Sum>);
+        }
+        return seen.state();
+    };
+    float maximum = -std::numeric_limits<float>::infinity();
+#pragma unroll 1
+    for (int first = 0; first < count; first += warp_lanes) {
+        maximum = larger_with_nan(maximum, state_of(first + lane_index()).maximum);
+    }
+    maximum = warp_maximum(maximum);
+    TreeCounter<FloatSum<Sum>, 4> runs; // of 32 states
+    static_assert(softmax_relay_states <= warp_lanes << 3);
+#pragma unroll 1
+    for (int first = 0; first < count; first += warp_lanes) {
+        const RowState<float, Sum> one = state_of(first + lane_index());
+        runs.push(tree_over_lanes<FloatSum<Sum>>(scale_by_power(one.sum, frame_gap(one.maximum, maximum)), warp_lanes));
+    }
+    return {maximum, runs.result()};
+}
+
+// Places: of vectors, or staged for rows off the boundaries.
+template <class T, class Places, class Shape>
+class Relay {
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using State = RowState<float, Sum>;
+    using Row = PlainRow<Divisor<T, Places>>;
+
+  public:
+    struct Shared {
+        ArrivalBarrier loaded[Shape::warps][Shape::ahead];
+        ArrivalBarrier taken[Shape::kept][Shape::warps]; // the warp's state of the turn is there
+        ArrivalBarrier gathered[Shape::kept];            // the publisher has read all of them
+        ArrivalBarrier totalled[Shape::kept];            // the totals of the turn's rows are there
+        State own[Shape::kept][Shape::warps];
+        Row totals[Shape::kept][2]; // of the row of the block's first group, and of the next
+    };
+
+    __device__ __forceinline__ Relay(const SoftmaxArguments &arguments, unsigned char *memory, Shared &all)
+        : a(arguments), shared(all), warp(uniform_warp_index()) {
+        slots = memory + warp * static_cast<int>(Shape::template warp_bytes<T, Places>);
+        parked = reinterpret_cast<float4 *>(slots + Shape::ahead * slot_bytes);
+        row_blocks = static_cast<int>(divide_up(a.axis, softmax_block));
+        row_groups = static_cast<unsigned>((row_blocks + Shape::group_blocks - 1) / Shape::group_blocks);
+        groups = static_cast<std::uint32_t>(a.outer) * row_groups;
+        turns = (groups - 1) / (gridDim.x * Shape::groups) + 1;
+    }
+
+    __device__ __forceinline__ void set_up() {
+        if (warp < Shape::warps && lane_index() < Shape::ahead) {
+            shared.loaded[warp][lane_index()].initialise();
+        }
+        if (warp < Shape::warps && lane_index() < Shape::kept) {
+            shared.taken[lane_index()][warp].initialise();
+        }
+        if (threadIdx.x < Shape::kept) {
+            shared.gathered[threadIdx.x].initialise(Shape::warps);
+            shared.totalled[threadIdx.x].initialise();
+        }
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void work() {
+        if (warp == Shape::publisher) {
+            publish_all();
+        } else if (warp == Shape::merger) {
+            merge_all();
+        } else {
+            take_and_finish_all();
+        }
+    }
+
+  private:
+    static constexpr int block_elements = static_cast<int>(softmax_block);
+    static constexpr unsigned slot_bytes = unsigned{Shape::template slot_bytes<T, Places>};
+    static constexpr int parked_vectors = lane_elements / 4; // of a lane
+
+    // A base block of a row.
+    struct Place {
+        std::uint32_t row;
+        int block; // row_blocks or more: none
+    };
+
+    __device__ __forceinline__ std::uint32_t first_group(unsigned turn) const {
+        return (turn * gridDim.x + blockIdx.x) * Shape::groups;
+    }
+    __device__ __forceinline__ Place place_of(unsigned turn) const {
+        const std::uint32_t group = first_group(turn) + static_cast<unsigned>(warp / Shape::group_blocks);
+        const std::uint32_t row = group / row_groups;
+        return {row, group < groups
+                         ? static_cast<int>(group - row * row_groups) * Shape::group_blocks + warp % Shape::group_blocks
+                         : row_blocks};
+    }
+    __device__ __forceinline__ bool is_there(const Place &place) const { return place.block < row_blocks; }
+    __device__ __forceinline__ int count_of(const Place &place) const {
+        return smaller(static_cast<int>(a.axis) - place.block * block_elements, block_elements);
+    }
+    __device__ __forceinline__ const T *input_of(const Place &place) const {
+        return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(place.row) * a.outer_stride +
+               place.block * block_elements;
+    }
+    __device__ __forceinline__ std::size_t output_of(const Place &place) const {
+        return place.row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
+               static_cast<std::size_t>(place.block) * softmax_block;
+    }
+    __device__ __forceinline__ std::uint64_t *published(std::uint32_t row) const {
+        return a.published + static_cast<std::size_t>(row) * row_groups * published_words<Sum>;
+    }
+    __device__ __forceinline__ static unsigned kept_at(unsigned turn) { return turn % Shape::kept; }
+    __device__ __forceinline__ static unsigned parity_of(unsigned turn) { return turn / Shape::kept & 1u; }
+    // Of a slot, where the block's first element stands: as far off a boundary as in the input.
+    __device__ __forceinline__ T *slot_of(unsigned turn, const Place &place) const {
+        unsigned char *const slot = slots + turn % Shape::ahead * slot_bytes;
+        return reinterpret_cast<T *>(slot + (is_staged<Places> ? offset_in_vector(input_of(place)) : 0));
+    }
+    __device__ __forceinline__ float4 *parked_of(unsigned turn) const {
+        return parked + turn % Shape::parked * static_cast<unsigned>(parked_vectors * warp_lanes);
+    }
+    // Where four of a lane's exponentials wait: in the order of their elements where the block is stored shifted, else
+    // so that lanes meet different banks.
+    __device__ __forceinline__ static int quad(int number) {
+        constexpr int quads = Places::run / 4; // of neighbours
+        return is_staged<Places> ? (number / quads * warp_lanes + lane_index()) * quads + number % quads
+                                 : number * warp_lanes + lane_index();
+    }
+
+    __device__ __forceinline__ void load(unsigned turn) {
+        const Place place = place_of(turn);
+        if (!is_there(place)) {
+            return;
+        }
+        const T *data = input_of(place);
+        const int count = count_of(place);
+        ArrivalBarrier &loaded = shared.loaded[warp][turn % Shape::ahead];
+        if constexpr (is_staged<Places>) {
+            if (!is_readable(a.hull, data, count)) {
+                load_end_of_array(slot_of(turn, place), data, count, loaded);
+                return;
+            }
+        }
+        if (lane_index() == 0) {
+            const int before = is_staged<Places> ? elements_before(data) : 0;
+            const int vectors = divide_up(before + count, vector_elements<T>);
+            loaded.copy(slot_of(turn, place) - before, data - before,
+                        static_cast<unsigned>(vectors) * static_cast<unsigned>(vector_bytes));
+        }
+    }
+
+    // A block whose first or last vector holds bytes that are not the caller's.
+    __device__ __forceinline__ static void load_end_of_array(T *to, const T *data, int count, ArrivalBarrier &loaded) {
+        copy_singly(to, data, count);
+        if (lane_index() == 0) {
+            loaded.arrive();
+        }
+    }
+    __device__ __noinline__ static void copy_singly(T *to, const T *data, int count) {
+#pragma unroll 1
+        for (int i = lane_index(); i < count; i += warp_lanes) {
+            to[i] = data[i];
+        }
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void take_and_finish_all() {
+#pragma unroll
+        for (unsigned turn = 0; turn < Shape::ahead; ++turn) {
+            load(turn);
+        }
+        float e[lane_elements];
+#pragma unroll 1
+        for (unsigned turn = 0; turn < turns; ++turn) {
+            take(turn, e);
+            if (turn >= Shape::parked) {
+                finish(turn - Shape::parked, e);
+            }
+            park(turn, e);
+        }
+#pragma unroll 1
+        for (unsigned turn = turns < Shape::parked ? 0 : turns - Shape::parked; turn < turns; ++turn) {
+            finish(turn, e);
+        }
+    }
+
+    // The exponentials of the warp's block, and what it comes to.
+    __device__ __forceinline__ void take(unsigned turn, float (&e)[lane_elements]) {
+        const Place place = place_of(turn);
+        State own = StateMerge<float, Sum>::identity();
+        if (is_there(place)) {
+            const unsigned slot = turn % Shape::ahead;
+            shared.loaded[warp][slot].wait(loads_seen >> slot & 1u);
+            loads_seen ^= 1u << slot;
+            const T *const logits = slot_of(turn, place);
+            const BlockLogits<T, Places> x(a, logits, count_of(place));
+            own.sum = block_sum<T, Places, float, Sum, Unframed::without_logsumexp>(
+                a, logits, count_of(place), x, e, [&](float maximum, std::int32_t n, std::int32_t) {
+                    __syncwarp(); // all lanes have their logits
+                    own.maximum = maximum;
+                    if (n == unusual_n) { // no exponentials are formed, and the logits are read again
+                        forget(e);
+                    } else {
+                        load(turn + Shape::ahead);
+                    }
+                });
+            if (is_unusual(own.maximum)) {
+                order_with_copies();
+                load(turn + Shape::ahead);
+            }
+        } else {
+            load(turn + Shape::ahead);
+            forget(e);
+        }
+        if (lane_index() == 0) {
+            shared.own[kept_at(turn)][warp] = own;
+            shared.taken[kept_at(turn)][warp].arrive();
+        }
+    }
+
+    __device__ __forceinline__ void park(unsigned turn, const float (&e)[lane_elements]) const {
+        float4 *to = parked_of(turn);
+#pragma unroll
+        for (int v = 0; v < parked_vectors; ++v) {
+            to[quad(v)] = {e[4 * v], e[4 * v + 1], e[4 * v + 2], e[4 * v + 3]};
+        }
+        if constexpr (is_staged<Places>) {
+            __syncwarp(); // other lanes will write them
+        }
+    }
+
+    // What each group of the block comes to, to all blocks.
+    __device__ __forceinline__ void publish_all() {
+#pragma unroll 1
+        for (unsigned turn = 0; turn < turns; ++turn) {
+            const unsigned at = kept_at(turn);
+            State own = StateMerge<float, Sum>::identity();
+            if (lane_index() < Shape::warps) {
+                shared.taken[at][lane_index()].wait(parity_of(turn));
+                own = shared.own[at][lane_index()];
+                shared.gathered[at].arrive();
+            }
+            __syncwarp();
+            float maximum = larger_with_nan(own.maximum, own.maximum);
+#pragma unroll
+            for (int distance = 1; distance < Shape::group_blocks; distance *= 2) {
+                maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
+            }
+            const Sum sum = tree_over_lanes<FloatSum<Sum>>(scale_by_power(own.sum, frame_gap(own.maximum, maximum)),
+                                                           Shape::group_blocks);
+            const std::uint32_t group = first_group(turn) + static_cast<unsigned>(lane_index() / Shape::group_blocks);
+            if (lane_index() < Shape::warps && lane_index() % Shape::group_blocks == 0 && group < groups) {
+                publish(a.published + static_cast<std::size_t>(group) * published_words<Sum>, State{maximum, sum});
+            }
+        }
+    }
+
+    // What a row comes to, once all of its states are there: Each of them for each lane.
+    template <int Each>
+    __device__ __forceinline__ Row total_of(std::uint32_t row) const {
+        const std::uint64_t *words = published(row);
+        const unsigned first = static_cast<unsigned>(lane_index()) * Each;
+        SeenState<Sum> seen[Each];
+        for (;;) {
+            bool all = true;
+#pragma unroll
+            for (unsigned i = 0; i < Each; ++i) {
+                seen[i].clear();
+                if (first + i < row_groups) {
+                    seen[i].look(words + (first + i) * published_words<Sum>);
+                }
+            }
+#pragma unroll
+            for (unsigned i = 0; i < Each; ++i) {
+                all = all && seen[i].is_there();
+            }
+            if (__all_sync(whole_warp, all) != 0) {
+                break;
+            }
+            constexpr unsigned nanoseconds = 40; // whoever asks again and again is in the way of all memory traffic
+            __nanosleep(nanoseconds);
+        }
+        std::int32_t largest = absent_n;
+#pragma unroll
+        for (const SeenState<Sum> &one : seen) {
+            largest = larger(largest, state_n(one.state().maximum));
+        }
+        const std::int32_t row_n = __reduce_max_sync(whole_warp, largest);
+        Sum sums[Each];
+#pragma unroll
+        for (int i = 0; i < Each; ++i) {
+            const State one = seen[i].state();
+            sums[i] = scale_by_power(one.sum, state_n(one.maximum) - row_n);
+        }
+        const Sum sum = tree_over_lanes<FloatSum<Sum>>(run_sum<Each, Sum>(sums), warp_lanes);
+        return {factor_base(static_cast<Divisor<T, Places>>(sum), float()), row_n};
+    }
+
+    // The totals of the rows that the block has groups of: two at most, for no row has fewer groups than a turn.
+    __device__ __forceinline__ void merge_all() {
+        std::uint32_t known_row = ~std::uint32_t{0};
+        Row known{};
+#pragma unroll 1
+        for (unsigned turn = 0; turn < turns; ++turn) {
+            const unsigned at = kept_at(turn);
+            shared.gathered[at].wait(parity_of(turn)); // by then all warps have read the totals kept here before
+            const std::uint32_t first = first_group(turn);
+            const std::uint32_t rows = static_cast<std::uint32_t>(a.outer);
+            const std::uint32_t first_row = first / row_groups, behind = (first + Shape::groups - 1) / row_groups + 1;
+#pragma unroll 1
+            for (std::uint32_t row = first_row; row < smaller(behind, rows); ++row) {
+                if (row != known_row) {
+                    known_row = row;
+                    known = row_groups <= warp_lanes
+                                ? total_of<1>(row)
+                                : total_of<static_cast<int>(softmax_relay_states) / warp_lanes>(row);
+                }
+                if (lane_index() == 0) {
+                    shared.totals[at][row - first_row] = known;
+                }
+            }
+            if (lane_index() == 0) {
+                shared.totalled[at].arrive();
+            }
+        }
+    }
+
+    // Read by the one lane that says later that it has been.
+    __device__ __forceinline__ Row total_in(unsigned turn, std::uint32_t row) const {
+        const unsigned at = kept_at(turn);
+        shared.totalled[at].wait(parity_of(turn));
+        Row total{};
+        if (lane_index() == 0) {
+            total = shared.totals[at][row == first_group(turn) / row_groups ? 0 : 1];
+        }
+        return {__shfl_sync(whole_warp, total.base, 0), __shfl_sync(whole_warp, total.n, 0)};
+    }
+
+    // Writes the outputs of a turn whose exponentials are parked. Those of a later turn are in `next`: they stay in
+    // registers wherever nothing is called.
+    __device__ __forceinline__ void finish(unsigned turn, float (&next)[lane_elements]) {
+        const unsigned at = kept_at(turn);
+        const Place place = place_of(turn);
+        const Row row = total_in(turn, place.row);
+        if (!is_there(place)) {
+            return;
+        }
+        const float maximum = shared.own[at][warp].maximum;
+        const std::int32_t n = state_n(maximum);
+        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) && reaches_row<T>(n, row.n)) {
+            store_parked(turn, place, factor_of(row.base, n - row.n, float()));
+        } else {
+            const PutAside aside(next);
+            finish_unusual_softmax<T, Places>(a, logits_again(turn, place), output_of(place), count_of(place), maximum,
+                                              merge_published<Sum>(published(place.row), static_cast<int>(row_groups)));
+            aside.take_back(next);
+        }
+    }
+
+    // Off the boundaries they take the place of the exponentials, of which there are none or which nobody needs.
+    __device__ __forceinline__ const T *logits_again(unsigned turn, const Place &place) const {
+        if constexpr (!is_staged<Places>) {
+            return input_of(place);
+        }
+        T *const here = reinterpret_cast<T *>(parked_of(turn));
+        copy_singly(here, input_of(place), count_of(place));
+        return here;
+    }
+
+    __device__ __forceinline__ void store_parked(unsigned turn, const Place &place, BlockFactor<float> factor) const {
+        if constexpr (is_staged<Places>) {
+            store_shifted(parked_of(turn), static_cast<T *>(a.output) + output_of(place), count_of(place), factor);
+            __syncwarp(); // the place is free
+            return;
+        }
+        constexpr int quads = Places::run / 4; // of exponentials, that a vector of outputs comes of
+        const float4 *from = parked_of(turn);
+        uint4 *to = reinterpret_cast<uint4 *>(static_cast<T *>(a.output) + output_of(place)) + lane_index();
+        const int left = count_of(place) / Places::run - lane_index();
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            if (v * warp_lanes < left) {
+                float y[Places::run];
+#pragma unroll
+                for (int q = 0; q < quads; ++q) {
+                    const float4 e = from[quad(v * quads + q)];
+                    y[4 * q] = e.x;
+                    y[4 * q + 1] = e.y;
+                    y[4 * q + 2] = e.z;
+                    y[4 * q + 3] = e.w;
+                }
+                store_vector(to + v * warp_lanes, outputs_of(y, factor));
+            }
+        }
+    }
+
+    __device__ __forceinline__ static float output_of(float e, BlockFactor<float> factor) {
+        return sizeof(T) < sizeof(float) ? softmax_narrow_output(e, factor) : softmax_output(e, factor);
+    }
+    __device__ __forceinline__ static uint4 outputs_of(float (&e)[Places::run], BlockFactor<float> factor) {
+#pragma unroll
+        for (float &one : e) {
+            one = output_of(one, factor);
+        }
+        return pack(e, T());
+    }
+
+    // The outputs of `count` exponentials in their order, at any address. Lanes take such vectors that the warp writes
+    // whole lines.
+    __device__ __forceinline__ static void store_shifted(const float4 *e, T *output, int count,
+                                                         BlockFactor<float> factor) {
+        constexpr int each = Places::run, rounds = lane_vectors<T> + 1;
+        constexpr int bytes = static_cast<int>(vector_bytes);
+        const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
+        const int first = divide_up(in_line, bytes); // of the line's vectors, the first that the block may fill
+        const int head = smaller((first * bytes - in_line) / static_cast<int>(sizeof(T)), count);
+        const int whole = (count - head) / each;
+        with_words<float>(static_cast<unsigned>(head) % 4 * sizeof(float), [&](auto words) {
+#pragma unroll 1
+            for (int round = 0; round < rounds; ++round) {
+                const int number = round * warp_lanes + lane_index() - first;
+                if (static_cast<unsigned>(number) < static_cast<unsigned>(whole)) {
+                    float y[each];
+#pragma unroll
+                    for (int q = 0; q < each / 4; ++q) {
+                        take_quad<words>(e + (head / 4 + number * (each / 4) + q), y + 4 * q);
+                    }
+                    store_vector(output + head + number * each, outputs_of(y, factor));
+                }
+            }
+        });
+        const int tail = head + whole * each;
+        const bool in_head = lane_index() < each;
+        const int i = in_head ? lane_index() : tail + lane_index() - each;
+        if (lane_index() < 2 * each && i < (in_head ? head : count)) {
+            output[i] = narrow_one(output_of(reinterpret_cast<const float *>(e)[i], factor), T());
+        }
+    }
+
+    // Four neighbours, of which the first is number Words of the first quad.
+    template <int Words>
+    __device__ __forceinline__ static void take_quad(const float4 *from, float *y) {
+        const float4 low = from[0], high = Words == 0 ? float4{} : from[1];
+        const float both[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            y[i] = both[Words + i];
+        }
+    }
+
+    const SoftmaxArguments &a;
+    Shared &shared;
+    int warp;
+    unsigned char *slots;
+    float4 *parked;
+    int row_blocks;
+    unsigned row_groups;  // of a row
+    std::uint32_t groups; // of all rows
+    unsigned turns;
+    unsigned loads_seen = 0; // a bit for each slot: the parity of its next load
+};
+
+// Nothing is published yet: a.pieces words.
+template <class T>
+__global__ void __launch_bounds__(softmax_relay_clear_threads)
+    softmax_relay_clear(const __grid_constant__ SoftmaxArguments a) {
+    allow_dependent_launch();
+    wait_for_previous_kernel(); // whose workspace it may be
+    const std::size_t word = blockIdx.x * std::size_t{softmax_relay_clear_threads} + threadIdx.x;
+    if (word < a.pieces) {
+        a.published[word] = absent_word;
+    }
+}
+
+// A block for each multiprocessor, all of which run at the same time.
+template <class T, class Places, class Shape>
+__global__ void __launch_bounds__(Shape::all_warps *warp_lanes, 1)
+    softmax_relay(const __grid_constant__ SoftmaxArguments a) {
+#if __CUDA_ARCH__ >= 900
+    extern __shared__ __align__(128) unsigned char memory[];
+    __shared__ typename Relay<T, Places, Shape>::Shared shared;
+    Relay<T, Places, Shape> relay(a, memory, shared);
+    relay.set_up();
+    relay.work();
+#endif
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,26 @@
+// Softmax of many long rows that all multiprocessors share.
+#pragma once
+
+#include "cuda/reduce_plan.h"
+#include "cuda/runtime.h"
+#include "cuda/softmax_kernels.h"
+#include "cuda/softmax_plan.h"
+#include "numerics/problem.h"
+
+#include <cstddef>
+
+namespace wr::cuda {
+
+// For the states of such rows, whatever the GPU.
+std::size_t most_relay_bytes(const SoftmaxProblem &problem);
+
+// The kernel for rows of vectors of which nothing but their softmax is wanted; nullptr where there is none, or the rows
+// are too few, too short or too long.
+const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
+                                       const SoftmaxRowKernels &rows, const GpuFacts &gpu);
+
+// Where the GPU does not hold enough such blocks at a time, nothing is launched and `served` is false.
+cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &problem, SoftmaxArguments a,
+                         const GpuFacts &gpu, cudaStream_t stream, bool *served);
+
+} // namespace wr::cuda

@@ -1,0 +1,58 @@
+/*
+ * Softmax of so many long rows that all multiprocessors share them has the host's bits: rows that begin and end
+ * anywhere in a turn of the GPU and at any address, in place and not, scaled and not, with rows among them that hold
+ * NaN, infinities, large logits or nothing but -infinity. As many rows as the GPU at hand shares, whatever it has.
+ */
+#include "harness.h"
+#include "jobs.h"
+#include "large_softmax.h"
+
+/* Base blocks that each multiprocessor has at least: a few more than the library asks for; of 16-bit rows on 16-byte
+ * boundaries, and off them. */
+enum { BLOCKS_EACH = 90, NARROW_BLOCKS_EACH = 200, ODD_NARROW_BLOCKS_EACH = 400 };
+
+static size_t multiprocessors(void) { return place_multiprocessors(place_at(place_count() - 1)); }
+
+static void check_off(wr_dtype dtype, size_t axis, double scale, size_t elements) {
+    int odd = axis % 8 != 0 || elements != 0;
+    size_t each = dtype == WR_F32 ? BLOCKS_EACH : odd ? ODD_NARROW_BLOCKS_EACH : NARROW_BLOCKS_EACH;
+    wr_softmax_args args = softmax_args(dtype, rows_for_gpu(axis, each), axis, 1);
+    args.scale = scale;
+    check_large_softmax(args, elements);
+}
+
+static void check(wr_dtype dtype, size_t axis, double scale) { check_off(dtype, axis, scale, 0); }
+
+int main(int argc, char **argv) {
+    static const size_t axes[] = {65544, 98304, 100008, 131072, 200008, 262144};
+    static const size_t narrow_axes[] = {33000, 50256, 65536, 131064, 196608, 196616, 262144};
+    static const size_t longest[] = {524296, 1048576}; /* which take more than a few multiprocessors */
+    static const size_t odd_axes[] = {37001, 65537, 100003, 131066, 202755, 262143};
+    size_t i;
+    places_open(argc, argv);
+    for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
+        check(WR_F32, axes[i], i % 3 == 1 ? -0.75 : 1.0);
+    }
+    for (i = 0; i < sizeof narrow_axes / sizeof *narrow_axes; ++i) {
+        check(i % 2 == 0 ? WR_BF16 : WR_F16, narrow_axes[i], i % 3 == 1 ? 2.0 : 1.0);
+    }
+    for (i = 0; i < sizeof longest / sizeof *longest && multiprocessors() > 64; ++i) {
+        check(WR_F32, longest[i], 1.0);
+        check(WR_BF16, longest[i], 1.0);
+    }
+    for (i = 0; i < sizeof odd_axes / sizeof *odd_axes; ++i) {
+        check(odd_axes[i] % 3 == 0 ? WR_F16 : WR_BF16, odd_axes[i], i % 3 == 1 ? -2.0 : 1.0);
+        check(WR_F32, odd_axes[i] + 50000, i % 3 == 2 ? 0.5 : 1.0);
+    }
+    for (i = 1; i < 8; ++i) {
+        check_off(i % 2 == 0 ? WR_F16 : WR_BF16, 37888 + 8192 * i, 1.0, i);
+        check_off(WR_F32, 73728 + 8192 * i, 1.0, i % 4);
+    }
+    if (multiprocessors() > 64) {
+        check(WR_F16, 2000008, 1.0);
+        check(WR_BF16, 1000001, 1.0);
+        check(WR_F32, 1000003, 1.0);
+    }
+    places_close();
+    return check_report("softmax_of_shared_rows");
+}

@@ -129,49 +129,74 @@ cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&att
     return config;
 }
 
-// How many clusters of a kind a GPU holds: the runtime takes half a microsecond to say so, every time. The answers to
-// the last few questions are kept.
-class ClusterCounts {
+// The answers to the last few questions of a kind: the runtime takes up to half a microsecond for one, every time.
+template <class Question>
+class RecentAnswers {
   public:
-    struct Question {
-        const void *kernel;
-        int device, multiprocessors, shared_bytes_of_gpu, cluster_blocks, threads;
-        std::size_t shared_bytes;
-
-        bool operator==(const Question &) const = default;
-    };
-
     // -1 where the answer is not known.
     int find(const Question &question) {
         const std::lock_guard lock(mutex_);
         const auto *const entry = std::find_if(entries_.begin(), entries_.end(),
                                                [&](const Entry &known) { return known.question == question; });
-        return entry == entries_.end() ? -1 : entry->count;
+        return entry == entries_.end() ? -1 : entry->answer;
     }
-    void keep(const Question &question, int count) {
+    void keep(const Question &question, int answer) {
         const std::lock_guard lock(mutex_);
-        entries_[next_] = {question, count};
+        entries_[next_] = {question, answer};
         next_ = (next_ + 1) % entries_.size();
     }
 
   private:
     struct Entry {
         Question question;
-        int count;
+        int answer;
     };
     std::mutex mutex_;
     std::array<Entry, 32> entries_{}; // no kernel is nullptr
     std::size_t next_ = 0;
 };
 
-ClusterCounts &cluster_counts() {
-    static ClusterCounts counts;
+// How many clusters of a kind a GPU holds.
+struct ClusterQuestion {
+    const void *kernel;
+    int device, multiprocessors, shared_bytes_of_gpu, cluster_blocks, threads;
+    std::size_t shared_bytes;
+
+    bool operator==(const ClusterQuestion &) const = default;
+};
+
+RecentAnswers<ClusterQuestion> &cluster_counts() {
+    static RecentAnswers<ClusterQuestion> counts;
     return counts;
 }
 
-ClusterCounts::Question question_of(const Launch &how, const GpuFacts &gpu) {
+ClusterQuestion question_of(const Launch &how, const GpuFacts &gpu) {
     return {how.kernel,         gpu.device,  gpu.multiprocessors, gpu.shared_bytes,
             how.cluster_blocks, how.threads, how.shared_bytes};
+}
+
+// The shared memory that a kernel declares itself.
+struct DeclaredQuestion {
+    const void *kernel;
+    int device;
+
+    bool operator==(const DeclaredQuestion &) const = default;
+};
+
+cudaError_t ask_declared_bytes(const Launch &how, const GpuFacts &gpu, int *bytes) {
+    static RecentAnswers<DeclaredQuestion> declared;
+    const DeclaredQuestion question{how.kernel, gpu.device};
+    *bytes = declared.find(question);
+    if (*bytes >= 0) {
+        return cudaSuccess;
+    }
+    cudaFuncAttributes attributes{};
+    const cudaError_t error = runtime().func_get_attributes(&attributes, how.kernel);
+    *bytes = static_cast<int>(attributes.sharedSizeBytes);
+    if (error == cudaSuccess) {
+        declared.keep(question, *bytes);
+    }
+    return error;
 }
 
 cudaError_t count_clusters(const Launch &how, const GpuFacts &gpu, int *resident) {
@@ -203,13 +228,13 @@ cudaError_t allow_shared_bytes(const Launch &how, const GpuFacts &gpu, bool *all
     if (how.shared_bytes <= unasked_shared_bytes) {
         return cudaSuccess;
     }
-    cudaFuncAttributes attributes{};
-    const cudaError_t error = runtime().func_get_attributes(&attributes, how.kernel);
+    int declared = 0;
+    const cudaError_t error = ask_declared_bytes(how, gpu, &declared);
     if (error != cudaSuccess) {
         return error;
     }
     // Always the same, whatever this launch needs: another thread may be about to launch the same kernel.
-    const int most = gpu.shared_bytes - static_cast<int>(attributes.sharedSizeBytes);
+    const int most = gpu.shared_bytes - declared;
     *allowed = how.shared_bytes <= static_cast<std::size_t>(std::max(most, 0));
     return *allowed ? runtime().func_set_attribute(how.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most)
                     : cudaSuccess;

@@ -100,9 +100,9 @@ class Relay {
   public:
     struct Shared {
         ArrivalBarrier loaded[Shape::warps][Shape::ahead];
-        ArrivalBarrier taken[Shape::kept][Shape::warps]; // the warp's state of the turn is there
-        ArrivalBarrier gathered[Shape::kept];            // the publisher has read all of them
-        ArrivalBarrier totalled[Shape::kept];            // the totals of the turn's rows are there
+        ArrivalBarrier taken[Shape::kept];    // all warps' states of the turn are there
+        ArrivalBarrier gathered[Shape::kept]; // the publisher has read and published them
+        ArrivalBarrier totalled[Shape::kept]; // the totals of the turn's rows are there
         State own[Shape::kept][Shape::warps];
         Row totals[Shape::kept][2]; // of the row of the block's first group, and of the next
     };
@@ -121,10 +121,8 @@ class Relay {
         if (warp < Shape::warps && lane_index() < Shape::ahead) {
             shared.loaded[warp][lane_index()].initialise();
         }
-        if (warp < Shape::warps && lane_index() < Shape::kept) {
-            shared.taken[lane_index()][warp].initialise();
-        }
         if (threadIdx.x < Shape::kept) {
+            shared.taken[threadIdx.x].initialise(Shape::warps);
             shared.gathered[threadIdx.x].initialise(Shape::warps);
             shared.totalled[threadIdx.x].initialise();
         }
@@ -282,7 +280,7 @@ class Relay {
         }
         if (lane_index() == 0) {
             shared.own[kept_at(turn)][warp] = own;
-            shared.taken[kept_at(turn)][warp].arrive();
+            shared.taken[kept_at(turn)].arrive();
         }
     }
 
@@ -297,16 +295,16 @@ class Relay {
         }
     }
 
-    // What each group of the block comes to, to all blocks.
+    // What each group of the block comes to, to all blocks. Each lane that reads a state says so itself: racecheck does
+    // not see that lanes of a warp have met.
     __device__ __forceinline__ void publish_all() {
 #pragma unroll 1
         for (unsigned turn = 0; turn < turns; ++turn) {
             const unsigned at = kept_at(turn);
             State own = StateMerge<float, Sum>::identity();
+            shared.taken[at].wait(parity_of(turn));
             if (lane_index() < Shape::warps) {
-                shared.taken[at][lane_index()].wait(parity_of(turn));
                 own = shared.own[at][lane_index()];
-                shared.gathered[at].arrive();
             }
             __syncwarp();
             float maximum = larger_with_nan(own.maximum, own.maximum);
@@ -320,6 +318,10 @@ class Relay {
             if (lane_index() < Shape::warps && lane_index() % Shape::group_blocks == 0 && group < groups) {
                 publish(a.published + static_cast<std::size_t>(group) * published_words<Sum>, State{maximum, sum});
             }
+            if (lane_index() < Shape::warps) {
+                shared.gathered[at].arrive();
+            }
+            __syncwarp();
         }
     }
 

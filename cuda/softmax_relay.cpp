@@ -33,13 +33,19 @@ bool fills_clusters(const SoftmaxPlan &plan) {
     return plan.regime == SoftmaxRegime::clusters && plan.cluster_blocks * plan.cluster_warps == plan.blocks;
 }
 
+// And as many clusters are there at a time as keep all warps of a multiprocessor busy: larger ones leave some without
+// work.
+bool fill_multiprocessors(const SoftmaxPlan &plan) {
+    return fills_clusters(plan) && plan.cluster_warps <= tuning::softmax_cluster_warps;
+}
+
 bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
     if (!is_narrow(problem)) {
         return plan.blocks > (shifted ? tuning::softmax_relay_shifted_row_blocks : tuning::softmax_relay_row_blocks);
     }
     const std::size_t beside_clusters =
         shifted ? tuning::softmax_relay_shifted_narrow_row_blocks : tuning::softmax_relay_narrow_row_blocks;
-    return plan.blocks > (fills_clusters(plan) ? tuning::softmax_relay_row_blocks : beside_clusters);
+    return plan.blocks > (fill_multiprocessors(plan) ? tuning::softmax_relay_row_blocks : beside_clusters);
 }
 
 std::size_t least_blocks_of_multiprocessor(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {

@@ -142,20 +142,20 @@ inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 
 // Softmax of rows of more base blocks than this is shared by all multiprocessors, where there are enough of them.
 // (H200, TB/s, and in clusters: f32 57344 4.04 and 4.13, 65536 4.06 and 4.16, 81920 4.06 and 4.01, 131072 4.07
-// and 4.06, 262144 4.06 and 3.99, 1 Mi 4.05 and 3.29; bf16 131072 3.74 and 3.54; this and what follows of bf16 before
-// its barriers changed, which costs 5 % of rows up to 192 base blocks: 65536 3.81 and 3.90, 81920 3.74 and 3.41, 212992
-// 3.70 and 2.66.)
+// and 4.06, 262144 4.06 and 3.99, 1 Mi 4.05 and 3.29; bf16 65536 3.84 and 3.92, 81920 3.78 and 3.09, 131072 3.89 and
+// 3.21, 200704 3.57 and 2.15.)
 inline constexpr std::size_t softmax_relay_row_blocks = 64;
 
-// 16-bit rows of more than this are too, where clusters would leave warps without a base block (bf16 36864 3.69 and
-// 3.35, 45056 3.68 and 3.42, 50256 3.53 and 3.11; but 40000, whose clusters are full, 3.65 and 3.92, 30720 3.59 and
+// 16-bit rows of more than this are too, where clusters would leave warps without a base block (bf16 36864 3.77 and
+// 3.38, 45056 3.77 and 3.44, 50256 3.56 and 3.13; but 40000, whose clusters are full, 3.71 and 3.94, 30720 3.59 and
 // 3.62).
 inline constexpr std::size_t softmax_relay_narrow_row_blocks = 32;
 
 // Off the boundaries f32 rows of more than this are (24577 2.98 and 3.35, 32769 3.39 and 3.20, 50257 3.81 and 3.34,
 // 81921 3.79 and 2.96, 262145, read twice otherwise, 3.78 and 2.39), and 16-bit ones of more than the second where
-// clusters would not be full (bf16 24577 2.81 and 2.37, 28673 2.73 and 2.52, but 31745, which fills them, 2.98 and
-// 3.20, 65537 2.99 and 2.32, 131073 2.81 and 1.41).
+// clusters would not be full or leave warps of a multiprocessor without work (bf16 24577 2.89 and 2.40, 36865 2.89 and
+// 2.31, 39425 in clusters of 13 warps 2.98 and 2.63, 50257 of 10 2.96 and 2.85; but of 8 32768 3.03 and 3.39,
+// 40449 3.02 and 3.03, 65536 3.08 and 3.15; beyond, 65537 2.97 and 2.43, 131072 3.07 and 2.86, 131073 2.84 and 1.43).
 inline constexpr std::size_t softmax_relay_shifted_row_blocks = 32;
 inline constexpr std::size_t softmax_relay_shifted_narrow_row_blocks = 24;
 
@@ -165,14 +165,14 @@ inline constexpr std::size_t softmax_relay_long_row_blocks = 192;
 
 // How many base blocks a multiprocessor there have to be: of rows longer than that, of f32, of 16 bits (TB/s, and
 // otherwise: 262144 with 31 f32 1.85 and 1.79, bf16 1.39 and 1.30; f32 100000 with 62 2.75 and 2.79, with 93 3.18 and
-// 3.05; bf16 131072 with 124 2.20 and 2.75, with 194 2.73 and 2.57).
+// 3.05; bf16 131072 with 124 2.37 and 2.77, with 186 2.77 and 2.67).
 inline constexpr std::size_t softmax_relay_long_blocks = 24;
 inline constexpr std::size_t softmax_relay_blocks = 80;
 inline constexpr std::size_t softmax_relay_narrow_blocks = 192;
 
 // Off the boundaries: of rows that are read twice otherwise, and of 16-bit rows where clusters would not be full and
 // where they would (262145 with 29 f32 1.09 and 1.15, bf16 0.66 and 0.77, with 59 1.67 and 1.40, 1.10 and 0.96; bf16
-// 65537 with 190 1.85 and 2.02, with 380 2.34 and 2.17).
+// 65537 with 250 1.87 and 2.18, with 387 2.21 and 2.25; 45569 with 580 2.51 and 2.59, with 776 2.63 and 2.62).
 inline constexpr std::size_t softmax_relay_shifted_long_blocks = 40;
 inline constexpr std::size_t softmax_relay_shifted_narrow_blocks = 384;
 inline constexpr std::size_t softmax_relay_shifted_full_blocks = 768;

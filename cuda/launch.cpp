@@ -178,14 +178,14 @@ ClusterQuestion question_of(const Launch &how, const GpuFacts &gpu) {
 // The shared memory that a kernel declares itself.
 struct DeclaredQuestion {
     const void *kernel;
-    int device;
+    int device, shared_bytes_of_gpu;
 
     bool operator==(const DeclaredQuestion &) const = default;
 };
 
 cudaError_t ask_declared_bytes(const Launch &how, const GpuFacts &gpu, int *bytes) {
     static RecentAnswers<DeclaredQuestion> declared;
-    const DeclaredQuestion question{how.kernel, gpu.device};
+    const DeclaredQuestion question{how.kernel, gpu.device, gpu.shared_bytes};
     *bytes = declared.find(question);
     if (*bytes >= 0) {
         return cudaSuccess;

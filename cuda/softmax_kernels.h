@@ -51,7 +51,7 @@ struct SoftmaxRowKernels {
     int rows_of_block[2][softmax_row_sizes];        // [log]
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     SoftmaxEachMergesKernels each_merges;
-    SoftmaxRelayKernel relay[2]; // [many states]; not of log-softmax, and writes no logsumexp
+    SoftmaxRelayKernel relay[2][2]; // [log][many states]
     SoftmaxLongRowKernels long_rows;
     std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
 };

@@ -12,9 +12,7 @@ namespace wr::cuda {
 
 namespace {
 
-bool is_plain_softmax(const SoftmaxProblem &problem) {
-    return !problem.log && problem.logsumexp == nullptr && problem.shape.inner == 1;
-}
+bool is_of_rows(const SoftmaxProblem &problem) { return problem.shape.inner == 1; }
 
 std::size_t row_blocks_of(const SoftmaxProblem &problem) { return divide_up(problem.shape.axis, softmax_block); }
 
@@ -75,7 +73,7 @@ std::size_t published_bytes(const SoftmaxProblem &problem, std::size_t group_blo
 } // namespace
 
 std::size_t most_relay_bytes(const SoftmaxProblem &problem) {
-    const bool served = is_plain_softmax(problem) && may_be_long_enough(problem) &&
+    const bool served = is_of_rows(problem) && may_be_long_enough(problem) &&
                         row_blocks_of(problem) <= softmax_relay_states * softmax_relay_largest_group;
     return served ? published_bytes(problem, softmax_relay_least_group) : 0;
 }
@@ -83,8 +81,9 @@ std::size_t most_relay_bytes(const SoftmaxProblem &problem) {
 const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
                                        const SoftmaxRowKernels &rows, const GpuFacts &gpu) {
     const std::size_t row_blocks = row_blocks_of(problem), outer = problem.shape.outer;
-    const SoftmaxRelayKernel &relay = rows.relay[row_blocks > tuning::softmax_relay_long_row_blocks ? 1 : 0];
-    if (relay.kernel == nullptr || gpu.cluster_blocks == 0 || !is_plain_softmax(problem)) {
+    const bool many_states = row_blocks > tuning::softmax_relay_long_row_blocks;
+    const SoftmaxRelayKernel &relay = rows.relay[problem.log ? 1 : 0][many_states ? 1 : 0];
+    if (relay.kernel == nullptr || gpu.cluster_blocks == 0 || !is_of_rows(problem) || problem.output == nullptr) {
         return nullptr;
     }
     const bool shifted = rows.stage_bytes != 0;

@@ -1,7 +1,8 @@
 // Many rows that are too long for a multiprocessor: a block on each stays to the end, and all of them go through memory
 // together, a turn at a time. Every warp takes a base block a turn, neighbours side by side; what a group of warps
-// comes to is published, and the exponentials wait in shared memory, some turns, until their row's total is known.
-// Nobody waits for another multiprocessor meanwhile: one warp of each block publishes, one puts the totals together.
+// comes to is published, and the exponentials (the logits for log-softmax) wait in shared memory, some turns, until
+// their row's total is known. Nobody waits for another multiprocessor meanwhile: one warp of each block publishes, one
+// puts the totals together.
 #pragma once
 
 #include "cuda/arrival_barrier.cuh"
@@ -90,12 +91,23 @@ __device__ __noinline__ RowState<float, Sum> merge_published(const std::uint64_t
     return {maximum, runs.result()};
 }
 
+// What lane 0 knows of a row, in every lane.
+template <class Base>
+__device__ __forceinline__ PlainRow<Base> from_first_lane(const PlainRow<Base> &row) {
+    return {__shfl_sync(whole_warp, row.base, 0), __shfl_sync(whole_warp, row.n, 0)};
+}
+__device__ __forceinline__ LogRow<float> from_first_lane(const LogRow<float> &row) {
+    const std::int32_t kind = __shfl_sync(whole_warp, static_cast<std::int32_t>(row.kind), 0);
+    return {static_cast<RowKind>(kind),
+            {__shfl_sync(whole_warp, row.pieces.high, 0), __shfl_sync(whole_warp, row.pieces.low, 0)}};
+}
+
 // Places: of vectors, or staged for rows off the boundaries.
-template <class T, class Places, class Shape>
+template <class T, class Places, bool Log, class Shape>
 class Relay {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<float, Sum>;
-    using Row = PlainRow<Divisor<T, Places>>;
+    using Row = std::conditional_t<Log, LogRow<float>, PlainRow<Divisor<T, Places>>>;
 
   public:
     struct Shared {
@@ -237,50 +249,76 @@ class Relay {
         }
         float e[lane_elements];
 #pragma unroll 1
-        for (unsigned turn = 0; turn < turns; ++turn) {
-            take(turn, e);
+        for (unsigned turn = 0; turn < turns + Shape::parked; ++turn) {
+            if (turn < turns) {
+                take(turn, e);
+            } else {
+                forget(e);
+            }
             if (turn >= Shape::parked) {
                 finish(turn - Shape::parked, e);
             }
-            park(turn, e);
-        }
-#pragma unroll 1
-        for (unsigned turn = turns < Shape::parked ? 0 : turns - Shape::parked; turn < turns; ++turn) {
-            finish(turn, e);
+            if (turn < turns) {
+                park(turn, e);
+            }
         }
     }
 
-    // The exponentials of the warp's block, and what it comes to.
-    __device__ __forceinline__ void take(unsigned turn, float (&e)[lane_elements]) {
+    // What waits of the warp's block, and what it comes to.
+    __device__ __forceinline__ void take(unsigned turn, float (&kept)[lane_elements]) {
         const Place place = place_of(turn);
         State own = StateMerge<float, Sum>::identity();
         if (is_there(place)) {
             const unsigned slot = turn % Shape::ahead;
             shared.loaded[warp][slot].wait(loads_seen >> slot & 1u);
             loads_seen ^= 1u << slot;
-            const T *const logits = slot_of(turn, place);
-            const BlockLogits<T, Places> x(a, logits, count_of(place));
-            own.sum = block_sum<T, Places, float, Sum, Unframed::without_logsumexp>(
-                a, logits, count_of(place), x, e, [&](float maximum, std::int32_t n, std::int32_t) {
-                    __syncwarp(); // all lanes have their logits
-                    own.maximum = maximum;
-                    if (n == unusual_n) { // no exponentials are formed, and the logits are read again
-                        forget(e);
-                    } else {
-                        load(turn + Shape::ahead);
-                    }
-                });
-            if (is_unusual(own.maximum)) {
-                order_with_copies();
-                load(turn + Shape::ahead);
-            }
+            own = take_block(turn, slot_of(turn, place), count_of(place), kept);
         } else {
+            forget(kept);
+        }
+        if (!is_there(place) || is_unusual(own.maximum)) {
+            order_with_copies();
             load(turn + Shape::ahead);
-            forget(e);
         }
         if (lane_index() == 0) {
             shared.own[kept_at(turn)][warp] = own;
             shared.taken[kept_at(turn)].arrive();
+        }
+    }
+
+    // The same of a block, after which the next one's logits are on their way, but where it is unusual: then no
+    // exponentials are formed, and the logits are read again.
+    __device__ __forceinline__ State take_block(unsigned turn, const T *logits, int count,
+                                                float (&kept)[lane_elements]) {
+        State own;
+        const BlockLogits<T, Places> x(a, logits, count);
+        const auto note = [&](float maximum, std::int32_t n, std::int32_t) {
+            __syncwarp(); // all lanes have their logits
+            own.maximum = maximum;
+            if (n != unusual_n) {
+                load(turn + Shape::ahead);
+            } else if constexpr (!Log) {
+                forget(kept);
+            }
+        };
+        if constexpr (Log) {
+            float e[lane_elements];
+            own.sum = block_sum<T, Places, float, Sum>(a, logits, count, x, e, note);
+            if (is_unusual(own.maximum)) {
+                keep(BlockLogits<T, Places>(a, logits, count), kept);
+            } else {
+                keep(x, kept);
+            }
+        } else {
+            own.sum = block_sum<T, Places, float, Sum, Unframed::without_logsumexp>(a, logits, count, x, kept, note);
+        }
+        return own;
+    }
+
+    __device__ __forceinline__ static void keep(const BlockLogits<T, Places> &x, float (&kept)[lane_elements]) {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            kept[i] = x[i];
         }
     }
 
@@ -325,9 +363,10 @@ class Relay {
         }
     }
 
-    // What a row comes to, once all of its states are there: Each of them for each lane.
+    // What a row comes to, once all of its states are there: Each of them for each lane. Its logsumexp is written by
+    // the block that begins it.
     template <int Each>
-    __device__ __forceinline__ Row total_of(std::uint32_t row) const {
+    __device__ __forceinline__ Row total_of(std::uint32_t row, bool begins) const {
         const std::uint64_t *words = published(row);
         const unsigned first = static_cast<unsigned>(lane_index()) * Each;
         SeenState<Sum> seen[Each];
@@ -363,7 +402,31 @@ class Relay {
             sums[i] = scale_by_power(one.sum, state_n(one.maximum) - row_n);
         }
         const Sum sum = tree_over_lanes<FloatSum<Sum>>(run_sum<Each, Sum>(sums), warp_lanes);
-        return {factor_base(static_cast<Divisor<T, Places>>(sum), float()), row_n};
+        if (Log || a.logsumexp != nullptr) {
+            State total{largest_of(seen), sum};
+            if (row_n == unusual_n) {
+                total = merge_published<Sum>(words, static_cast<int>(row_groups));
+            }
+            if (a.logsumexp != nullptr && begins && lane_index() == 0) {
+                store_row_logsumexp(total, a.logsumexp, row);
+            }
+            if constexpr (Log) {
+                return log_row(total);
+            }
+        }
+        if constexpr (!Log) {
+            return {factor_base(static_cast<Divisor<T, Places>>(sum), float()), row_n};
+        }
+    }
+
+    template <int Each>
+    __device__ __forceinline__ static float largest_of(const SeenState<Sum> (&seen)[Each]) {
+        float maximum = -std::numeric_limits<float>::infinity();
+#pragma unroll
+        for (const SeenState<Sum> &one : seen) {
+            maximum = larger_with_nan(maximum, one.state().maximum);
+        }
+        return warp_maximum(maximum);
     }
 
     // The totals of the rows that the block has groups of: two at most, for no row has fewer groups than a turn.
@@ -380,10 +443,10 @@ class Relay {
 #pragma unroll 1
             for (std::uint32_t row = first_row; row < smaller(behind, rows); ++row) {
                 if (row != known_row) {
+                    constexpr int most_a_lane = static_cast<int>(softmax_relay_states) / warp_lanes;
+                    const bool begins = row * row_groups >= first;
                     known_row = row;
-                    known = row_groups <= warp_lanes
-                                ? total_of<1>(row)
-                                : total_of<static_cast<int>(softmax_relay_states) / warp_lanes>(row);
+                    known = row_groups <= warp_lanes ? total_of<1>(row, begins) : total_of<most_a_lane>(row, begins);
                 }
                 if (lane_index() == 0) {
                     shared.totals[at][row - first_row] = known;
@@ -403,27 +466,38 @@ class Relay {
         if (lane_index() == 0) {
             total = shared.totals[at][row == first_group(turn) / row_groups ? 0 : 1];
         }
-        return {__shfl_sync(whole_warp, total.base, 0), __shfl_sync(whole_warp, total.n, 0)};
+        return from_first_lane(total);
     }
 
-    // Writes the outputs of a turn whose exponentials are parked. Those of a later turn are in `next`: they stay in
-    // registers wherever nothing is called.
+    // Writes the outputs of a turn whose exponentials or logits are parked. Those of a later turn are in `next`: they
+    // stay in registers wherever nothing is called.
     __device__ __forceinline__ void finish(unsigned turn, float (&next)[lane_elements]) {
-        const unsigned at = kept_at(turn);
         const Place place = place_of(turn);
         const Row row = total_in(turn, place.row);
         if (!is_there(place)) {
             return;
         }
-        const float maximum = shared.own[at][warp].maximum;
-        const std::int32_t n = state_n(maximum);
-        if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) && reaches_row<T>(n, row.n)) {
-            store_parked(turn, place, factor_of(row.base, n - row.n, float()));
+        if constexpr (Log) {
+            if (row.kind == RowKind::ordinary) {
+                store_parked(turn, place, row.pieces);
+            } else {
+                const PutAside aside(next);
+                store_special<float>(a, output_of(place), count_of(place), row.kind);
+                aside.take_back(next);
+            }
         } else {
-            const PutAside aside(next);
-            finish_unusual_softmax<T, Places>(a, logits_again(turn, place), output_of(place), count_of(place), maximum,
-                                              merge_published<Sum>(published(place.row), static_cast<int>(row_groups)));
-            aside.take_back(next);
+            const float maximum = shared.own[kept_at(turn)][warp].maximum;
+            const std::int32_t n = state_n(maximum);
+            if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) &&
+                reaches_row<T>(n, row.n)) {
+                store_parked(turn, place, factor_of(row.base, n - row.n, float()));
+            } else {
+                const PutAside aside(next);
+                finish_unusual_softmax<T, Places>(
+                    a, logits_again(turn, place), output_of(place), count_of(place), maximum,
+                    merge_published<Sum>(published(place.row), static_cast<int>(row_groups)));
+                aside.take_back(next);
+            }
         }
     }
 
@@ -437,13 +511,15 @@ class Relay {
         return here;
     }
 
-    __device__ __forceinline__ void store_parked(unsigned turn, const Place &place, BlockFactor<float> factor) const {
+    // Of: a factor of exponentials, or the pieces of a logsumexp.
+    template <class Of>
+    __device__ __forceinline__ void store_parked(unsigned turn, const Place &place, Of of) const {
         if constexpr (is_staged<Places>) {
-            store_shifted(parked_of(turn), static_cast<T *>(a.output) + output_of(place), count_of(place), factor);
+            store_shifted(parked_of(turn), static_cast<T *>(a.output) + output_of(place), count_of(place), of);
             __syncwarp(); // the place is free
             return;
         }
-        constexpr int quads = Places::run / 4; // of exponentials, that a vector of outputs comes of
+        constexpr int quads = Places::run / 4; // of what is parked, that a vector of outputs comes of
         const float4 *from = parked_of(turn);
         uint4 *to = reinterpret_cast<uint4 *>(static_cast<T *>(a.output) + output_of(place)) + lane_index();
         const int left = count_of(place) / Places::run - lane_index();
@@ -453,13 +529,13 @@ class Relay {
                 float y[Places::run];
 #pragma unroll
                 for (int q = 0; q < quads; ++q) {
-                    const float4 e = from[quad(v * quads + q)];
-                    y[4 * q] = e.x;
-                    y[4 * q + 1] = e.y;
-                    y[4 * q + 2] = e.z;
-                    y[4 * q + 3] = e.w;
+                    const float4 four = from[quad(v * quads + q)];
+                    y[4 * q] = four.x;
+                    y[4 * q + 1] = four.y;
+                    y[4 * q + 2] = four.z;
+                    y[4 * q + 3] = four.w;
                 }
-                store_vector(to + v * warp_lanes, outputs_of(y, factor));
+                store_vector(to + v * warp_lanes, outputs_of(y, of));
             }
         }
     }
@@ -467,18 +543,22 @@ class Relay {
     __device__ __forceinline__ static float output_of(float e, BlockFactor<float> factor) {
         return sizeof(T) < sizeof(float) ? softmax_narrow_output(e, factor) : softmax_output(e, factor);
     }
-    __device__ __forceinline__ static uint4 outputs_of(float (&e)[Places::run], BlockFactor<float> factor) {
+    __device__ __forceinline__ static float output_of(float x, LogPieces<float> logsumexp) {
+        return log_softmax_output(x, logsumexp);
+    }
+    template <class Of>
+    __device__ __forceinline__ static uint4 outputs_of(float (&parked)[Places::run], Of of) {
 #pragma unroll
-        for (float &one : e) {
-            one = output_of(one, factor);
+        for (float &one : parked) {
+            one = output_of(one, of);
         }
-        return pack(e, T());
+        return pack(parked, T());
     }
 
-    // The outputs of `count` exponentials in their order, at any address. Lanes take such vectors that the warp writes
-    // whole lines.
-    __device__ __forceinline__ static void store_shifted(const float4 *e, T *output, int count,
-                                                         BlockFactor<float> factor) {
+    // The outputs of `count` elements that are parked in their order, at any address. Lanes take such vectors that the
+    // warp writes whole lines.
+    template <class Of>
+    __device__ __forceinline__ static void store_shifted(const float4 *parked, T *output, int count, Of of) {
         constexpr int each = Places::run, rounds = lane_vectors<T> + 1;
         constexpr int bytes = static_cast<int>(vector_bytes);
         const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
@@ -493,9 +573,9 @@ class Relay {
                     float y[each];
 #pragma unroll
                     for (int q = 0; q < each / 4; ++q) {
-                        take_quad<words>(e + (head / 4 + number * (each / 4) + q), y + 4 * q);
+                        take_quad<words>(parked + (head / 4 + number * (each / 4) + q), y + 4 * q);
                     }
-                    store_vector(output + head + number * each, outputs_of(y, factor));
+                    store_vector(output + head + number * each, outputs_of(y, of));
                 }
             }
         });
@@ -503,7 +583,7 @@ class Relay {
         const bool in_head = lane_index() < each;
         const int i = in_head ? lane_index() : tail + lane_index() - each;
         if (lane_index() < 2 * each && i < (in_head ? head : count)) {
-            output[i] = narrow_one(output_of(reinterpret_cast<const float *>(e)[i], factor), T());
+            output[i] = narrow_one(output_of(reinterpret_cast<const float *>(parked)[i], of), T());
         }
     }
 
@@ -543,15 +623,16 @@ __global__ void __launch_bounds__(softmax_relay_clear_threads)
 }
 
 // A block for each multiprocessor, all of which run at the same time.
-template <class T, class Places, class Shape>
+template <class T, class Places, bool Log, class Shape>
 __global__ void __launch_bounds__(Shape::all_warps *warp_lanes, 1)
     softmax_relay(const __grid_constant__ SoftmaxArguments a) {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ typename Relay<T, Places, Shape>::Shared shared;
-    Relay<T, Places, Shape> relay(a, memory, shared);
-    relay.set_up();
-    relay.work();
+    using Rows = Relay<T, Places, Log, Shape>;
+    __shared__ typename Rows::Shared shared;
+    Rows rows(a, memory, shared);
+    rows.set_up();
+    rows.work();
 #endif
 }
 

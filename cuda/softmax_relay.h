@@ -14,7 +14,7 @@ namespace wr::cuda {
 // For the states of such rows, whatever the GPU.
 std::size_t most_relay_bytes(const SoftmaxProblem &problem);
 
-// The kernel for rows of vectors of which nothing but their softmax is wanted; nullptr where there is none, or the rows
+// The kernel for rows of vectors of which softmax or log-softmax is wanted; nullptr where there is none, or the rows
 // are too few, too short or too long.
 const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
                                        const SoftmaxRowKernels &rows, const GpuFacts &gpu);

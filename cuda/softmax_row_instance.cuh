@@ -118,12 +118,12 @@ SoftmaxLongRowKernels softmax_long_row_kernels() {
             {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}};
 }
 
-template <class T, class Places, class Shape>
+template <class T, class Places, bool Log, class Shape>
 SoftmaxRelayKernel softmax_relay_kernel() {
     static_assert(Shape::group_blocks >= softmax_relay_least_group &&
                   Shape::group_blocks <= softmax_relay_largest_group);
     return {address_of(softmax_relay_clear<T>),
-            address_of(softmax_relay<T, Places, Shape>),
+            address_of(softmax_relay<T, Places, Log, Shape>),
             Shape::all_warps * warp_lanes,
             Shape::warps * Shape::template warp_bytes<T, Places>,
             Shape::groups,
@@ -134,13 +134,20 @@ SoftmaxRelayKernel softmax_relay_kernel() {
 // Of f32 three turns of 12 warps wait (H200, 1 Mi: 3.99 TB/s; two of 16 warps 3.91, one of 24 3.6). 16-bit elements are
 // short of instructions: as many warps as there is room for, and for rows of many states, which take longer to come
 // together, fewer that wait longer (bf16 131072: 3.84 and 3.63; 262144: 3.48 and 3.63; 1 Mi 3.10 and 3.47).
+// Log-softmax of 16-bit rows off the boundaries is left to clusters: a kernel has 14 KB.
 template <class T, class Places>
-void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2]) {
+void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
     if constexpr (sizeof(T) == sizeof(float)) {
-        kernels[0] = kernels[1] = softmax_relay_kernel<T, Places, RelayShape<12, 4, 3, 1>>();
+        using Shape = RelayShape<12, 4, 3, 1>;
+        kernels[0][0] = kernels[0][1] = softmax_relay_kernel<T, Places, false, Shape>();
+        kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Shape>();
     } else {
-        kernels[0] = softmax_relay_kernel<T, Places, RelayShape<28, 4, 1, 1>>();
-        kernels[1] = softmax_relay_kernel<T, Places, RelayShape<16, 8, 3, 1>>();
+        using Wide = RelayShape<28, 4, 1, 1>;
+        kernels[0][0] = softmax_relay_kernel<T, Places, false, Wide>();
+        kernels[0][1] = softmax_relay_kernel<T, Places, false, RelayShape<16, 8, 3, 1>>();
+        if constexpr (!is_staged<Places>) {
+            kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Wide>();
+        }
     }
 }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 typedef struct large_arrays {
-    void *input, *expected, *result;
-    size_t input_bytes, output_bytes;
+    void *input, *expected, *expected_logsumexp, *result;
+    size_t input_bytes, output_bytes, logsumexp_bytes; /* none of logsumexp where it is not wanted */
 } large_arrays;
 
 static void *allocate(size_t bytes) {
@@ -20,6 +20,9 @@ static void *allocate(size_t bytes) {
     }
     return memory;
 }
+
+/* Of a logsumexp of such logits. */
+static size_t accumulate_size(wr_dtype dtype) { return dtype == WR_F64 ? sizeof(double) : sizeof(float); }
 
 static wr_dtype output_dtype_of(const wr_softmax_args *args) {
     return (int)args->output_dtype == 0 ? args->dtype : args->output_dtype;
@@ -31,34 +34,45 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
     unsigned char *from = place_allocate(where, all->input_bytes + off);
     unsigned char *to = in_place ? from : place_allocate(where, all->output_bytes + output_off);
     wr_status status;
+    args.logsumexp = all->logsumexp_bytes == 0 ? NULL : place_allocate(where, all->logsumexp_bytes);
     place_write(where, from + off, all->input, all->input_bytes);
     args.input = from + off;
     args.output = to + output_off;
     status = wr_softmax_ex(&args, where->stream);
-    CHECK(status == WR_SUCCESS, "[%zu][%zu] %s on %s: %s", args.outer, args.axis, dtype_name(args.dtype), where->name,
-          wr_status_name(status));
+    CHECK(status == WR_SUCCESS, "[%zu][%zu][%zu] %s on %s: %s", args.outer, args.axis, args.inner,
+          dtype_name(args.dtype), where->name, wr_status_name(status));
     place_read(where, to + output_off, all->result, all->output_bytes);
     CHECK(memcmp(all->expected, all->result, all->output_bytes) == 0,
-          "[%zu][%zu] %s%s, scale %g, bytes %zu to %zu%s: not the host's", args.outer, args.axis,
+          "[%zu][%zu][%zu] %s%s, scale %g, bytes %zu to %zu%s: not the host's", args.outer, args.axis, args.inner,
           dtype_name(args.dtype), args.log ? ", log" : "", args.scale, off, output_off, in_place ? ", in place" : "");
+    if (args.logsumexp != NULL) {
+        place_read(where, args.logsumexp, all->result, all->logsumexp_bytes);
+        CHECK(memcmp(all->expected_logsumexp, all->result, all->logsumexp_bytes) == 0,
+              "[%zu][%zu][%zu] %s%s: not the host's logsumexp", args.outer, args.axis, args.inner,
+              dtype_name(args.dtype), args.log ? ", log" : "");
+        place_free(where, args.logsumexp);
+    }
     place_free(where, from);
     if (!in_place) {
         place_free(where, to);
     }
 }
 
-void check_large_softmax(wr_softmax_args args, size_t elements_off) {
-    size_t count = args.outer * args.axis, size = reference_size(args.dtype), i;
+void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_logsumexp) {
+    size_t count = args.outer * args.axis * args.inner, size = reference_size(args.dtype), i;
     large_arrays all;
     wr_status status;
     all.input_bytes = count * size;
     all.output_bytes = count * reference_size(output_dtype_of(&args));
+    all.logsumexp_bytes = with_logsumexp ? args.outer * args.inner * accumulate_size(args.dtype) : 0;
     all.input = allocate(all.input_bytes);
     all.expected = allocate(all.output_bytes);
+    all.expected_logsumexp = with_logsumexp ? allocate(all.logsumexp_bytes) : NULL;
     all.result = allocate(all.output_bytes);
-    put_unusual_logits(args.dtype, all.input, args.outer, args.axis, 1);
+    put_unusual_logits(args.dtype, all.input, args.outer, args.axis, args.inner);
     args.input = all.input;
     args.output = all.expected;
+    args.logsumexp = all.expected_logsumexp;
     status = wr_softmax_ex(&args, wr_host_stream());
     CHECK(status == WR_SUCCESS, "on the host: %s", wr_status_name(status));
     for (i = 1; i < place_count(); ++i) {
@@ -69,6 +83,7 @@ void check_large_softmax(wr_softmax_args args, size_t elements_off) {
     }
     free(all.input);
     free(all.expected);
+    free(all.expected_logsumexp);
     free(all.result);
 }
 

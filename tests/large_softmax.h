@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 /*
- * Softmax of unusual logits, [outer][axis] of rows side by side, as `args` say but for the arrays: on the host, and
- * in every other place the same bytes, from an input that begins so many elements behind a boundary. In place, where
- * the outputs are of the input's type, and into an output as far off.
+ * Softmax of unusual logits, contiguous, as `args` say but for the arrays: on the host, and in every other place the
+ * same bytes, from an input that begins so many elements behind a boundary. In place, where the outputs are of the
+ * input's type, and into an output as far off. With the logsumexp of each row beside it where that is wanted.
  */
-void check_large_softmax(wr_softmax_args args, size_t elements_off);
+void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_logsumexp);
 
 /* Base blocks' worth of rows of `axis` for the GPU at hand: `each` for every multiprocessor, and one row more. */
 size_t rows_for_gpu(size_t axis, size_t each);

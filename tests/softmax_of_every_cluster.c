@@ -15,7 +15,7 @@ static void check(size_t each, wr_dtype dtype, size_t blocks, int log, wr_dtype 
     wr_softmax_args args = softmax_args(dtype, rows_for_gpu(axis, each), axis, 1);
     args.log = log;
     args.output_dtype = output_dtype;
-    check_large_softmax(args, 0);
+    check_large_softmax(args, 0, 0);
 }
 
 int main(int argc, char **argv) {

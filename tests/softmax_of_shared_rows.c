@@ -1,7 +1,7 @@
 /*
- * Softmax of so many long rows that all multiprocessors share them has the host's bits: rows that begin and end
- * anywhere in a turn of the GPU and at any address, in place and not, scaled and not, with rows among them that hold
- * NaN, infinities, large logits or nothing but -infinity. As many rows as the GPU at hand shares, whatever it has.
+ * Softmax and log-softmax of so many long rows that all multiprocessors share them has the host's bits: rows that begin and end
+ * anywhere in a turn of the GPU and at any address, in place and not, scaled and not, with their logsumexp beside them
+ * and without, with rows among them that hold NaN, infinities, large logits or nothing but -infinity. As many rows as the GPU at hand shares, whatever it has.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -13,12 +13,19 @@ enum { BLOCKS_EACH = 90, NARROW_BLOCKS_EACH = 200, ODD_NARROW_BLOCKS_EACH = 400 
 
 static size_t multiprocessors(void) { return place_multiprocessors(place_at(place_count() - 1)); }
 
-static void check_off(wr_dtype dtype, size_t axis, double scale, size_t elements) {
+typedef enum form { PLAIN, WITH_LOGSUMEXP, LOG, LOG_WITH_LOGSUMEXP, FORMS } form;
+
+static void check_form(form wanted, wr_dtype dtype, size_t axis, double scale, size_t elements) {
     int odd = axis % 8 != 0 || elements != 0;
     size_t each = dtype == WR_F32 ? BLOCKS_EACH : odd ? ODD_NARROW_BLOCKS_EACH : NARROW_BLOCKS_EACH;
     wr_softmax_args args = softmax_args(dtype, rows_for_gpu(axis, each), axis, 1);
     args.scale = scale;
-    check_large_softmax(args, elements);
+    args.log = wanted == LOG || wanted == LOG_WITH_LOGSUMEXP;
+    check_large_softmax(args, elements, wanted == WITH_LOGSUMEXP || wanted == LOG_WITH_LOGSUMEXP);
+}
+
+static void check_off(wr_dtype dtype, size_t axis, double scale, size_t elements) {
+    check_form(PLAIN, dtype, axis, scale, elements);
 }
 
 static void check(wr_dtype dtype, size_t axis, double scale) { check_off(dtype, axis, scale, 0); }
@@ -47,6 +54,14 @@ int main(int argc, char **argv) {
     for (i = 1; i < 8; ++i) {
         check_off(i % 2 == 0 ? WR_F16 : WR_BF16, 37888 + 8192 * i, 1.0, i);
         check_off(WR_F32, 73728 + 8192 * i, 1.0, i % 4);
+    }
+    for (i = WITH_LOGSUMEXP; i < FORMS; ++i) {
+        form wanted = (form)i;
+        check_form(wanted, WR_F32, 77824 + 8 * i, i == LOG ? 0.5 : 1.0, 0);
+        check_form(wanted, WR_F32, 66666 + i, 1.0, i);
+        check_form(wanted, WR_BF16, 40968 + 8 * i, 1.0, 0);
+        check_form(wanted, WR_F16, 200704 + 8 * i, 1.0, 0);
+        check_form(wanted, WR_F16, 50001 + i, 1.0, i);
     }
     if (multiprocessors() > 64) {
         check(WR_F16, 2000008, 1.0);

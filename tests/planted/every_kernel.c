@@ -442,18 +442,24 @@ static void check_uneven(wr_dtype dtype, int log, int is_ragged) {
     free(expected);
 }
 
-static void check_many(wr_dtype dtype, const shape *of) {
+static wr_status softmax_of(int log, wr_dtype dtype, const void *input, void *output, const shape *of,
+                            struct CUstream_st *stream) {
+    return log ? wr_log_softmax(dtype, input, output, of->outer, of->axis, of->inner, stream)
+               : wr_softmax(dtype, input, output, of->outer, of->axis, of->inner, stream);
+}
+
+static void check_many(wr_dtype dtype, int log, const shape *of) {
     size_t count = shape_elements(of), bytes = count * reference_size(dtype);
     void *elements = random_elements(dtype, count), *expected = allocate(bytes);
     tight input = tight_new(bytes, 0), output = tight_new(bytes, 0);
-    wr_status status = wr_softmax(dtype, elements, expected, of->outer, of->axis, of->inner, wr_host_stream());
+    wr_status status = softmax_of(log, dtype, elements, expected, of, wr_host_stream());
     CHECK(status == WR_SUCCESS, "many rows on the host: %s", wr_status_name(status));
     tight_write(&input, elements);
-    status = wr_softmax(dtype, input.at, output.at, of->outer, of->axis, of->inner, place_at(1)->stream);
+    status = softmax_of(log, dtype, input.at, output.at, of, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "many rows: %s", wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
-    CHECK(tight_holds(&output, expected), "softmax, [%zu][%zu][%zu] of %s: differs from the host", of->outer, of->axis,
-          of->inner, dtype_name(dtype));
+    CHECK(tight_holds(&output, expected), "softmax%s, [%zu][%zu][%zu] of %s: differs from the host",
+          log ? ", log" : "", of->outer, of->axis, of->inner, dtype_name(dtype));
     tight_free(&input);
     tight_free(&output);
     free(elements);

@@ -311,26 +311,30 @@ static void walk_many_rows(const walker *by) {
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         walk_gradients(softmax_types[i], &gradients, by);
     }
-    by->many(WR_F16, &narrow);
-    by->many(WR_F16, &longer);
-    by->many(WR_F16, &odd);
-    by->many(WR_F16, &odd_longer);
-    by->many(WR_BF16, &more);
-    by->many(WR_BF16, &more_longer);
-    by->many(WR_BF16, &odd);
-    by->many(WR_BF16, &odd_longer);
-    by->many(WR_F32, &wide);
-    by->many(WR_F32, &more_odd);
+    by->many(WR_F16, 0, &narrow);
+    by->many(WR_F16, 0, &longer);
+    by->many(WR_F16, 0, &odd);
+    by->many(WR_F16, 0, &odd_longer);
+    by->many(WR_BF16, 0, &more);
+    by->many(WR_BF16, 0, &more_longer);
+    by->many(WR_BF16, 0, &odd);
+    by->many(WR_BF16, 0, &odd_longer);
+    by->many(WR_F32, 0, &wide);
+    by->many(WR_F32, 0, &more_odd);
+    by->many(WR_F16, 1, &narrow);
+    by->many(WR_BF16, 1, &more_longer);
+    by->many(WR_F32, 1, &wide);
+    by->many(WR_F32, 1, &more_odd);
 }
 
 static void walk_many_columns(const walker *by) {
     static const shape wide = {"many columns", 1, 1100, 3200, 1, 0}, high = {"high columns", 1, 5000, 1728, 1, 0},
                        tall = {"tall columns", 1, 20000, 448, 1, 0}, narrow = {"many columns", 1, 1500, 4416, 1, 0};
-    by->many(WR_F32, &wide);
-    by->many(WR_F32, &high);
-    by->many(WR_F32, &tall);
-    by->many(WR_F16, &narrow);
-    by->many(WR_BF16, &narrow);
+    by->many(WR_F32, 0, &wide);
+    by->many(WR_F32, 0, &high);
+    by->many(WR_F32, 0, &tall);
+    by->many(WR_F16, 0, &narrow);
+    by->many(WR_BF16, 0, &narrow);
 }
 
 static void walk_large(const walker *by) {

@@ -64,7 +64,7 @@ typedef struct walker {
     /* Rows that end early, or lie one behind the other, each of its own length. */
     void (*uneven)(wr_dtype, int log, int is_ragged);
     /* Without logsumexp, so many rows or columns that clusters go from one to the next. */
-    void (*many)(wr_dtype, const shape *);
+    void (*many)(wr_dtype, int log, const shape *);
     void (*tiles)(const tile_call *);
 } walker;
 

@@ -154,8 +154,8 @@ void softmax_uneven(wr_dtype dtype, int log, int is_ragged) {
     expect_success(wr_softmax_ex(&args, stream()), of.regime);
 }
 
-void softmax_many(wr_dtype dtype, const shape *of) {
-    const wr_softmax_args args = softmax_of(dtype, 0, *of);
+void softmax_many(wr_dtype dtype, int log, const shape *of) {
+    const wr_softmax_args args = softmax_of(dtype, log, *of);
     expect_success(wr_softmax_ex(&args, stream()), of->regime);
 }
 

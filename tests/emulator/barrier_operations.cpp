@@ -92,15 +92,16 @@ void copy_bulk(Warp &warp, const Instruction &i, LaneMask mask) {
     });
 }
 
-template <std::size_t Words>
+template <class Word, std::size_t Words>
 void store_async(Warp &warp, const Instruction &i, LaneMask mask) {
     const std::uint64_t *to = warp.at(i.o[0]), *barrier = warp.at(i.o[1 + Words]);
     each_lane(mask, [&](int l) {
-        std::array<std::uint64_t, Words> values;
+        std::array<Word, Words> values;
         for (std::size_t w = 0; w < Words; ++w) {
-            values[w] = warp.at(i.o[1 + w])[l];
+            values[w] = static_cast<Word>(warp.at(i.o[1 + w])[l]);
         }
-        unsigned char *target = shared_at(warp, i, to[l], 8 * Words), *counter = shared_at(warp, i, barrier[l], 8);
+        unsigned char *target = shared_at(warp, i, to[l], sizeof(values));
+        unsigned char *counter = shared_at(warp, i, barrier[l], 8);
         warp.block->grid->underway.emplace_back([=] {
             std::memcpy(target, values.data(), sizeof(values));
             bytes_arrive(counter, sizeof(values));
@@ -156,7 +157,9 @@ Execute barrier_operation_of(const Opcode &opcode) {
            : text == "mbarrier.arrive.expect_tx.shared::cta.b64"         ? announce
            : text == "mbarrier.try_wait.parity.shared::cta.b64"          ? test
            : text.starts_with("cp.async.bulk.shared::cluster.global.mb") ? copy_bulk
-           : text.starts_with("st.async.weak.shared::cluster.") ? (opcode.has("v2") ? store_async<2> : store_async<1>)
+           : text.starts_with("st.async.weak.shared::cluster.") ? (opcode.has("v2")    ? store_async<std::uint64_t, 2>
+                                                                   : opcode.has("b32") ? store_async<std::uint32_t, 1>
+                                                                                       : store_async<std::uint64_t, 1>)
            : text == "mapa.shared::cluster.u32"                 ? map_address
            : text == "mapa.u64"                                 ? map_generic
            : text.starts_with("barrier.cluster.arrive.")        ? arrive_in_cluster

@@ -58,7 +58,7 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
     }
 }
 
-void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_logsumexp) {
+void check_large_softmax_of(put_logits put, wr_softmax_args args, size_t elements_off, int with_logsumexp) {
     size_t count = args.outer * args.axis * args.inner, size = reference_size(args.dtype), i;
     large_arrays all;
     wr_status status;
@@ -69,7 +69,7 @@ void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_log
     all.expected = allocate(all.output_bytes);
     all.expected_logsumexp = with_logsumexp ? allocate(all.logsumexp_bytes) : NULL;
     all.result = allocate(all.output_bytes);
-    put_unusual_logits(args.dtype, all.input, args.outer, args.axis, args.inner);
+    put(args.dtype, all.input, args.outer, args.axis, args.inner);
     args.input = all.input;
     args.output = all.expected;
     args.logsumexp = all.expected_logsumexp;
@@ -85,6 +85,10 @@ void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_log
     free(all.expected);
     free(all.expected_logsumexp);
     free(all.result);
+}
+
+void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_logsumexp) {
+    check_large_softmax_of(put_unusual_logits, args, elements_off, with_logsumexp);
 }
 
 size_t rows_for_gpu(size_t axis, size_t each) {

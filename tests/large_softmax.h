@@ -13,6 +13,10 @@
  */
 void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_logsumexp);
 
+/* The same of logits that put(dtype, array, outer, axis, inner) makes. */
+typedef void (*put_logits)(wr_dtype, void *, size_t, size_t, size_t);
+void check_large_softmax_of(put_logits put, wr_softmax_args args, size_t elements_off, int with_logsumexp);
+
 /* Base blocks' worth of rows of `axis` for the GPU at hand: `each` for every multiprocessor, and one row more. */
 size_t rows_for_gpu(size_t axis, size_t each);
 

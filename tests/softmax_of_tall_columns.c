@@ -1,0 +1,59 @@
+/*
+ * Softmax and log-softmax of columns has the host's bits at every height: what a block holds, what a cluster's blocks
+ * share, what is read twice; whether all of them are ordinary, or some, or none are; in one array and in several, in
+ * place and not, scaled and not, with their logsumexp beside them and without.
+ */
+#include "harness.h"
+#include "jobs.h"
+#include "large_softmax.h"
+#include "random_numbers.h"
+#include "reference.h"
+#include "unusual_logits.h"
+
+static double ordinary_logit(uint64_t *state) { return (double)(random_next(state) % 65536) / 1310.72 - 25.0; }
+
+static void put_ordinary_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
+    uint64_t state = 5;
+    size_t i, count = outer * axis * inner;
+    for (i = 0; i < count; ++i) {
+        reference_put(dtype, array, i, ordinary_logit(&state));
+    }
+}
+
+/* Some columns side by side are unusual, and the 300 behind them are not. */
+static void put_partly_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
+    uint64_t state = 3;
+    size_t i, count = outer * axis * inner;
+    put_unusual_logits(dtype, array, outer, axis, inner);
+    for (i = 0; i < count; ++i) {
+        if (i % inner % 340 >= 40) {
+            reference_put(dtype, array, i, ordinary_logit(&state));
+        }
+    }
+}
+
+static void check(put_logits put, wr_dtype dtype, size_t outer, size_t axis, size_t inner, int variant) {
+    wr_softmax_args args = softmax_args(dtype, outer, axis, inner);
+    args.scale = variant % 4 == 1 ? -0.75 : 1.0;
+    args.log = variant % 5 == 3;
+    check_large_softmax_of(put, args, 0, variant % 3 == 2);
+}
+
+int main(int argc, char **argv) {
+    static const put_logits kinds[] = {put_ordinary_logits, put_partly_unusual_logits, put_unusual_logits};
+    static const wr_dtype dtypes[] = {WR_F32, WR_BF16, WR_F16};
+    static const size_t axes[] = {768, 769, 1024, 1025, 2049, 2560, 4096, 4097, 7000, 8193, 16384, 16385};
+    /* Tens of thousands of columns for a GPU, as few as its clusters take for a small one. */
+    static const size_t elements[] = {1 << 20, 1 << 24};
+    size_t i, k;
+    places_open(argc, argv);
+    for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
+        for (k = 0; k < 3; ++k) {
+            size_t all = elements[place_multiprocessors(place_at(place_count() - 1)) > 64];
+            size_t inner = all / axes[i] / 64 * 64 + 8 * i;
+            check(kinds[(i + k) % 3], dtypes[k], 1 + (i + k) % 2, axes[i], inner, (int)(3 * i + k));
+        }
+    }
+    places_close();
+    return check_report("softmax_of_tall_columns");
+}

@@ -188,6 +188,10 @@ cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t piece
     const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, static_cast<int>(warp_lanes), true};
     LogSumExpArguments own = plain_arguments(plan, problem);
     own.states = states;
+    const Hull all = hull_of(problem.input, problem.shape, traits_of(problem.dtype).size);
+    if (all.end - all.begin > tuning::softmax_cached_end_bytes) {
+        own.read_again_from = all.end - tuning::softmax_cached_end_bytes; // the outputs begin with the end of the input
+    }
     Launch how{aligned_rows_kernel(problem.dtype), plan.units, static_cast<int>(logsumexp_block_warps * warp_lanes)};
     how.dependent = dependent;
     return launch(how, &own, stream);

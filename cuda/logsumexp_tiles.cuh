@@ -34,6 +34,16 @@ __device__ __forceinline__ void copy_vector_async(uint4 *to, const void *from) {
                  "l"(from)
                  : "memory");
 }
+// The same of what will not be read again soon: the second-level cache need not keep it.
+__device__ __forceinline__ void copy_once_async(uint4 *to, const void *from) {
+    asm volatile("{\n"
+                 ".reg .b64 policy;\n"
+                 "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+                 "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy;\n"
+                 "}" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(from)
+                 : "memory");
+}
 __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // The elements of a lane, as words.
@@ -174,6 +184,11 @@ struct AlignedTiles {
                     copy_vector_async(stage.vectors + staged_place(g + row * a.lane_gap),
                                       mine + v * warp_lanes * vector_bytes + row * a.row_gap_bytes);
                 }
+            }
+        } else if (vectors >= stage_vectors && walk.data < a.read_again_from) {
+#pragma unroll
+            for (int v = 0; v < chunk_vectors<T>; ++v) {
+                copy_once_async(stage.place(v), mine + v * warp_lanes * vector_bytes);
             }
         } else if (vectors >= stage_vectors) {
 #pragma unroll

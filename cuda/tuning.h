@@ -150,6 +150,13 @@ inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 // 3.21, 200704 3.57 and 2.15.)
 inline constexpr std::size_t softmax_relay_row_blocks = 64;
 
+// Log-softmax and softmax with its logsumexp of f32 rows of more than this are, and log-softmax of 16-bit rows as plain
+// softmax of those whose clusters would not be full: a logarithm holds up whole clusters (log f32 32768 4.00 and 3.83,
+// 65536 4.06 and 3.32, 1 Mi 3.97 and 2.64; with logsumexp 4.01 and 3.83, 4.05 and 3.80, 3.97 and 2.62; log bf16 32768
+// 3.29 and 3.48, 40000 3.26 and 2.82, 65536 3.21 and 2.93, 131072 3.46 and 2.36, 1 Mi 2.93 and 1.98; with logsumexp
+// 65536 3.17 and 3.59, 81920 3.30 and 2.80, 1 Mi 2.89 and 2.00).
+inline constexpr std::size_t softmax_relay_logarithm_row_blocks = 31;
+
 // 16-bit rows of more than this are too, where clusters would leave warps without a base block (bf16 36864 3.77 and
 // 3.38, 45056 3.77 and 3.44, 50256 3.56 and 3.13; but 40000, whose clusters are full, 3.71 and 3.94, 30720 3.59 and
 // 3.62).

@@ -1,7 +1,8 @@
 /*
- * Softmax and log-softmax of so many long rows that all multiprocessors share them has the host's bits: rows that begin and end
- * anywhere in a turn of the GPU and at any address, in place and not, scaled and not, with their logsumexp beside them
- * and without, with rows among them that hold NaN, infinities, large logits or nothing but -infinity. As many rows as the GPU at hand shares, whatever it has.
+ * Softmax and log-softmax of so many long rows that all multiprocessors share them has the host's bits: rows that begin
+ * and end anywhere in a turn of the GPU and at any address, in place and not, scaled and not, with their logsumexp
+ * beside them and without, with rows among them that hold NaN, infinities, large logits or nothing but -infinity. As
+ * many rows as the GPU at hand shares, whatever it has.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -59,6 +60,8 @@ int main(int argc, char **argv) {
         form wanted = (form)i;
         check_form(wanted, WR_F32, 77824 + 8 * i, i == LOG ? 0.5 : 1.0, 0);
         check_form(wanted, WR_F32, 66666 + i, 1.0, i);
+        check_form(wanted, WR_F32, 32736 + 8 * i, 1.0, 0);
+        check_form(wanted, WR_BF16, 65536, 1.0, 0);
         check_form(wanted, WR_BF16, 40968 + 8 * i, 1.0, 0);
         check_form(wanted, WR_F16, 200704 + 8 * i, 1.0, 0);
         check_form(wanted, WR_F16, 50001 + i, 1.0, i);

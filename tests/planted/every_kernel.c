@@ -458,8 +458,8 @@ static void check_many(wr_dtype dtype, int log, const shape *of) {
     status = softmax_of(log, dtype, input.at, output.at, of, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "many rows: %s", wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
-    CHECK(tight_holds(&output, expected), "softmax%s, [%zu][%zu][%zu] of %s: differs from the host",
-          log ? ", log" : "", of->outer, of->axis, of->inner, dtype_name(dtype));
+    CHECK(tight_holds(&output, expected), "softmax%s, [%zu][%zu][%zu] of %s: differs from the host", log ? ", log" : "",
+          of->outer, of->axis, of->inner, dtype_name(dtype));
     tight_free(&input);
     tight_free(&output);
     free(elements);

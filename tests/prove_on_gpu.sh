@@ -209,7 +209,7 @@ with_multi_process_service() {
     return $status
 }
 
-gpu_tests() { run_tests gpu 200 --label-regex '^gpu$' --exclude-regex '^large_sizes' --parallel 8; }
+gpu_tests() { run_tests gpu 240 --label-regex '^gpu$' --exclude-regex '^large_sizes' --parallel 8; }
 step_gpu() { with_multi_process_service gpu_tests; }
 
 step_large() {

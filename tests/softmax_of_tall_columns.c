@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     static const wr_dtype dtypes[] = {WR_F32, WR_BF16, WR_F16};
     static const size_t axes[] = {768, 769, 1024, 1025, 2049, 2560, 4096, 4097, 7000, 8193, 16384, 16385};
     /* Tens of thousands of columns for a GPU, as few as its clusters take for a small one. */
-    static const size_t elements[] = {1 << 20, 1 << 24};
+    static const size_t elements[] = {1 << 20, 1 << 23};
     size_t i, k;
     places_open(argc, argv);
     for (i = 0; i < sizeof axes / sizeof *axes; ++i) {

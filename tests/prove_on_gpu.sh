@@ -28,7 +28,7 @@ Needs an NVIDIA GPU, CUDA 12.8 or newer with compute-sanitizer, CMake, ninja, Py
 
 environment
   LOGS       a folder for the whole output of each step; without it BUILD_FOLDER/logs
-  BUDGET     seconds that the whole may take, 540; a step that would overrun is stopped and has failed
+  BUDGET     seconds that the whole may take, 900; a step that would overrun is stopped and has failed
 
 exit status: 0 all passed, 1 something failed, 2 something that it needs is missing or an argument is wrong
 END
@@ -116,7 +116,7 @@ trap 'rm -rf "$results"' EXIT
 
 # ---- running things and keeping what came of them
 
-readonly DEADLINE=$((EPOCHSECONDS + ${BUDGET:-540}))
+readonly DEADLINE=$((EPOCHSECONDS + ${BUDGET:-900}))
 
 # within SECONDS COMMAND...: runs it for so long at most, and never past the deadline of the whole.
 within() {

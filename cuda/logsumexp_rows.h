@@ -36,7 +36,7 @@ struct LogSumExpArguments {
     Hull whole_vectors;                      // bytes whose vectors lie within the hull
     Hull hull;                               // of rows off the boundaries
     ElementType output_type;
-    const char *read_again_from; // the second-level cache need not keep what lies before it
+    const char *read_again_from; // the second-level cache need not keep what lies before it; nullptr: it may keep all
 };
 
 // The kernels of a type: of rows on 16-byte boundaries and of whole vectors, and of others.

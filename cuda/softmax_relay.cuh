@@ -9,6 +9,7 @@
 #include "cuda/published_state.cuh"
 #include "cuda/softmax_cluster.cuh"
 #include "cuda/softmax_kernels.h"
+#include "cuda/softmax_parked.cuh"
 
 namespace wr::cuda {
 
@@ -154,7 +155,6 @@ class Relay {
   private:
     static constexpr int block_elements = static_cast<int>(softmax_block);
     static constexpr unsigned slot_bytes = unsigned{Shape::template slot_bytes<T, Places>};
-    static constexpr int parked_vectors = lane_elements / 4; // of a lane
 
     // A base block of a row.
     struct Place {
@@ -194,17 +194,9 @@ class Relay {
         unsigned char *const slot = slots + turn % Shape::ahead * slot_bytes;
         return reinterpret_cast<T *>(slot + (is_staged<Places> ? offset_in_vector(input_of(place)) : 0));
     }
-    __device__ __forceinline__ float4 *parked_of(unsigned turn) const {
-        return parked + turn % Shape::parked * static_cast<unsigned>(parked_vectors * warp_lanes);
+    __device__ __forceinline__ ParkedBlock<T, Places> parked_of(unsigned turn) const {
+        return {parked + turn % Shape::parked * static_cast<unsigned>(ParkedBlock<T, Places>::vectors * warp_lanes)};
     }
-    // Where four of a lane's exponentials wait: in the order of their elements where the block is stored shifted, else
-    // so that lanes meet different banks.
-    __device__ __forceinline__ static int quad(int number) {
-        constexpr int quads = Places::run / 4; // of neighbours
-        return is_staged<Places> ? (number / quads * warp_lanes + lane_index()) * quads + number % quads
-                                 : number * warp_lanes + lane_index();
-    }
-
     __device__ __forceinline__ void load(unsigned turn) {
         const Place place = place_of(turn);
         if (!is_there(place)) {
@@ -259,7 +251,7 @@ class Relay {
                 finish(turn - Shape::parked, e);
             }
             if (turn < turns) {
-                park(turn, e);
+                parked_of(turn).put(e);
             }
         }
     }
@@ -319,17 +311,6 @@ class Relay {
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
             kept[i] = x[i];
-        }
-    }
-
-    __device__ __forceinline__ void park(unsigned turn, const float (&e)[lane_elements]) const {
-        float4 *to = parked_of(turn);
-#pragma unroll
-        for (int v = 0; v < parked_vectors; ++v) {
-            to[quad(v)] = {e[4 * v], e[4 * v + 1], e[4 * v + 2], e[4 * v + 3]};
-        }
-        if constexpr (is_staged<Places>) {
-            __syncwarp(); // other lanes will write them
         }
     }
 
@@ -479,7 +460,7 @@ class Relay {
         }
         if constexpr (Log) {
             if (row.kind == RowKind::ordinary) {
-                store_parked(turn, place, row.pieces);
+                parked_of(turn).store(static_cast<T *>(a.output) + output_of(place), count_of(place), row.pieces);
             } else {
                 const PutAside aside(next);
                 store_special<float>(a, output_of(place), count_of(place), row.kind);
@@ -490,7 +471,8 @@ class Relay {
             const std::int32_t n = state_n(maximum);
             if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) &&
                 reaches_row<T>(n, row.n)) {
-                store_parked(turn, place, factor_of(row.base, n - row.n, float()));
+                parked_of(turn).store(static_cast<T *>(a.output) + output_of(place), count_of(place),
+                                      factor_of(row.base, n - row.n, float()));
             } else {
                 const PutAside aside(next);
                 finish_unusual_softmax<T, Places>(
@@ -506,96 +488,9 @@ class Relay {
         if constexpr (!is_staged<Places>) {
             return input_of(place);
         }
-        T *const here = reinterpret_cast<T *>(parked_of(turn));
+        T *const here = reinterpret_cast<T *>(parked_of(turn).memory);
         copy_singly(here, input_of(place), count_of(place));
         return here;
-    }
-
-    // Of: a factor of exponentials, or the pieces of a logsumexp.
-    template <class Of>
-    __device__ __forceinline__ void store_parked(unsigned turn, const Place &place, Of of) const {
-        if constexpr (is_staged<Places>) {
-            store_shifted(parked_of(turn), static_cast<T *>(a.output) + output_of(place), count_of(place), of);
-            __syncwarp(); // the place is free
-            return;
-        }
-        constexpr int quads = Places::run / 4; // of what is parked, that a vector of outputs comes of
-        const float4 *from = parked_of(turn);
-        uint4 *to = reinterpret_cast<uint4 *>(static_cast<T *>(a.output) + output_of(place)) + lane_index();
-        const int left = count_of(place) / Places::run - lane_index();
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            if (v * warp_lanes < left) {
-                float y[Places::run];
-#pragma unroll
-                for (int q = 0; q < quads; ++q) {
-                    const float4 four = from[quad(v * quads + q)];
-                    y[4 * q] = four.x;
-                    y[4 * q + 1] = four.y;
-                    y[4 * q + 2] = four.z;
-                    y[4 * q + 3] = four.w;
-                }
-                store_vector(to + v * warp_lanes, outputs_of(y, of));
-            }
-        }
-    }
-
-    __device__ __forceinline__ static float output_of(float e, BlockFactor<float> factor) {
-        return sizeof(T) < sizeof(float) ? softmax_narrow_output(e, factor) : softmax_output(e, factor);
-    }
-    __device__ __forceinline__ static float output_of(float x, LogPieces<float> logsumexp) {
-        return log_softmax_output(x, logsumexp);
-    }
-    template <class Of>
-    __device__ __forceinline__ static uint4 outputs_of(float (&parked)[Places::run], Of of) {
-#pragma unroll
-        for (float &one : parked) {
-            one = output_of(one, of);
-        }
-        return pack(parked, T());
-    }
-
-    // The outputs of `count` elements that are parked in their order, at any address. Lanes take such vectors that the
-    // warp writes whole lines.
-    template <class Of>
-    __device__ __forceinline__ static void store_shifted(const float4 *parked, T *output, int count, Of of) {
-        constexpr int each = Places::run, rounds = lane_vectors<T> + 1;
-        constexpr int bytes = static_cast<int>(vector_bytes);
-        const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
-        const int first = divide_up(in_line, bytes); // of the line's vectors, the first that the block may fill
-        const int head = smaller((first * bytes - in_line) / static_cast<int>(sizeof(T)), count);
-        const int whole = (count - head) / each;
-        with_words<float>(static_cast<unsigned>(head) % 4 * sizeof(float), [&](auto words) {
-#pragma unroll 1
-            for (int round = 0; round < rounds; ++round) {
-                const int number = round * warp_lanes + lane_index() - first;
-                if (static_cast<unsigned>(number) < static_cast<unsigned>(whole)) {
-                    float y[each];
-#pragma unroll
-                    for (int q = 0; q < each / 4; ++q) {
-                        take_quad<words>(parked + (head / 4 + number * (each / 4) + q), y + 4 * q);
-                    }
-                    store_vector(output + head + number * each, outputs_of(y, of));
-                }
-            }
-        });
-        const int tail = head + whole * each;
-        const bool in_head = lane_index() < each;
-        const int i = in_head ? lane_index() : tail + lane_index() - each;
-        if (lane_index() < 2 * each && i < (in_head ? head : count)) {
-            output[i] = narrow_one(output_of(reinterpret_cast<const float *>(parked)[i], of), T());
-        }
-    }
-
-    // Four neighbours, of which the first is number Words of the first quad.
-    template <int Words>
-    __device__ __forceinline__ static void take_quad(const float4 *from, float *y) {
-        const float4 low = from[0], high = Words == 0 ? float4{} : from[1];
-        const float both[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            y[i] = both[Words + i];
-        }
     }
 
     const SoftmaxArguments &a;

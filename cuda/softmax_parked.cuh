@@ -1,0 +1,122 @@
+// A base block's exponentials, or its logits for log-softmax, while they wait in shared memory for their row's total,
+// and how outputs are made of them and stored, on the boundaries and off them.
+#pragma once
+
+#include "cuda/softmax_outputs.cuh"
+
+namespace wr::cuda {
+
+// Of what waits for factors of exponentials, or for the pieces of a logsumexp.
+template <class T>
+__device__ __forceinline__ float parked_output(float e, BlockFactor<float> factor) {
+    return sizeof(T) < sizeof(float) ? softmax_narrow_output(e, factor) : softmax_output(e, factor);
+}
+template <class T>
+__device__ __forceinline__ float parked_output(float x, LogPieces<float> logsumexp) {
+    return log_softmax_output(x, logsumexp);
+}
+
+// A warp's. Places: of vectors, or staged for rows off the boundaries.
+template <class T, class Places>
+struct ParkedBlock {
+    static constexpr int vectors = lane_elements / 4; // of a lane
+
+    float4 *memory; // vectors * warp_lanes of them
+
+    __device__ __forceinline__ void put(const float (&e)[lane_elements]) const {
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) {
+            memory[quad(v)] = {e[4 * v], e[4 * v + 1], e[4 * v + 2], e[4 * v + 3]};
+        }
+        if constexpr (is_staged<Places>) {
+            __syncwarp(); // other lanes will write them
+        }
+    }
+
+    // The first `count` outputs. Of: a factor of exponentials, or the pieces of a logsumexp.
+    template <class Of>
+    __device__ __forceinline__ void store(T *output, int count, Of of) const {
+        if constexpr (is_staged<Places>) {
+            store_shifted(output, count, of);
+            __syncwarp(); // the place is free
+            return;
+        }
+        constexpr int quads = Places::run / 4; // of what is parked, that a vector of outputs comes of
+        uint4 *to = reinterpret_cast<uint4 *>(output) + lane_index();
+        const int left = count / Places::run - lane_index();
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            if (v * warp_lanes < left) {
+                float y[Places::run];
+#pragma unroll
+                for (int q = 0; q < quads; ++q) {
+                    take_quad<0>(memory + quad(v * quads + q), y + 4 * q);
+                }
+                store_vector(to + v * warp_lanes, outputs_of(y, of));
+            }
+        }
+    }
+
+  private:
+    // Where four of a lane's elements wait: in their order where the block is stored shifted, else so that lanes meet
+    // different banks.
+    __device__ __forceinline__ static int quad(int number) {
+        constexpr int quads = Places::run / 4; // of neighbours
+        return is_staged<Places> ? (number / quads * warp_lanes + lane_index()) * quads + number % quads
+                                 : number * warp_lanes + lane_index();
+    }
+
+    template <class Of>
+    __device__ __forceinline__ static uint4 outputs_of(float (&y)[Places::run], Of of) {
+#pragma unroll
+        for (float &one : y) {
+            one = parked_output<T>(one, of);
+        }
+        return pack(y, T());
+    }
+
+    // Of elements that wait in their order, to any address. Lanes take such vectors that the warp writes whole lines.
+    template <class Of>
+    __device__ __forceinline__ void store_shifted(T *output, int count, Of of) const {
+        constexpr int each = Places::run, rounds = lane_vectors<T> + 1;
+        constexpr int bytes = static_cast<int>(vector_bytes);
+        const float4 *const parked = memory;
+        const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
+        const int first = divide_up(in_line, bytes); // of the line's vectors, the first that the block may fill
+        const int head = smaller((first * bytes - in_line) / static_cast<int>(sizeof(T)), count);
+        const int whole = (count - head) / each;
+        with_words<float>(static_cast<unsigned>(head) % 4 * sizeof(float), [&](auto words) {
+#pragma unroll 1
+            for (int round = 0; round < rounds; ++round) {
+                const int number = round * warp_lanes + lane_index() - first;
+                if (static_cast<unsigned>(number) < static_cast<unsigned>(whole)) {
+                    float y[each];
+#pragma unroll
+                    for (int q = 0; q < each / 4; ++q) {
+                        take_quad<words>(parked + (head / 4 + number * (each / 4) + q), y + 4 * q);
+                    }
+                    store_vector(output + head + number * each, outputs_of(y, of));
+                }
+            }
+        });
+        const int tail = head + whole * each;
+        const bool in_head = lane_index() < each;
+        const int i = in_head ? lane_index() : tail + lane_index() - each;
+        if (lane_index() < 2 * each && i < (in_head ? head : count)) {
+            output[i] = narrow_one(parked_output<T>(reinterpret_cast<const float *>(parked)[i], of), T());
+        }
+    }
+
+    // Four neighbours, of which the first is number Words of the first quad.
+    template <int Words>
+    __device__ __forceinline__ static void take_quad(const float4 *from, float *y) {
+        const float4 low = from[0], high = Words == 0 ? float4{} : from[1];
+        const float both[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            y[i] = both[Words + i];
+        }
+    }
+};
+
+} // namespace wr::cuda

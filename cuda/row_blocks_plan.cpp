@@ -1,5 +1,6 @@
 #include "cuda/row_blocks_plan.h"
 
+#include "cuda/cluster_shape.h"
 #include "cuda/tuning.h"
 
 namespace wr::cuda {
@@ -9,20 +10,25 @@ namespace {
 constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t least_block_warps = 4; // where a row takes fewer, several share a block
 
-RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, std::size_t most_warps, std::size_t long_row_warps,
-                              const GpuFacts &gpu) {
+RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowBlockWarps &wanted, const GpuFacts &gpu) {
     const auto most_cluster = static_cast<std::size_t>(gpu.cluster_blocks);
     const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
-    const std::size_t most_of_one = most_cluster == 0 ? most_warps
+    const std::size_t most_of_one = most_cluster == 0 ? wanted.most
                                     : few             ? tuning::softmax_small_row_warps
-                                                      : tuning::softmax_row_warps;
+                                                      : wanted.of_one;
     if (blocks <= most_of_one) {
         return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1, gpu.dependent_launch, false};
     }
-    if (blocks > most_cluster * most_warps) {
+    if (blocks > most_cluster * wanted.most) {
         return {};
     }
-    std::size_t warps = few ? 1 : blocks > warp_lanes ? long_row_warps : tuning::softmax_cluster_warps;
+    if (!few && blocks <= warp_lanes) {
+        const ClusterShape fullest = fullest_cluster(blocks, wanted.of_cluster, tuning::softmax_cluster_warps, gpu);
+        if (fullest.blocks != 0) {
+            return {fullest.blocks, fullest.warps, 1, gpu.dependent_launch, true};
+        }
+    }
+    std::size_t warps = few ? 1 : blocks > warp_lanes ? wanted.of_long_row : wanted.of_cluster;
     while (warps * most_cluster < blocks) {
         warps *= 2;
     }
@@ -32,9 +38,8 @@ RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, std::size_t 
 
 } // namespace
 
-RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, std::size_t most_warps, std::size_t long_row_warps,
-                              const GpuFacts &gpu) {
-    const RowBlocksPlan plan = plan_any_number(rows, blocks, most_warps, long_row_warps, gpu);
+RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlockWarps &warps, const GpuFacts &gpu) {
+    const RowBlocksPlan plan = plan_any_number(rows, blocks, warps, gpu);
     const bool one_launch = plan.warps != 0 && rows <= most_blocks / plan.cluster_blocks * plan.rows_a_block;
     return one_launch ? plan : RowBlocksPlan{};
 }

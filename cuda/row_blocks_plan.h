@@ -14,10 +14,15 @@ struct RowBlocksPlan {
     bool balanced;  // clusters' blocks go where there is room
 };
 
-// For rows of `blocks` base blocks, and kernels whose blocks may have up to `most_warps`. Rows of more than 32 base
-// blocks get blocks of `long_row_warps` or more.
-RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, std::size_t most_warps, std::size_t long_row_warps,
-                              const GpuFacts &gpu);
+// Warps of a block along a row: as many as a kernel's blocks may have, as a row that is one block's may have where
+// there are clusters and many rows, and as a cluster's blocks should have at least, for rows of up to 32 base blocks
+// and for longer ones.
+struct RowBlockWarps {
+    std::size_t most, of_one, of_cluster, of_long_row;
+};
+
+// For rows of `blocks` base blocks.
+RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlockWarps &warps, const GpuFacts &gpu);
 
 // warp_bytes: of shared memory, that each warp is to have.
 cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,

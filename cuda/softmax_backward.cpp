@@ -72,12 +72,18 @@ const void *kernel_of(const BackwardVectorKernels &kernels, bool from_logits, st
     return kernels.of[from_logits ? 1 : 0][size];
 }
 
+RowBlocksPlan plan_gradient(const GeneralPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
+    return plan_row_blocks(
+        rows.rows, rows.blocks,
+        {most_warps, tuning::softmax_row_warps, tuning::softmax_cluster_warps, tuning::softmax_cluster_warps}, gpu);
+}
+
 RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu) {
     std::size_t most_warps = 0;
     for (int size = 0; size < backward_vector_sizes && kernels.of[0][size] != nullptr; ++size) {
         most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
     }
-    return plan_row_blocks(rows.rows, rows.blocks, most_warps, tuning::softmax_cluster_warps, gpu);
+    return plan_gradient(rows, most_warps, gpu);
 }
 
 BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
@@ -188,8 +194,7 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
         }
     }
     const RowBlocksPlan plan =
-        vectors ? plan_vectors(*kernels, rows, gpu)
-                : plan_row_blocks(rows.rows, rows.blocks, kernels->shifted_warps, tuning::softmax_cluster_warps, gpu);
+        vectors ? plan_vectors(*kernels, rows, gpu) : plan_gradient(rows, kernels->shifted_warps, gpu);
     *served = plan.warps != 0;
     if (!*served) {
         return cudaSuccess;

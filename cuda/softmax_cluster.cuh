@@ -100,9 +100,8 @@ inline constexpr bool leads_last_of_cluster = sizeof(T) == 2 && unframed_blocks<
 
 // a.cluster_blocks blocks of any number of warps form the cluster. StatesALane: every warp makes the total of a row of
 // up to 32 times as many states by itself; 0: one warp of each block tells the others.
-template <class T, class Places, bool Log, int Warps, int BlocksPerMultiprocessor, int StatesALane>
-__global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
-    softmax_cluster(const __grid_constant__ SoftmaxArguments a) {
+template <class T, class Places, bool Log, int StatesALane>
+__device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a) {
 #if __CUDA_ARCH__ >= 900
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
@@ -204,6 +203,17 @@ __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
         }
     }
 #endif
+}
+
+// With as many registers as leave room for so many blocks on a multiprocessor, and with so many.
+template <class T, class Places, bool Log, int Warps, int BlocksPerMultiprocessor, int StatesALane>
+__global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
+    softmax_cluster(const __grid_constant__ SoftmaxArguments a) {
+    softmax_row_of_cluster<T, Places, Log, StatesALane>(a);
+}
+template <class T, class Places, bool Log, int StatesALane, int Registers>
+__global__ void __maxnreg__(Registers) softmax_cluster_within(const __grid_constant__ SoftmaxArguments a) {
+    softmax_row_of_cluster<T, Places, Log, StatesALane>(a);
 }
 
 } // namespace wr::cuda

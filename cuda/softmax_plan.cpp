@@ -1,5 +1,6 @@
 #include "cuda/softmax_plan.h"
 
+#include "cuda/cluster_shape.h"
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
 #include "cuda/softmax_relay.h"
@@ -32,22 +33,28 @@ void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t warps, const 
     set_cluster(plan, is_small(rows * plan.blocks, gpu) ? 1 : warps, static_cast<std::size_t>(gpu.cluster_blocks));
 }
 
-// The same for rows off the boundaries: between softmax_shifted_warps and as many warps as a block may have, so that as
-// few as possible are behind the row's end (H200, 50257 by 5 blocks of 10 warps: f32 3.30 TB/s, bf16 2.59; by 7 of 8 at
-// most 2.94 and 2.13).
-void plan_shifted_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t element_bytes, const GpuFacts &gpu) {
-    plan_cluster(plan, rows, softmax_shifted_warps, gpu);
-    if (plan.blocks <= warp_lanes || is_small(rows * plan.blocks, gpu)) {
-        return;
+// The same for blocks of so many warps at least and at most, so that as few as possible are behind the row's end.
+void plan_full_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t least_warps, std::size_t most_warps,
+                       const GpuFacts &gpu) {
+    const ClusterShape fullest = fullest_cluster(plan.blocks, least_warps, most_warps, gpu);
+    if (is_small(rows * plan.blocks, gpu) || fullest.blocks == 0) {
+        plan_cluster(plan, rows, most_warps, gpu);
+    } else {
+        plan.cluster_blocks = fullest.blocks;
+        plan.cluster_warps = fullest.warps;
     }
-    std::size_t fewest = 0;
-    for (std::size_t most = softmax_shifted_warps; most <= shifted_cluster_warps(element_bytes); ++most) {
-        const std::size_t blocks = divide_up(plan.blocks, most), warps = divide_up(plan.blocks, blocks);
-        if (blocks <= static_cast<std::size_t>(gpu.cluster_blocks) && (fewest == 0 || blocks * warps < fewest)) {
-            fewest = blocks * warps;
-            plan.cluster_blocks = blocks;
-            plan.cluster_warps = warps;
-        }
+}
+
+// The same for rows off the boundaries: of more than 32 base blocks between softmax_shifted_warps and as many warps as
+// a block may have (H200, 50257 by 5 blocks of 10 warps: f32 3.30 TB/s, bf16 2.59; by 7 of 8 at most 2.94 and 2.13).
+void plan_shifted_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t element_bytes, bool small_blocks,
+                          const GpuFacts &gpu) {
+    if (plan.blocks > warp_lanes) {
+        plan_full_cluster(plan, rows, softmax_shifted_warps, shifted_cluster_warps(element_bytes), gpu);
+    } else if (small_blocks) {
+        plan_full_cluster(plan, rows, tuning::softmax_least_cluster_warps, softmax_shifted_warps, gpu);
+    } else {
+        plan_cluster(plan, rows, softmax_shifted_warps, gpu);
     }
 }
 
@@ -136,8 +143,11 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
                        (has_narrow_blocks(places) ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
         plan.regime = SoftmaxRegime::clusters;
         plan.balanced = (element_bytes == 2 || places != SoftmaxPlaces::vectors) && !is_small(rows * plan.blocks, gpu);
+        const bool small_blocks = element_bytes == sizeof(float) && same_type;
         if (has_narrow_blocks(places)) {
-            plan_shifted_cluster(plan, rows, element_bytes, gpu);
+            plan_shifted_cluster(plan, rows, element_bytes, small_blocks, gpu);
+        } else if (small_blocks && plan.blocks <= tuning::softmax_short_cluster_row) {
+            plan_full_cluster(plan, rows, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps, gpu);
         } else {
             const std::size_t short_row =
                 element_bytes == 2 ? tuning::softmax_narrow_short_cluster_row : tuning::softmax_short_cluster_row;

@@ -16,14 +16,13 @@ bool is_of_rows(const SoftmaxProblem &problem) { return problem.shape.inner == 1
 
 std::size_t row_blocks_of(const SoftmaxProblem &problem) { return divide_up(problem.shape.axis, softmax_block); }
 
-bool wants_logarithm(const SoftmaxProblem &problem) { return problem.log || problem.logsumexp != nullptr; }
-
 bool is_narrow(const SoftmaxProblem &problem) { return traits_of(problem.dtype).size < sizeof(float); }
 
 // On the boundaries or off them.
 bool may_be_long_enough(const SoftmaxProblem &problem) {
-    constexpr std::size_t wide = std::min({tuning::softmax_relay_row_blocks, tuning::softmax_relay_shifted_row_blocks,
-                                           tuning::softmax_relay_logarithm_row_blocks});
+    constexpr std::size_t wide =
+        std::min({tuning::softmax_relay_row_blocks, tuning::softmax_relay_shifted_row_blocks,
+                  tuning::softmax_relay_logarithm_row_blocks, tuning::softmax_relay_logsumexp_row_blocks});
     constexpr std::size_t narrow =
         std::min(tuning::softmax_relay_narrow_row_blocks, tuning::softmax_relay_shifted_narrow_row_blocks);
     return row_blocks_of(problem) > (is_narrow(problem) ? narrow : wide);
@@ -42,8 +41,9 @@ bool fill_multiprocessors(const SoftmaxPlan &plan) {
 
 bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
     if (!is_narrow(problem)) {
-        const std::size_t on_boundaries =
-            wants_logarithm(problem) ? tuning::softmax_relay_logarithm_row_blocks : tuning::softmax_relay_row_blocks;
+        const std::size_t on_boundaries = problem.log                    ? tuning::softmax_relay_logarithm_row_blocks
+                                          : problem.logsumexp != nullptr ? tuning::softmax_relay_logsumexp_row_blocks
+                                                                         : tuning::softmax_relay_row_blocks;
         return plan.blocks > (shifted ? tuning::softmax_relay_shifted_row_blocks : on_boundaries);
     }
     const std::size_t beside_clusters =

@@ -12,7 +12,8 @@ namespace wr::cuda {
 // Warps that a multiprocessor should hold, which bounds their registers: mostly as many as leave nothing spilled.
 // 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
 // H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12). Log-softmax has its logarithm to
-// wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32).
+// wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). f32 rows of a warp each off the
+// boundaries spill least with 20 (1000: 4.10, with 24 4.01).
 template <class T, class Places, bool Log = false>
 constexpr int resident_warps(int warps_of_block) {
     if (sizeof(T) == 8) {
@@ -21,7 +22,8 @@ constexpr int resident_warps(int warps_of_block) {
     if (sizeof(T) == 2) {
         return (warps_of_block == 8 || Log) && keeps_vectors<Places> ? 40 : 32;
     }
-    return warps_of_block > 8 ? 32 : 24;
+    const bool several_shifted_rows = warps_of_block < 8 && Places::shifted && !converts<Places>;
+    return warps_of_block > 8 ? 32 : several_shifted_rows ? 20 : 24;
 }
 
 template <class T, class Places, bool Log = false>
@@ -29,11 +31,26 @@ constexpr int resident_blocks(int warps) {
     return larger(resident_warps<T, Places, Log>(warps) / warps, 1);
 }
 
+// Registers a thread, where it is they that a kernel is told; 0: it is warps. (Where both say the same, 1 % is lost
+// with registers.) Off the boundaries, log-softmax of f32 has most to keep: with 96 a third less is spilled than with
+// 80, which 24 warps have (1000, 5000, 32768: 2.94, 2.59, 2.71 and 3.24, 2.90, 3.06 TB/s on an H200). In clusters f32
+// rows have an exchange to wait for: 72, of which none are spilled, for 28 warps in blocks of 4 (16384 and
+// 32768 4.20, 4.18 and 4.19, 4.19; with logsumexp 16384 4.01 and 4.17; but log-softmax 4.00 and 3.63).
+template <class T, class Places, bool Log>
+inline constexpr int registers_of_rows = sizeof(T) == 4 && Places::shifted && !converts<Places> && Log ? 96 : 0;
+template <class T, class Places, bool Log>
+inline constexpr int registers_of_clusters =
+    sizeof(T) == 4 && keeps_vectors<Places> && !Log ? 72 : registers_of_rows<T, Places, Log>;
+
 template <class T, class Places, bool Log, int Size>
 const void *softmax_rows_kernel() {
-    constexpr int span = 1 << Size;
-    return address_of(
-        softmax_rows<T, Places, Log, span, resident_blocks<T, Places, Log>(span * rows_of_block<Places, Log, span>)>);
+    constexpr int span = 1 << Size, registers = registers_of_rows<T, Places, Log>;
+    if constexpr (registers != 0) {
+        return address_of(softmax_rows_within<T, Places, Log, span, registers>);
+    } else {
+        constexpr int warps = span * rows_of_block<Places, Log, span>;
+        return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places, Log>(warps)>);
+    }
 }
 
 template <class T, class Places, bool Log>
@@ -69,9 +86,14 @@ void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
 
 template <class T, class Places, bool Log, int Size>
 const void *softmax_cluster_kernel() {
-    constexpr int warps = softmax_cluster_warps[Size];
+    constexpr int warps = softmax_cluster_warps[Size], registers = registers_of_clusters<T, Places, Log>;
     constexpr int states_a_lane = warps <= few_state_warps ? 1 : 0;
-    return address_of(softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places, Log>(warps), states_a_lane>);
+    if constexpr (registers != 0 && warps <= few_state_warps) {
+        return address_of(softmax_cluster_within<T, Places, Log, states_a_lane, registers>);
+    } else {
+        return address_of(
+            softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places, Log>(warps), states_a_lane>);
+    }
 }
 
 template <class T, class Places, bool Log>

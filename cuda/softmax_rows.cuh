@@ -202,12 +202,17 @@ __device__ constexpr bool is_launched() {
 #endif
 }
 
+// With as many registers as leave room for so many blocks on a multiprocessor, and with so many.
 template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
     softmax_rows(const __grid_constant__ SoftmaxArguments a) {
     if constexpr (is_launched<Places, Span>()) {
         softmax_row_of_block<T, Places, Log, Span>(a);
     }
+}
+template <class T, class Places, bool Log, int Span, int Registers>
+__global__ void __maxnreg__(Registers) softmax_rows_within(const __grid_constant__ SoftmaxArguments a) {
+    softmax_row_of_block<T, Places, Log, Span>(a);
 }
 
 } // namespace wr::cuda

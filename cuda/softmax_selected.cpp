@@ -72,6 +72,7 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     a.causal_first = p.selection.causal_first;
     a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
     a.maximum = p.maximum;
+    a.rows_ahead = divide_up(tuning::softmax_length_ahead, s.axis);
     return a;
 }
 
@@ -89,9 +90,13 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu
         !has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size) || !has_small_limits(p.shape, p.selection)) {
         return {};
     }
+    const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
     return plan_row_blocks(p.shape.outer, divide_up(p.shape.axis, base_block),
-                           static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
-                           tuning::softmax_long_cluster_warps, gpu);
+                           {static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
+                            wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
+                            wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
+                            tuning::softmax_long_cluster_warps},
+                           gpu);
 }
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {

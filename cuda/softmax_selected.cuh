@@ -233,8 +233,12 @@ struct RowStates {
     __device__ __forceinline__ void prepare(std::int32_t cluster_blocks) {
         if (cluster_blocks > 1) {
             if (thread_x_again() == 0) {
-                arrivals.expect(static_cast<unsigned>(cluster_blocks * row_warps()) *
-                                static_cast<unsigned>(sizeof(State)));
+                arrivals.initialise();
+            }
+            __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet
+            if (thread_x_again() == 0) {
+                arrivals.announce(static_cast<unsigned>(cluster_blocks * row_warps()) *
+                                  static_cast<unsigned>(sizeof(State)));
             }
             join_cluster();
         }
@@ -272,19 +276,18 @@ __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a
 // Whether blocks of rows that are only cut off are taken vector by vector: where there are registers for one more form
 // of them.
 template <class T, bool Log>
-constexpr bool takes_leading_vectors(int resident_warps) {
-    return !Log && (sizeof(T) == 2 || resident_warps <= 24);
+constexpr bool takes_leading_vectors(bool many_registers) {
+    return !Log && (sizeof(T) == 2 || many_registers);
 }
 
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
-// few_state_warps a row has no more than 32 base blocks. Converts: outputs are of another type than the input.
-template <class T, bool Log, bool Converts, int Warps, int ResidentWarps>
-__global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
-    softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
-    constexpr bool leads = takes_leading_vectors<T, Log>(ResidentWarps);
+// few_state_warps a row has no more than 32 base blocks. Converts: outputs are of another type than the input. Leads:
+// as takes_leading_vectors says.
+template <class T, bool Log, bool Converts, int Warps, bool Leads>
+__device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments &a) {
     using Filled = std::conditional_t<Converts, ConvertedSelection<SelectedPlaces<T>>, SelectedPlaces<T>>;
     using Leading = std::conditional_t<Converts, ConvertedSelection<LeadingPlaces<T>>, LeadingPlaces<T>>;
-    using Places = std::conditional_t<leads, Leading, Filled>;
+    using Places = std::conditional_t<Leads, Leading, Filled>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     __shared__ RowStates<BlockState<Float, Sum>, Warps> shared;
@@ -294,8 +297,9 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     shared.prepare(a.cluster_blocks);
     take_place_on_stream();
     const RowBlock from(a.cluster_blocks);
+    ask_for_length_ahead(a, from.row);
     int taken = from.count(taken_of_row(a, from.row));
-    if constexpr (leads) {
+    if constexpr (Leads) {
         taken = same_in_warp(taken);
     }
     const T *const data = from.in<T>(a.input, a.outer_stride);
@@ -311,7 +315,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
         store_left_out<T, Places>(a, from);
     } else {
         bool formed = false;
-        if constexpr (leads) {
+        if constexpr (Leads) {
             if (only_cuts_off(a)) {
                 zero(e);
                 leading_block_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster), may_be_unframed);
@@ -343,7 +347,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     } else {
         const RowView<Sum> view = merge_row<Warps <= few_state_warps>(shared.of_row(), count);
         if (n != unusual_n && n != absent_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) &&
-            (!leads || reaches_row<T>(n, view.n))) {
+            (!Leads || reaches_row<T>(n, view.n))) {
             const RowBlock to(a.cluster_blocks);
             finish_softmax<T, Places>(a, factor_for_output<T, Places>(a, view.sum, n - view.n, Float()),
                                       first_output(a, to), present(a, to), e);
@@ -360,18 +364,39 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warp
     }
 }
 
-// Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (masked f32 rows of
-// 1024: 4.23 TB/s on an H200 with 24 warps, 4.02 with 32; bf16 3.22 with 32, 3.47 with 40, of 4096 3.43 and 3.95). A
-// cluster's rows have an exchange to wait for (masked rows of 32768: f32 3.40 with 24 warps, 3.83 with 32; bf16 3.34
-// with 32, 3.40 with 40), but for f32 logits, which are kept for log-softmax. Converted 16-bit elements need more
-// registers.
+// The same with as many registers as leave room for so many warps on a multiprocessor, and with so many.
+template <class T, bool Log, bool Converts, int Warps, int ResidentWarps>
+__global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
+    softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
+    do_selected_rows<T, Log, Converts, Warps, takes_leading_vectors<T, Log>(ResidentWarps <= 24)>(a);
+}
+template <class T, bool Log, bool Converts, int Warps, int Registers>
+__global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_constant__ SelectedSoftmaxArguments a) {
+    do_selected_rows<T, Log, Converts, Warps, takes_leading_vectors<T, Log>(Registers > 64)>(a);
+}
+
+// Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (bf16 of 1024, masked:
+// 3.22 TB/s on an H200 with 32 warps, 3.47 with 40, of 4096 3.43 and 3.95). A cluster's rows have an exchange to wait
+// for (masked bf16 rows of 32768: 3.34 with 32 warps, 3.40 with 40), but for f32 logits, which are kept for
+// log-softmax. Converted 16-bit elements need more registers.
+//
+// Of f32 rows 72 registers a thread, which leave room for 28 warps in blocks of 4 and of which 2 are spilled, and in
+// clusters 64, of which the compiler spills none where it is told so and 5 where it is told how many blocks should fit
+// (24 warps of 80 registers in blocks, and 32 in clusters; now: lengths of 1024, 2048, 4096 3.80, 3.77, 3.80 and 3.98,
+// 3.99, 3.99, causal 4.00, 3.71, 3.73 and 4.04, 3.99, 3.99, with maximum 4096 3.80 and 4.10, masked 4.25 and 4.21;
+// masked 32768 4.17 and 4.27). Others lose 1 to 2 % where the compiler is told registers.
 template <class T, bool Log, bool Converts>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
     constexpr int narrow = Converts ? 32 : 40, log = sizeof(T) == 4 ? 24 : 32;
-    constexpr int blocks = Log ? log : sizeof(T) == 4 ? 24 : narrow;
-    constexpr int clusters = sizeof(T) == 2 ? narrow : Log || Converts ? 24 : 32;
-    kernels[0] = address_of(softmax_selected<T, Log, Converts, selected_warps[0], blocks>);
-    kernels[1] = address_of(softmax_selected<T, Log, Converts, selected_warps[1], clusters>);
+    if constexpr (sizeof(T) == 4 && !Log && !Converts) {
+        kernels[0] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[0], 72>);
+        kernels[1] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[1], 64>);
+    } else {
+        constexpr int blocks = Log ? log : sizeof(T) == 4 ? 24 : narrow;
+        constexpr int clusters = sizeof(T) == 2 ? narrow : 24;
+        kernels[0] = address_of(softmax_selected<T, Log, Converts, selected_warps[0], blocks>);
+        kernels[1] = address_of(softmax_selected<T, Log, Converts, selected_warps[1], clusters>);
+    }
     kernels[2] = address_of(softmax_selected<T, Log, Converts, selected_warps[2], 32>);
 }
 

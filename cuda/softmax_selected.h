@@ -15,6 +15,7 @@ struct SelectedSoftmaxArguments : SoftmaxArguments {
     std::int64_t causal_first;
     std::uint32_t causal_rows;
     void *maximum;
+    std::size_t rows_ahead; // whose lengths are asked for before their turn
 };
 
 // The kernels: for rows of a block, for rows of up to 32 base blocks by clusters, and for longer ones; and the warps

@@ -53,4 +53,12 @@ __device__ __forceinline__ std::size_t taken_of_row(const SelectedSoftmaxArgumen
     return taken;
 }
 
+// Asks the second-level cache for the length of a row whose turn comes later: a warp that has to wait for memory to
+// learn its row's length holds up its elements as long again.
+__device__ __forceinline__ void ask_for_length_ahead(const SelectedSoftmaxArguments &a, std::size_t row) {
+    if (a.lengths != nullptr && row + a.rows_ahead < a.outer) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(a.lengths + row + a.rows_ahead));
+    }
+}
+
 } // namespace wr::cuda

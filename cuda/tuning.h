@@ -118,6 +118,20 @@ inline constexpr std::size_t softmax_narrow_short_cluster_row = 64;
 inline constexpr std::size_t softmax_cluster_warps = 8;
 inline constexpr std::size_t softmax_long_cluster_warps = 16;
 
+// Blocks of clusters for f32 rows of up to 32 base blocks have no fewer warps than this: there is room for a small
+// block more often (by blocks of 8 and of 4 warps: rows off the boundaries of 16384 and 32768 3.88 and 4.02, 3.80
+// and 3.90, but of 10000, with two of 12 warps idle, 3.32 and 3.19; of 32768 masked 4.05 and 4.19, lengths 3.89
+// and 3.95, causal 3.84 and 3.89, masked log-softmax 3.47 and 3.62; but bf16 lengths 3.01 and 2.77).
+inline constexpr std::size_t softmax_least_cluster_warps = 4;
+
+// Rows with masks, lengths or the causal limit of more are a cluster's, f32 ones (6144, lengths, with
+// maximum 3.90, 3.92 and, by two blocks, 3.88, 3.83; 8192 3.82, 3.77 and 3.99, 4.09).
+inline constexpr std::size_t softmax_selected_row_warps = 7;
+
+// The lengths of rows that so many elements lie ahead are asked for beforehand (f32 of 4096 and 32768 without it, with
+// 2^22 and with 2^21: 3.68, 3.79, 3.82 and 3.72, 3.78, 3.79).
+inline constexpr std::size_t softmax_length_ahead = std::size_t{1} << 21;
+
 // Softmax: with fewer base blocks a multiprocessor than this, rows of more than softmax_small_row_warps are spread over
 // as many blocks as a cluster has. With as many or more, the blocks of clusters go where there is room, instead of as
 // far apart as they can, of 16-bit rows, rows off the boundaries or into another type, and rows with masks or lengths
@@ -150,12 +164,14 @@ inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 // 3.21, 200704 3.57 and 2.15.)
 inline constexpr std::size_t softmax_relay_row_blocks = 64;
 
-// Log-softmax and softmax with its logsumexp of f32 rows of more than this are, and log-softmax of 16-bit rows as plain
-// softmax of those whose clusters would not be full: a logarithm holds up whole clusters (log f32 32768 4.00 and 3.83,
-// 65536 4.06 and 3.32, 1 Mi 3.97 and 2.64; with logsumexp 4.01 and 3.83, 4.05 and 3.80, 3.97 and 2.62; log bf16 32768
-// 3.29 and 3.48, 40000 3.26 and 2.82, 65536 3.21 and 2.93, 131072 3.46 and 2.36, 1 Mi 2.93 and 1.98; with logsumexp
+// Log-softmax of f32 rows of more than this is, and softmax with its logsumexp of more than the second; log-softmax of
+// 16-bit rows as plain softmax of those whose clusters would not be full: a logarithm holds up whole clusters (log f32
+// 24576 3.89 and 3.95, 28672 4.00 and 3.92, 30720 4.01 and 3.55, 65536 4.06 and 3.32, 1 Mi 3.97 and 2.64; with
+// logsumexp 32768 4.02 and 4.20, 40000 4.01 and 3.47, 65536 4.05 and 3.80, 1 Mi 3.97 and 2.62; log bf16 32768 3.29
+// and 3.48, 40000 3.26 and 2.82, 65536 3.21 and 2.93, 131072 3.46 and 2.36, 1 Mi 2.93 and 1.98; with logsumexp
 // 65536 3.17 and 3.59, 81920 3.30 and 2.80, 1 Mi 2.89 and 2.00).
-inline constexpr std::size_t softmax_relay_logarithm_row_blocks = 31;
+inline constexpr std::size_t softmax_relay_logarithm_row_blocks = 27;
+inline constexpr std::size_t softmax_relay_logsumexp_row_blocks = 32;
 
 // 16-bit rows of more than this are too, where clusters would leave warps without a base block (bf16 36864 3.77 and
 // 3.38, 45056 3.77 and 3.44, 50256 3.56 and 3.13; but 40000, whose clusters are full, 3.71 and 3.94, 30720 3.59 and

@@ -1,0 +1,27 @@
+// How a row's base blocks are spread over the warps of a cluster.
+#pragma once
+
+#include "cuda/launch.h"
+
+namespace wr::cuda {
+
+struct ClusterShape {
+    std::size_t blocks, warps; // of a block; no blocks: there is none
+};
+
+// Of the clusters whose blocks have `least_warps` to `most_warps` that with the fewest warps, idle ones among them; of
+// equals the one with the smallest blocks.
+inline ClusterShape fullest_cluster(std::size_t row_blocks, std::size_t least_warps, std::size_t most_warps,
+                                    const GpuFacts &gpu) {
+    ClusterShape best{0, 0};
+    for (std::size_t most = least_warps; most <= most_warps; ++most) {
+        const std::size_t blocks = divide_up(row_blocks, most), warps = divide_up(row_blocks, blocks);
+        if (blocks <= static_cast<std::size_t>(gpu.cluster_blocks) &&
+            (best.blocks == 0 || blocks * warps < best.blocks * best.warps)) {
+            best = {blocks, warps};
+        }
+    }
+    return best;
+}
+
+} // namespace wr::cuda

@@ -1,6 +1,7 @@
 /*
  * Softmax of rows off the boundaries has the host's bits, and is served at all, whatever number of base blocks the rows
  * have of those that clusters share, be there some rows or many: into the same type and another, logarithms and not.
+ * The same of the f32 rows, on the boundaries too, whose clusters have smaller blocks.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -8,7 +9,7 @@
 
 /* Base blocks of a row, and base blocks that each multiprocessor has at least: so many that several share a block, and
  * so many that clusters need not be as wide as can be. */
-enum { SHORTEST = 33, LONGEST = 137, SOME = 17, MANY = 130 };
+enum { OF_SMALL_BLOCKS = 9, SHORTEST = 33, LONGEST = 137, SOME = 17, MANY = 130 };
 
 static void check(size_t each, wr_dtype dtype, size_t blocks, int log, wr_dtype output_dtype) {
     size_t axis = 1024 * blocks - 1023;
@@ -18,9 +19,22 @@ static void check(size_t each, wr_dtype dtype, size_t blocks, int log, wr_dtype 
     check_large_softmax(args, 0, 0);
 }
 
+/* Of f32 rows of whole vectors and a last block of one. */
+static void check_vectors(size_t blocks, int log, int with_logsumexp) {
+    size_t axis = 1024 * blocks - 1020;
+    wr_softmax_args args = softmax_args(WR_F32, rows_for_gpu(axis, SOME), axis, 1);
+    args.log = log;
+    check_large_softmax(args, 0, with_logsumexp);
+}
+
 int main(int argc, char **argv) {
     size_t blocks;
     places_open(argc, argv);
+    for (blocks = OF_SMALL_BLOCKS; blocks < SHORTEST; ++blocks) {
+        check(SOME, WR_F32, blocks, blocks % 2 == 0, WR_F32);
+        check_vectors(blocks, 0, 1);
+        check_vectors(blocks, 1, blocks % 2 == 0);
+    }
     for (blocks = SHORTEST; blocks <= LONGEST; ++blocks) {
         int log = blocks % 2 == 0;
         check(SOME, WR_F32, blocks, log, WR_F32);

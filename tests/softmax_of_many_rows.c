@@ -1,7 +1,8 @@
 /*
  * Softmax of so many rows or columns that a GPU takes the ways of working that only such jobs take: the host's
  * bits, in place and not, scaled and not, with rows among them that hold NaN, infinities, large logits or nothing but
- * -infinity. Likewise of rows cut off by lengths and ragged ones, where nothing but the outputs is asked for.
+ * -infinity. Likewise of rows cut off by lengths and ragged ones, where nothing but the outputs is asked for, and of
+ * rows with lengths and masks.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -92,7 +93,23 @@ typedef struct cut_job {
     int ragged;
     int shift; /* elements that the arrays begin behind a boundary */
     double scale;
+    int masked, log;
 } cut_job;
+
+/* A byte an element, one in five of them 0. */
+static void *place_mask(const place *where, size_t elements) {
+    unsigned char *made = malloc(elements), *held = place_allocate(where, elements);
+    size_t i;
+    if (made == NULL) {
+        give_up("out of memory");
+    }
+    for (i = 0; i < elements; ++i) {
+        made[i] = (unsigned char)(i * 2654435761u / 1024 % 5);
+    }
+    place_write(where, held, made, elements);
+    free(made);
+    return held;
+}
 
 /* Where the rows are not ragged `starts` holds lengths, else offsets. */
 static void run_cut_at(const place *where, const cut_job *job, const void *input, const int64_t *starts, void *result) {
@@ -100,11 +117,14 @@ static void run_cut_at(const place *where, const cut_job *job, const void *input
     size_t front = (size_t)job->shift * reference_size(job->dtype);
     char *array = place_allocate(where, bytes + front), *output = place_allocate(where, bytes + front);
     int64_t *held = place_allocate(where, start_bytes);
+    void *mask = job->masked ? place_mask(where, job->elements) : NULL;
     wr_softmax_args args = softmax_args(job->dtype, job->rows, job->ragged ? job->elements : job->axis, 1);
     wr_status status;
     place_write(where, array + front, input, bytes);
     place_write(where, held, starts, start_bytes);
     args.scale = job->scale;
+    args.log = job->log;
+    args.mask = mask;
     args.input = array + front;
     args.output = output + front;
     if (job->ragged) {
@@ -118,10 +138,15 @@ static void run_cut_at(const place *where, const cut_job *job, const void *input
     place_free(where, array);
     place_free(where, output);
     place_free(where, held);
+    if (mask != NULL) {
+        place_free(where, mask);
+    }
 }
 
-static void check_cut(wr_dtype dtype, size_t axis, int ragged, int shift, double scale) {
-    cut_job job = {dtype, ELEMENTS / 16 / axis, axis, 0, ragged, shift, scale};
+static void check_cut_job(cut_job job) {
+    wr_dtype dtype = job.dtype;
+    size_t axis = job.axis;
+    int ragged = job.ragged;
     int64_t *starts = malloc((job.rows + 1) * sizeof(int64_t));
     void *input, *expected, *result;
     size_t row, total = 0, bytes, i;
@@ -149,12 +174,26 @@ static void check_cut(wr_dtype dtype, size_t axis, int ragged, int shift, double
     for (i = 1; i < place_count(); ++i) {
         run_cut_at(place_at(i), &job, input, starts, result);
         CHECK(memcmp(expected, result, bytes) == 0, "[%zu][%zu] %s, %s, behind a boundary %d, scale %g: not the host's",
-              job.rows, axis, dtype_name(dtype), ragged ? "ragged" : "lengths", shift, scale);
+              job.rows, axis, dtype_name(dtype),
+              ragged       ? "ragged"
+              : job.masked ? "lengths and masks"
+                           : "lengths",
+              job.shift, job.scale);
     }
     free(starts);
     free(input);
     free(expected);
     free(result);
+}
+
+static void check_cut(wr_dtype dtype, size_t axis, int ragged, int shift, double scale) {
+    const cut_job job = {dtype, ELEMENTS / 16 / axis, axis, 0, ragged, shift, scale, 0, 0};
+    check_cut_job(job);
+}
+
+static void check_masked(wr_dtype dtype, size_t axis, int log) {
+    const cut_job job = {dtype, ELEMENTS / 16 / axis, axis, 0, 0, 0, 1.0, 1, log};
+    check_cut_job(job);
 }
 
 static void check_cut_rows(wr_dtype dtype) {
@@ -165,6 +204,10 @@ static void check_cut_rows(wr_dtype dtype) {
         check_cut(dtype, axes[i], 0, 0, -0.75);
         check_cut(dtype, axes[i], 0, 1, 1.0);
         check_cut(dtype, axes[i], 1, 0, 1.0);
+        if (axes[i] >= 1024) {
+            check_masked(dtype, axes[i], 0);
+            check_masked(dtype, axes[i], 1);
+        }
     }
 }
 

@@ -32,7 +32,7 @@ constexpr int resident_blocks(int warps) {
 }
 
 // Registers a thread, where it is they that a kernel is told; 0: it is warps. (Where both say the same, 1 % is lost
-// with registers.) Off the boundaries, log-softmax of f32 has most to keep: with 96 a third less is spilled than with
+// with registers.) Off the boundaries, log-softmax of f32 has most to keep: with 96 half as much is spilled as with
 // 80, which 24 warps have (1000, 5000, 32768: 2.94, 2.59, 2.71 and 3.24, 2.90, 3.06 TB/s on an H200). In clusters f32
 // rows have an exchange to wait for: 72, of which none are spilled, for 28 warps in blocks of 4 (16384 and
 // 32768 4.20, 4.18 and 4.19, 4.19; with logsumexp 16384 4.01 and 4.17; but log-softmax 4.00 and 3.63).

@@ -9,15 +9,24 @@ struct ClusterShape {
     std::size_t blocks, warps; // of a block; no blocks: there is none
 };
 
+// Blocks of `least_warps`, doubled until `cluster_blocks` of them, which are not 0, hold the row.
+inline ClusterShape smallest_cluster(std::size_t row_blocks, std::size_t least_warps, std::size_t cluster_blocks) {
+    std::size_t warps = least_warps;
+    while (warps * cluster_blocks < row_blocks) {
+        warps *= 2;
+    }
+    const std::size_t blocks = divide_up(row_blocks, warps);
+    return {blocks, divide_up(row_blocks, blocks)};
+}
+
 // Of the clusters whose blocks have `least_warps` to `most_warps` that with the fewest warps, idle ones among them; of
 // equals the one with the smallest blocks.
 inline ClusterShape fullest_cluster(std::size_t row_blocks, std::size_t least_warps, std::size_t most_warps,
-                                    const GpuFacts &gpu) {
+                                    std::size_t cluster_blocks) {
     ClusterShape best{0, 0};
     for (std::size_t most = least_warps; most <= most_warps; ++most) {
         const std::size_t blocks = divide_up(row_blocks, most), warps = divide_up(row_blocks, blocks);
-        if (blocks <= static_cast<std::size_t>(gpu.cluster_blocks) &&
-            (best.blocks == 0 || blocks * warps < best.blocks * best.warps)) {
+        if (blocks <= cluster_blocks && (best.blocks == 0 || blocks * warps < best.blocks * best.warps)) {
             best = {blocks, warps};
         }
     }

@@ -22,18 +22,15 @@ RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowBlo
     if (blocks > most_cluster * wanted.most) {
         return {};
     }
+    ClusterShape cluster{0, 0};
     if (!few && blocks <= warp_lanes) {
-        const ClusterShape fullest = fullest_cluster(blocks, wanted.of_cluster, tuning::softmax_cluster_warps, gpu);
-        if (fullest.blocks != 0) {
-            return {fullest.blocks, fullest.warps, 1, gpu.dependent_launch, true};
-        }
+        cluster = fullest_cluster(blocks, wanted.of_cluster, tuning::softmax_cluster_warps, most_cluster);
     }
-    std::size_t warps = few ? 1 : blocks > warp_lanes ? wanted.of_long_row : wanted.of_cluster;
-    while (warps * most_cluster < blocks) {
-        warps *= 2;
+    if (cluster.blocks == 0) {
+        const std::size_t least = few ? 1 : blocks > warp_lanes ? wanted.of_long_row : wanted.of_cluster;
+        cluster = smallest_cluster(blocks, least, most_cluster);
     }
-    const std::size_t cluster_blocks = divide_up(blocks, warps);
-    return {cluster_blocks, divide_up(blocks, cluster_blocks), 1, gpu.dependent_launch, !few};
+    return {cluster.blocks, cluster.warps, 1, gpu.dependent_launch, !few};
 }
 
 } // namespace

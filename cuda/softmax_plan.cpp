@@ -27,21 +27,27 @@ bool is_small(std::size_t base_blocks, const GpuFacts &gpu) {
     return base_blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
 }
 
+void set_cluster(SoftmaxPlan &plan, ClusterShape cluster) {
+    plan.cluster_blocks = cluster.blocks;
+    plan.cluster_warps = cluster.warps;
+}
+
 // Blocks of a cluster and warps of a block for rows of so many base blocks, blocks of `warps` warps where there are
 // enough rows.
 void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t warps, const GpuFacts &gpu) {
-    set_cluster(plan, is_small(rows * plan.blocks, gpu) ? 1 : warps, static_cast<std::size_t>(gpu.cluster_blocks));
+    const std::size_t least = is_small(rows * plan.blocks, gpu) ? 1 : warps;
+    set_cluster(plan, smallest_cluster(plan.blocks, least, static_cast<std::size_t>(gpu.cluster_blocks)));
 }
 
 // The same for blocks of so many warps at least and at most, so that as few as possible are behind the row's end.
 void plan_full_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t least_warps, std::size_t most_warps,
                        const GpuFacts &gpu) {
-    const ClusterShape fullest = fullest_cluster(plan.blocks, least_warps, most_warps, gpu);
+    const ClusterShape fullest =
+        fullest_cluster(plan.blocks, least_warps, most_warps, static_cast<std::size_t>(gpu.cluster_blocks));
     if (is_small(rows * plan.blocks, gpu) || fullest.blocks == 0) {
         plan_cluster(plan, rows, most_warps, gpu);
     } else {
-        plan.cluster_blocks = fullest.blocks;
-        plan.cluster_warps = fullest.warps;
+        set_cluster(plan, fullest);
     }
 }
 
@@ -213,18 +219,9 @@ SoftmaxPlaces served_places(SoftmaxPlaces places, std::size_t row_blocks, const 
 
 } // namespace
 
-void set_cluster(SoftmaxPlan &plan, std::size_t least_warps, std::size_t most_blocks_of_cluster) {
-    std::size_t warps = least_warps;
-    while (warps * most_blocks_of_cluster < plan.blocks) {
-        warps *= 2;
-    }
-    plan.cluster_blocks = divide_up(plan.blocks, warps);
-    plan.cluster_warps = divide_up(plan.blocks, plan.cluster_blocks);
-}
-
 SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu) {
-    set_cluster(plan, is_small(rows * plan.blocks, gpu) ? 1 : tuning::softmax_cluster_warps,
-                tuning::softmax_wide_cluster_blocks);
+    const std::size_t warps = is_small(rows * plan.blocks, gpu) ? 1 : tuning::softmax_cluster_warps;
+    set_cluster(plan, smallest_cluster(plan.blocks, warps, tuning::softmax_wide_cluster_blocks));
     return plan;
 }
 

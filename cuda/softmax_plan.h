@@ -51,9 +51,6 @@ SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &ke
 // For the states and totals of the plan's rows.
 std::size_t workspace_bytes(const Shape &shape, const SoftmaxPlan &plan);
 
-// Clusters for rows of so many base blocks: of so many warps a block at least, and so many blocks at most.
-void set_cluster(SoftmaxPlan &plan, std::size_t least_warps, std::size_t most_blocks_of_cluster);
-
 // The plan with clusters of more blocks than every GPU allows, and whether they should be tried.
 SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu);
 bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);

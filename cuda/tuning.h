@@ -124,8 +124,8 @@ inline constexpr std::size_t softmax_long_cluster_warps = 16;
 // and 3.95, causal 3.84 and 3.89, masked log-softmax 3.47 and 3.62; but bf16 lengths 3.01 and 2.77).
 inline constexpr std::size_t softmax_least_cluster_warps = 4;
 
-// Rows with masks, lengths or the causal limit of more are a cluster's, f32 ones (6144, lengths, with
-// maximum 3.90, 3.92 and, by two blocks, 3.88, 3.83; 8192 3.82, 3.77 and 3.99, 4.09).
+// f32 rows with masks, lengths, the causal limit or maxima of more base blocks than this are a cluster's (6144 by one
+// block and by two: lengths 3.90 and 3.88, with maximum 3.92 and 3.83; 8192 3.82 and 3.99, 3.77 and 4.09).
 inline constexpr std::size_t softmax_selected_row_warps = 7;
 
 // The lengths of rows that so many elements lie ahead are asked for beforehand (f32 of 4096 and 32768 without it, with

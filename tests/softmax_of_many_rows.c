@@ -173,8 +173,9 @@ static void check_cut_job(cut_job job) {
     run_cut_at(place_at(0), &job, input, starts, expected);
     for (i = 1; i < place_count(); ++i) {
         run_cut_at(place_at(i), &job, input, starts, result);
-        CHECK(memcmp(expected, result, bytes) == 0, "[%zu][%zu] %s, %s, behind a boundary %d, scale %g: not the host's",
-              job.rows, axis, dtype_name(dtype),
+        CHECK(memcmp(expected, result, bytes) == 0,
+              "[%zu][%zu] %s%s, %s, behind a boundary %d, scale %g: not the host's", job.rows, axis, dtype_name(dtype),
+              job.log ? ", log" : "",
               ragged       ? "ragged"
               : job.masked ? "lengths and masks"
                            : "lengths",

@@ -2,8 +2,8 @@
 // Kernels are made for an arithmetic, and all else is known at run time.
 #pragma once
 
+#include "cuda/softmax_backward_weights.cuh"
 #include "cuda/softmax_row_access.cuh"
-#include "numerics/softmax_backward.h"
 
 namespace wr::cuda::general {
 
@@ -32,57 +32,109 @@ __device__ __forceinline__ std::ptrdiff_t gradient_index(const SoftmaxBackwardPr
                          p.gradient_inner_stride, at);
 }
 
+// What was saved becomes the weights that it stands for.
+template <class Float>
+__device__ __forceinline__ void form_weights(const SavedRow<Float> &row, Float (&weights)[lane_elements]) {
+    if (row.saved_as == SavedAs::logarithms) {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            weights[i] = weight_of_any(weights[i], Float(0));
+        }
+    } else if (row.saved_as == SavedAs::logits) {
+        const bool ordinary = row.logsumexp - row.logsumexp == Float(0);
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            const LogitDifference<Float> less = logit_difference(row.scale, row.logsumexp, weights[i]);
+            weights[i] = ordinary ? weight_of_any(less.high, less.low) : row.special;
+        }
+    }
+}
+
 // A base block of a row in a warp's registers.
 template <class Float>
 struct BackwardBlock {
     Float weights[lane_elements], gradients[lane_elements];
-    unsigned taken;
+    TakenElements taken;
 
     // What the block brings to the row's tree, in every lane.
     __device__ __forceinline__ Float load(const SoftmaxBackwardProblem &p, const RowPlace &place,
                                           const SavedRow<Float> &row, std::size_t begin) {
-        taken = taken_elements(p.selection, place, begin);
-        load_any(p.dtype, saved_array(p), saved_index(p, place, begin), p.shape.axis_stride, taken, weights);
-        load_any(p.output_gradient_dtype, p.output_gradient, gradient_index(p, place, begin), p.gradient_axis_stride,
-                 taken, gradients);
-        if (row.saved_as != SavedAs::weights) {
+        taken = TakenElements(p.selection, place, begin);
+        if (taken.none) {
+            fill(weights, Float(-0.0));
+            fill(gradients, Float(0));
+            return Float(-0.0);
+        }
+        LoadedElements<Float> saved, of_outputs;
+        saved.load(p.dtype, saved_array(p), saved_index(p, place, begin), p.shape.axis_stride, taken);
+        of_outputs.load(p.output_gradient_dtype, p.output_gradient, gradient_index(p, place, begin),
+                        p.gradient_axis_stride, taken);
+        __syncwarp(); // all that is formed waits for the last load
+        saved.widen_to(p.dtype, weights);
+        of_outputs.widen_to(p.output_gradient_dtype, gradients);
+        form_weights(row, weights);
+        if (!taken.all) { // terms are -0 there: -0 times 0, or gradients of -0
+            const Float behind = p.log ? Float(-0.0) : Float(0);
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
-                weights[i] = weight_of(row, weights[i]);
+                weights[i] = taken.has(i) ? weights[i] : Float(-0.0);
+                gradients[i] = taken.has(i) ? gradients[i] : behind;
             }
         }
-        Float terms[lane_elements];
+        // In the pairs of the exchange's first step, so that half as many terms wait in registers.
+        constexpr int half = lane_elements / 2;
+        Float sums[half];
 #pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
-            terms[i] = ((taken >> i) & 1u) != 0 ? gradient_term(p.log, weights[i], gradients[i]) : Float(-0.0);
+        for (int i = 0; i < half; ++i) {
+            sums[i] = exchange_pair<FloatSum<Float>, 0>(gradient_term(p.log, weights[i], gradients[i]),
+                                                        gradient_term(p.log, weights[i + half], gradients[i + half]));
         }
-        return warp_tree<FloatSum<Float>>(terms);
+        return warp_tree<FloatSum<Float>, 1>(sums);
     }
 
     __device__ __forceinline__ void write(const SoftmaxBackwardProblem &p, const RowPlace &place,
                                           const SavedRow<Float> &row, std::size_t begin, Float total) {
-        const unsigned present = present_elements(place.count, begin);
-#pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
-            const Float gradient = softmax_gradient(p.log, weights[i], gradients[i], total) * row.scale;
-            gradients[i] = ((taken >> i) & 1u) != 0 ? gradient : Float(0);
+        const TakenElements present = elements_there(place, begin);
+        if (present.none) {
+            return;
         }
-        if (p.add_to_input_gradient) {
-            const std::size_t index =
-                place.first + (begin + static_cast<std::size_t>(lane_index())) * place.first_stride;
+        form_gradients(p.log, row.scale, total);
+        if (!taken.all) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
-                if (((present >> i) & 1u) != 0) {
-                    const std::size_t at = index + static_cast<std::size_t>(i * warp_lanes) * place.first_stride;
-                    gradients[i] = old_gradient(p, at) + gradients[i];
-                }
+                gradients[i] = taken.has(i) ? gradients[i] : Float(0);
+            }
+        }
+        if (p.add_to_input_gradient) {
+            Float before[lane_elements];
+            load_written(p.input_gradient_dtype, p.input_gradient, place, begin, present, before);
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                gradients[i] = before[i] + gradients[i];
             }
         }
         store_elements(p.input_gradient_dtype, p.input_gradient, place, begin, present, gradients);
     }
 
-    __device__ __noinline__ static Float old_gradient(const SoftmaxBackwardProblem &p, std::size_t at) {
-        return static_cast<Float>(load_float(p.input_gradient_dtype, p.input_gradient, at));
+  private:
+    __device__ __forceinline__ void form_gradients(bool log, Float scale, Float total) {
+        if (log) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                gradients[i] = softmax_gradient(true, weights[i], gradients[i], total);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                gradients[i] = softmax_gradient(false, weights[i], gradients[i], total);
+            }
+        }
+        if (scale != Float(1)) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                gradients[i] = gradients[i] * scale;
+            }
+        }
     }
 };
 
@@ -103,7 +155,7 @@ __device__ __forceinline__ Float add_warps(Float own, Float (&sums)[general_bloc
 
 // Whole rows.
 template <class Float>
-__global__ void __launch_bounds__(general_block_threads)
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
     backward_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
     __shared__ Float sums[general_block_warps];
     const SoftmaxBackwardProblem &p = a.problem;
@@ -129,7 +181,7 @@ __global__ void __launch_bounds__(general_block_threads)
 
 // The sums of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.
 template <class Float>
-__global__ void __launch_bounds__(general_block_threads)
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
     backward_piece_sums(const __grid_constant__ SoftmaxBackwardArguments a) {
     __shared__ Float sums[general_block_warps];
     const SoftmaxBackwardProblem &p = a.problem;
@@ -186,7 +238,7 @@ __global__ void __launch_bounds__(general_block_threads)
 }
 
 template <class Float>
-__global__ void __launch_bounds__(general_block_threads)
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
     backward_apply(const __grid_constant__ SoftmaxBackwardArguments a) {
     const SoftmaxBackwardProblem &p = a.problem;
     const std::size_t row_blocks = divide_up(p.shape.axis, softmax_block);

@@ -6,7 +6,7 @@
 #include "cuda/row_blocks.cuh"
 #include "cuda/softmax_backward_pack.cuh"
 #include "cuda/softmax_backward_vectors.h"
-#include "numerics/softmax_backward.h"
+#include "cuda/softmax_backward_weights.cuh"
 
 namespace wr::cuda {
 
@@ -72,13 +72,6 @@ inline constexpr unsigned minus_zeros = sizeof(T) == 4 ? 0x80000000u : 0x8000800
 template <class T>
 __device__ __forceinline__ unsigned gradients_behind(const BackwardVectorArguments &a) {
     return a.log ? minus_zeros<T> : 0u;
-}
-
-// weight_of_difference where |d| is not below the exponential's reach: the product overflows, or is 0.
-__device__ __forceinline__ float weight_beyond_reach(float d) {
-    constexpr float large = 0x1p126f;
-    static_assert(ExponentialConstants<float>::reach >= 4);
-    return larger_with_nan(d, 0.0f) * large;
 }
 
 // The weights that a lane's logits stand for.

@@ -2,16 +2,10 @@
 // arithmetic, and all else is known at run time.
 #pragma once
 
+#include "cuda/softmax_logits.cuh"
 #include "cuda/softmax_row_access.cuh"
 
 namespace wr::cuda::general {
-
-__device__ __forceinline__ float larger_with_nan(float a, float b) {
-    float larger;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
-    return larger;
-}
-__device__ __forceinline__ double larger_with_nan(double a, double b) { return larger_or_nan(a, b); }
 
 template <class Float>
 __device__ __forceinline__ Float maximum_over_warp(Float value) {
@@ -44,27 +38,39 @@ __device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
     return output_type == ElementType::f32 || output_type == ElementType::f64;
 }
 
-// Blocks that a multiprocessor should hold: enough warps for the latency of loads, none of which waits for another.
-template <class Float>
-inline constexpr int general_resident_blocks = sizeof(Float) == 4 ? 2 : 1;
-
 // A base block of a row in a warp's registers.
 template <class Float, class Sum>
 struct GeneralBlock {
     Float logits[lane_elements];
     Float e[lane_elements];
-    unsigned taken;
+    TakenElements taken;
 
     __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const RowPlace &place,
                                                          std::size_t begin) {
-        taken = taken_elements(p.selection, place, begin);
+        taken = TakenElements(p.selection, place, begin);
+        if (taken.none) {
+            fill(logits, -std::numeric_limits<Float>::infinity());
+            fill(e, Float(0));
+            return StateMerge<Float, Sum>::identity();
+        }
         const std::ptrdiff_t index = strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride,
                                                    p.shape.inner_stride, begin);
-        load_any(p.dtype, p.input, index, p.shape.axis_stride, taken, logits);
+        LoadedElements<Float> loaded;
+        loaded.load(p.dtype, p.input, index, p.shape.axis_stride, taken);
+        __syncwarp(); // all that is formed waits for the last load
+        loaded.widen_to(p.dtype, logits);
         const Float scale = static_cast<Float>(p.scale);
+        if (scale != Float(1)) {
 #pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
-            logits[i] = ((taken >> i) & 1u) != 0 ? logits[i] * scale : -std::numeric_limits<Float>::infinity();
+            for (int i = 0; i < lane_elements; ++i) {
+                logits[i] = logits[i] * scale;
+            }
+        }
+        if (!taken.all) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                logits[i] = taken.has(i) ? logits[i] : -std::numeric_limits<Float>::infinity();
+            }
         }
         Float maximum = logits[0];
 #pragma unroll
@@ -88,13 +94,17 @@ struct GeneralBlock {
     // The outputs, into e, and from there to memory.
     __device__ __forceinline__ void write(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin,
                                           Float maximum, const RowState<Float, Sum> &row) {
+        const TakenElements present = elements_there(place, begin);
+        if (present.none) {
+            return;
+        }
         const RowKind kind = row_kind(row.maximum);
         if (kind != RowKind::ordinary) {
             const Float special = special_output<Float>(kind, p.log, p.empty_row_zero);
             const Float left_out = left_out_output<Float>(kind, p.log, p.empty_row_zero);
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
-                e[i] = ((taken >> i) & 1u) != 0 ? special : left_out;
+                e[i] = taken.has(i) ? special : left_out;
             }
         } else if (p.log) {
             const LogPieces<Float> lse = log_pieces<Float>(logsumexp_pieces(row));
@@ -104,13 +114,19 @@ struct GeneralBlock {
             }
         } else {
             const BlockFactor<Float> factor = factor_of(maximum, row);
-            const bool two_pieces = takes_two_pieces(p.output_dtype);
+            if (takes_two_pieces(p.output_dtype)) {
 #pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                e[i] = two_pieces ? softmax_output(e[i], factor) : softmax_narrow_output(e[i], factor);
+                for (int i = 0; i < lane_elements; ++i) {
+                    e[i] = softmax_output(e[i], factor);
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < lane_elements; ++i) {
+                    e[i] = softmax_narrow_output(e[i], factor);
+                }
             }
         }
-        store_elements(p.output_dtype, p.output, place, begin, present_elements(place.count, begin), e);
+        store_elements(p.output_dtype, p.output, place, begin, present, e);
     }
 };
 
@@ -173,7 +189,7 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
 
 // The states of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads)
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
     general_piece_states(const __grid_constant__ GeneralSoftmaxArguments a) {
     __shared__ RowState<Float, Sum> states[general_block_warps];
     const SoftmaxProblem &p = a.problem;
@@ -261,7 +277,7 @@ __global__ void __launch_bounds__(general_block_threads)
 }
 
 template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads)
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
     general_apply(const __grid_constant__ GeneralSoftmaxArguments a) {
     const SoftmaxProblem &p = a.problem;
     const std::size_t row_blocks = divide_up(p.shape.axis, softmax_block);

@@ -2,6 +2,7 @@
 // that each lane of a warp holds: element i of lane l stands at position 32 i + l.
 #pragma once
 
+#include "cuda/element_patterns.cuh"
 #include "cuda/kernel_address.cuh"
 #include "cuda/softmax_general_arguments.h"
 #include "cuda/warp_tree.cuh"
@@ -12,14 +13,20 @@
 
 namespace wr::cuda::general {
 
-inline constexpr int lane_elements = static_cast<int>(softmax_block) / warp_lanes;
+inline constexpr int lane_elements = lane_patterns;
+static_assert(softmax_block == lane_elements * warp_lanes);
+
+// Blocks that a multiprocessor should hold: enough warps for the latency of loads, none of which waits for another.
+template <class Float>
+inline constexpr int general_resident_blocks = sizeof(Float) == 4 ? 2 : 1;
 
 template <class Float>
 __device__ __noinline__ void store_any(Float value, ElementType type, void *output, std::size_t index) {
     store_float(value, type, output, index);
 }
 
-// A row's place: of its first element in an array with strides, and among contiguous outputs.
+// A row's place: of its first element in an array with strides, and among contiguous outputs. Where warps take base blocks
+// of it, first_stride is 1: columns are the threads' that walk them.
 struct RowPlace {
     std::size_t row, outer, inner;
     std::size_t first;        // index of its first element in outputs and mask
@@ -112,88 +119,200 @@ __device__ __forceinline__ bool takes_part(const Selection &selection, const Row
            (selection.mask == nullptr || selection.mask[place.first + at * place.first_stride] != 0);
 }
 
-// Which of a lane's elements of the block that begins with element `begin` are there at all, one bit each.
+// Which of a lane's elements of the block that begins with element `begin` are among the first `count` of the row, one
+// bit each.
 __device__ __forceinline__ unsigned present_elements(std::size_t count, std::size_t begin) {
     const int left = static_cast<int>(smaller(count - smaller(count, begin), softmax_block)) - lane_index();
     const int mine = left <= 0 ? 0 : (left + warp_lanes - 1) / warp_lanes;
     return mine == 32 ? 0xFFFFFFFFu : (1u << mine) - 1u;
 }
 
-// Which of them take part.
-__device__ __forceinline__ unsigned taken_elements(const Selection &selection, const RowPlace &place,
-                                                   std::size_t begin) {
-    unsigned taken = present_elements(place.taken, begin);
-    if (selection.mask != nullptr) {
-        const std::uint8_t *mask =
-            selection.mask + place.first + (begin + static_cast<std::size_t>(lane_index())) * place.first_stride;
+// Which elements of a block take part.
+struct TakenElements {
+    unsigned leading; // of this lane: those that the row's end, its length and the causal limit leave
+    unsigned bits;    // of these, those that the mask leaves
+    bool none, all_leading, all; // of the whole warp
+
+    __device__ __forceinline__ TakenElements() = default;
+    __device__ __forceinline__ TakenElements(const Selection &selection, const RowPlace &place, std::size_t begin)
+        : leading(present_elements(place.taken, begin)), bits(leading), none(begin >= place.taken),
+          all_leading(begin + softmax_block <= place.taken), all(all_leading) {
+        if (selection.mask != nullptr && !none) {
+            unsigned bytes[lane_elements]; // which lie as outputs do
+            load_patterns<std::uint8_t>(selection.mask, static_cast<std::ptrdiff_t>(place.first + begin), 1, *this,
+                                        bytes);
+            bits = bits_where([&](int i) { return bytes[i] != 0; });
+            all = __all_sync(whole_warp, bits == ~0u) != 0;
+        }
+    }
+
+    __device__ __forceinline__ bool has(int i) const { return ((bits >> i) & 1u) != 0; }
+
+    // A lane's patterns of the block whose first element has this index; 0 beyond the leading ones, which are not read.
+    // Whole blocks of neighbours, the most common ones, are spared all the asking.
+    template <class Pattern, class Loaded>
+    __device__ __forceinline__ static void load_patterns(const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
+                                                         const TakenElements &taken, Loaded (&patterns)[lane_elements]) {
+        const Pattern *mine = static_cast<const Pattern *>(array) + index + static_cast<std::size_t>(lane_index()) * stride;
+        if (stride == 1 && taken.all_leading) {
 #pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
-            const bool wanted = ((taken >> i) & 1u) != 0;
-            if (wanted && mask[static_cast<std::size_t>(i * warp_lanes) * place.first_stride] == 0) {
-                taken &= ~(1u << i);
+            for (int i = 0; i < lane_elements; ++i) {
+                patterns[i] = mine[i * warp_lanes];
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                patterns[i] = load_if(taken.leading, i, mine + i * (warp_lanes * stride));
             }
         }
     }
-    return taken;
-}
+};
 
-template <class T, class Float>
-__device__ __forceinline__ void load_elements_as(const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
-                                                 unsigned wanted, Float (&x)[lane_elements]) {
-    const T *mine = static_cast<const T *>(array) + index + lane_index() * stride;
+template <class Float>
+__device__ __forceinline__ void fill(Float (&values)[lane_elements], Float value) {
 #pragma unroll
     for (int i = 0; i < lane_elements; ++i) {
-        x[i] = ((wanted >> i) & 1u) != 0 ? static_cast<Float>(widen(mine[i * warp_lanes * stride])) : Float(0);
+        values[i] = value;
     }
 }
 
-// A lane's elements of the block whose first element has this index; 0 for those that are not wanted, which are not
-// read.
-__device__ __forceinline__ void load_any(ElementType, const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
-                                         unsigned wanted, double (&x)[lane_elements]) {
-    load_elements_as<double>(array, index, stride, wanted, x); // f64 goes with f64 alone
+// All elements of a block that are there at all.
+__device__ __forceinline__ TakenElements elements_there(const RowPlace &place, std::size_t begin) {
+    RowPlace all = place;
+    all.taken = all.count;
+    return {Selection{}, all, begin};
 }
-__device__ __forceinline__ void load_any(ElementType type, const void *array, std::ptrdiff_t index,
-                                         std::ptrdiff_t stride, unsigned wanted, float (&x)[lane_elements]) {
-    switch (type) {
-    case ElementType::f32:
-        load_elements_as<float>(array, index, stride, wanted, x);
-        break;
-    case ElementType::f16:
-        load_elements_as<F16>(array, index, stride, wanted, x);
-        break;
-    case ElementType::bf16:
-        load_elements_as<BF16>(array, index, stride, wanted, x);
-        break;
-    case ElementType::f8_e4m3:
-        load_elements_as<E4M3>(array, index, stride, wanted, x);
-        break;
-    default:
-        load_elements_as<E5M2>(array, index, stride, wanted, x);
-        break;
+
+// A lane's elements of a block as they lie in memory: those of f64 are values already.
+template <class Float>
+struct LoadedElements;
+
+template <>
+struct LoadedElements<float> {
+    unsigned of[lane_elements];
+
+    __device__ __forceinline__ void load(ElementType type, const void *array, std::ptrdiff_t index,
+                                         std::ptrdiff_t stride, const TakenElements &taken) {
+        with_pattern_of(type, [&]<class Pattern>(Pattern) {
+            TakenElements::load_patterns<Pattern>(array, index, stride, taken, of);
+        });
+    }
+    __device__ __forceinline__ void widen_to(ElementType type, float (&x)[lane_elements]) const {
+        widen_patterns(type, of, x);
+    }
+};
+
+template <>
+struct LoadedElements<double> {
+    double of[lane_elements];
+
+    __device__ __forceinline__ void load(ElementType, const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
+                                         const TakenElements &taken) {
+        TakenElements::load_patterns<double>(array, index, stride, taken, of); // f64 goes with f64 alone
+    }
+    __device__ __forceinline__ void widen_to(ElementType, double (&x)[lane_elements]) const {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            x[i] = of[i];
+        }
+    }
+};
+
+// Whether elements of this type are read and written in one go; what is left is f64 beside narrower types.
+template <class Float>
+__device__ __forceinline__ bool is_common(ElementType type) {
+    return (sizeof(Float) == sizeof(double)) == (type == ElementType::f64);
+}
+
+template <class Pattern, class Value>
+__device__ __forceinline__ void store_patterns(void *output, std::size_t index, const TakenElements &present,
+                                               const Value (&patterns)[lane_elements]) {
+    Pattern *to = static_cast<Pattern *>(output) + index + static_cast<std::size_t>(lane_index());
+    if (present.all_leading) {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            to[i * warp_lanes] = static_cast<Pattern>(patterns[i]);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            store_if(present.leading, i, to + i * warp_lanes, patterns[i]);
+        }
+    }
+}
+
+__device__ __forceinline__ void store_common(ElementType type, void *output, std::size_t index,
+                                             const TakenElements &present, const float (&y)[lane_elements]) {
+    unsigned patterns[lane_elements];
+    narrow_patterns(type, y, patterns);
+    with_pattern_of(type, [&]<class Pattern>(Pattern) { store_patterns<Pattern>(output, index, present, patterns); });
+}
+__device__ __forceinline__ void store_common(ElementType, void *output, std::size_t index,
+                                             const TakenElements &present, const double (&y)[lane_elements]) {
+    double canonical[lane_elements];
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        canonical[i] = is_nan(y[i]) ? bit_cast<double>(canonical_nan_f64) : y[i];
+    }
+    store_patterns<double>(output, index, present, canonical);
+}
+
+// f64 beside narrower types, which is rare: one at a time.
+template <class Float>
+__device__ __noinline__ void store_rare(ElementType type, void *output, std::size_t index, unsigned present,
+                                        const Float *y) {
+#pragma unroll 1
+    for (int i = 0; i < lane_elements; ++i) {
+        if (((present >> i) & 1u) != 0) {
+            store_any(y[i], type, output, index + static_cast<std::size_t>(i * warp_lanes));
+        }
+    }
+}
+template <class Float>
+__device__ __noinline__ void load_rare(ElementType type, const void *array, std::size_t index, unsigned present,
+                                       Float *x) {
+#pragma unroll 1
+    for (int i = 0; i < lane_elements; ++i) {
+        x[i] = Float(0);
+        if (((present >> i) & 1u) != 0) {
+            x[i] = static_cast<Float>(load_float(type, array, index + static_cast<std::size_t>(i * warp_lanes)));
+        }
     }
 }
 
 // Writes a lane's elements of the block that begins with element `begin` of the row, each rounded once.
 template <class Float>
 __device__ __forceinline__ void store_elements(ElementType type, void *output, const RowPlace &place, std::size_t begin,
-                                               unsigned present, const Float (&y)[lane_elements]) {
-    const std::size_t index = place.first + (begin + static_cast<std::size_t>(lane_index())) * place.first_stride;
-    const std::size_t distance = static_cast<std::size_t>(warp_lanes) * place.first_stride;
-    constexpr ElementType own = sizeof(Float) == 4 ? ElementType::f32 : ElementType::f64;
-    if (type == own) {
+                                               const TakenElements &present, const Float (&y)[lane_elements]) {
+    const std::size_t index = place.first + begin;
+    if (is_common<Float>(type)) {
+        store_common(type, output, index, present, y);
+    } else {
+        Float called_with[lane_elements]; // what a call is given lies in memory, where y would be slow
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
-            if (((present >> i) & 1u) != 0) {
-                store_float(y[i], own, output, index + static_cast<std::size_t>(i) * distance);
-            }
+            called_with[i] = y[i];
         }
-        return;
+        store_rare(type, output, index + static_cast<std::size_t>(lane_index()), present.leading, called_with);
     }
+}
+
+// What outputs hold, to be read as they are written; 0 where there is none.
+template <class Float>
+__device__ __forceinline__ void load_written(ElementType type, const void *output, const RowPlace &place,
+                                             std::size_t begin, const TakenElements &present,
+                                             Float (&x)[lane_elements]) {
+    const std::size_t index = place.first + begin;
+    if (is_common<Float>(type)) {
+        LoadedElements<Float> loaded;
+        loaded.load(type, output, static_cast<std::ptrdiff_t>(index), 1, present);
+        loaded.widen_to(type, x);
+    } else {
+        Float returned[lane_elements];
+        load_rare(type, output, index + static_cast<std::size_t>(lane_index()), present.leading, returned);
 #pragma unroll
-    for (int i = 0; i < lane_elements; ++i) {
-        if (((present >> i) & 1u) != 0) {
-            store_any(y[i], type, output, index + static_cast<std::size_t>(i) * distance);
+        for (int i = 0; i < lane_elements; ++i) {
+            x[i] = returned[i];
         }
     }
 }

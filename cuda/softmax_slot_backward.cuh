@@ -6,12 +6,6 @@
 
 namespace wr::cuda {
 
-// exp(d + rest) of any d.
-__device__ __forceinline__ float slot_weight(float d, float rest) {
-    const float within = weight_within_reach(d, rest);
-    return fabsf(d) < ExponentialConstants<float>::reach ? within : weight_beyond_reach(d);
-}
-
 // Logits become the weights that they stand for, by the logsumexp of register i's row, which lane i has.
 __device__ __forceinline__ void form_slot_weights(const SoftmaxBackwardProblem &p, const SlotTile &tile,
                                                   float logsumexp, float (&weights)[lane_slots]) {
@@ -22,7 +16,7 @@ __device__ __forceinline__ void form_slot_weights(const SoftmaxBackwardProblem &
     for (int i = 0; i < lane_slots; ++i) {
         const float own = tile.shared(0, i);
         const LogitDifference<float> less = logit_difference(scale, own, weights[i]);
-        weights[i] = slot_weight(less.high, less.low);
+        weights[i] = weight_of_any(less.high, less.low);
     }
     if (__any_sync(whole_warp, logsumexp - logsumexp != 0.0f) != 0) {
 #pragma unroll
@@ -66,7 +60,7 @@ __device__ __forceinline__ void form_slot_results(const SoftmaxBackwardProblem &
         const float own = tile.shared(0, i);
         float weight = weights[i];
         if (are_logarithms) {
-            weight = slot_weight(weight, 0.0f);
+            weight = weight_of_any(weight, 0.0f);
         }
         const float result = softmax_gradient(p.log, weight, gradients[i], own) * scale;
         gradients[i] = SlotTile::has(tile.taken, i) ? result : 0.0f;

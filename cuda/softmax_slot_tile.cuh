@@ -3,6 +3,7 @@
 // included, is known at run time alone: one kernel serves all.
 #pragma once
 
+#include "cuda/element_patterns.cuh"
 #include "cuda/softmax_outputs.cuh"
 #include "cuda/softmax_slot_arguments.h"
 #include "cuda/warp_tree.cuh"
@@ -10,53 +11,9 @@
 
 namespace wr::cuda {
 
-inline constexpr int lane_slots = static_cast<int>(slots_of_warp) / warp_lanes;
+inline constexpr int lane_slots = lane_patterns;
+static_assert(slots_of_warp == lane_slots * warp_lanes);
 inline constexpr int slot_steps = 5; // of the exchange, whatever a row's slots
-
-// The pattern at `from` where bit `number` is set, else 0; and its way back. By a predicate: where lanes might part
-// ptxas writes every shuffle that follows twice, once for lanes that are not together.
-__device__ __forceinline__ unsigned load_if(unsigned bits, int number, const std::uint32_t *from) {
-    unsigned pattern;
-    asm volatile("{\n.reg .pred p;\n.reg .b32 bit;\nand.b32 bit, %2, %3;\nsetp.ne.u32 p, bit, 0;\nmov.u32 %0, 0;\n"
-                 "@p ld.global.u32 %0, [%1];\n}"
-                 : "=r"(pattern)
-                 : "l"(from), "r"(bits), "r"(1u << number));
-    return pattern;
-}
-__device__ __forceinline__ unsigned load_if(unsigned bits, int number, const std::uint16_t *from) {
-    unsigned short pattern;
-    asm volatile("{\n.reg .pred p;\n.reg .b32 bit;\nand.b32 bit, %2, %3;\nsetp.ne.u32 p, bit, 0;\nmov.u16 %0, 0;\n"
-                 "@p ld.global.u16 %0, [%1];\n}"
-                 : "=h"(pattern)
-                 : "l"(from), "r"(bits), "r"(1u << number));
-    return pattern;
-}
-__device__ __forceinline__ unsigned load_if(unsigned bits, int number, const std::uint8_t *from) {
-    unsigned pattern;
-    asm volatile("{\n.reg .pred p;\n.reg .b32 bit;\nand.b32 bit, %2, %3;\nsetp.ne.u32 p, bit, 0;\nmov.u32 %0, 0;\n"
-                 "@p ld.global.u8 %0, [%1];\n}"
-                 : "=r"(pattern)
-                 : "l"(from), "r"(bits), "r"(1u << number));
-    return pattern;
-}
-__device__ __forceinline__ void store_if(unsigned bits, int number, std::uint32_t *to, unsigned pattern) {
-    asm volatile("{\n.reg .pred p;\n.reg .b32 bit;\nand.b32 bit, %2, %3;\nsetp.ne.u32 p, bit, 0;\n"
-                 "@p st.global.u32 [%0], %1;\n}" ::"l"(to),
-                 "r"(pattern), "r"(bits), "r"(1u << number)
-                 : "memory");
-}
-__device__ __forceinline__ void store_if(unsigned bits, int number, std::uint16_t *to, unsigned pattern) {
-    asm volatile("{\n.reg .pred p;\n.reg .b32 bit;\nand.b32 bit, %2, %3;\nsetp.ne.u32 p, bit, 0;\n"
-                 "@p st.global.u16 [%0], %1;\n}" ::"l"(to),
-                 "h"(static_cast<unsigned short>(pattern)), "r"(bits), "r"(1u << number)
-                 : "memory");
-}
-__device__ __forceinline__ void store_if(unsigned bits, int number, std::uint8_t *to, unsigned pattern) {
-    asm volatile("{\n.reg .pred p;\n.reg .b32 bit;\nand.b32 bit, %2, %3;\nsetp.ne.u32 p, bit, 0;\n"
-                 "@p st.global.u8 [%0], %1;\n}" ::"l"(to),
-                 "r"(pattern), "r"(bits), "r"(1u << number)
-                 : "memory");
-}
 
 // What differs from register to register and is the same in all lanes of a warp, in shared memory: a few reads of four
 // such values each, where a shuffle would be wanted for every one.
@@ -182,17 +139,6 @@ struct SlotTile {
         }
         return static_cast<int>(taken);
     }
-
-    template <class Test>
-    __device__ __forceinline__ static unsigned bits_where(Test test) {
-        unsigned bits = 0;
-#pragma unroll
-        for (int i = 0; i < lane_slots; ++i) {
-            bits |= test(i) ? 1u << i : 0u;
-        }
-        asm("" : "+r"(bits)); // else the compiler keeps what every bit was made from
-        return bits;
-    }
 };
 
 // The patterns of a tile's elements; 0 for those that are not wanted, which are not read.
@@ -200,133 +146,32 @@ struct SlotPatterns {
     unsigned of[lane_slots];
 
     __device__ __forceinline__ void load(const SlotTile &tile, ElementType type, const void *array, unsigned wanted) {
-        switch (traits_of(type).size) {
-        case 4:
-            load_as<std::uint32_t>(tile, array, wanted);
-            break;
-        case 2:
-            load_as<std::uint16_t>(tile, array, wanted);
-            break;
-        default:
-            load_as<std::uint8_t>(tile, array, wanted);
-            break;
-        }
+        with_pattern_of(type, [&]<class Pattern>(Pattern) {
+            const Pattern *patterns = static_cast<const Pattern *>(array) + tile.first;
+#pragma unroll
+            for (int i = 0; i < lane_slots; ++i) {
+                of[i] = load_if(wanted, i, patterns + tile.offset_of(i));
+            }
+        });
     }
 
     __device__ __forceinline__ void widen_to(ElementType type, float (&x)[lane_slots]) const {
-        switch (type) {
-        case ElementType::f32:
-            widen_as(x, [](unsigned pattern) { return __uint_as_float(pattern); });
-            break;
-        case ElementType::f16:
-            widen_as(x, [](unsigned pattern) { return widen(F16{static_cast<std::uint16_t>(pattern)}); });
-            break;
-        case ElementType::bf16:
-            widen_as(x, [](unsigned pattern) { return widen(BF16{static_cast<std::uint16_t>(pattern)}); });
-            break;
-        case ElementType::f8_e4m3:
-            widen_as(x, [](unsigned pattern) { return widen(E4M3{static_cast<std::uint8_t>(pattern)}); });
-            break;
-        default:
-            widen_as(x, [](unsigned pattern) { return widen(E5M2{static_cast<std::uint8_t>(pattern)}); });
-            break;
-        }
-    }
-
-  private:
-    template <class Pattern>
-    __device__ __forceinline__ void load_as(const SlotTile &tile, const void *array, unsigned wanted) {
-        const Pattern *patterns = static_cast<const Pattern *>(array) + tile.first;
-#pragma unroll
-        for (int i = 0; i < lane_slots; ++i) {
-            of[i] = load_if(wanted, i, patterns + tile.offset_of(i));
-        }
-    }
-    template <class Widen>
-    __device__ __forceinline__ void widen_as(float (&x)[lane_slots], Widen widen) const {
-#pragma unroll
-        for (int i = 0; i < lane_slots; ++i) {
-            x[i] = widen(of[i]);
-        }
+        widen_patterns(type, of, x);
     }
 };
-
-// The pattern of a result, NaN or of any size perhaps, rounded once.
-__device__ __forceinline__ unsigned pattern_of(float y, float) {
-    return is_nan(y) ? canonical_nan_f32 : __float_as_uint(y);
-}
-__device__ __forceinline__ unsigned pattern_of(float y, F16) {
-    return is_nan(y) ? canonical_nan_f16 : narrow_one(y, F16()).bits;
-}
-__device__ __forceinline__ unsigned pattern_of(float y, BF16) {
-    return is_nan(y) ? canonical_nan_bf16 : narrow_one(y, BF16()).bits;
-}
-// The hardware's narrowing to 8 bits keeps the largest where this library has NaN or infinity.
-__device__ __forceinline__ unsigned pattern_of(float y, E4M3) {
-    constexpr float most = 464; // that rounds to the largest, 448
-    return fabsf(y) <= most ? narrow_one(y, E4M3()).bits : canonical_nan_e4m3;
-}
-__device__ __forceinline__ unsigned pattern_of(float y, E5M2) {
-    constexpr float least = 61440; // that rounds to infinity
-    const unsigned infinity = y > 0 ? 0x7Cu : 0xFCu;
-    return fabsf(y) < least ? narrow_one(y, E5M2()).bits : is_nan(y) ? canonical_nan_e5m2 : infinity;
-}
-
-template <class T>
-__device__ __forceinline__ void narrow_slots_as(const float (&y)[lane_slots], unsigned (&patterns)[lane_slots]) {
-#pragma unroll
-    for (int i = 0; i < lane_slots; ++i) {
-        patterns[i] = pattern_of(y[i], T());
-    }
-}
-
-__device__ __forceinline__ void narrow_slots(ElementType type, const float (&y)[lane_slots],
-                                             unsigned (&patterns)[lane_slots]) {
-    switch (type) {
-    case ElementType::f32:
-        narrow_slots_as<float>(y, patterns);
-        break;
-    case ElementType::f16:
-        narrow_slots_as<F16>(y, patterns);
-        break;
-    case ElementType::bf16:
-        narrow_slots_as<BF16>(y, patterns);
-        break;
-    case ElementType::f8_e4m3:
-        narrow_slots_as<E4M3>(y, patterns);
-        break;
-    default:
-        narrow_slots_as<E5M2>(y, patterns);
-        break;
-    }
-}
-
-template <class Pattern>
-__device__ __forceinline__ void store_patterns(const SlotTile &tile, void *array,
-                                               const unsigned (&patterns)[lane_slots]) {
-    Pattern *to = static_cast<Pattern *>(array) + tile.first;
-#pragma unroll
-    for (int i = 0; i < lane_slots; ++i) {
-        store_if(tile.present, i, to + tile.offset_of(i), patterns[i]);
-    }
-}
 
 // Writes what is there of a tile's rows.
 __device__ __forceinline__ void store_slots(const SlotTile &tile, ElementType type, void *array,
                                             const float (&y)[lane_slots]) {
     unsigned patterns[lane_slots];
-    narrow_slots(type, y, patterns);
-    switch (traits_of(type).size) {
-    case 4:
-        store_patterns<std::uint32_t>(tile, array, patterns);
-        break;
-    case 2:
-        store_patterns<std::uint16_t>(tile, array, patterns);
-        break;
-    default:
-        store_patterns<std::uint8_t>(tile, array, patterns);
-        break;
-    }
+    narrow_patterns(type, y, patterns);
+    with_pattern_of(type, [&]<class Pattern>(Pattern) {
+        Pattern *to = static_cast<Pattern *>(array) + tile.first;
+#pragma unroll
+        for (int i = 0; i < lane_slots; ++i) {
+            store_if(tile.present, i, to + tile.offset_of(i), patterns[i]);
+        }
+    });
 }
 
 } // namespace wr::cuda

@@ -1,8 +1,8 @@
-// 32 elements of a lane, of a type that is known at run time alone: as the patterns that memory has, one bit each saying
-// whether an element is read or written at all, and as floats.
+// 32 elements of a lane, of a type that is known at run time alone: as the patterns that memory has, one bit each
+// saying whether an element is read or written at all, and as floats.
 #pragma once
 
-#include "cuda/softmax_packing.cuh"
+#include "cuda/softmax_f8_logits.cuh"
 #include "numerics/float_formats.h"
 #include "numerics/problem.h"
 
@@ -122,8 +122,9 @@ __device__ __forceinline__ void widen_patterns(ElementType type, const unsigned 
                           [](unsigned pattern) { return widen(BF16{static_cast<std::uint16_t>(pattern)}); });
         break;
     case ElementType::f8_e4m3:
-        widen_patterns_by(patterns, x,
-                          [](unsigned pattern) { return widen(E4M3{static_cast<std::uint8_t>(pattern)}); });
+        widen_patterns_by(patterns, x, [](unsigned pattern) {
+            return widen(F16{static_cast<std::uint16_t>(halves_of_e4m3(pattern))});
+        });
         break;
     default:
         widen_patterns_by(patterns, x,
@@ -131,6 +132,10 @@ __device__ __forceinline__ void widen_patterns(ElementType type, const unsigned 
         break;
     }
 }
+
+// The hardware's narrowing to 8 bits keeps the largest where this library has NaN or infinity.
+inline constexpr float largest_e4m3 = 464;          // that rounds to the largest, 448
+inline constexpr float least_infinite_e5m2 = 61440; // that rounds to infinity
 
 // The pattern of a result, NaN or of any size perhaps, rounded once.
 __device__ __forceinline__ unsigned pattern_of(float y, float) {
@@ -142,45 +147,93 @@ __device__ __forceinline__ unsigned pattern_of(float y, F16) {
 __device__ __forceinline__ unsigned pattern_of(float y, BF16) {
     return is_nan(y) ? canonical_nan_bf16 : narrow_one(y, BF16()).bits;
 }
-// The hardware's narrowing to 8 bits keeps the largest where this library has NaN or infinity.
 __device__ __forceinline__ unsigned pattern_of(float y, E4M3) {
-    constexpr float most = 464; // that rounds to the largest, 448
-    return fabsf(y) <= most ? narrow_one(y, E4M3()).bits : canonical_nan_e4m3;
+    return fabsf(y) <= largest_e4m3 ? narrow_one(y, E4M3()).bits : canonical_nan_e4m3;
 }
 __device__ __forceinline__ unsigned pattern_of(float y, E5M2) {
-    constexpr float least = 61440; // that rounds to infinity
     const unsigned infinity = y > 0 ? 0x7Cu : 0xFCu;
-    return fabsf(y) < least ? narrow_one(y, E5M2()).bits : is_nan(y) ? canonical_nan_e5m2 : infinity;
+    return fabsf(y) < least_infinite_e5m2 ? narrow_one(y, E5M2()).bits : is_nan(y) ? canonical_nan_e5m2 : infinity;
 }
 
 template <class T>
-__device__ __forceinline__ void narrow_patterns_as(const float (&y)[lane_patterns],
-                                                   unsigned (&patterns)[lane_patterns]) {
-#pragma unroll
+__device__ __forceinline__ void narrow_unusual_as(const float *y, unsigned *patterns) {
+#pragma unroll 1
     for (int i = 0; i < lane_patterns; ++i) {
         patterns[i] = pattern_of(y[i], T());
     }
 }
 
-// The patterns of results, of any float type but f64.
-__device__ __forceinline__ void narrow_patterns(ElementType type, const float (&y)[lane_patterns],
-                                                unsigned (&patterns)[lane_patterns]) {
+// Calls act(T()) for a float type other than f64.
+template <class Act>
+__device__ __forceinline__ void with_float_type(ElementType type, Act act) {
     switch (type) {
     case ElementType::f32:
-        narrow_patterns_as<float>(y, patterns);
+        act(float());
         break;
     case ElementType::f16:
-        narrow_patterns_as<F16>(y, patterns);
+        act(F16());
         break;
     case ElementType::bf16:
-        narrow_patterns_as<BF16>(y, patterns);
+        act(BF16());
         break;
     case ElementType::f8_e4m3:
-        narrow_patterns_as<E4M3>(y, patterns);
+        act(E4M3());
         break;
     default:
-        narrow_patterns_as<E5M2>(y, patterns);
+        act(E5M2());
         break;
+    }
+}
+
+__device__ __noinline__ inline void narrow_unusual(ElementType type, const float *y, unsigned *patterns) {
+    with_float_type(type, [&]<class T>(T) { narrow_unusual_as<T>(y, patterns); });
+}
+
+// Whether the hardware's narrowing gives what pattern_of does.
+template <class T>
+__device__ __forceinline__ bool is_usual(float y, T) {
+    return !is_nan(y);
+}
+__device__ __forceinline__ bool is_usual(float y, E4M3) { return fabsf(y) <= largest_e4m3; }
+__device__ __forceinline__ bool is_usual(float y, E5M2) { return fabsf(y) < least_infinite_e5m2; }
+
+// The patterns of usual results. Of narrow ones several are made at a time, so that bits above a pattern may be set.
+template <class T>
+__device__ __forceinline__ void narrow_usual(const float (&y)[lane_patterns], unsigned (&patterns)[lane_patterns]) {
+    constexpr int run = 4, bytes = static_cast<int>(sizeof(T)), word_bytes = 4;
+#pragma unroll
+    for (int first = 0; first < lane_patterns; first += run) {
+        const RunWords<T, run> words(y + first);
+#pragma unroll
+        for (int i = 0; i < run; ++i) {
+            patterns[first + i] = words.of[i * bytes / word_bytes] >> (i * bytes % word_bytes * 8);
+        }
+    }
+}
+
+// The patterns of results, of any float type but f64, for stores of its size.
+__device__ __forceinline__ void narrow_patterns(ElementType type, const float (&y)[lane_patterns],
+                                                unsigned (&patterns)[lane_patterns]) {
+    bool usual = true;
+    with_float_type(type, [&]<class T>(T) {
+#pragma unroll
+        for (int i = 0; i < lane_patterns; ++i) {
+            usual = usual & is_usual(y[i], T());
+        }
+        narrow_usual<T>(y, patterns);
+    });
+    if (__all_sync(whole_warp, usual) == 0) {
+        float called_with[lane_patterns]; // what a call is given lies in memory, where y would be slow
+        unsigned returned[lane_patterns];
+#pragma unroll
+        for (int i = 0; i < lane_patterns; ++i) {
+            called_with[i] = y[i];
+        }
+        narrow_unusual(type, called_with, returned);
+#pragma unroll
+        for (int i = 0; i < lane_patterns; ++i) {
+            patterns[i] = returned[i];
+        }
     }
 }
 

@@ -318,12 +318,11 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call) {
 }
 
 // How many rows and columns there have to be, and how short, for several to share a warp element by element.
-SlotLimits slot_limits(const SoftmaxProblem &problem, SoftmaxPlaces places, const SoftmaxPlan &plan,
-                       const GpuFacts &gpu) {
+SlotLimits slot_limits(const SoftmaxProblem &problem, const SoftmaxPlan &plan, const GpuFacts &gpu) {
     const std::size_t columns = plan.regime == SoftmaxRegime::tall_columns ? tuning::softmax_slot_tall_tile
                                 : problem.shape.inner <= tuning::softmax_slot_few_columns ? any_columns
                                                                                           : tuning::softmax_slot_tile;
-    if (problem.shape.inner > 1 || places == SoftmaxPlaces::singles) {
+    if (problem.shape.inner > 1) {
         return {0, slots_of_warp, columns};
     }
     return {fewest_slot_rows(gpu), longest_slot_row(problem.dtype), columns};
@@ -337,10 +336,10 @@ const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPl
         return converts ? kernels.shifted_converted : kernels.shifted;
     case SoftmaxPlaces::converted:
         return kernels.converted.rows;
-    case SoftmaxPlaces::singles:
+    case SoftmaxPlaces::singles: // columns, which are no rows
         break;
     }
-    return kernels.rare.singles;
+    return kernels.vectors;
 }
 
 } // namespace
@@ -379,9 +378,11 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     }
     const GpuFacts &gpu = device.gpu();
     const SoftmaxPlaces places = softmax_places(problem, *kernels, gpu);
+    if (places == SoftmaxPlaces::singles && problem.shape.inner == 1) {
+        return softmax_general(problem, stream_handle);
+    }
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
-    if (plan.regime != SoftmaxRegime::short_rows &&
-        serves_slot_softmax(problem, slot_limits(problem, places, plan, gpu))) {
+    if (plan.regime != SoftmaxRegime::short_rows && serves_slot_softmax(problem, slot_limits(problem, plan, gpu))) {
         return report(launch_slot_softmax(problem, gpu, stream));
     }
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);

@@ -226,20 +226,26 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     if (error != cudaSuccess || served) {
         return report(error);
     }
+    const GeneralKernels &kernels =
+        problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
+    SoftmaxBackwardArguments a{problem, nullptr, nullptr, plan.pieces, static_cast<std::int32_t>(plan.blocks_a_warp),
+                               1,       false};
+    const RowBlocksPlan whole = plan_whole_rows(kernels, problem.shape, problem.selection.ragged, device.gpu());
+    if (whole.warps != 0) {
+        a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
+        return report(launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream));
+    }
     Workspace workspace(problem.workspace, general_workspace_bytes(plan, sizeof(double)), stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }
-    SoftmaxBackwardArguments a{problem, nullptr, nullptr, plan.pieces, static_cast<std::int32_t>(plan.blocks_a_warp)};
     if (plan.pieces != 0) {
         a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
         a.sums = static_cast<double *>(workspace.take(plan.rows * plan.pieces * sizeof(double)));
     }
-    const GeneralKernels &kernels =
-        problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
     const cudaError_t launched = serves_backward_columns(problem)
                                      ? launch_backward_columns(kernels.totals, a, device.gpu().dependent_launch, stream)
-                                     : launch_general(kernels, plan, true, &a, stream);
+                                     : launch_general(kernels, plan, true, &a, a.applies, stream);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);
 }

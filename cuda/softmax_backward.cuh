@@ -2,7 +2,7 @@
 // Kernels are made for an arithmetic, and all else is known at run time.
 #pragma once
 
-#include "cuda/softmax_backward_weights.cuh"
+#include "cuda/softmax_backward_blocks.cuh"
 #include "cuda/softmax_row_access.cuh"
 
 namespace wr::cuda::general {
@@ -179,10 +179,38 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
     });
 }
 
-// The sums of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.
+// Rows of which each base block has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
+template <class Float>
+__global__ void __launch_bounds__(general_row_warps *warp_lanes, 1)
+    backward_whole_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
+    __shared__ RowSums sums;
+    sums.prepare(a.cluster_blocks);
+    take_place_on_stream();
+    const SoftmaxBackwardProblem &p = a.problem;
+    const RowBlock own(a.cluster_blocks);
+    const bool there = own.row < p.shape.outer;
+    const RowPlace place = there ? row_place(p.shape, p.selection, own.row) : RowPlace{};
+    const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
+    const auto begin = static_cast<std::size_t>(own.first);
+    BackwardBlock<Float> block;
+    const Float total = sums.total(a.cluster_blocks, block.load(p, place, saved, begin));
+    block.write(p, place, saved, begin, total);
+}
+
+// nullptr: none of this arithmetic.
+template <class Float>
+const void *whole_rows_kernel() {
+    if constexpr (sizeof(Float) == sizeof(float)) {
+        return address_of(backward_whole_rows<Float>);
+    }
+    return nullptr;
+}
+
+// Pieces of general_block_warps * a.blocks_a_warp base blocks of long rows: their sums or, once the rows' totals are
+// there, their gradients.
 template <class Float>
 __global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
-    backward_piece_sums(const __grid_constant__ SoftmaxBackwardArguments a) {
+    backward_pieces(const __grid_constant__ SoftmaxBackwardArguments a) {
     __shared__ Float sums[general_block_warps];
     const SoftmaxBackwardProblem &p = a.problem;
     const std::size_t jobs = p.shape.outer * a.pieces;
@@ -192,16 +220,22 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
         const std::size_t first = (job % a.pieces * general_block_warps + static_cast<std::size_t>(warp_index())) *
                                   static_cast<std::size_t>(a.blocks_a_warp);
         Float mine = Float(-0.0);
+#pragma unroll 1
         for (int b = 0; b < a.blocks_a_warp; ++b) {
+            const std::size_t begin = (first + static_cast<std::size_t>(b)) * softmax_block;
             BackwardBlock<Float> block;
-            const Float sum = block.load(p, place, saved, (first + static_cast<std::size_t>(b)) * softmax_block);
-            if (lane_index() == b) {
+            const Float sum = block.load(p, place, saved, begin);
+            if (a.applies) {
+                block.write(p, place, saved, begin, static_cast<Float>(a.totals[place.row]));
+            } else if (lane_index() == b) {
                 mine = sum;
             }
         }
-        const Float sum = add_warps(tree_over_lanes<FloatSum<Float>>(mine, warp_lanes), sums);
-        if (threadIdx.x == 0) {
-            a.sums[job] = static_cast<double>(sum);
+        if (!a.applies) {
+            const Float sum = add_warps(tree_over_lanes<FloatSum<Float>>(mine, warp_lanes), sums);
+            if (threadIdx.x == 0) {
+                a.sums[job] = static_cast<double>(sum);
+            }
         }
     }
 }
@@ -234,24 +268,6 @@ __global__ void __launch_bounds__(general_block_threads)
         if (own == 0 && row < rows) {
             a.totals[row] = static_cast<double>(sum);
         }
-    }
-}
-
-template <class Float>
-__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
-    backward_apply(const __grid_constant__ SoftmaxBackwardArguments a) {
-    const SoftmaxBackwardProblem &p = a.problem;
-    const std::size_t row_blocks = divide_up(p.shape.axis, softmax_block);
-    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
-    for (std::size_t job =
-             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
-         job < p.shape.outer * row_blocks; job += warps) {
-        const std::size_t row = job / row_blocks, begin = job % row_blocks * softmax_block;
-        const RowPlace place = row_place(p.shape, p.selection, row);
-        const SavedRow<Float> saved = saved_row_of<Float>(p, row);
-        BackwardBlock<Float> block;
-        block.load(p, place, saved, begin);
-        block.write(p, place, saved, begin, static_cast<Float>(a.totals[row]));
     }
 }
 
@@ -330,10 +346,12 @@ __global__ void __launch_bounds__(general_block_threads)
 
 template <class Float>
 const GeneralKernels &backward_kernels() {
-    static const GeneralKernels kernels{
-        address_of(backward_rows<Float>),        address_of(backward_piece_sums<Float>),
-        address_of(backward_totals<Float>),      address_of(backward_apply<Float>),
-        address_of(backward_column_sums<Float>), address_of(backward_column_apply<Float>)};
+    static const GeneralKernels kernels{whole_rows_kernel<Float>(),
+                                        address_of(backward_rows<Float>),
+                                        address_of(backward_pieces<Float>),
+                                        address_of(backward_totals<Float>),
+                                        address_of(backward_column_sums<Float>),
+                                        address_of(backward_column_apply<Float>)};
     return kernels;
 }
 

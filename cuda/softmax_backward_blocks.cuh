@@ -195,6 +195,48 @@ __device__ __forceinline__ float tree_of_warps(const SentSum *sums, int count) {
     return tree_over_lanes<FloatSum<float>>(mine, warp_lanes);
 }
 
+// Where the sums of the warps that share a row (cuda/row_blocks.cuh) meet.
+struct RowSums {
+    SentSum all[most_cluster_states]; // of the row, or of the block's rows
+    ArrivalBarrier arrivals;
+
+    __device__ __forceinline__ static int row_warps() { return static_cast<int>(blockDim.x / warp_lanes); }
+
+    __device__ __forceinline__ void prepare(std::int32_t cluster_blocks) {
+        if (cluster_blocks > 1) {
+            if (threadIdx.x == 0) {
+                arrivals.expect(static_cast<unsigned>(cluster_blocks * row_warps()) *
+                                static_cast<unsigned>(sizeof(SentSum)));
+            }
+            join_cluster();
+        }
+    }
+
+    // The row's sum, of which this warp brings its part, in every lane.
+    __device__ __forceinline__ float total(std::int32_t cluster_blocks, float part) {
+        const int warps = row_warps();
+        if (cluster_blocks > 1) {
+            await_cluster();
+            if (lane_index() < cluster_blocks) {
+                const RowBlock own(cluster_blocks);
+                arrivals.send(static_cast<unsigned>(lane_index()),
+                              all + place_of_sum(own.block, warps * cluster_blocks), SentSum{part, 0});
+            }
+            arrivals.wait();
+            return tree_of_warps(all, warps * cluster_blocks);
+        }
+        if (warps == 1) {
+            return part;
+        }
+        SentSum *sums = all + static_cast<int>(threadIdx.y) * warps;
+        if (lane_index() == 0) {
+            sums[warp_index()].sum = part;
+        }
+        __syncthreads();
+        return tree_of_warps(sums, warps);
+    }
+};
+
 // What a lane's gradients are multiplied by: formed from its logits, or saved (of log-softmax: the logarithms).
 template <class T, bool FromLogits>
 using BackwardWeights = std::conditional_t<FromLogits, FormedWeights<T>, BackwardVectors<T>>;

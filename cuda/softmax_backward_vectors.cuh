@@ -36,16 +36,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes,
                                   larger(backward_resident_warps<T, Warps, FromLogits, Shifted> / Warps, 1))
     backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
     static_assert(tuning::cluster_blocks * Warps <= most_cluster_states);
-    __shared__ SentSum sums_of_block[most_cluster_states];
-    __shared__ ArrivalBarrier arrivals;
-    const bool by_cluster = a.cluster_blocks > 1;
-    const int warps = static_cast<int>(blockDim.x / warp_lanes);
-    if (by_cluster) {
-        if (threadIdx.x == 0) {
-            arrivals.expect(static_cast<unsigned>(a.cluster_blocks * warps) * static_cast<unsigned>(sizeof(SentSum)));
-        }
-        join_cluster();
-    }
+    __shared__ RowSums sums;
+    sums.prepare(a.cluster_blocks);
     take_place_on_stream();
     BackwardVectors<T> saved, gradients;
     const RowBlock from(a.cluster_blocks);
@@ -60,24 +52,7 @@ __global__ void __launch_bounds__(Warps *warp_lanes,
         gradients.load(gradients_from, count, gradients_behind<T>(a));
     }
     const auto weights = weights_of<FromLogits>(a, saved, from.row, count);
-    float total = block_total(a, weights, gradients);
-    if (by_cluster) {
-        await_cluster();
-        if (lane_index() < a.cluster_blocks) {
-            const RowBlock own(a.cluster_blocks);
-            arrivals.send(static_cast<unsigned>(lane_index()),
-                          sums_of_block + place_of_sum(own.block, warps * a.cluster_blocks), SentSum{total, 0});
-        }
-        arrivals.wait();
-        total = tree_of_warps(sums_of_block, warps * a.cluster_blocks);
-    } else if (warps > 1) {
-        SentSum *sums = sums_of_block + static_cast<int>(threadIdx.y) * warps;
-        if (lane_index() == 0) {
-            sums[warp_index()].sum = total;
-        }
-        __syncthreads();
-        total = tree_of_warps(sums, warps);
-    }
+    const float total = sums.total(a.cluster_blocks, block_total(a, weights, gradients));
     const RowBlock to(a.cluster_blocks);
     T *const output = static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first;
     const int left = to.row < a.rows ? to.count(a.axis) : 0;

@@ -38,7 +38,7 @@ cudaError_t launch_by_states(const GeneralKernels &kernels, const GeneralPlan &p
     } else if (serves_shifted_states(a.problem, plan)) {
         error = launch_shifted_states(a.problem, plan, a.states, stream);
     } else {
-        return launch_general(kernels, plan, a.problem.output != nullptr, &a, stream);
+        return launch_general(kernels, plan, a.problem.output != nullptr, &a, a.applies, stream);
     }
     return error == cudaSuccess ? launch_logsumexp_totals(kernels.totals, a, dependent, stream) : error;
 }
@@ -84,6 +84,14 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (alone.units == 0 && !serves_tall_states(a.problem) && serves_slot_softmax(a.problem, any_slots)) {
         return report(launch_slot_softmax(a.problem, device.gpu(), stream));
     }
+    const GeneralKernels &kernels = kernels_of(asked.dtype);
+    if (alone.units == 0 && a.problem.output != nullptr) {
+        const RowBlocksPlan whole = plan_whole_rows(kernels, a.problem.shape, a.problem.selection.ragged, device.gpu());
+        if (whole.warps != 0) {
+            a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
+            return report(launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream));
+        }
+    }
     const std::size_t bytes = alone.units != 0 ? logsumexp_workspace_bytes(a.problem, alone)
                                                : general_workspace_bytes(plan, sizeof(GeneralState));
     Workspace workspace(asked.workspace, bytes, stream);
@@ -96,7 +104,6 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
         a.totals = static_cast<GeneralState *>(workspace.take(plan.rows * sizeof(GeneralState)));
         a.states = static_cast<GeneralState *>(workspace.take(plan.rows * a.pieces * sizeof(GeneralState)));
     }
-    const GeneralKernels &kernels = kernels_of(asked.dtype);
     const bool dependent = device.gpu().dependent_launch;
     const cudaError_t launched = alone.units != 0 ? launch_logsumexp(alone, kernels.totals, a, dependent, stream)
                                                   : launch_by_states(kernels, plan, a, dependent, stream);

@@ -2,24 +2,15 @@
 // arithmetic, and all else is known at run time.
 #pragma once
 
-#include "cuda/softmax_logits.cuh"
+#include "cuda/row_states.cuh"
 #include "cuda/softmax_row_access.cuh"
 
 namespace wr::cuda::general {
 
-template <class Float>
-__device__ __forceinline__ Float maximum_over_warp(Float value) {
-#pragma unroll
-    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
-        value = larger_with_nan(value, from_lane_xor(value, distance));
-    }
-    return value;
-}
-
 // The total of up to 32 states, lane l's being number l (-infinity and 0 behind the last), in every lane.
 template <class Float, class Sum>
 __device__ __noinline__ RowState<Float, Sum> merge_lanes(RowState<Float, Sum> mine) {
-    const Float maximum = maximum_over_warp(mine.maximum);
+    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
     const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
     return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes)};
 }
@@ -38,60 +29,42 @@ __device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
     return output_type == ElementType::f32 || output_type == ElementType::f64;
 }
 
-// A base block of a row in a warp's registers.
+// A base block of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
+// its logits, so that one array is enough.
 template <class Float, class Sum>
 struct GeneralBlock {
-    Float logits[lane_elements];
-    Float e[lane_elements];
+    Float values[lane_elements];
     TakenElements taken;
 
     __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const RowPlace &place,
                                                          std::size_t begin) {
         taken = TakenElements(p.selection, place, begin);
         if (taken.none) {
-            fill(logits, -std::numeric_limits<Float>::infinity());
-            fill(e, Float(0));
+            fill(values, p.log ? -std::numeric_limits<Float>::infinity() : Float(0));
             return StateMerge<Float, Sum>::identity();
         }
-        const std::ptrdiff_t index = strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride,
-                                                   p.shape.inner_stride, begin);
-        LoadedElements<Float> loaded;
-        loaded.load(p.dtype, p.input, index, p.shape.axis_stride, taken);
-        __syncwarp(); // all that is formed waits for the last load
-        loaded.widen_to(p.dtype, logits);
-        const Float scale = static_cast<Float>(p.scale);
-        if (scale != Float(1)) {
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                logits[i] = logits[i] * scale;
-            }
-        }
-        if (!taken.all) {
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                logits[i] = taken.has(i) ? logits[i] : -std::numeric_limits<Float>::infinity();
-            }
-        }
-        Float maximum = logits[0];
+        load_logits(p, place, begin);
+        Float maximum = values[0];
 #pragma unroll
         for (int i = 1; i < lane_elements; ++i) {
-            maximum = larger_with_nan(maximum, logits[i]);
+            maximum = larger_with_nan(maximum, values[i]);
         }
-        maximum = maximum_over_warp(maximum);
+        maximum = warp_maximum(maximum);
         const Frame<Float> frame = frame_of(maximum);
         // In the pairs of the exchange's first step, so that half as many sums wait in registers.
         constexpr int half = lane_elements / 2;
         Sum sums[half];
 #pragma unroll
         for (int i = 0; i < half; ++i) {
-            e[i] = exponential_in(frame, logits[i]);
-            e[i + half] = exponential_in(frame, logits[i + half]);
-            sums[i] = exchange_pair<FloatSum<Sum>, 0>(static_cast<Sum>(e[i]), static_cast<Sum>(e[i + half]));
+            const Float low = exponential_in(frame, values[i]), high = exponential_in(frame, values[i + half]);
+            values[i] = p.log ? values[i] : low;
+            values[i + half] = p.log ? values[i + half] : high;
+            sums[i] = exchange_pair<FloatSum<Sum>, 0>(static_cast<Sum>(low), static_cast<Sum>(high));
         }
         return {maximum, settle_block_sum(maximum, warp_tree<FloatSum<Sum>, 1>(sums))};
     }
 
-    // The outputs, into e, and from there to memory.
+    // The outputs, in the place of the values, and from there to memory.
     __device__ __forceinline__ void write(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin,
                                           Float maximum, const RowState<Float, Sum> &row) {
         const TakenElements present = elements_there(place, begin);
@@ -104,29 +77,56 @@ struct GeneralBlock {
             const Float left_out = left_out_output<Float>(kind, p.log, p.empty_row_zero);
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
-                e[i] = taken.has(i) ? special : left_out;
+                values[i] = taken.has(i) ? special : left_out;
             }
         } else if (p.log) {
             const LogPieces<Float> lse = log_pieces<Float>(logsumexp_pieces(row));
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
-                e[i] = log_softmax_output(logits[i], lse);
+                values[i] = log_softmax_output(values[i], lse);
             }
         } else {
-            const BlockFactor<Float> factor = factor_of(maximum, row);
-            if (takes_two_pieces(p.output_dtype)) {
+            multiply(factor_of(maximum, row), takes_two_pieces(p.output_dtype));
+        }
+        store_elements(p.output_dtype, p.output, place, begin, present, values);
+    }
+
+  private:
+    // Scaled; -infinity in the place of those that take no part.
+    __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin) {
+        const std::ptrdiff_t index = strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride,
+                                                   p.shape.inner_stride, begin);
+        LoadedElements<Float> loaded;
+        loaded.load(p.dtype, p.input, index, p.shape.axis_stride, taken);
+        __syncwarp(); // all that is formed waits for the last load
+        loaded.widen_to(p.dtype, values);
+        const Float scale = static_cast<Float>(p.scale);
+        if (scale != Float(1)) {
 #pragma unroll
-                for (int i = 0; i < lane_elements; ++i) {
-                    e[i] = softmax_output(e[i], factor);
-                }
-            } else {
-#pragma unroll
-                for (int i = 0; i < lane_elements; ++i) {
-                    e[i] = softmax_narrow_output(e[i], factor);
-                }
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = values[i] * scale;
             }
         }
-        store_elements(p.output_dtype, p.output, place, begin, present, e);
+        if (!taken.all) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = taken.has(i) ? values[i] : -std::numeric_limits<Float>::infinity();
+            }
+        }
+    }
+
+    __device__ __forceinline__ void multiply(const BlockFactor<Float> &factor, bool two_pieces) {
+        if (two_pieces) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = softmax_output(values[i], factor);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = softmax_narrow_output(values[i], factor);
+            }
+        }
     }
 };
 
@@ -187,10 +187,52 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
     });
 }
 
-// The states of pieces of general_block_warps * a.blocks_a_warp base blocks of long rows.
+// Rows of which each base block has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
+template <class Sum>
+__global__ void __maxnreg__(96) general_whole_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
+    using State = RowState<float, Sum>;
+    using States = RowStates<State, general_row_warps>;
+    __shared__ States states;
+    states.prepare(a.cluster_blocks);
+    take_place_on_stream();
+    const SoftmaxProblem &p = a.problem;
+    const RowBlock own(a.cluster_blocks);
+    const RowPlace place = own.row < p.shape.outer ? row_place(p.shape, p.selection, own.row) : RowPlace{};
+    const auto begin = static_cast<std::size_t>(own.first);
+    GeneralBlock<float, Sum> block;
+    const State mine = block.load(p, place, begin);
+    if (lane_index() == 0) {
+        *states.of_warp(a.cluster_blocks > 1) = mine;
+    }
+    states.exchange(a.cluster_blocks, false);
+    const State total = merge_any_states(states.of_row(), States::row_warps() * a.cluster_blocks);
+    if (own.block == 0 && lane_index() == 0 && own.row < p.shape.outer) {
+        store_row_values(p, own.row, total);
+    }
+    if (p.output != nullptr) {
+        block.write(p, place, begin, mine.maximum, total);
+    }
+}
+
+// nullptr: none of this arithmetic.
+template <class Float, class Sum>
+const void *whole_rows_kernel() {
+    if constexpr (sizeof(Float) == sizeof(float)) {
+        return address_of(general_whole_rows<Sum>);
+    }
+    return nullptr;
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState &stored) {
+    return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
+}
+
+// Pieces of general_block_warps * a.blocks_a_warp base blocks of long rows: their states or, once the rows' totals are
+// there, their outputs. One kernel for both: most of it is what a load takes.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
-    general_piece_states(const __grid_constant__ GeneralSoftmaxArguments a) {
+    general_pieces(const __grid_constant__ GeneralSoftmaxArguments a) {
     __shared__ RowState<Float, Sum> states[general_block_warps];
     const SoftmaxProblem &p = a.problem;
     const std::size_t jobs = p.shape.outer * a.pieces;
@@ -199,24 +241,24 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
         const std::size_t first = (job % a.pieces * general_block_warps + static_cast<std::size_t>(warp_index())) *
                                   static_cast<std::size_t>(a.blocks_a_warp);
         RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+#pragma unroll 1
         for (int b = 0; b < a.blocks_a_warp; ++b) {
+            const std::size_t begin = (first + static_cast<std::size_t>(b)) * softmax_block;
             GeneralBlock<Float, Sum> block;
-            const RowState<Float, Sum> state =
-                block.load(p, place, (first + static_cast<std::size_t>(b)) * softmax_block);
-            if (lane_index() == b) {
+            const RowState<Float, Sum> state = block.load(p, place, begin);
+            if (a.applies) {
+                block.write(p, place, begin, state.maximum, loaded_state<Float, Sum>(a.totals[place.row]));
+            } else if (lane_index() == b) {
                 mine = state;
             }
         }
-        const RowState<Float, Sum> merged = merge_warps(merge_lanes(mine), states);
-        if (threadIdx.x == 0) {
-            a.states[job] = {static_cast<double>(merged.maximum), static_cast<double>(merged.sum)};
+        if (!a.applies) {
+            const RowState<Float, Sum> merged = merge_warps(merge_lanes(mine), states);
+            if (threadIdx.x == 0) {
+                a.states[job] = {static_cast<double>(merged.maximum), static_cast<double>(merged.sum)};
+            }
         }
     }
-}
-
-template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState &stored) {
-    return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
 }
 
 // The largest value of neighbouring lanes, `lanes` (a power of two) of them, in each.
@@ -273,23 +315,6 @@ __global__ void __launch_bounds__(general_block_threads)
             a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
             store_row_values(a.problem, row, RowState<Float, Sum>{maximum, sum});
         }
-    }
-}
-
-template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
-    general_apply(const __grid_constant__ GeneralSoftmaxArguments a) {
-    const SoftmaxProblem &p = a.problem;
-    const std::size_t row_blocks = divide_up(p.shape.axis, softmax_block);
-    const std::size_t warps = static_cast<std::size_t>(gridDim.x) * general_block_warps;
-    for (std::size_t job =
-             blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
-         job < p.shape.outer * row_blocks; job += warps) {
-        const std::size_t row = job / row_blocks, begin = job % row_blocks * softmax_block;
-        const RowPlace place = row_place(p.shape, p.selection, row);
-        GeneralBlock<Float, Sum> block;
-        const RowState<Float, Sum> own = block.load(p, place, begin);
-        block.write(p, place, begin, own.maximum, loaded_state<Float, Sum>(a.totals[row]));
     }
 }
 
@@ -385,10 +410,12 @@ __global__ void __launch_bounds__(general_block_threads)
 
 template <class Float, class Sum>
 const GeneralKernels &general_softmax_kernels() {
-    static const GeneralKernels kernels{
-        address_of(general_rows<Float, Sum>),          address_of(general_piece_states<Float, Sum>),
-        address_of(general_totals<Float, Sum>),        address_of(general_apply<Float, Sum>),
-        address_of(general_column_states<Float, Sum>), address_of(general_column_apply<Float, Sum>)};
+    static const GeneralKernels kernels{whole_rows_kernel<Float, Sum>(),
+                                        address_of(general_rows<Float, Sum>),
+                                        address_of(general_pieces<Float, Sum>),
+                                        address_of(general_totals<Float, Sum>),
+                                        address_of(general_column_states<Float, Sum>),
+                                        address_of(general_column_apply<Float, Sum>)};
     return kernels;
 }
 

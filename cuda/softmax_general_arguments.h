@@ -14,6 +14,8 @@ struct GeneralSoftmaxArguments {
     GeneralState *totals; // [rows]
     std::size_t pieces;   // of a row, each of block_warps * blocks_a_warp base blocks, in columns of one
     std::int32_t blocks_a_warp;
+    std::int32_t cluster_blocks; // that share a row whose base blocks have a warp each
+    bool applies;                // of pieces: whether the rows' totals are there, and outputs are wanted
 };
 
 struct SoftmaxBackwardArguments {
@@ -22,15 +24,22 @@ struct SoftmaxBackwardArguments {
     double *totals; // [rows]
     std::size_t pieces;
     std::int32_t blocks_a_warp;
+    std::int32_t cluster_blocks;
+    bool applies;
 };
 
 inline constexpr int general_block_warps = 8;
 inline constexpr int general_block_threads = 32 * general_block_warps;
 
-// Kernels of one arithmetic; all take the same arguments. `rows`: blocks of one row, or, one warp wide, of several.
+// Warps of a block at most whose row's base blocks have a warp each.
+inline constexpr int general_row_warps = 16;
+
+// Kernels of one arithmetic; all take the same arguments. `whole_rows`: a warp for each base block of a row, which is a
+// block's or a cluster's; nullptr: not served. `rows`: blocks of one row, or, one warp wide, of several.
 struct GeneralKernels {
+    const void *whole_rows;
     const void *rows;
-    const void *piece_states, *totals, *apply;
+    const void *pieces, *totals; // launched twice: for states, and for results
     const void *column_states, *column_apply;
 };
 

@@ -1,5 +1,7 @@
 #include "cuda/softmax_general_plan.h"
 
+#include "cuda/tuning.h"
+
 namespace wr::cuda {
 
 namespace {
@@ -15,6 +17,13 @@ constexpr std::size_t most_blocks_of_one_row = 32;
 constexpr std::size_t enough_pieces = 2048;
 constexpr std::size_t most_blocks_a_warp = 32; // a warp keeps one state a lane
 
+// Of ragged rows the elements of all are known: a block should have no more warps than rows of twice the mean length
+// take at once, but where a warp takes most rows by itself.
+std::size_t ragged_row_warps(const Shape &shape) {
+    const std::size_t mean = divide_up(shape.axis, std::max<std::size_t>(shape.outer, 1));
+    return mean <= base_block / 2 ? block_warps : std::min(2 * divide_up(mean, base_block), block_warps);
+}
+
 std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
@@ -25,6 +34,7 @@ GeneralPlan plan_general(const Shape &shape, bool ragged) {
     const std::size_t rows = shape.outer * shape.inner;
     GeneralPlan plan{GeneralRegime::rows, rows, divide_up(shape.axis, base_block), 0, 1, general_block_warps, ragged};
     if (ragged) {
+        plan.warps = static_cast<int>(ragged_row_warps(shape));
         return plan;
     }
     if (shape.inner > 1 && shape.axis > 0) {
@@ -46,6 +56,15 @@ GeneralPlan plan_general(const Shape &shape, bool ragged) {
     return plan;
 }
 
+RowBlocksPlan plan_whole_rows(const GeneralKernels &kernels, const Shape &shape, bool ragged, const GpuFacts &gpu) {
+    if (kernels.whole_rows == nullptr || ragged || shape.inner != 1 || shape.axis == 0) {
+        return {};
+    }
+    return plan_row_blocks(
+        shape.outer, divide_up(shape.axis, base_block),
+        {general_row_warps, block_warps, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps}, gpu);
+}
+
 std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_bytes) {
     constexpr std::size_t alignment = 16;
     return plan.pieces == 0 ? 0
@@ -53,28 +72,27 @@ std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_b
                                   divide_up(plan.rows * state_bytes, alignment) * alignment;
 }
 
-cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool apply, void *arguments,
-                           cudaStream_t stream) {
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes, void *arguments,
+                           bool &applies, cudaStream_t stream) {
     if (plan.regime == GeneralRegime::rows) {
         const std::size_t thread_rows = plan.warps == 1 ? block_warps : 1;
-        return launch({kernels.rows, grid_of(plan.rows, plan.ragged ? block_warps : thread_rows),
-                       plan.warps * static_cast<int>(warp_lanes), static_cast<int>(thread_rows)},
+        const std::size_t rows_a_block = plan.ragged ? static_cast<std::size_t>(plan.warps) : thread_rows;
+        return launch({kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * static_cast<int>(warp_lanes),
+                       static_cast<int>(thread_rows)},
                       arguments, stream);
     }
     const bool columns = plan.regime == GeneralRegime::columns;
     const std::size_t pieces = plan.rows * plan.pieces;
+    const std::size_t blocks = grid_of(pieces, columns ? general_block_threads : 1);
     constexpr int threads = general_block_threads;
-    const std::size_t column_blocks = grid_of(pieces, general_block_threads);
-    cudaError_t error = launch(
-        {columns ? kernels.column_states : kernels.piece_states, columns ? column_blocks : grid_of(pieces, 1), threads},
-        arguments, stream);
+    applies = false;
+    cudaError_t error = launch({columns ? kernels.column_states : kernels.pieces, blocks, threads}, arguments, stream);
     if (error == cudaSuccess) {
         error = launch({kernels.totals, grid_of(plan.rows, block_warps), threads}, arguments, stream);
     }
-    if (error == cudaSuccess && apply) {
-        error = launch({columns ? kernels.column_apply : kernels.apply,
-                        columns ? column_blocks : grid_of(plan.rows * plan.blocks, block_warps), threads},
-                       arguments, stream);
+    if (error == cudaSuccess && writes) {
+        applies = true;
+        error = launch({columns ? kernels.column_apply : kernels.pieces, blocks, threads}, arguments, stream);
     }
     return error;
 }

@@ -1,7 +1,7 @@
 // How rows of any kind are spread over a GPU: the same for softmax with knobs and for its gradient.
 #pragma once
 
-#include "cuda/launch.h"
+#include "cuda/row_blocks_plan.h"
 #include "cuda/softmax_general_arguments.h"
 
 #include <algorithm>
@@ -25,11 +25,15 @@ struct GeneralPlan {
 
 GeneralPlan plan_general(const Shape &shape, bool ragged);
 
+// Of rows each base block of which has a warp, so that they are read once; no warps where they are too long, too many,
+// ragged or columns, or where there are no such kernels.
+RowBlocksPlan plan_whole_rows(const GeneralKernels &kernels, const Shape &shape, bool ragged, const GpuFacts &gpu);
+
 // Bytes of the partial results of all rows' pieces and of the rows themselves.
 std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_bytes);
 
-// `apply`: whether the kernels that write results are wanted too.
-cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool apply, void *arguments,
-                           cudaStream_t stream);
+// `writes`: whether results are wanted too; `applies`: that field of the arguments.
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes, void *arguments,
+                           bool &applies, cudaStream_t stream);
 
 } // namespace wr::cuda

@@ -77,10 +77,8 @@ struct SoftmaxShortRowKernels {
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
-// Elements that do not touch each other; long rows that touch, but lie off the boundaries; columns that no tile serves,
-// and the totals of all that is not done in one launch.
+// Long rows off the boundaries; columns that no tile serves, and the totals of all that is not done in one launch.
 struct SoftmaxRareKernels {
-    SoftmaxRowKernels singles;
     SoftmaxLongRowKernels shifted;
     const void *totals;
     const void *column_states;

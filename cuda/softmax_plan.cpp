@@ -136,14 +136,13 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
     const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
     const std::size_t rows = s.outer * s.inner;
     const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
-    const bool clusters = gpu.cluster_blocks > 0 && places != SoftmaxPlaces::singles;
     if (s.inner > 1) {
         plan.regime = SoftmaxRegime::columns;
         plan.pieces = plan.blocks;
         if (same_type) {
             plan_tiles(plan, s, element_bytes, gpu);
         }
-    } else if (clusters && plan.blocks > most_of_one &&
+    } else if (gpu.cluster_blocks > 0 && plan.blocks > most_of_one &&
                plan.blocks <=
                    static_cast<std::size_t>(gpu.cluster_blocks) *
                        (has_narrow_blocks(places) ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
@@ -193,10 +192,14 @@ bool is_converted(const SoftmaxProblem &problem) {
            !(problem.log && is_float_of_8_bits(problem.output_dtype));
 }
 
+bool takes_singles(const SoftmaxProblem &problem) {
+    return problem.shape.axis_stride != 1 || !(problem.output_dtype == problem.dtype || is_converted(problem));
+}
+
 SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     const Shape &s = problem.shape;
     const bool one_type = problem.output_dtype == problem.dtype;
-    if (s.axis_stride != 1 || !(one_type || is_converted(problem))) {
+    if (takes_singles(problem)) {
         return SoftmaxPlaces::singles;
     }
     const std::size_t elements = vector_bytes / element_bytes;
@@ -286,8 +289,12 @@ bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu) {
 
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
-    const Shape shape = normalised(problem).shape;
-    return std::max(workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::singles, false, most_demanding_gpu)),
+    const SoftmaxProblem normal = normalised(problem);
+    const Shape &shape = normal.shape;
+    if (shape.inner == 1 && takes_singles(normal)) {
+        return softmax_general_workspace_bytes(normal);
+    }
+    return std::max(workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
                     most_relay_bytes(problem));
 }
 

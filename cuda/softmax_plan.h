@@ -16,7 +16,8 @@ inline constexpr std::size_t softmax_column_threads = 128;
 
 enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, tall_columns, columns };
 
-// How a row's elements are reached.
+// How a row's elements are reached. Singles: one at a time, by the kernels for rows of any kind; of columns it says
+// nothing.
 enum class SoftmaxPlaces { vectors, shifted, converted, singles };
 
 struct SoftmaxPlan {

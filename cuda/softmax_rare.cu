@@ -1,4 +1,4 @@
-// Softmax where elements do not touch each other.
+// Softmax of long rows off the boundaries and of columns that no tile serves.
 #include "cuda/softmax_rare_instance.cuh"
 
 namespace wr::cuda {

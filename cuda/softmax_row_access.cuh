@@ -25,8 +25,8 @@ __device__ __noinline__ void store_any(Float value, ElementType type, void *outp
     store_float(value, type, output, index);
 }
 
-// A row's place: of its first element in an array with strides, and among contiguous outputs. Where warps take base blocks
-// of it, first_stride is 1: columns are the threads' that walk them.
+// A row's place: of its first element in an array with strides, and among contiguous outputs. Where warps take base
+// blocks of it, first_stride is 1: columns are the threads' that walk them.
 struct RowPlace {
     std::size_t row, outer, inner;
     std::size_t first;        // index of its first element in outputs and mask
@@ -129,11 +129,11 @@ __device__ __forceinline__ unsigned present_elements(std::size_t count, std::siz
 
 // Which elements of a block take part.
 struct TakenElements {
-    unsigned leading; // of this lane: those that the row's end, its length and the causal limit leave
-    unsigned bits;    // of these, those that the mask leaves
+    unsigned leading;            // of this lane: those that the row's end, its length and the causal limit leave
+    unsigned bits;               // of these, those that the mask leaves
     bool none, all_leading, all; // of the whole warp
 
-    __device__ __forceinline__ TakenElements() = default;
+    TakenElements() = default;
     __device__ __forceinline__ TakenElements(const Selection &selection, const RowPlace &place, std::size_t begin)
         : leading(present_elements(place.taken, begin)), bits(leading), none(begin >= place.taken),
           all_leading(begin + softmax_block <= place.taken), all(all_leading) {
@@ -152,12 +152,19 @@ struct TakenElements {
     // Whole blocks of neighbours, the most common ones, are spared all the asking.
     template <class Pattern, class Loaded>
     __device__ __forceinline__ static void load_patterns(const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
-                                                         const TakenElements &taken, Loaded (&patterns)[lane_elements]) {
-        const Pattern *mine = static_cast<const Pattern *>(array) + index + static_cast<std::size_t>(lane_index()) * stride;
-        if (stride == 1 && taken.all_leading) {
+                                                         const TakenElements &taken,
+                                                         Loaded (&patterns)[lane_elements]) {
+        const Pattern *mine =
+            static_cast<const Pattern *>(array) + index + static_cast<std::size_t>(lane_index()) * stride;
+        if (taken.all_leading && stride == 1) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
                 patterns[i] = mine[i * warp_lanes];
+            }
+        } else if (taken.all_leading) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                patterns[i] = mine[i * (warp_lanes * stride)];
             }
         } else {
 #pragma unroll
@@ -247,8 +254,8 @@ __device__ __forceinline__ void store_common(ElementType type, void *output, std
     narrow_patterns(type, y, patterns);
     with_pattern_of(type, [&]<class Pattern>(Pattern) { store_patterns<Pattern>(output, index, present, patterns); });
 }
-__device__ __forceinline__ void store_common(ElementType, void *output, std::size_t index,
-                                             const TakenElements &present, const double (&y)[lane_elements]) {
+__device__ __forceinline__ void store_common(ElementType, void *output, std::size_t index, const TakenElements &present,
+                                             const double (&y)[lane_elements]) {
     double canonical[lane_elements];
 #pragma unroll
     for (int i = 0; i < lane_elements; ++i) {

@@ -63,14 +63,10 @@ void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
         kernels[0] = Places::shifted && converts<Places> ? kernels[1] : kernels[0];
     } else {
         kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
-        if constexpr (!Places::vectors) {
-            kernels[1] = kernels[2] = kernels[3] = kernels[4] = kernels[5];
-        } else {
-            kernels[1] = softmax_rows_kernel<T, Places, Log, 1>();
-            kernels[2] = softmax_rows_kernel<T, Places, Log, 2>();
-            kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
-            kernels[4] = softmax_rows_kernel<T, Places, Log, 4>();
-        }
+        kernels[1] = softmax_rows_kernel<T, Places, Log, 1>();
+        kernels[2] = softmax_rows_kernel<T, Places, Log, 2>();
+        kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
+        kernels[4] = softmax_rows_kernel<T, Places, Log, 4>();
     }
 }
 
@@ -108,7 +104,7 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         } else {
             kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         }
-    } else if constexpr (Places::vectors) {
+    } else {
         kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         if constexpr (converts<Places>) { // of which no more states than each_merges is for
             kernels[1] = Log ? softmax_cluster_kernel<T, Places, true, 1>() : nullptr;
@@ -186,10 +182,10 @@ template <class T, class Places>
 void add_cluster_rows(SoftmaxRowKernels &kernels) {
     set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
-    if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !Places::shifted) {
+    if constexpr (sizeof(T) < sizeof(double) && !Places::shifted) {
         kernels.each_merges = softmax_each_merges_kernels<T, Places>();
     }
-    if constexpr (sizeof(T) < sizeof(double) && Places::vectors && !converts<Places>) {
+    if constexpr (sizeof(T) < sizeof(double) && !converts<Places>) {
         set_relay_kernels<T, std::conditional_t<Places::shifted, StagedPlaces<T>, Places>>(kernels.relay);
     }
 }

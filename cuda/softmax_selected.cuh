@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cuda/kernel_address.cuh"
-#include "cuda/row_blocks.cuh"
+#include "cuda/row_states.cuh"
 #include "cuda/softmax_f8_logits.cuh"
 #include "cuda/softmax_leading_blocks.cuh"
 #include "cuda/softmax_selection.cuh"
@@ -215,51 +215,6 @@ __device__ __forceinline__ RowView<Sum> merge_row(const BlockState<Float, Sum> *
         return merge_many_block_states(states, count);
     }
 }
-
-// The states in a block's shared memory: of its warps where rows are its own, else of all the row's warps, and those
-// that its own warps send to the others. Looked up again where they are wanted again, as places are.
-template <class State, int Warps>
-struct RowStates {
-    State all[state_place(most_cluster_states)];
-    State own[Warps];
-    ArrivalBarrier arrivals;
-
-    __device__ __forceinline__ State *of_row() { return all + thread_y_again() * state_place(row_warps()); }
-    __device__ __forceinline__ State *of_warp(bool by_cluster) {
-        return by_cluster ? own + warp_again() : of_row() + state_place(warp_again());
-    }
-    __device__ __forceinline__ static int row_warps() { return static_cast<int>(blockDim.x / warp_lanes); }
-
-    __device__ __forceinline__ void prepare(std::int32_t cluster_blocks) {
-        if (cluster_blocks > 1) {
-            if (thread_x_again() == 0) {
-                arrivals.initialise();
-            }
-            __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet
-            if (thread_x_again() == 0) {
-                arrivals.announce(static_cast<unsigned>(cluster_blocks * row_warps()) *
-                                  static_cast<unsigned>(sizeof(State)));
-            }
-            join_cluster();
-        }
-    }
-
-    // Brings the row's states together, and, where they are wanted so, those of the block's rows. The warp's own is
-    // written.
-    __device__ __forceinline__ void exchange(std::int32_t cluster_blocks, bool all_rows) {
-        __syncwarp();
-        if (cluster_blocks > 1) {
-            await_cluster();
-            if (lane_index() < cluster_blocks) {
-                const RowBlock place(cluster_blocks);
-                arrivals.send(static_cast<unsigned>(lane_index()), all + state_place(place.block), own[warp_again()]);
-            }
-            arrivals.wait();
-        } else if (row_warps() > 1 || (all_rows && blockDim.y > 1)) {
-            __syncthreads();
-        }
-    }
-};
 
 // What a block of which nothing takes part gives in an ordinary row: written without waiting for the row.
 template <class T, class Places>

@@ -19,14 +19,16 @@ const UnevenSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
                : of_vector_type(p.dtype, []<class T>() { return &converting_uneven_kernels<T>(); });
 }
 
-// Whether rows are ragged, or short enough for a block of threads, their elements neighbours, and there are kernels for
-// the output type.
+// Whether rows are ragged, or short enough for a block of threads and of one type (of which outputs of another are
+// written twice as fast by the kernels for rows of any kind), their elements neighbours, and there are kernels for the
+// output type.
 bool allows(const SoftmaxProblem &p) {
     const Selection &chosen = p.selection;
     const Shape &s = p.shape;
     const bool mask_fits = chosen.mask == nullptr || chosen.ragged || s.outer == 1 ||
                            s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-    const bool short_rows = s.inner == 1 && s.axis > 0 && divide_up(s.axis, base_block) <= tuning::uneven_row_blocks;
+    const bool short_rows = s.inner == 1 && s.axis > 0 && p.output_dtype == p.dtype &&
+                            divide_up(s.axis, base_block) <= tuning::uneven_row_blocks;
     const bool output_fits =
         p.output != nullptr && p.output_dtype != ElementType::f64 && (p.output_dtype == p.dtype || !p.log);
     return output_fits && s.axis_stride == 1 && mask_fits && (chosen.ragged || short_rows);

@@ -23,22 +23,18 @@ __device__ __forceinline__ typename Op::Accumulator exchange_pair(typename Op::A
 // registers 7 shuffles instead of 24 for the three lowest levels. Afterwards lane l holds in values[0 .. V >> Steps)
 // the sums for the registers that start at exchanged_register(l), over 2^Steps lanes. Steps before First are done
 // already.
-template <class Op, int Steps, int First = 0, int Registers>
+template <class Op, int Steps, int First = 0, int Half = -1, int Registers>
 __device__ __forceinline__ void exchange_halves(typename Op::Accumulator (&values)[Registers]) {
-#pragma unroll
-    for (int half = Registers / 2; half > 0; half /= 2) {
-        // The step's number is a constant once the loop is unrolled.
-        const int step = First + log2_of(Registers / 2 / half);
-        if (step >= Steps) {
-            break;
-        }
-        const bool upper = ((lane_index() >> step) & 1) != 0;
+    constexpr int half = Half < 0 ? Registers / 2 : Half;
+    if constexpr (half > 0 && First < Steps) {
+        const bool upper = ((lane_index() >> First) & 1) != 0;
 #pragma unroll
         for (int j = 0; j < half; ++j) {
             const auto keep = upper ? values[j + half] : values[j];
             const auto send = upper ? values[j] : values[j + half];
-            values[j] = Op::combine(keep, from_lane_xor(send, 1 << step));
+            values[j] = Op::combine(keep, from_lane_xor(send, 1 << First));
         }
+        exchange_halves<Op, Steps, First + 1, half / 2>(values); // not a loop, which may stay one
     }
 }
 

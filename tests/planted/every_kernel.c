@@ -398,9 +398,9 @@ static void check_softmax(const softmax_kind *kind, const shape *of) {
     free(mask);
 }
 
-static void check_uneven(wr_dtype dtype, int log, int is_ragged) {
+static void check_uneven(wr_dtype dtype, wr_dtype output_dtype, int log, int is_ragged) {
     enum { ROWS = 60, MOST = 5000 };
-    size_t size = reference_size(dtype), count = 0, i;
+    size_t size = reference_size(dtype), output_size = reference_size(output_dtype), count = 0, i;
     int64_t numbers[ROWS + 1] = {0};
     void *elements, *expected;
     tight input, output, numbers_on_gpu;
@@ -412,8 +412,9 @@ static void check_uneven(wr_dtype dtype, int log, int is_ragged) {
         numbers[is_ragged ? i + 1 : i] = is_ragged ? (int64_t)count : length;
     }
     elements = random_elements(dtype, count);
-    expected = allocate(count * size);
+    expected = allocate(count * output_size);
     args = softmax_args(dtype, ROWS, is_ragged ? count : MOST, 1);
+    args.output_dtype = output_dtype;
     args.log = log;
     args.input = elements;
     args.output = expected;
@@ -422,7 +423,7 @@ static void check_uneven(wr_dtype dtype, int log, int is_ragged) {
     status = wr_softmax_ex(&args, wr_host_stream());
     CHECK(status == WR_SUCCESS, "uneven rows on the host: %s", wr_status_name(status));
     input = tight_new(count * size, size);
-    output = tight_new(count * size, 0);
+    output = tight_new(count * output_size, 0);
     numbers_on_gpu = tight_new(sizeof numbers, 0);
     tight_write(&input, elements);
     tight_write(&numbers_on_gpu, numbers);
@@ -433,8 +434,9 @@ static void check_uneven(wr_dtype dtype, int log, int is_ragged) {
     status = wr_softmax_ex(&args, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "uneven rows: %s", wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
-    CHECK(tight_holds(&output, expected), "softmax, uneven rows, log %d, ragged %d, of %s: differs from the host", log,
-          is_ragged, dtype_name(dtype));
+    CHECK(tight_holds(&output, expected),
+          "softmax, uneven rows, log %d, ragged %d, of %s into %s: differs from the host", log, is_ragged,
+          dtype_name(dtype), dtype_name(output_dtype));
     tight_free(&input);
     tight_free(&output);
     tight_free(&numbers_on_gpu);

@@ -292,9 +292,10 @@ static void walk_uneven_rows(const walker *by) {
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         for (log = 0; log < 2; ++log) {
             for (is_ragged = 0; is_ragged < 2; ++is_ragged) {
-                by->uneven(softmax_types[i], log, is_ragged);
+                by->uneven(softmax_types[i], softmax_types[i], log, is_ragged);
             }
         }
+        by->uneven(softmax_types[i], softmax_types[i] == WR_F32 ? WR_BF16 : WR_F32, 0, 1);
     }
 }
 

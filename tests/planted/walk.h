@@ -62,7 +62,7 @@ typedef struct walker {
     void (*gradient)(const gradient_kind *, const shape *);
     void (*logsumexp)(wr_dtype, const shape *);
     /* Rows that end early, or lie one behind the other, each of its own length. */
-    void (*uneven)(wr_dtype, int log, int is_ragged);
+    void (*uneven)(wr_dtype, wr_dtype output_dtype, int log, int is_ragged);
     /* Without logsumexp, so many rows or columns that clusters go from one to the next. */
     void (*many)(wr_dtype, int log, const shape *);
     void (*tiles)(const tile_call *);

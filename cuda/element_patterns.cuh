@@ -97,40 +97,48 @@ __device__ __forceinline__ void with_pattern_of(ElementType type, Act act) {
     }
 }
 
-template <class Widen>
-__device__ __forceinline__ void widen_patterns_by(const unsigned (&patterns)[lane_patterns], float (&x)[lane_patterns],
-                                                  Widen widen) {
-#pragma unroll
-    for (int i = 0; i < lane_patterns; ++i) {
-        x[i] = widen(patterns[i]);
+// Calls act(T()) for a float type other than f64.
+template <class Act>
+__device__ __forceinline__ void with_float_type(ElementType type, Act act) {
+    switch (type) {
+    case ElementType::f32:
+        act(float());
+        break;
+    case ElementType::f16:
+        act(F16());
+        break;
+    case ElementType::bf16:
+        act(BF16());
+        break;
+    case ElementType::f8_e4m3:
+        act(E4M3());
+        break;
+    default:
+        act(E5M2());
+        break;
     }
+}
+
+// What a pattern stands for.
+__device__ __forceinline__ float value_of(unsigned pattern, float) { return __uint_as_float(pattern); }
+template <class Half>
+__device__ __forceinline__ float value_of(unsigned pattern, Half) {
+    return widen(Half{static_cast<std::uint16_t>(pattern)});
+}
+__device__ __forceinline__ float value_of(unsigned pattern, E4M3) { return value_of(halves_of_e4m3(pattern), F16()); }
+__device__ __forceinline__ float value_of(unsigned pattern, E5M2) {
+    return widen(E5M2{static_cast<std::uint8_t>(pattern)});
 }
 
 // The values of patterns of any float type but f64.
 __device__ __forceinline__ void widen_patterns(ElementType type, const unsigned (&patterns)[lane_patterns],
                                                float (&x)[lane_patterns]) {
-    switch (type) {
-    case ElementType::f32:
-        widen_patterns_by(patterns, x, [](unsigned pattern) { return __uint_as_float(pattern); });
-        break;
-    case ElementType::f16:
-        widen_patterns_by(patterns, x,
-                          [](unsigned pattern) { return widen(F16{static_cast<std::uint16_t>(pattern)}); });
-        break;
-    case ElementType::bf16:
-        widen_patterns_by(patterns, x,
-                          [](unsigned pattern) { return widen(BF16{static_cast<std::uint16_t>(pattern)}); });
-        break;
-    case ElementType::f8_e4m3:
-        widen_patterns_by(patterns, x, [](unsigned pattern) {
-            return widen(F16{static_cast<std::uint16_t>(halves_of_e4m3(pattern))});
-        });
-        break;
-    default:
-        widen_patterns_by(patterns, x,
-                          [](unsigned pattern) { return widen(E5M2{static_cast<std::uint8_t>(pattern)}); });
-        break;
-    }
+    with_float_type(type, [&]<class T>(T) {
+#pragma unroll
+        for (int i = 0; i < lane_patterns; ++i) {
+            x[i] = value_of(patterns[i], T());
+        }
+    });
 }
 
 // The hardware's narrowing to 8 bits keeps the largest where this library has NaN or infinity.
@@ -155,38 +163,14 @@ __device__ __forceinline__ unsigned pattern_of(float y, E5M2) {
     return fabsf(y) < least_infinite_e5m2 ? narrow_one(y, E5M2()).bits : is_nan(y) ? canonical_nan_e5m2 : infinity;
 }
 
-template <class T>
-__device__ __forceinline__ void narrow_unusual_as(const float *y, unsigned *patterns) {
-#pragma unroll 1
-    for (int i = 0; i < lane_patterns; ++i) {
-        patterns[i] = pattern_of(y[i], T());
-    }
-}
-
-// Calls act(T()) for a float type other than f64.
-template <class Act>
-__device__ __forceinline__ void with_float_type(ElementType type, Act act) {
-    switch (type) {
-    case ElementType::f32:
-        act(float());
-        break;
-    case ElementType::f16:
-        act(F16());
-        break;
-    case ElementType::bf16:
-        act(BF16());
-        break;
-    case ElementType::f8_e4m3:
-        act(E4M3());
-        break;
-    default:
-        act(E5M2());
-        break;
-    }
-}
-
+// Behind a call: seldom wanted.
 __device__ __noinline__ inline void narrow_unusual(ElementType type, const float *y, unsigned *patterns) {
-    with_float_type(type, [&]<class T>(T) { narrow_unusual_as<T>(y, patterns); });
+    with_float_type(type, [&]<class T>(T) {
+#pragma unroll 1
+        for (int i = 0; i < lane_patterns; ++i) {
+            patterns[i] = pattern_of(y[i], T());
+        }
+    });
 }
 
 // Whether the hardware's narrowing gives what pattern_of does.

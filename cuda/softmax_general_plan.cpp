@@ -18,7 +18,8 @@ constexpr std::size_t enough_pieces = 2048;
 constexpr std::size_t most_blocks_a_warp = 32; // a warp keeps one state a lane
 
 // Of ragged rows the elements of all are known: a block should have no more warps than rows of twice the mean length
-// take at once, but where a warp takes most rows by itself.
+// take at once, but where a warp takes most rows by itself (gradients of rows of 0 to 4096, H200: f32 2.43 TB/s, with
+// block_warps 1.64, bf16 1.05 and 0.73).
 std::size_t ragged_row_warps(const Shape &shape) {
     const std::size_t mean = divide_up(shape.axis, std::max<std::size_t>(shape.outer, 1));
     return mean <= base_block / 2 ? block_warps : std::min(2 * divide_up(mean, base_block), block_warps);

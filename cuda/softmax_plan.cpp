@@ -192,6 +192,7 @@ bool is_converted(const SoftmaxProblem &problem) {
            !(problem.log && is_float_of_8_bits(problem.output_dtype));
 }
 
+// Whether elements are taken one at a time wherever the arrays lie.
 bool takes_singles(const SoftmaxProblem &problem) {
     return problem.shape.axis_stride != 1 || !(problem.output_dtype == problem.dtype || is_converted(problem));
 }

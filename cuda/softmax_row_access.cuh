@@ -139,8 +139,7 @@ struct TakenElements {
           all_leading(begin + softmax_block <= place.taken), all(all_leading) {
         if (selection.mask != nullptr && !none) {
             unsigned bytes[lane_elements]; // which lie as outputs do
-            load_patterns<std::uint8_t>(selection.mask, static_cast<std::ptrdiff_t>(place.first + begin), 1, *this,
-                                        bytes);
+            load_patterns<std::uint8_t>(selection.mask, static_cast<std::ptrdiff_t>(place.first + begin), 1, bytes);
             bits = bits_where([&](int i) { return bytes[i] != 0; });
             all = __all_sync(whole_warp, bits == ~0u) != 0;
         }
@@ -151,17 +150,15 @@ struct TakenElements {
     // A lane's patterns of the block whose first element has this index; 0 beyond the leading ones, which are not read.
     // Whole blocks of neighbours, the most common ones, are spared all the asking.
     template <class Pattern, class Loaded>
-    __device__ __forceinline__ static void load_patterns(const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
-                                                         const TakenElements &taken,
-                                                         Loaded (&patterns)[lane_elements]) {
-        const Pattern *mine =
-            static_cast<const Pattern *>(array) + index + static_cast<std::size_t>(lane_index()) * stride;
-        if (taken.all_leading && stride == 1) {
+    __device__ __forceinline__ void load_patterns(const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
+                                                  Loaded (&patterns)[lane_elements]) const {
+        const Pattern *mine = static_cast<const Pattern *>(array) + index + lane_index() * stride;
+        if (all_leading && stride == 1) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
                 patterns[i] = mine[i * warp_lanes];
             }
-        } else if (taken.all_leading) {
+        } else if (all_leading) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
                 patterns[i] = mine[i * (warp_lanes * stride)];
@@ -169,7 +166,7 @@ struct TakenElements {
         } else {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
-                patterns[i] = load_if(taken.leading, i, mine + i * (warp_lanes * stride));
+                patterns[i] = load_if(leading, i, mine + i * (warp_lanes * stride));
             }
         }
     }
@@ -200,9 +197,7 @@ struct LoadedElements<float> {
 
     __device__ __forceinline__ void load(ElementType type, const void *array, std::ptrdiff_t index,
                                          std::ptrdiff_t stride, const TakenElements &taken) {
-        with_pattern_of(type, [&]<class Pattern>(Pattern) {
-            TakenElements::load_patterns<Pattern>(array, index, stride, taken, of);
-        });
+        with_pattern_of(type, [&]<class Pattern>(Pattern) { taken.load_patterns<Pattern>(array, index, stride, of); });
     }
     __device__ __forceinline__ void widen_to(ElementType type, float (&x)[lane_elements]) const {
         widen_patterns(type, of, x);
@@ -215,7 +210,7 @@ struct LoadedElements<double> {
 
     __device__ __forceinline__ void load(ElementType, const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
                                          const TakenElements &taken) {
-        TakenElements::load_patterns<double>(array, index, stride, taken, of); // f64 goes with f64 alone
+        taken.load_patterns<double>(array, index, stride, of); // f64 goes with f64 alone
     }
     __device__ __forceinline__ void widen_to(ElementType, double (&x)[lane_elements]) const {
 #pragma unroll

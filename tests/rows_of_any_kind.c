@@ -89,26 +89,52 @@ static void name(char (*label)[128], const char *what, const kind *of, const mem
              dtype_name(of->first), dtype_name(of->second), dtype_name(of->third), of->what);
 }
 
+/* What a kind leaves out of the rows, and how they lie: the same of softmax and of its gradient. */
+typedef struct selection {
+    const uint8_t *mask;
+    const int64_t *lengths, *offsets;
+    int64_t causal_first;
+    size_t axis;
+    ptrdiff_t outer_stride, axis_stride, inner_stride;
+    double scale;
+} selection;
+
+static selection selection_of(const kind *of, memory *at) {
+    selection made;
+    memset(&made, 0, sizeof made);
+    made.mask = (of->what & MASKED) != 0 ? at->mask.payload : NULL;
+    made.lengths = (of->what & CUT_OFF) != 0 ? integers(&at->lengths) : NULL;
+    made.offsets = (of->what & RAGGED) != 0 ? integers(&at->offsets) : NULL;
+    made.causal_first = (of->what & CAUSAL) != 0 ? (int64_t)(at->axis / 2) : 0;
+    made.axis = made.offsets != NULL ? at->elements : at->axis;
+    made.scale = at->axis % 2 == 0 ? 0.0 : -1.5;
+    if ((of->what & STRIDED) != 0) {
+        made.outer_stride = (ptrdiff_t)(2 * at->axis);
+        made.axis_stride = 2;
+        made.inner_stride = 1;
+    }
+    return made;
+}
+
 static void check_softmax(const kind *of, size_t rows, size_t axis) {
     memory made = memory_new(of, rows, axis);
-    wr_softmax_args args = softmax_args(of->first, rows, (of->what & RAGGED) != 0 ? made.elements : axis, 1);
+    selection chosen = selection_of(of, &made);
+    wr_softmax_args args = softmax_args(of->first, rows, chosen.axis, 1);
     softmax_images images = {&made.first, &made.mask, &made.lengths, &made.offsets, &made.second, NULL, NULL};
     char label[128];
     args.output_dtype = of->second;
     args.log = (of->what & LOG) != 0;
-    args.causal = (of->what & CAUSAL) != 0;
-    args.causal_first = args.causal ? (int64_t)(axis / 2) : 0;
-    args.scale = axis % 2 == 0 ? 0.0 : -1.5;
     args.input = made.first.payload;
     args.output = made.second.payload;
-    args.mask = (of->what & MASKED) != 0 ? made.mask.payload : NULL;
-    args.lengths = (of->what & CUT_OFF) != 0 ? integers(&made.lengths) : NULL;
-    args.offsets = (of->what & RAGGED) != 0 ? integers(&made.offsets) : NULL;
-    if ((of->what & STRIDED) != 0) {
-        args.outer_stride = (ptrdiff_t)(2 * axis);
-        args.axis_stride = 2;
-        args.inner_stride = 1;
-    }
+    args.mask = chosen.mask;
+    args.lengths = chosen.lengths;
+    args.offsets = chosen.offsets;
+    args.causal = (of->what & CAUSAL) != 0;
+    args.causal_first = chosen.causal_first;
+    args.outer_stride = chosen.outer_stride;
+    args.axis_stride = chosen.axis_stride;
+    args.inner_stride = chosen.inner_stride;
+    args.scale = chosen.scale;
     name(&label, "softmax", of, &made);
     run_softmax_everywhere(&args, &images, label);
     memory_free(&made);
@@ -116,16 +142,23 @@ static void check_softmax(const kind *of, size_t rows, size_t axis) {
 
 static void check_gradient(const kind *of, size_t rows, size_t axis) {
     memory made = memory_new(of, rows, axis);
-    wr_softmax_backward_args args = backward_args(of->first, rows, (of->what & RAGGED) != 0 ? made.elements : axis, 1);
+    selection chosen = selection_of(of, &made);
+    wr_softmax_backward_args args = backward_args(of->first, rows, chosen.axis, 1);
     backward_images images = {&made.first, NULL, &made.second, &made.mask, &made.lengths, &made.offsets, &made.third};
     char label[128];
+    args.mask = chosen.mask;
+    args.lengths = chosen.lengths;
+    args.offsets = chosen.offsets;
+    args.causal = (of->what & CAUSAL) != 0;
+    args.causal_first = chosen.causal_first;
+    args.outer_stride = chosen.outer_stride;
+    args.axis_stride = chosen.axis_stride;
+    args.inner_stride = chosen.inner_stride;
+    args.scale = chosen.scale;
     args.output_gradient_dtype = of->second;
     args.input_gradient_dtype = of->third;
     args.log = (of->what & LOG) != 0;
-    args.causal = (of->what & CAUSAL) != 0;
-    args.causal_first = args.causal ? (int64_t)(axis / 2) : 0;
     args.add_to_input_gradient = (of->what & ADDED) != 0;
-    args.scale = axis % 2 == 0 ? 0.0 : -1.5;
     if ((of->what & FROM_LOGITS) != 0) {
         args.input = made.first.payload;
         args.logsumexp = made.sums.payload;
@@ -135,14 +168,6 @@ static void check_gradient(const kind *of, size_t rows, size_t axis) {
     }
     args.output_gradient = made.second.payload;
     args.input_gradient = made.third.payload;
-    args.mask = (of->what & MASKED) != 0 ? made.mask.payload : NULL;
-    args.lengths = (of->what & CUT_OFF) != 0 ? integers(&made.lengths) : NULL;
-    args.offsets = (of->what & RAGGED) != 0 ? integers(&made.offsets) : NULL;
-    if ((of->what & STRIDED) != 0) {
-        args.outer_stride = (ptrdiff_t)(2 * axis);
-        args.axis_stride = 2;
-        args.inner_stride = 1;
-    }
     name(&label, "gradient", of, &made);
     run_backward_everywhere(&args, &images, label);
     memory_free(&made);

@@ -278,6 +278,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
     size_t bytes = shape_elements(of) * reference_size(host_args->dtype);
     tight saved = tight_new(bytes, offset), gradient = tight_new(bytes, offset), result = tight_new(bytes, offset);
     tight sums = tight_new(of->outer * of->inner * (host_args->dtype == WR_F64 ? 8 : 4), 0);
+    tight offsets = tight_copy(host_args->offsets, WR_I64, host_args->offsets == NULL ? 0 : of->outer + 1, 0);
     int from_logits = host_args->output == NULL;
     wr_softmax_backward_args args = *host_args;
     wr_status status;
@@ -290,6 +291,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
     } else {
         args.output = saved.at;
     }
+    args.offsets = host_args->offsets == NULL ? NULL : offsets.at;
     args.output_gradient = gradient.at;
     args.input_gradient = result.at;
     status = wr_softmax_backward_ex(&args, place_at(1)->stream);
@@ -300,6 +302,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
           args.log, from_logits, dtype_name(args.dtype), offset);
     tight_free(&saved);
     tight_free(&sums);
+    tight_free(&offsets);
     tight_free(&gradient);
     tight_free(&result);
 }
@@ -310,6 +313,8 @@ static void check_gradient(const gradient_kind *kind, const shape *of) {
     void *saved = random_elements(kind->dtype, count), *gradient = random_elements(kind->dtype, count);
     void *expected = allocate(count * size);
     void *sums = random_elements(kind->dtype == WR_F64 ? WR_F64 : WR_F32, of->outer * of->inner);
+    int64_t *offsets = allocate((of->outer + 1) * sizeof *offsets);
+    size_t row;
     wr_softmax_backward_args args;
     wr_status status;
     memset(&args, 0, sizeof args);
@@ -317,8 +322,12 @@ static void check_gradient(const gradient_kind *kind, const shape *of) {
     args.dtype = kind->dtype;
     args.log = kind->log;
     args.outer = of->outer;
-    args.axis = of->axis;
+    args.axis = kind->is_ragged ? count : of->axis;
     args.inner = of->inner;
+    for (row = 0; row <= of->outer; ++row) {
+        offsets[row] = (int64_t)(count * row * row / of->outer / of->outer);
+    }
+    args.offsets = kind->is_ragged ? offsets : NULL;
     args.output = kind->from_logits ? NULL : saved;
     args.input = kind->from_logits ? saved : NULL;
     args.logsumexp = kind->from_logits ? sums : NULL;
@@ -331,6 +340,7 @@ static void check_gradient(const gradient_kind *kind, const shape *of) {
     free(saved);
     free(gradient);
     free(sums);
+    free(offsets);
     free(expected);
 }
 

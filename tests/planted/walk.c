@@ -217,7 +217,7 @@ static void walk_tiles(const walker *by) {
 }
 
 static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
-    gradient_kind kind = {WR_F32, 0, 0};
+    gradient_kind kind = {WR_F32, 0, 0, 0};
     kind.dtype = dtype;
     for (kind.log = 0; kind.log < 2; ++kind.log) {
         for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
@@ -287,6 +287,8 @@ static void walk_softmax_of_16_bits(const walker *by) { walk_softmax_of(2, 3, by
 static void walk_softmax_of_8_bits(const walker *by) { walk_softmax_of(4, 5, by); }
 
 static void walk_uneven_rows(const walker *by) {
+    static const shape ragged_rows = {"ragged rows", 60, 2000, 1, 1, 0};
+    gradient_kind gradient = {WR_F32, 0, 0, 1};
     size_t i;
     int log, is_ragged;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
@@ -296,6 +298,9 @@ static void walk_uneven_rows(const walker *by) {
             }
         }
         by->uneven(softmax_types[i], softmax_types[i] == WR_F32 ? WR_BF16 : WR_F32, 0, 1);
+        gradient.dtype = softmax_types[i];
+        gradient.from_logits = i % 2 != 0;
+        by->gradient(&gradient, &ragged_rows);
     }
 }
 
@@ -346,7 +351,7 @@ static void walk_large(const walker *by) {
                        doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
                        rows = {"several base blocks a warp", 300, 50000, 1, 1, 0};
     static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0};
-    static const gradient_kind gradient = {WR_F32, 0, 0};
+    static const gradient_kind gradient = {WR_F32, 0, 0, 0};
     static const reduction of_words[] = {{WR_SUM, WR_F32, WR_F32, 0},
                                          {WR_MAX, WR_F32, (wr_dtype)0, 0},
                                          {WR_SUM, WR_I32, (wr_dtype)0, 0},

@@ -46,10 +46,11 @@ typedef struct softmax_kind {
     wr_dtype output_dtype;
 } softmax_kind;
 
-/* Of softmax or log-softmax, from its outputs or from logits and their logsumexp. */
+/* Of softmax or log-softmax, from its outputs or from logits and their logsumexp. Ragged: a shape's elements are spread
+ * over as many rows of every length. */
 typedef struct gradient_kind {
     wr_dtype dtype;
-    int log, from_logits;
+    int log, from_logits, is_ragged;
 } gradient_kind;
 
 /* What is done with each call. `moved`: the arrays begin one element (of an extension: one word) behind the start of an

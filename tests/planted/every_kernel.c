@@ -291,7 +291,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
     } else {
         args.output = saved.at;
     }
-    args.offsets = host_args->offsets == NULL ? NULL : offsets.at;
+    args.offsets = host_args->offsets == NULL ? NULL : (const void *)offsets.at;
     args.output_gradient = gradient.at;
     args.input_gradient = result.at;
     status = wr_softmax_backward_ex(&args, place_at(1)->stream);

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(column_softmax_threads)
         const BlockFactor<Float> factor =
             ordinary ? block_factor(maximum, total.maximum, total.sum) : BlockFactor<Float>{0, 0};
         const LogPieces<Float> lse =
-            ordinary && a.log ? log_pieces<Float>(row_logsumexp(total.maximum, total.sum)) : LogPieces<Float>{0, 0};
+            ordinary && a.log ? row_logsumexp(total.maximum, total.sum) : LogPieces<Float>{0, 0};
         const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
         for (int at = 0; at < run.count; ++at) {
             Float y = special;

@@ -21,7 +21,7 @@ __device__ __noinline__ BlockFactor<Float> factor_of(Float maximum, RowState<Flo
 }
 
 template <class Float, class Sum>
-__device__ __noinline__ LogSumExp logsumexp_pieces(RowState<Float, Sum> row) {
+__device__ __noinline__ LogPieces<Float> logsumexp_pieces(RowState<Float, Sum> row) {
     return row_logsumexp(row.maximum, row.sum);
 }
 
@@ -80,7 +80,7 @@ struct GeneralBlock {
                 values[i] = taken.has(i) ? special : left_out;
             }
         } else if (p.log) {
-            const LogPieces<Float> lse = log_pieces<Float>(logsumexp_pieces(row));
+            const LogPieces<Float> lse = logsumexp_pieces(row);
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
                 values[i] = log_softmax_output(values[i], lse);
@@ -398,7 +398,7 @@ __global__ void __launch_bounds__(general_block_threads)
         const Frame<Float> frame = frame_of(maximum);
         const BlockFactor<Float> factor = ordinary ? factor_of(maximum, total) : BlockFactor<Float>{0, 0};
         const LogPieces<Float> lse =
-            ordinary && p.log ? log_pieces<Float>(logsumexp_pieces(total)) : LogPieces<Float>{0, 0};
+            ordinary && p.log ? logsumexp_pieces(total) : LogPieces<Float>{0, 0};
         for (int at = 0; at < run.count; ++at) {
             Float y;
             if (!ordinary) {

@@ -39,7 +39,7 @@ __device__ __forceinline__ void form_slot_outputs(const SoftmaxProblem &p, const
     if (p.log) {
         LogPieces<float> pieces{0, 0};
         if (ordinary) {
-            pieces = log_pieces<float>(row_logsumexp(total.maximum, total.sum));
+            pieces = row_logsumexp(total.maximum, total.sum);
         }
         tile.share(pieces.high, pieces.low);
 #pragma unroll

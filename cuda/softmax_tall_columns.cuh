@@ -283,7 +283,7 @@ class TallOutputs {
     // What a column of ordinary maxima needs.
     __device__ __forceinline__ void decide(int c, Float maximum, State total) {
         if constexpr (Log) {
-            const LogPieces<Float> logsumexp = log_pieces<Float>(row_logsumexp(total.maximum, total.sum));
+            const LogPieces<Float> logsumexp = row_logsumexp(total.maximum, total.sum);
             high[c] = logsumexp.high;
             low[c] = logsumexp.low;
         } else {
@@ -347,7 +347,7 @@ class TallOutputs {
             BlockFactor<Float> factor{};
             LogPieces<Float> logsumexp{};
             if (kind == RowKind::ordinary && Log) {
-                logsumexp = log_pieces<Float>(row_logsumexp(total.maximum, total.sum));
+                logsumexp = row_logsumexp(total.maximum, total.sum);
             } else if (kind == RowKind::ordinary) {
                 factor = block_factor(own.maximum, total.maximum, total.sum);
             }

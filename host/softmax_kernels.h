@@ -33,7 +33,7 @@ RowFinish<Float> row_finish(const SoftmaxJob &job, const RowState<Float, Sum> &r
     if (finish.kind != RowKind::ordinary) {
         finish.special = special_output<Float>(finish.kind, job.log, job.empty_row_zero);
     } else if (job.log) {
-        finish.pieces = log_pieces<Float>(row_logsumexp(row.maximum, row.sum));
+        finish.pieces = row_logsumexp(row.maximum, row.sum);
     }
     return finish;
 }

@@ -200,34 +200,37 @@ WR_HD Float softmax_narrow_output(Float e, BlockFactor<Float> factor) {
     return e * factor.high;
 }
 
-// log(sum of exp(x)) of an ordinary row, in two pieces of f64: the maximum plus the logarithm of the sum in units of
-// the maximum's own computed exponential. Errors of the two cancel where the maximum dominates, so a result close to
-// the maximum is relatively exact, and one element gives the element.
-struct LogSumExp {
-    double high, low;
+// A sum of two numbers and what its rounding lost, exactly.
+template <class Float>
+struct ExactSum {
+    Float rounded, lost;
 };
 
-template <class Float, class Sum>
-WR_HD LogSumExp row_logsumexp(Float maximum, Sum sum) {
-    const double unit = is_large(maximum) ? static_cast<double>(large_factor<Sum>(maximum))
-                                          : static_cast<double>(exponential_in(frame_of(maximum), maximum));
-    const double a = static_cast<double>(maximum);
-    const double b = natural_logarithm(static_cast<double>(sum) / unit);
-    const double high = a + b;
-    const double b_part = high - a;
-    return {high, (a - (high - b_part)) + (b - b_part)};
+template <class Float>
+WR_HD ExactSum<Float> exact_sum(Float a, Float b) {
+    const Float rounded = a + b;
+    const Float b_part = rounded - a;
+    return {rounded, (a - (rounded - b_part)) + (b - b_part)};
 }
 
-// The two pieces that log-softmax subtracts from each logit.
+// What log-softmax subtracts from each logit, in two pieces of which the first is logsumexp.
 template <class Float>
 struct LogPieces {
     Float high, low;
 };
 
-template <class Float>
-WR_HD LogPieces<Float> log_pieces(LogSumExp lse) {
-    const Float high = static_cast<Float>(lse.high);
-    return {high, static_cast<Float>((lse.high - static_cast<double>(high)) + lse.low)};
+// log(sum of exp(x)) of an ordinary row: the maximum plus the logarithm of the sum in units of the maximum's own
+// computed exponential. Errors of the two cancel where the maximum dominates, so a result close to the maximum is
+// relatively exact, and one element gives the element.
+template <class Float, class Sum>
+WR_HD LogPieces<Float> row_logsumexp(Float maximum, Sum sum) {
+    const Sum unit = is_large(maximum) ? large_factor<Sum>(maximum)
+                                       : static_cast<Sum>(exponential_in(frame_of(maximum), maximum));
+    const Logarithm<Float> l = logarithm_of_quotient<Float>(sum, unit);
+    const ExactSum<Float> first = exact_sum(maximum, l.whole);
+    const ExactSum<Float> second = exact_sum(first.rounded, l.near);
+    const ExactSum<Float> all = exact_sum(second.rounded, (first.lost + second.lost) + l.rest);
+    return {all.rounded, all.lost};
 }
 
 template <class Float>
@@ -248,7 +251,7 @@ WR_HD Float special_output(RowKind kind, bool log, bool empty_row_zero) {
 template <class Float, class Sum>
 WR_HD Float logsumexp_of(Float maximum, Sum sum) {
     const bool ordinary = row_kind(maximum) == RowKind::ordinary;
-    return static_cast<Float>(ordinary ? row_logsumexp(maximum, sum).high : static_cast<double>(maximum));
+    return ordinary ? row_logsumexp(maximum, sum).high : maximum;
 }
 
 // As the output that softmax offers beside its own: f32, or f64 for f64.

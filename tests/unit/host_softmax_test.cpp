@@ -147,7 +147,7 @@ struct SoftmaxRow {
             return special_output<Float>(kind, p.log, p.empty_row_zero);
         }
         if (p.log) {
-            return log_softmax_output(logits[k], log_pieces<Float>(row_logsumexp(whole.maximum, whole.sum)));
+            return log_softmax_output(logits[k], row_logsumexp(whole.maximum, whole.sum));
         }
         const auto factor = block_factor(maxima[k / softmax_block], whole.maximum, whole.sum);
         const bool wide = p.output_dtype == ElementType::f32 || p.output_dtype == ElementType::f64;

@@ -454,36 +454,74 @@ def softmax_row(values, dtype, output, empty_row):
 
 # ---- the logarithm, log-softmax and logsumexp of one row
 
-LN2_HIGH = float.fromhex("0x1.62e42feep-1")
-LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
-ROOT_OF_HALF = 0x3FE6A09E667F3BCD
+
+class Logarithm32:
+    ln2_high = float.fromhex("0x1.62e4p-1")
+    ln2_low = float.fromhex("0x1.7f7d1cp-20")
+    # of (atanh(t) / t - 1) / t^2 in powers of t^2, from the highest down
+    coefficients = [float.fromhex(c) for c in ("0x1.edb11p-4", "0x1.23e866p-3", "0x1.999be2p-3", "0x1.555554p-2")]
 
 
-def logarithm(x):
-    """log x of a positive normal f64."""
-    k = (encode(x, "f64") - ROOT_OF_HALF) >> 52
-    z = math.ldexp(x, -k)
-    t = (z - 1.0) / (z + 1.0)
-    v = t * t
-    q = 1.0 / 23.0
-    for odd in range(21, 1, -2):
-        q = fused_f64(q, v, 1.0 / odd)
-    w = fused_f64((t + t) * v, q, t + t)
-    return fused_f64(float(k), LN2_HIGH, fused_f64(float(k), LN2_LOW, w))
+class Logarithm64:
+    ln2_high = float.fromhex("0x1.62e42feep-1")
+    ln2_low = float.fromhex("0x1.a39ef35793c76p-33")
+    coefficients = [
+        float.fromhex(c)
+        for c in (
+            "0x1.1b974a095e453p-4",
+            "0x1.0dc85233f9fc5p-4",
+            "0x1.3b35f38c40954p-4",
+            "0x1.745c49437b40fp-4",
+            "0x1.c71c7496c7be2p-4",
+            "0x1.24924921dc05cp-3",
+            "0x1.999999999c20dp-3",
+            "0x1.555555555554fp-2",
+        )
+    ]
+
+
+def quotient_in_powers_of_two(total, unit, dtype):
+    """k and (s - unit) / (s + unit) with s = total / 2^k, in the type that sums are kept in."""
+    in_f32 = dtype not in ("f32", "f64")
+    kept_in = "f32" if in_f32 else "f64"
+    add, divide = (add_f32, divide_f32) if in_f32 else (add_f64, divide_f64)
+    step = 1 << (FLOATS[kept_in].precision - 1)
+    k = (encode(total, kept_in) - encode(unit, kept_in) + step // 2) // step
+    s = math.ldexp(total, -k)
+    return k, divide(add(s, -unit), add(s, unit))
+
+
+def logarithm_of_quotient(total, unit, dtype):
+    """log(total / unit) in three pieces of the arithmetic's type."""
+    constants = Logarithm64 if dtype == "f64" else Logarithm32
+    form = FLOATS["f64" if dtype == "f64" else "f32"]
+    multiply = operator.mul if dtype == "f64" else multiply_f32
+    k, t = quotient_in_powers_of_two(total, unit, dtype)
+    high = round_float(t, form)
+    low = round_float(t - high, form)
+    v = multiply(high, high)
+    q = horner(constants.coefficients, v, form)
+    rest = fused_multiply_add(multiply(2 * high, v), q, 2 * low, form)
+    return float(k) * constants.ln2_high, 2 * high, fused_multiply_add(float(k), constants.ln2_low, rest, form)
+
+
+def exact_sum(a, b, add):
+    """The rounded sum and what it lacks."""
+    rounded = add(a, b)
+    b_part = add(rounded, -a)
+    return rounded, add(add(a, -add(rounded, -b_part)), add(b, -b_part))
 
 
 def logsumexp_pieces(values, dtype):
     """logsumexp of an ordinary row as H + L, two numbers of the arithmetic's type."""
-    exponential = Exponential64 if dtype == "f64" else Exponential32
+    exponential, add = (Exponential64, add_f64) if dtype == "f64" else (Exponential32, add_f32)
     row = row_of(values, dtype)
     largest = row.largest.maximum
-    own = row.largest.g if abs(largest) >= LARGE else scaled_exponential(largest, row.largest.n, exponential)
-    b = logarithm(divide_f64(row.total, own))
-    high = largest + b
-    rest = high - largest
-    low = (largest - (high - rest)) + (b - rest)
-    result = round_float(high, exponential.form)
-    return result, round_float((high - result) + low, exponential.form)
+    unit = row.largest.g if abs(largest) >= LARGE else scaled_exponential(largest, row.largest.n, exponential)
+    whole, near, rest = logarithm_of_quotient(row.total, unit, dtype)
+    first, first_lost = exact_sum(largest, whole, add)
+    second, second_lost = exact_sum(first, near, add)
+    return exact_sum(second, add(add(first_lost, second_lost), rest), add)
 
 
 def logsumexp_row(values, dtype):

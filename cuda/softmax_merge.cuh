@@ -7,15 +7,27 @@ namespace wr::cuda {
 
 // The total of up to 32 states, lane l's being number l (-infinity and 0 behind the last), in every lane.
 template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_any_lanes(RowState<Float, Sum> mine) {
+__device__ __forceinline__ RowState<Float, Sum> merge_one_a_lane(RowState<Float, Sum> mine) {
     const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
     const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
     return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes)};
+}
+template <class Float, class Sum>
+__device__ __noinline__ RowState<Float, Sum> merge_any_lanes(RowState<Float, Sum> mine) {
+    return merge_one_a_lane(mine);
 }
 
 // The total of `count` states of blocks or rows in shared memory, whatever they are, in every lane.
 template <template <class, class> class State, class Float, class Sum>
 __device__ __noinline__ RowState<Float, Sum> merge_any_states(const State<Float, Sum> *states, int count) {
+    if (count <= warp_lanes) {
+        RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+        if (lane_index() < count) {
+            const State<Float, Sum> &own = states[state_place(lane_index())];
+            mine = {own.maximum, own.sum};
+        }
+        return merge_one_a_lane(mine);
+    }
     Float maximum = -std::numeric_limits<Float>::infinity();
 #pragma unroll 1
     for (int at = lane_index(); at < count; at += warp_lanes) {

@@ -75,6 +75,7 @@ Status describe(const wr_softmax_args &args, Softmax &softmax) {
         return status;
     }
     problem.logsumexp_dtype = state_type(types.dtype);
+    problem.maximum = args.maximum;
     return measure(args, given, softmax);
 }
 
@@ -133,7 +134,6 @@ Status attach_memory(const wr_softmax_args &args, Softmax &softmax) {
     problem.input = args.input;
     problem.output = args.output;
     problem.logsumexp = args.logsumexp;
-    problem.maximum = args.maximum;
     problem.workspace = args.workspace;
     problem.workspace_bytes = args.workspace == nullptr ? 0 : args.workspace_bytes;
     return Status::success;

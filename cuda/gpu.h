@@ -14,7 +14,7 @@ namespace wr::cuda {
 // Puts the job on the stream. A workspace that is given holds at least ..._workspace_bytes and is 16-byte aligned.
 std::int32_t reduce(const ReduceProblem &problem, void *stream);
 std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream);
-std::int32_t softmax(const SoftmaxProblem &problem, void *stream); // every element takes part, no f8, no maximum
+std::int32_t softmax(const SoftmaxProblem &problem, void *stream); // every element takes part, no f8
 std::int32_t softmax_general(const SoftmaxProblem &problem, void *stream);
 std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *stream);
 std::int32_t tile_reduce(const TileReduceProblem &problem, void *stream);

@@ -28,6 +28,7 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     a.input = problem.input;
     a.output = problem.output;
     a.logsumexp = problem.logsumexp;
+    a.maximum = problem.maximum;
     a.hull = hull_of(problem.input, s, traits_of(problem.dtype).size);
     a.outer = s.outer;
     a.axis = s.axis;
@@ -54,9 +55,11 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     const std::size_t element_bytes = traits_of(a.input_type).size;
     a.input = static_cast<const char *>(a.input) + count * a.outer_stride * static_cast<std::ptrdiff_t>(element_bytes);
     a.output = static_cast<char *>(a.output) + rows * a.axis * traits_of(a.output_type).size;
-    if (a.logsumexp != nullptr) {
-        const std::size_t bytes = element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
-        a.logsumexp = static_cast<char *>(a.logsumexp) + rows * bytes;
+    const std::size_t value_bytes = element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
+    for (void **const values : {&a.logsumexp, &a.maximum}) {
+        if (*values != nullptr) {
+            *values = static_cast<char *>(*values) + rows * value_bytes;
+        }
     }
     a.outer -= rows;
 }

@@ -27,6 +27,7 @@ struct SoftmaxArguments {
     const void *input;
     void *output;
     void *logsumexp;     // nullptr: not wanted
+    void *maximum;       // likewise
     StoredState *states; // [rows][pieces], what each piece of a row comes to
     StoredState *totals; // [rows], what each whole row comes to
     Hull hull;           // of the input

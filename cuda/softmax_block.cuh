@@ -106,14 +106,19 @@ template <class T, class Places, bool Log>
 inline constexpr bool may_be_unframed =
     !Log && Places::vectors && sizeof(T) < sizeof(double) && !(sizeof(T) == 2 && converts<Places>);
 
-// Whether blocks are: where no logsumexp is wanted, or then too. With it their state has the true maximum, and their
+// What there is of a row beside its outputs.
+__device__ __forceinline__ bool wants_row_values(const SoftmaxArguments &a) {
+    return a.logsumexp != nullptr || a.maximum != nullptr;
+}
+
+// Whether blocks are: where no row values are wanted, or then too. With them their state has the true maximum, and their
 // exponentials a frame that is not its n, for which blocks off the boundaries have no register.
-enum class Unframed { never, without_logsumexp, always };
+enum class Unframed { never, without_row_values, always };
 
 template <class T, class Places, bool Log>
 inline constexpr Unframed unframed_blocks = !may_be_unframed<T, Places, Log> ? Unframed::never
                                             : keeps_vectors<Places>          ? Unframed::always
-                                                                             : Unframed::without_logsumexp;
+                                                                             : Unframed::without_row_values;
 
 // Of a block that may be one of these, whether plain_factor serves it beneath a row of exponent row_n.
 template <class T>
@@ -205,12 +210,12 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *dat
                                          Float (&e)[lane_elements], Note note, bool log = false) {
     if constexpr (Which != Unframed::never) {
         const bool wanted =
-            !log && (Which == Unframed::always || a.logsumexp == nullptr) && reaches_outputs<T, Places>(a.output_type);
+            !log && (Which == Unframed::always || !wants_row_values(a)) && reaches_outputs<T, Places>(a.output_type);
         const bool plain = wanted && !(is_packed<T, Places> && a.scaled);
         if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
             Float lowest, maximum = 0;
             std::int32_t n = 0;
-            if (Which == Unframed::always && a.logsumexp != nullptr) {
+            if (Which == Unframed::always && wants_row_values(a)) {
                 x.extremes(false, lowest, maximum);
                 maximum = warp_maximum(maximum);
                 n = nearest_exponent(maximum);

@@ -141,7 +141,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
                 __shared__ BlockState<Float, Sum> last; // of the row's blocks
                 zero(e);
                 const Sum of_last = leading_block_state<T, Places, Sum>(a, from.input<T, Places>(a), count, x, e, &last,
-                                                                        a.logsumexp == nullptr);
+                                                                        !wants_row_values(a));
                 __syncwarp();
                 note(last.maximum, last.n, last.n);
                 return of_last;
@@ -196,10 +196,10 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
                                               merge_any_states(states, count));
         }
     }
-    if (a.logsumexp != nullptr && block_in_cluster() == 0 && warp_again() == 0) {
+    if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
         const RowState<Float, Sum> total = merge_any_states(states, count);
         if (lane_index() == 0) {
-            store_row_logsumexp(total, a.logsumexp, cluster_number());
+            store_row_values(a, total, cluster_number());
         }
     }
 #endif

@@ -7,14 +7,6 @@
 
 namespace wr::cuda::general {
 
-// The total of up to 32 states, lane l's being number l (-infinity and 0 behind the last), in every lane.
-template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_lanes(RowState<Float, Sum> mine) {
-    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
-    const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
-    return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warp_lanes)};
-}
-
 template <class Float, class Sum>
 __device__ __noinline__ BlockFactor<Float> factor_of(Float maximum, RowState<Float, Sum> row) {
     return block_factor(maximum, row.maximum, row.sum);
@@ -23,10 +15,6 @@ __device__ __noinline__ BlockFactor<Float> factor_of(Float maximum, RowState<Flo
 template <class Float, class Sum>
 __device__ __noinline__ LogPieces<Float> logsumexp_pieces(RowState<Float, Sum> row) {
     return row_logsumexp(row.maximum, row.sum);
-}
-
-__device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
-    return output_type == ElementType::f32 || output_type == ElementType::f64;
 }
 
 // A base block of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
@@ -153,7 +141,7 @@ __device__ __forceinline__ RowState<Float, Sum> merge_warps(RowState<Float, Sum>
     if (lane_index() < static_cast<int>(blockDim.x) / warp_lanes) {
         mine = states[lane_index()];
     }
-    mine = merge_lanes(mine);
+    mine = merge_any_lanes(mine);
     __syncthreads();
     return mine;
 }
@@ -260,7 +248,7 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
             }
         }
         if (!a.applies) {
-            const RowState<Float, Sum> merged = merge_warps(merge_lanes(mine), states);
+            const RowState<Float, Sum> merged = merge_warps(merge_any_lanes(mine), states);
             if (threadIdx.x == 0) {
                 a.states[job] = {static_cast<double>(merged.maximum), static_cast<double>(merged.sum)};
             }

@@ -194,7 +194,7 @@ __device__ __forceinline__ Sum row_block_state(const SoftmaxArguments &a, const 
         const int leading = same_in_warp(count);
         if (leading != static_cast<int>(softmax_block)) {
             zero(e);
-            const Sum sum = leading_block_state<T, Places, Sum>(a, data, leading, x, e, state, a.logsumexp == nullptr);
+            const Sum sum = leading_block_state<T, Places, Sum>(a, data, leading, x, e, state, !wants_row_values(a));
             __syncwarp();
             frame = state->n;
             return sum;

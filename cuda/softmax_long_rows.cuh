@@ -31,7 +31,7 @@ __device__ __forceinline__ std::size_t quotient(std::size_t a, std::size_t b) {
 // The states of long rows' blocks go through memory, where there is no place for a frame.
 template <class T, class Places, bool Log>
 inline constexpr Unframed long_row_blocks =
-    may_be_unframed<T, Places, Log> ? Unframed::without_logsumexp : Unframed::never;
+    may_be_unframed<T, Places, Log> ? Unframed::without_row_values : Unframed::never;
 
 // The states of pieces of long_row_warps * a.blocks_a_warp base blocks.
 template <class T, class Places>

@@ -223,6 +223,16 @@ __device__ __noinline__ LogRow<Float> log_row(RowState<Float, Sum> total) {
                                             : LogPieces<Float>{0, 0}};
 }
 
+// Of a row's logsumexp and maximum what is wanted.
+template <class Float, class Sum>
+__device__ __noinline__ void store_row_values(const SoftmaxArguments &a, RowState<Float, Sum> row, std::size_t index) {
+    if (a.logsumexp != nullptr) {
+        store_logsumexp(row.maximum, row.sum, a.logsumexp, index);
+    }
+    if (a.maximum != nullptr) {
+        store_maximum(row.maximum, a.maximum, index);
+    }
+}
 template <class Float, class Sum>
 __device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, void *output, std::size_t index) {
     store_logsumexp(row.maximum, row.sum, output, index);

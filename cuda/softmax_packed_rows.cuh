@@ -195,7 +195,7 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
         __syncwarp();
         copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }
-    if (selected || a.logsumexp != nullptr) {
+    if (selected || wants_row_values(a)) {
         const int held_row = tile.held_place() >> tile.shift;
         const bool holds_row = held_row < to.count && (tile.held_place() & ((1 << tile.shift) - 1)) == 0;
         const std::uint64_t row = to.first + static_cast<std::uint64_t>(held_row);
@@ -205,11 +205,9 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
                 __syncwarp(); // these rows' outputs are written again
                 store_empty_rows<T>(a, row, empty);
             }
-            if (holds_row) {
-                store_selected_row(a, total, row);
-            }
-        } else if (holds_row) {
-            store_row_logsumexp(total, a.logsumexp, row);
+        }
+        if (holds_row) {
+            store_row_values(a, total, row);
         }
     }
 }

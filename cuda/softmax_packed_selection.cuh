@@ -29,18 +29,6 @@ struct SelectedRow {
     }
 };
 
-// What the caller wants to know of a row beside its outputs.
-template <class Float, class Sum>
-__device__ __forceinline__ void store_selected_row(const SelectedSoftmaxArguments &a, const RowState<Float, Sum> &total,
-                                                   std::uint64_t row) {
-    if (a.logsumexp != nullptr) {
-        store_row_logsumexp(total, a.logsumexp, row);
-    }
-    if (a.maximum != nullptr) {
-        store_maximum(total.maximum, a.maximum, row);
-    }
-}
-
 // Rows of a tile among which one holds large logits, +infinity or NaN, one after the other. They are rare: short code
 // rather than quick.
 template <class T>
@@ -81,7 +69,7 @@ __device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments 
             store_any(value, a.output_type, a.output, x.first + static_cast<std::size_t>(at));
         }
         if (lane_index() == 0) {
-            store_selected_row(a, total, row);
+            store_row_values(a, total, row);
         }
     }
 }

@@ -243,10 +243,13 @@ SoftmaxProblem normalised(SoftmaxProblem problem) {
     return problem;
 }
 
+bool leaves_nothing_out(const Selection &selection) {
+    return selection.mask == nullptr && selection.lengths == nullptr && !selection.causal && !selection.ragged;
+}
+
 bool is_logsumexp_alone(const SoftmaxProblem &problem) {
-    const Selection &chosen = problem.selection;
     return problem.output == nullptr && problem.maximum == nullptr && problem.logsumexp != nullptr &&
-           chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal && !chosen.ragged;
+           leaves_nothing_out(problem.selection);
 }
 
 bool takes_column_vectors(const SoftmaxProblem &problem) {
@@ -275,6 +278,10 @@ SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &ke
     plan_short_rows(plan, problem, kernels, places);
     plan_tall_columns(plan, problem, gpu);
     return plan;
+}
+
+bool writes_maxima(const SoftmaxPlan &plan) {
+    return plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
 }
 
 std::size_t workspace_bytes(const Shape &s, const SoftmaxPlan &plan) {

@@ -36,6 +36,9 @@ struct SoftmaxPlan {
 // Rows without elements are rows wherever the axis stands.
 SoftmaxProblem normalised(SoftmaxProblem problem);
 
+// Whether every element takes part and rows are of one length.
+bool leaves_nothing_out(const Selection &selection);
+
 // Whether nothing but the logsumexp of whole rows is wanted.
 bool is_logsumexp_alone(const SoftmaxProblem &problem);
 
@@ -48,6 +51,9 @@ SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels
 
 SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, SoftmaxPlaces places,
                          const GpuFacts &gpu);
+
+// Whether the plan's kernels write rows' maxima, too.
+bool writes_maxima(const SoftmaxPlan &plan);
 
 // For the states and totals of the plan's rows.
 std::size_t workspace_bytes(const Shape &shape, const SoftmaxPlan &plan);

@@ -28,6 +28,10 @@ bool may_be_long_enough(const SoftmaxProblem &problem) {
     return row_blocks_of(problem) > (is_narrow(problem) ? narrow : wide);
 }
 
+bool wants_row_values(const SoftmaxProblem &problem) {
+    return problem.logsumexp != nullptr || problem.maximum != nullptr;
+}
+
 // Whether clusters would have a base block for each warp.
 bool fills_clusters(const SoftmaxPlan &plan) {
     return plan.regime == SoftmaxRegime::clusters && plan.cluster_blocks * plan.cluster_warps == plan.blocks;
@@ -42,7 +46,7 @@ bool fill_multiprocessors(const SoftmaxPlan &plan) {
 bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
     if (!is_narrow(problem)) {
         const std::size_t on_boundaries = problem.log                    ? tuning::softmax_relay_logarithm_row_blocks
-                                          : problem.logsumexp != nullptr ? tuning::softmax_relay_logsumexp_row_blocks
+                                          : wants_row_values(problem) ? tuning::softmax_relay_logsumexp_row_blocks
                                                                          : tuning::softmax_relay_row_blocks;
         return plan.blocks > (shifted ? tuning::softmax_relay_shifted_row_blocks : on_boundaries);
     }

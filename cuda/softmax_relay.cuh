@@ -302,7 +302,7 @@ class Relay {
                 keep(x, kept);
             }
         } else {
-            own.sum = block_sum<T, Places, float, Sum, Unframed::without_logsumexp>(a, logits, count, x, kept, note);
+            own.sum = block_sum<T, Places, float, Sum, Unframed::without_row_values>(a, logits, count, x, kept, note);
         }
         return own;
     }
@@ -344,8 +344,8 @@ class Relay {
         }
     }
 
-    // What a row comes to, once all of its states are there: Each of them for each lane. Its logsumexp is written by
-    // the block that begins it.
+    // What a row comes to, once all of its states are there: Each of them for each lane. Its logsumexp and maximum
+    // are written by the block that begins it.
     template <int Each>
     __device__ __forceinline__ Row total_of(std::uint32_t row, bool begins) const {
         const std::uint64_t *words = published(row);
@@ -383,13 +383,13 @@ class Relay {
             sums[i] = scale_by_power(one.sum, state_n(one.maximum) - row_n);
         }
         const Sum sum = tree_over_lanes<FloatSum<Sum>>(run_sum<Each, Sum>(sums), warp_lanes);
-        if (Log || a.logsumexp != nullptr) {
+        if (Log || wants_row_values(a)) {
             State total{largest_of(seen), sum};
             if (row_n == unusual_n) {
                 total = merge_published<Sum>(words, static_cast<int>(row_groups));
             }
-            if (a.logsumexp != nullptr && begins && lane_index() == 0) {
-                store_row_logsumexp(total, a.logsumexp, row);
+            if (wants_row_values(a) && begins && lane_index() == 0) {
+                store_row_values(a, total, row);
             }
             if constexpr (Log) {
                 return log_row(total);

@@ -180,13 +180,13 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));
         }
     }
-    if (a.logsumexp != nullptr) {
+    if (wants_row_values(a)) {
         wait_for_rows<Span>();
         if (thread_y_again() == 0 && warp_again() == 0) {
             const RowState<Float, Sum> total = totals_by_first_warp<Span, rows_together>(states_of_block, warps);
             const std::uint32_t row = blockIdx.x * rows_together + static_cast<std::uint32_t>(lane_index());
             if (lane_index() < rows_together && row < a.outer) {
-                store_row_logsumexp(total, a.logsumexp, row);
+                store_row_values(a, total, row);
             }
         }
     }

@@ -54,6 +54,7 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     a.input = p.input;
     a.output = p.output;
     a.logsumexp = p.logsumexp;
+    a.maximum = p.maximum;
     a.outer = s.outer;
     a.axis = s.axis;
     a.inner = 1;
@@ -71,7 +72,6 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     a.causal = p.selection.causal;
     a.causal_first = p.selection.causal_first;
     a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
-    a.maximum = p.maximum;
     a.rows_ahead = divide_up(tuning::softmax_length_ahead, s.axis);
     return a;
 }

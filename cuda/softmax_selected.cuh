@@ -184,7 +184,7 @@ __device__ __forceinline__ RowState<Float, Sum> totals_of_block(const BlockState
 
 // What there is of a block's rows beside their outputs, by its first warp.
 template <class Float, class Sum>
-__device__ __noinline__ void store_row_values(const SelectedSoftmaxArguments &a, const BlockState<Float, Sum> *states,
+__device__ __noinline__ void store_values_of_rows(const SelectedSoftmaxArguments &a, const BlockState<Float, Sum> *states,
                                               int count) {
     const RowBlock place(a.cluster_blocks);
     const std::size_t row = place.row + static_cast<std::size_t>(lane_index());
@@ -192,12 +192,7 @@ __device__ __noinline__ void store_row_values(const SelectedSoftmaxArguments &a,
     if (place.block != 0 || lane_index() >= static_cast<int>(blockDim.y) || row >= a.outer) {
         return;
     }
-    if (a.logsumexp != nullptr) {
-        store_row_logsumexp(total, a.logsumexp, row);
-    }
-    if (a.maximum != nullptr) {
-        store_maximum(total.maximum, a.maximum, row);
-    }
+    store_row_values(a, total, row);
 }
 
 // More states than lanes: behind a call, so that the exponentials of the warp that merges stay in registers elsewhere.
@@ -260,8 +255,8 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
     const T *const data = from.in<T>(a.input, a.outer_stride);
     BlockLogits<T, Places> x(a, data, taken);
     Float e[lane_elements];
-    const bool wants_row_values = a.logsumexp != nullptr || a.maximum != nullptr;
-    const bool may_be_unframed = !wants_row_values && reaches_outputs<T, Places>(a.output_type);
+    const bool has_row_values = wants_row_values(a);
+    const bool may_be_unframed = !has_row_values && reaches_outputs<T, Places>(a.output_type);
     const bool left_out = taken <= 0;
     if (left_out) {
         if (lane_index() == 0) {
@@ -281,7 +276,7 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
             block_state<T, Filled, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
         }
     }
-    shared.exchange(a.cluster_blocks, Log || wants_row_values);
+    shared.exchange(a.cluster_blocks, Log || has_row_values);
     const std::int32_t n = shared.of_warp(by_cluster)->n;
     bool finished = false;
     if constexpr (Log) {
@@ -314,8 +309,8 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
         finish_unusual_selected<T, Filled>(a, shared.of_warp(by_cluster)->maximum,
                                            merge_any_states(shared.of_row(), count));
     }
-    if (wants_row_values && is_first_warp()) {
-        store_row_values(a, shared.all, count);
+    if (has_row_values && is_first_warp()) {
+        store_values_of_rows(a, shared.all, count);
     }
 }
 

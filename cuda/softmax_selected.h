@@ -14,7 +14,6 @@ struct SelectedSoftmaxArguments : SoftmaxArguments {
     bool causal;
     std::int64_t causal_first;
     std::uint32_t causal_rows;
-    void *maximum;
     std::size_t rows_ahead; // whose lengths are asked for before their turn
 };
 

@@ -63,11 +63,8 @@ __device__ __forceinline__ void fill_behind(const UnevenSoftmaxArguments &a, con
 template <class Float, class Sum>
 __device__ __noinline__ void store_uneven_values(const UnevenSoftmaxArguments &a, std::size_t row,
                                                  RowState<Float, Sum> total) {
-    if (lane_index() == 0 && a.logsumexp != nullptr) {
-        store_row_logsumexp(total, a.logsumexp, row);
-    }
-    if (lane_index() == 0 && a.maximum != nullptr) {
-        store_maximum(total.maximum, a.maximum, row);
+    if (lane_index() == 0) {
+        store_row_values(a, total, row);
     }
 }
 
@@ -237,7 +234,7 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     }
     float e[lane_elements] = {}; // where none are formed, a value that the loop over jobs need not carry
     const bool plain =
-        !Log && a.logsumexp == nullptr && a.maximum == nullptr && reaches_outputs<T, Places>(a.output_type);
+        !Log && !wants_row_values(a) && reaches_outputs<T, Places>(a.output_type);
     leading_block_state<T, UnevenSingles<T>, Sum>(a, from.data<T>(a), taken, x, e, state, plain);
     __syncwarp();
     if (!outputs) {
@@ -285,7 +282,7 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
         finish_unusual_uneven<T>(a, job);
     }
     const UnevenPlace to(group, job);
-    if (to.block == 0 && group.pass == UnevenPass::rows && (a.logsumexp != nullptr || a.maximum != nullptr)) {
+    if (to.block == 0 && group.pass == UnevenPass::rows && wants_row_values(a)) {
         const std::size_t row = blockIdx.x * static_cast<std::size_t>(a.group_rows) + static_cast<unsigned>(to.number);
         store_uneven_values(a, row, uneven_total(group, job));
     }

@@ -10,7 +10,6 @@ namespace wr::cuda {
 struct UnevenSoftmaxArguments : SoftmaxArguments {
     Selection selection;     // with a mask the input is contiguous
     std::int32_t group_rows; // rows of a block of threads
-    void *maximum;
 };
 
 // Rows that a block takes at most, its base blocks of rows that its warps hold at a time, and its warps.

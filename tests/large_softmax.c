@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROW_VALUES = 2 }; /* logsumexp and maximum */
+
 typedef struct large_arrays {
-    void *input, *expected, *expected_logsumexp, *result;
-    size_t input_bytes, output_bytes, logsumexp_bytes; /* none of logsumexp where it is not wanted */
+    void *input, *expected, *expected_values[ROW_VALUES], *result; /* NULL: such values are not wanted */
+    size_t input_bytes, output_bytes, value_bytes;
 } large_arrays;
 
 static void *allocate(size_t bytes) {
@@ -21,8 +23,10 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-/* Of a logsumexp of such logits. */
+/* Of a logsumexp or a maximum of such logits. */
 static size_t accumulate_size(wr_dtype dtype) { return dtype == WR_F64 ? sizeof(double) : sizeof(float); }
+
+static void **row_value_of(wr_softmax_args *args, int which) { return which == 0 ? &args->logsumexp : &args->maximum; }
 
 static wr_dtype output_dtype_of(const wr_softmax_args *args) {
     return (int)args->output_dtype == 0 ? args->dtype : args->output_dtype;
@@ -34,7 +38,11 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
     unsigned char *from = place_allocate(where, all->input_bytes + off);
     unsigned char *to = in_place ? from : place_allocate(where, all->output_bytes + output_off);
     wr_status status;
-    args.logsumexp = all->logsumexp_bytes == 0 ? NULL : place_allocate(where, all->logsumexp_bytes);
+    int which;
+    for (which = 0; which < ROW_VALUES; ++which) {
+        *row_value_of(&args, which) =
+            all->expected_values[which] == NULL ? NULL : place_allocate(where, all->value_bytes);
+    }
     place_write(where, from + off, all->input, all->input_bytes);
     args.input = from + off;
     args.output = to + output_off;
@@ -45,12 +53,15 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
     CHECK(memcmp(all->expected, all->result, all->output_bytes) == 0,
           "[%zu][%zu][%zu] %s%s, scale %g, bytes %zu to %zu%s: not the host's", args.outer, args.axis, args.inner,
           dtype_name(args.dtype), args.log ? ", log" : "", args.scale, off, output_off, in_place ? ", in place" : "");
-    if (args.logsumexp != NULL) {
-        place_read(where, args.logsumexp, all->result, all->logsumexp_bytes);
-        CHECK(memcmp(all->expected_logsumexp, all->result, all->logsumexp_bytes) == 0,
-              "[%zu][%zu][%zu] %s%s: not the host's logsumexp", args.outer, args.axis, args.inner,
-              dtype_name(args.dtype), args.log ? ", log" : "");
-        place_free(where, args.logsumexp);
+    for (which = 0; which < ROW_VALUES; ++which) {
+        void *values = *row_value_of(&args, which);
+        if (values != NULL) {
+            place_read(where, values, all->result, all->value_bytes);
+            CHECK(memcmp(all->expected_values[which], all->result, all->value_bytes) == 0,
+                  "[%zu][%zu][%zu] %s%s: not the host's %s", args.outer, args.axis, args.inner, dtype_name(args.dtype),
+                  args.log ? ", log" : "", which == 0 ? "logsumexp" : "maximum");
+            place_free(where, values);
+        }
     }
     place_free(where, from);
     if (!in_place) {
@@ -58,21 +69,24 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
     }
 }
 
-void check_large_softmax_of(put_logits put, wr_softmax_args args, size_t elements_off, int with_logsumexp) {
+void check_large_softmax_of(put_logits put, wr_softmax_args args, size_t elements_off, unsigned wanted) {
     size_t count = args.outer * args.axis * args.inner, size = reference_size(args.dtype), i;
     large_arrays all;
     wr_status status;
+    int which;
     all.input_bytes = count * size;
     all.output_bytes = count * reference_size(output_dtype_of(&args));
-    all.logsumexp_bytes = with_logsumexp ? args.outer * args.inner * accumulate_size(args.dtype) : 0;
+    all.value_bytes = args.outer * args.inner * accumulate_size(args.dtype);
     all.input = allocate(all.input_bytes);
     all.expected = allocate(all.output_bytes);
-    all.expected_logsumexp = with_logsumexp ? allocate(all.logsumexp_bytes) : NULL;
     all.result = allocate(all.output_bytes);
     put(args.dtype, all.input, args.outer, args.axis, args.inner);
     args.input = all.input;
     args.output = all.expected;
-    args.logsumexp = all.expected_logsumexp;
+    for (which = 0; which < ROW_VALUES; ++which) {
+        all.expected_values[which] = (wanted >> which & 1u) != 0 ? allocate(all.value_bytes) : NULL;
+        *row_value_of(&args, which) = all.expected_values[which];
+    }
     status = wr_softmax_ex(&args, wr_host_stream());
     CHECK(status == WR_SUCCESS, "on the host: %s", wr_status_name(status));
     for (i = 1; i < place_count(); ++i) {
@@ -83,12 +97,14 @@ void check_large_softmax_of(put_logits put, wr_softmax_args args, size_t element
     }
     free(all.input);
     free(all.expected);
-    free(all.expected_logsumexp);
+    for (which = 0; which < ROW_VALUES; ++which) {
+        free(all.expected_values[which]);
+    }
     free(all.result);
 }
 
-void check_large_softmax(wr_softmax_args args, size_t elements_off, int with_logsumexp) {
-    check_large_softmax_of(put_unusual_logits, args, elements_off, with_logsumexp);
+void check_large_softmax(wr_softmax_args args, size_t elements_off, unsigned wanted) {
+    check_large_softmax_of(put_unusual_logits, args, elements_off, wanted);
 }
 
 size_t rows_for_gpu(size_t axis, size_t each) {

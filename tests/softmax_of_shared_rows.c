@@ -1,7 +1,7 @@
 /*
  * Softmax and log-softmax of so many long rows that all multiprocessors share them has the host's bits: rows that begin
  * and end anywhere in a turn of the GPU and at any address, in place and not, scaled and not, with their logsumexp
- * beside them and without, with rows among them that hold NaN, infinities, large logits or nothing but -infinity. As
+ * and maximum beside them and without, with rows among them that hold NaN, infinities, large logits or nothing but -infinity. As
  * many rows as the GPU at hand shares, whatever it has.
  */
 #include "harness.h"
@@ -14,19 +14,23 @@ enum { BLOCKS_EACH = 90, NARROW_BLOCKS_EACH = 200, ODD_NARROW_BLOCKS_EACH = 400 
 
 static size_t multiprocessors(void) { return place_multiprocessors(place_at(place_count() - 1)); }
 
-typedef enum form { PLAIN, WITH_LOGSUMEXP, LOG, LOG_WITH_LOGSUMEXP, FORMS } form;
+typedef struct form {
+    int log;
+    unsigned beside;
+} form;
 
 static void check_form(form wanted, wr_dtype dtype, size_t axis, double scale, size_t elements) {
     int odd = axis % 8 != 0 || elements != 0;
     size_t each = dtype == WR_F32 ? BLOCKS_EACH : odd ? ODD_NARROW_BLOCKS_EACH : NARROW_BLOCKS_EACH;
     wr_softmax_args args = softmax_args(dtype, rows_for_gpu(axis, each), axis, 1);
     args.scale = scale;
-    args.log = wanted == LOG || wanted == LOG_WITH_LOGSUMEXP;
-    check_large_softmax(args, elements, wanted == WITH_LOGSUMEXP || wanted == LOG_WITH_LOGSUMEXP);
+    args.log = wanted.log;
+    check_large_softmax(args, elements, wanted.beside);
 }
 
 static void check_off(wr_dtype dtype, size_t axis, double scale, size_t elements) {
-    check_form(PLAIN, dtype, axis, scale, elements);
+    static const form plain = {0, NO_ROW_VALUES};
+    check_form(plain, dtype, axis, scale, elements);
 }
 
 static void check(wr_dtype dtype, size_t axis, double scale) { check_off(dtype, axis, scale, 0); }
@@ -36,6 +40,11 @@ int main(int argc, char **argv) {
     static const size_t narrow_axes[] = {33000, 50256, 65536, 131064, 196608, 196616, 262144};
     static const size_t longest[] = {524296, 1048576}; /* which take more than a few multiprocessors */
     static const size_t odd_axes[] = {37001, 65537, 100003, 131066, 202755, 262143};
+    static const form forms[] = {{0, ROW_LOGSUMEXP},
+                                 {1, NO_ROW_VALUES},
+                                 {1, ROW_LOGSUMEXP},
+                                 {0, ROW_MAXIMUM},
+                                 {1, ROW_LOGSUMEXP | ROW_MAXIMUM}};
     size_t i;
     places_open(argc, argv);
     for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
@@ -56,9 +65,9 @@ int main(int argc, char **argv) {
         check_off(i % 2 == 0 ? WR_F16 : WR_BF16, 37888 + 8192 * i, 1.0, i);
         check_off(WR_F32, 73728 + 8192 * i, 1.0, i % 4);
     }
-    for (i = WITH_LOGSUMEXP; i < FORMS; ++i) {
-        form wanted = (form)i;
-        check_form(wanted, WR_F32, 77824 + 8 * i, i == LOG ? 0.5 : 1.0, 0);
+    for (i = 0; i < sizeof forms / sizeof *forms; ++i) {
+        form wanted = forms[i];
+        check_form(wanted, WR_F32, 77824 + 8 * i, i == 1 ? 0.5 : 1.0, 0);
         check_form(wanted, WR_F32, 66666 + i, 1.0, i);
         check_form(wanted, WR_F32, 32736 + 8 * i, 1.0, 0);
         check_form(wanted, WR_BF16, 65536, 1.0, 0);

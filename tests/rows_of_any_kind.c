@@ -44,6 +44,9 @@ static void put_row(const kind *of, memory *at, size_t row, uint64_t *state) {
     }
 }
 
+/* Of a row's logsumexp. */
+static wr_dtype sum_type(const kind *of) { return of->first == WR_F64 ? WR_F64 : WR_F32; }
+
 static memory memory_new(const kind *of, size_t rows, size_t axis) {
     memory made;
     size_t row, element, stride = (of->what & STRIDED) != 0 ? 2 : 1;
@@ -57,12 +60,12 @@ static memory memory_new(const kind *of, size_t rows, size_t axis) {
     made.mask = image_new(made.elements, 1);
     made.lengths = image_new(rows * sizeof(int64_t), 8);
     made.offsets = image_new((rows + 1) * sizeof(int64_t), 8);
-    made.sums = image_new(rows * sizeof(float), 0);
+    made.sums = image_new(rows * reference_size(sum_type(of)), reference_size(sum_type(of)));
     memset(made.first.payload, 0, made.elements * stride * reference_size(of->first));
     for (row = 0; row < rows; ++row) {
         put_row(of, &made, row, &state);
         integers(&made.lengths)[row] = (int64_t)(random_unit(&state) * (double)(axis + 1));
-        reference_put(WR_F32, made.sums.payload, row, row % 8 == 7 ? -(double)INFINITY : 9.0);
+        reference_put(sum_type(of), made.sums.payload, row, row % 8 == 7 ? -(double)INFINITY : 9.0);
     }
     for (element = 0; element < made.elements; ++element) {
         reference_put(of->second, made.second.payload, element, 2.0 * random_unit(&state) - 1.0);

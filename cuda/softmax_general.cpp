@@ -65,7 +65,8 @@ bool serves_maxima(const SoftmaxProblem &problem, const GpuFacts &gpu) {
 std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &problem) {
     const SoftmaxProblem p = simplified(problem);
     return std::max({general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(GeneralState)),
-                     logsumexp_workspace_bytes(p, plan_logsumexp(p)), is_plain_with_maxima(p) ? most_relay_bytes(p) : 0});
+                     logsumexp_workspace_bytes(p, plan_logsumexp(p)),
+                     is_plain_with_maxima(p) ? most_relay_bytes(p) : 0});
 }
 
 std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {

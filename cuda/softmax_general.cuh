@@ -385,8 +385,7 @@ __global__ void __launch_bounds__(general_block_threads)
         const bool ordinary = kind == RowKind::ordinary;
         const Frame<Float> frame = frame_of(maximum);
         const BlockFactor<Float> factor = ordinary ? factor_of(maximum, total) : BlockFactor<Float>{0, 0};
-        const LogPieces<Float> lse =
-            ordinary && p.log ? logsumexp_pieces(total) : LogPieces<Float>{0, 0};
+        const LogPieces<Float> lse = ordinary && p.log ? logsumexp_pieces(total) : LogPieces<Float>{0, 0};
         for (int at = 0; at < run.count; ++at) {
             Float y;
             if (!ordinary) {

@@ -219,8 +219,7 @@ inline constexpr bool each_takes_logarithm = sizeof(T) == sizeof(float);
 template <class Float, class Sum>
 __device__ __noinline__ LogRow<Float> log_row(RowState<Float, Sum> total) {
     const RowKind kind = row_kind(total.maximum);
-    return {kind, kind == RowKind::ordinary ? row_logsumexp(total.maximum, total.sum)
-                                            : LogPieces<Float>{0, 0}};
+    return {kind, kind == RowKind::ordinary ? row_logsumexp(total.maximum, total.sum) : LogPieces<Float>{0, 0}};
 }
 
 // Of a row's logsumexp and maximum what is wanted.

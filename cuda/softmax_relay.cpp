@@ -45,9 +45,9 @@ bool fill_multiprocessors(const SoftmaxPlan &plan) {
 
 bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
     if (!is_narrow(problem)) {
-        const std::size_t on_boundaries = problem.log                    ? tuning::softmax_relay_logarithm_row_blocks
+        const std::size_t on_boundaries = problem.log                 ? tuning::softmax_relay_logarithm_row_blocks
                                           : wants_row_values(problem) ? tuning::softmax_relay_logsumexp_row_blocks
-                                                                         : tuning::softmax_relay_row_blocks;
+                                                                      : tuning::softmax_relay_row_blocks;
         return plan.blocks > (shifted ? tuning::softmax_relay_shifted_row_blocks : on_boundaries);
     }
     const std::size_t beside_clusters =

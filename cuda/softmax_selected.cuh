@@ -184,8 +184,8 @@ __device__ __forceinline__ RowState<Float, Sum> totals_of_block(const BlockState
 
 // What there is of a block's rows beside their outputs, by its first warp.
 template <class Float, class Sum>
-__device__ __noinline__ void store_values_of_rows(const SelectedSoftmaxArguments &a, const BlockState<Float, Sum> *states,
-                                              int count) {
+__device__ __noinline__ void store_values_of_rows(const SelectedSoftmaxArguments &a,
+                                                  const BlockState<Float, Sum> *states, int count) {
     const RowBlock place(a.cluster_blocks);
     const std::size_t row = place.row + static_cast<std::size_t>(lane_index());
     const RowState<Float, Sum> total = totals_of_block(states, count);

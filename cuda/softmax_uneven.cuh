@@ -233,8 +233,7 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
         fill_behind<T, Places>(a, from, left_out_output<float>(RowKind::ordinary, a.log, a.empty_row_zero));
     }
     float e[lane_elements] = {}; // where none are formed, a value that the loop over jobs need not carry
-    const bool plain =
-        !Log && !wants_row_values(a) && reaches_outputs<T, Places>(a.output_type);
+    const bool plain = !Log && !wants_row_values(a) && reaches_outputs<T, Places>(a.output_type);
     leading_block_state<T, UnevenSingles<T>, Sum>(a, from.data<T>(a), taken, x, e, state, plain);
     __syncwarp();
     if (!outputs) {

@@ -224,8 +224,8 @@ struct LogPieces {
 // relatively exact, and one element gives the element.
 template <class Float, class Sum>
 WR_HD LogPieces<Float> row_logsumexp(Float maximum, Sum sum) {
-    const Sum unit = is_large(maximum) ? large_factor<Sum>(maximum)
-                                       : static_cast<Sum>(exponential_in(frame_of(maximum), maximum));
+    const Sum unit =
+        is_large(maximum) ? large_factor<Sum>(maximum) : static_cast<Sum>(exponential_in(frame_of(maximum), maximum));
     const Logarithm<Float> l = logarithm_of_quotient<Float>(sum, unit);
     const ExactSum<Float> first = exact_sum(maximum, l.whole);
     const ExactSum<Float> second = exact_sum(first.rounded, l.near);

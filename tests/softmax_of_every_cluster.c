@@ -30,7 +30,8 @@ static void check_vectors(size_t blocks, int log, unsigned wanted) {
 
 /* Of so many base blocks and some elements more. */
 static void check_maxima(wr_dtype dtype, size_t blocks, size_t elements) {
-    wr_softmax_args args = softmax_args(dtype, rows_for_gpu(1024 * blocks + elements, SOME), 1024 * blocks + elements, 1);
+    wr_softmax_args args =
+        softmax_args(dtype, rows_for_gpu(1024 * blocks + elements, SOME), 1024 * blocks + elements, 1);
     args.log = blocks % 2 == 0;
     check_large_softmax(args, 0, blocks % 3 == 0 ? ROW_LOGSUMEXP | ROW_MAXIMUM : ROW_MAXIMUM);
 }

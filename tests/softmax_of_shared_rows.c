@@ -1,8 +1,8 @@
 /*
  * Softmax and log-softmax of so many long rows that all multiprocessors share them has the host's bits: rows that begin
  * and end anywhere in a turn of the GPU and at any address, in place and not, scaled and not, with their logsumexp
- * and maximum beside them and without, with rows among them that hold NaN, infinities, large logits or nothing but -infinity. As
- * many rows as the GPU at hand shares, whatever it has.
+ * and maximum beside them and without, with rows among them that hold NaN, infinities, large logits or nothing but
+ * -infinity. As many rows as the GPU at hand shares, whatever it has.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -40,11 +40,8 @@ int main(int argc, char **argv) {
     static const size_t narrow_axes[] = {33000, 50256, 65536, 131064, 196608, 196616, 262144};
     static const size_t longest[] = {524296, 1048576}; /* which take more than a few multiprocessors */
     static const size_t odd_axes[] = {37001, 65537, 100003, 131066, 202755, 262143};
-    static const form forms[] = {{0, ROW_LOGSUMEXP},
-                                 {1, NO_ROW_VALUES},
-                                 {1, ROW_LOGSUMEXP},
-                                 {0, ROW_MAXIMUM},
-                                 {1, ROW_LOGSUMEXP | ROW_MAXIMUM}};
+    static const form forms[] = {
+        {0, ROW_LOGSUMEXP}, {1, NO_ROW_VALUES}, {1, ROW_LOGSUMEXP}, {0, ROW_MAXIMUM}, {1, ROW_LOGSUMEXP | ROW_MAXIMUM}};
     size_t i;
     places_open(argc, argv);
     for (i = 0; i < sizeof axes / sizeof *axes; ++i) {

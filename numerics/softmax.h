@@ -200,7 +200,7 @@ WR_HD Float softmax_narrow_output(Float e, BlockFactor<Float> factor) {
     return e * factor.high;
 }
 
-// A sum of two numbers and what its rounding lost, exactly.
+// A sum of two numbers and what its rounding lost, exactly (Knuth, The Art of Computer Programming 2, 4.2.2).
 template <class Float>
 struct ExactSum {
     Float rounded, lost;

@@ -2,9 +2,9 @@
 
 import math
 
-from contract import logsumexp_row
 from number_formats import FLOATS, round_float
 from reduction_vectors import ONES, runs
+from softmax_contract import logsumexp_row
 from vector_lines import (
     Selection,
     approximate_line,

@@ -1,20 +1,14 @@
-"""A line of vectors.txt for each kind of call, with the bits of its results by contract.py."""
+"""A line of vectors.txt for each kind of call, with the bits of its results by the contracts beside it."""
 
 import math
 from dataclasses import dataclass
 
-from contract import (
-    gradient_row,
-    reduce_axis,
-    scaled_logits,
-    selected_row,
-    softmax_row,
-    weights_of_logits,
-    weights_of_outputs,
-)
 from exact_softmax import exact_row
 from generated_inputs import generate
+from gradient_contract import gradient_row, weights_of_logits, weights_of_outputs
 from number_formats import FIELDS, coordinates, decode, encode, word_digits
+from reduction_contract import reduce_axis
+from softmax_contract import scaled_logits, selected_row, softmax_row
 
 
 def value_words(dtype, values):

@@ -86,18 +86,16 @@ bool has_outputs(const wr_softmax_args &args, const Softmax &softmax) {
 }
 
 // Whether the kernels for plain softmax do all that is asked for.
-bool is_plain(const wr_softmax_args &args, const SoftmaxProblem &problem) {
-    const Selection &selection = problem.selection;
-    return args.maximum == nullptr && selection.mask == nullptr && selection.lengths == nullptr && !selection.causal &&
-           !selection.ragged && traits_of(problem.dtype).size != 1;
+bool is_plain(const SoftmaxProblem &problem) {
+    return leaves_nothing_out(problem.selection) && traits_of(problem.dtype).size != 1;
 }
 
-std::size_t workspace_needed(const wr_softmax_args &args, const Softmax &softmax) {
+std::size_t workspace_needed(const Softmax &softmax) {
     if (softmax.output.high == 0) {
         return 0;
     }
-    return whole_workspace(is_plain(args, softmax.problem) ? cuda::softmax_workspace_bytes(softmax.problem)
-                                                           : cuda::softmax_general_workspace_bytes(softmax.problem));
+    return whole_workspace(is_plain(softmax.problem) ? cuda::softmax_workspace_bytes(softmax.problem)
+                                                     : cuda::softmax_general_workspace_bytes(softmax.problem));
 }
 
 // Of logsumexp or maximum.
@@ -118,7 +116,7 @@ Status attach_memory(const wr_softmax_args &args, Softmax &softmax) {
         locate_row_values(args.logsumexp, softmax, logsumexp),
         locate_row_values(args.maximum, softmax, maximum),
         locate_selection(problem.selection, problem.shape, elements, selection),
-        locate_workspace(args.workspace, args.workspace_bytes, workspace_needed(args, softmax), workspace)};
+        locate_workspace(args.workspace, args.workspace_bytes, workspace_needed(softmax), workspace)};
     for (const Status status : found) {
         if (status != Status::success) {
             return status;
@@ -155,14 +153,14 @@ std::int32_t run(const wr_softmax_args &args, CUstream_st *stream) {
         const Status status = check_offsets(problem.selection, problem.shape.outer, problem.shape.axis);
         return number_of(status == Status::success ? host::softmax(problem) : status);
     }
-    return is_plain(args, problem) ? cuda::softmax(problem, stream) : cuda::softmax_general(problem, stream);
+    return is_plain(problem) ? cuda::softmax(problem, stream) : cuda::softmax_general(problem, stream);
 }
 
 Status workspace_size(const wr_softmax_args &args, std::size_t &bytes) {
     Softmax softmax{};
     const Status status = describe(args, softmax);
     if (status == Status::success) {
-        bytes = workspace_needed(args, softmax);
+        bytes = workspace_needed(softmax);
     }
     return status;
 }

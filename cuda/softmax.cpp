@@ -385,6 +385,9 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         return softmax_general(problem, stream_handle);
     }
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
+    if (problem.maximum != nullptr && !writes_maxima(plan)) {
+        return softmax_general(problem, stream_handle);
+    }
     if (plan.regime != SoftmaxRegime::short_rows && serves_slot_softmax(problem, slot_limits(problem, plan, gpu))) {
         return report(launch_slot_softmax(problem, gpu, stream));
     }

@@ -12,9 +12,8 @@ inline const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from
 
 // Whether all elements take part, all arrays have one type, and gradients are written as they are.
 inline bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
-    const Selection &chosen = p.selection;
-    return !p.add_to_input_gradient && chosen.mask == nullptr && chosen.lengths == nullptr && !chosen.causal &&
-           !chosen.ragged && p.output_gradient_dtype == p.dtype && p.input_gradient_dtype == p.dtype;
+    return !p.add_to_input_gradient && leaves_nothing_out(p.selection) && p.output_gradient_dtype == p.dtype &&
+           p.input_gradient_dtype == p.dtype;
 }
 
 } // namespace wr::cuda

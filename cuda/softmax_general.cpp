@@ -2,10 +2,7 @@
 #include "cuda/gpu.h"
 #include "cuda/logsumexp.h"
 #include "cuda/softmax_general_plan.h"
-#include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pieces.h"
-#include "cuda/softmax_plan.h"
-#include "cuda/softmax_relay.h"
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
@@ -16,11 +13,12 @@ namespace wr::cuda {
 
 namespace {
 
-// Of rows without elements none is left out.
-SoftmaxProblem simplified(SoftmaxProblem problem) {
-    if (problem.shape.axis == 0 && !problem.selection.ragged) {
+// Rows without elements are rows wherever the axis stands.
+SoftmaxProblem normalised(SoftmaxProblem problem) {
+    Shape &s = problem.shape;
+    if (s.axis == 0 && !problem.selection.ragged) {
+        s = {s.outer * s.inner, 0, 1, 0, 1, 1};
         problem.selection = {};
-        return normalised(problem);
     }
     return problem;
 }
@@ -45,33 +43,17 @@ cudaError_t launch_by_states(const GeneralKernels &kernels, const GeneralPlan &p
     return error == cudaSuccess ? launch_logsumexp_totals(kernels.totals, a, dependent, stream) : error;
 }
 
-// Whether rows' maxima are all that is asked for beyond plain softmax.
-bool is_plain_with_maxima(const SoftmaxProblem &problem) {
-    return problem.maximum != nullptr && leaves_nothing_out(problem.selection);
-}
-
-// Whether a kernel of plain softmax gives them.
-bool serves_maxima(const SoftmaxProblem &problem, const GpuFacts &gpu) {
-    const SoftmaxKernels *kernels = find_softmax_kernels(problem.dtype);
-    if (kernels == nullptr || !is_plain_with_maxima(problem)) {
-        return false;
-    }
-    const SoftmaxPlaces places = softmax_places(problem, *kernels, gpu);
-    return places != SoftmaxPlaces::singles && writes_maxima(plan_softmax(problem, *kernels, places, gpu));
-}
-
 } // namespace
 
 std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &problem) {
-    const SoftmaxProblem p = simplified(problem);
-    return std::max({general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(GeneralState)),
-                     logsumexp_workspace_bytes(p, plan_logsumexp(p)),
-                     is_plain_with_maxima(p) ? most_relay_bytes(p) : 0});
+    const SoftmaxProblem p = normalised(problem);
+    return std::max(general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(GeneralState)),
+                    logsumexp_workspace_bytes(p, plan_logsumexp(p)));
 }
 
 std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     GeneralSoftmaxArguments a{};
-    a.problem = simplified(asked);
+    a.problem = normalised(asked);
     const auto stream = static_cast<cudaStream_t>(stream_handle);
     const GeneralPlan plan = plan_general(a.problem.shape, a.problem.selection.ragged);
     if (plan.rows == 0) {
@@ -92,9 +74,6 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
                                         vectors ? tuning::softmax_slot_vector_row : longest_slot_row(asked.dtype),
                                         tuning::softmax_slot_tall_tile})) {
         return report(launch_slot_softmax(a.problem, device.gpu(), stream));
-    }
-    if (serves_maxima(a.problem, device.gpu())) {
-        return softmax(a.problem, stream_handle);
     }
     if (vectors) {
         return report(launch_selected_softmax(a.problem, registers, stream));

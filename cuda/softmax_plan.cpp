@@ -243,10 +243,6 @@ SoftmaxProblem normalised(SoftmaxProblem problem) {
     return problem;
 }
 
-bool leaves_nothing_out(const Selection &selection) {
-    return selection.mask == nullptr && selection.lengths == nullptr && !selection.causal && !selection.ragged;
-}
-
 bool is_logsumexp_alone(const SoftmaxProblem &problem) {
     return problem.output == nullptr && problem.maximum == nullptr && problem.logsumexp != nullptr &&
            leaves_nothing_out(problem.selection);
@@ -302,8 +298,10 @@ std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     if (shape.inner == 1 && takes_singles(normal)) {
         return softmax_general_workspace_bytes(normal);
     }
-    return std::max(workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
-                    most_relay_bytes(problem));
+    const std::size_t bytes =
+        std::max(workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
+                 most_relay_bytes(problem));
+    return problem.maximum == nullptr ? bytes : std::max(bytes, softmax_general_workspace_bytes(normal));
 }
 
 } // namespace wr::cuda

@@ -36,9 +36,6 @@ struct SoftmaxPlan {
 // Rows without elements are rows wherever the axis stands.
 SoftmaxProblem normalised(SoftmaxProblem problem);
 
-// Whether every element takes part and rows are of one length.
-bool leaves_nothing_out(const Selection &selection);
-
 // Whether nothing but the logsumexp of whole rows is wanted.
 bool is_logsumexp_alone(const SoftmaxProblem &problem);
 

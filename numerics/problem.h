@@ -60,6 +60,11 @@ struct Selection {
     ElementType offsets_type; // i64 or i32
 };
 
+// Whether every element takes part and rows are of one length.
+constexpr bool leaves_nothing_out(const Selection &selection) {
+    return selection.mask == nullptr && selection.lengths == nullptr && !selection.causal && !selection.ragged;
+}
+
 struct SoftmaxProblem {
     ElementType dtype, output_dtype;
     bool log;

@@ -14,6 +14,7 @@ constexpr std::uintptr_t output_address = std::uintptr_t{2} << 60;
 constexpr std::uintptr_t workspace_address = std::uintptr_t{3} << 60;
 constexpr std::uintptr_t logsumexp_address = std::uintptr_t{4} << 60;
 constexpr std::uintptr_t mask_address = std::uintptr_t{5} << 60;
+constexpr std::uintptr_t maximum_address = std::uintptr_t{6} << 60;
 
 void *at(std::uintptr_t address) { return std::bit_cast<void *>(address); }
 
@@ -55,6 +56,12 @@ Job Job::softmax(std::string name, wr_dtype dtype, std::size_t outer, std::size_
 Job Job::with_a_mask() const {
     Job job = *this;
     job.softmax_.mask = static_cast<const std::uint8_t *>(at(mask_address));
+    return job;
+}
+
+Job Job::with_maxima() const {
+    Job job = *this;
+    job.softmax_.maximum = at(maximum_address);
     return job;
 }
 
@@ -110,6 +117,9 @@ std::vector<Job> of_every_regime() {
         Job::softmax("softmax of columns shared by clusters", WR_F32, 1, k, 16 * k),
         Job::softmax("softmax of scattered rows", WR_F16, 10, 300, 1).with_axis_stride(7),
         Job::softmax("softmax of empty rows", WR_F32, 1000, 0, 1),
+        Job::softmax("softmax of rows with maxima", WR_F32, 1000, 3000, 1).with_maxima(),
+        Job::softmax("softmax of shared rows with maxima", WR_F32, 1000, 200 * k, 1).with_maxima(),
+        Job::softmax("softmax of columns with maxima", WR_F32, 3, 5000, 1000).with_maxima(),
         Job::softmax("masked softmax of rows", WR_F32, 1000, 1000, 1).with_a_mask(),
         Job::softmax("masked softmax of a long row", WR_BF16, 1, 16 * m, 1).with_a_mask(),
         Job::softmax("masked softmax of columns", WR_F64, 3, 5000, 1000).with_a_mask(),

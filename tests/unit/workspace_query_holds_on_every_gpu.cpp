@@ -67,7 +67,9 @@ void check_random_jobs(std::mt19937_64 &random) {
         check_job(sum.with_axis_stride(5), reduction + ", strided");
         const wr_dtype softmax_type = floats[random() % 4];
         const std::string softmax = describe("softmax", softmax_type, outer, axis, inner);
-        check_job(jobs::Job::softmax(softmax, softmax_type, outer, axis, inner), softmax);
+        const jobs::Job probabilities = jobs::Job::softmax(softmax, softmax_type, outer, axis, inner);
+        check_job(probabilities, softmax);
+        check_job(probabilities.with_maxima(), softmax + ", with maxima");
     }
 }
 

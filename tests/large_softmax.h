@@ -6,12 +6,14 @@
 
 #include <stddef.h>
 
+/* What is wanted of each row beside its outputs, to be added up. */
+typedef enum row_values { NO_ROW_VALUES = 0, ROW_LOGSUMEXP = 1, ROW_MAXIMUM = 2 } row_values;
+
 /*
  * Softmax of unusual logits, contiguous, as `args` say but for the arrays: on the host, and in every other place the
  * same bytes, from an input that begins so many elements behind a boundary. In place, where the outputs are of the
  * input's type, and into an output as far off. With what is wanted of each row beside its outputs: a sum of row_values.
  */
-typedef enum row_values { NO_ROW_VALUES = 0, ROW_LOGSUMEXP = 1, ROW_MAXIMUM = 2 } row_values;
 void check_large_softmax(wr_softmax_args args, size_t elements_off, unsigned wanted);
 
 /* The same of logits that put(dtype, array, outer, axis, inner) makes. */

@@ -19,8 +19,8 @@ struct RowStates {
     }
     __device__ __forceinline__ static int row_warps() { return static_cast<int>(blockDim.x / warp_lanes); }
 
-    __device__ __forceinline__ void prepare(std::int32_t cluster_blocks) {
-        if (cluster_blocks > 1) {
+    __device__ __forceinline__ void prepare(bool by_cluster, std::int32_t cluster_blocks) {
+        if (by_cluster) {
             if (thread_x_again() == 0) {
                 arrivals.initialise();
             }
@@ -35,9 +35,9 @@ struct RowStates {
 
     // Brings the row's states together, and, where they are wanted so, those of the block's rows. The warp's own is
     // written.
-    __device__ __forceinline__ void exchange(std::int32_t cluster_blocks, bool all_rows) {
+    __device__ __forceinline__ void exchange(bool by_cluster, std::int32_t cluster_blocks, bool all_rows) {
         __syncwarp();
-        if (cluster_blocks > 1) {
+        if (by_cluster) {
             await_cluster();
             if (lane_index() < cluster_blocks) {
                 const RowBlock place(cluster_blocks);

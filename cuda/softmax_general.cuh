@@ -188,7 +188,8 @@ __global__ void __maxnreg__(general_whole_row_registers)
     using State = RowState<float, Sum>;
     using States = RowStates<State, general_row_warps>;
     __shared__ States states;
-    states.prepare(a.cluster_blocks);
+    const bool by_cluster = a.cluster_blocks > 1;
+    states.prepare(by_cluster, a.cluster_blocks);
     take_place_on_stream();
     const SoftmaxProblem &p = a.problem;
     const RowBlock own(a.cluster_blocks);
@@ -197,9 +198,9 @@ __global__ void __maxnreg__(general_whole_row_registers)
     GeneralBlock<float, Sum> block;
     const State mine = block.load(p, place, begin);
     if (lane_index() == 0) {
-        *states.of_warp(a.cluster_blocks > 1) = mine;
+        *states.of_warp(by_cluster) = mine;
     }
-    states.exchange(a.cluster_blocks, false);
+    states.exchange(by_cluster, a.cluster_blocks, false);
     const State total = merge_any_states(states.of_row(), States::row_warps() * a.cluster_blocks);
     if (own.block == 0 && lane_index() == 0 && own.row < p.shape.outer) {
         store_row_values(p, own.row, total);

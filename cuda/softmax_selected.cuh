@@ -230,10 +230,13 @@ constexpr bool takes_leading_vectors(bool many_registers) {
     return !Log && (sizeof(T) == 2 || many_registers);
 }
 
+// Whether rows are a block's, several of them or one, or, as is known by a.cluster_blocks alone, that or a cluster's.
+enum class RowsOf { block, either };
+
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
 // few_state_warps a row has no more than 32 base blocks. Converts: outputs are of another type than the input. Leads:
 // as takes_leading_vectors says.
-template <class T, bool Log, bool Converts, int Warps, bool Leads>
+template <class T, bool Log, bool Converts, int Warps, RowsOf Which, bool Leads>
 __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments &a) {
     using Filled = std::conditional_t<Converts, ConvertedSelection<SelectedPlaces<T>>, SelectedPlaces<T>>;
     using Leading = std::conditional_t<Converts, ConvertedSelection<LeadingPlaces<T>>, LeadingPlaces<T>>;
@@ -242,9 +245,10 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     __shared__ RowStates<BlockState<Float, Sum>, Warps> shared;
     __shared__ LogRow<Float> log_rows[Log ? most_block_rows : 1];
-    const bool by_cluster = a.cluster_blocks > 1;
-    const int count = RowStates<BlockState<Float, Sum>, Warps>::row_warps() * a.cluster_blocks; // states of a row
-    shared.prepare(a.cluster_blocks);
+    const bool by_cluster = Which == RowsOf::either && a.cluster_blocks > 1;
+    const int row_warps = RowStates<BlockState<Float, Sum>, Warps>::row_warps();
+    const int count = Which == RowsOf::block ? row_warps : row_warps * a.cluster_blocks; // states of a row
+    shared.prepare(by_cluster, a.cluster_blocks);
     take_place_on_stream();
     const RowBlock from(a.cluster_blocks);
     ask_for_length_ahead(a, from.row);
@@ -276,7 +280,7 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
             block_state<T, Filled, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
         }
     }
-    shared.exchange(a.cluster_blocks, Log || has_row_values);
+    shared.exchange(by_cluster, a.cluster_blocks, Log || has_row_values);
     const std::int32_t n = shared.of_warp(by_cluster)->n;
     bool finished = false;
     if constexpr (Log) {
@@ -315,14 +319,14 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
 }
 
 // The same with as many registers as leave room for so many warps on a multiprocessor, and with so many.
-template <class T, bool Log, bool Converts, int Warps, int ResidentWarps>
+template <class T, bool Log, bool Converts, int Warps, RowsOf Which, int ResidentWarps>
 __global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
     softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
-    do_selected_rows<T, Log, Converts, Warps, takes_leading_vectors<T, Log>(ResidentWarps <= 24)>(a);
+    do_selected_rows<T, Log, Converts, Warps, Which, takes_leading_vectors<T, Log>(ResidentWarps <= 24)>(a);
 }
-template <class T, bool Log, bool Converts, int Warps, int Registers>
+template <class T, bool Log, bool Converts, int Warps, RowsOf Which, int Registers>
 __global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_constant__ SelectedSoftmaxArguments a) {
-    do_selected_rows<T, Log, Converts, Warps, takes_leading_vectors<T, Log>(Registers > 64)>(a);
+    do_selected_rows<T, Log, Converts, Warps, Which, takes_leading_vectors<T, Log>(Registers > 64)>(a);
 }
 
 // Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (bf16 of 1024, masked:
@@ -335,19 +339,24 @@ __global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_cons
 // (24 warps of 80 registers in blocks, and 32 in clusters; now: lengths of 1024, 2048, 4096 3.80, 3.77, 3.80 and 3.98,
 // 3.99, 3.99, causal 4.00, 3.71, 3.73 and 4.04, 3.99, 3.99, with maximum 4096 3.80 and 4.10, masked 4.25 and 4.21;
 // masked 32768 4.17 and 4.27). Others lose 1 to 2 % where the compiler is told registers.
+//
+// Where a kernel of blocks need not look whether it is a cluster's, logarithms and outputs of another type gain
+// (lengths and log-softmax of 4096 bf16 2.63 and 2.73, masked f32 3.98 and 4.05, into bf16 4.21 and 4.38), others lose
+// 1 %.
 template <class T, bool Log, bool Converts>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
     constexpr int narrow = Converts ? 32 : 40, log = sizeof(T) == 4 ? 24 : 32;
+    constexpr RowsOf of_blocks = Log || Converts ? RowsOf::block : RowsOf::either;
     if constexpr (sizeof(T) == 4 && !Log && !Converts) {
-        kernels[0] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[0], 72>);
-        kernels[1] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[1], 64>);
+        kernels[0] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[0], RowsOf::either, 72>);
+        kernels[1] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[1], RowsOf::either, 64>);
     } else {
         constexpr int blocks = Log ? log : sizeof(T) == 4 ? 24 : narrow;
         constexpr int clusters = sizeof(T) == 2 ? narrow : 24;
-        kernels[0] = address_of(softmax_selected<T, Log, Converts, selected_warps[0], blocks>);
-        kernels[1] = address_of(softmax_selected<T, Log, Converts, selected_warps[1], clusters>);
+        kernels[0] = address_of(softmax_selected<T, Log, Converts, selected_warps[0], of_blocks, blocks>);
+        kernels[1] = address_of(softmax_selected<T, Log, Converts, selected_warps[1], RowsOf::either, clusters>);
     }
-    kernels[2] = address_of(softmax_selected<T, Log, Converts, selected_warps[2], 32>);
+    kernels[2] = address_of(softmax_selected<T, Log, Converts, selected_warps[2], RowsOf::either, 32>);
 }
 
 template <class T, bool Converts>

@@ -173,8 +173,11 @@ __device__ __noinline__ LaneVectors<T> load_end_block(const T *data, int count, 
     return vectors;
 }
 
+// What stands behind the last element of a block off the boundaries: elements that take no part, or anything at all.
+enum class Behind { filler, anything };
+
 // A block at any address.
-template <class T>
+template <Behind Rest = Behind::filler, class T>
 __device__ __forceinline__ void load_shifted_block(const Hull &hull, const T *data, int count, bool negative_scale,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     const int lane = lane_index();
@@ -193,9 +196,12 @@ __device__ __forceinline__ void load_shifted_block(const Hull &hull, const T *da
         load_vectors(
             data, vectors, [&](int v) { return smaller(v * warp_lanes + lane, last); },
             [&](int v) { return smaller(v * warp_lanes + lane + 1, last); });
+        if constexpr (Rest == Behind::filler) {
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = fill_from<T>(vectors[v], count - (v * warp_lanes + lane) * vector_elements<T>, negative_scale);
+            for (int v = 0; v < lane_vectors<T>; ++v) {
+                vectors[v] =
+                    fill_from<T>(vectors[v], count - (v * warp_lanes + lane) * vector_elements<T>, negative_scale);
+            }
         }
     }
 }

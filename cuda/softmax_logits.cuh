@@ -119,8 +119,8 @@ __device__ __forceinline__ unsigned smaller_pair(unsigned a, unsigned b, BF16) {
 }
 
 // 16-bit elements stay packed in pairs until their exponentials are formed: half the registers, and half the work for
-// the extremes.
-template <class Half, class Places>
+// the extremes. Rest: anything only off the boundaries.
+template <class Half, class Places, Behind Rest = Behind::filler>
 struct PackedLogits {
     using Float = float;
     static constexpr int words = lane_elements / 2;
@@ -130,7 +130,11 @@ struct PackedLogits {
     __device__ __forceinline__ PackedLogits(const SoftmaxArguments &a, const Half *data, int count)
         : scale(a.narrow_scale) {
         uint4 vectors[lane_vectors<Half>];
-        load_block_vectors<Half, Places>(a, data, count, vectors);
+        if constexpr (Rest == Behind::anything) {
+            load_shifted_block<Rest>(a.hull, data, count, a.scale < 0, vectors);
+        } else {
+            load_block_vectors<Half, Places>(a, data, count, vectors);
+        }
 #pragma unroll
         for (int v = 0; v < lane_vectors<Half>; ++v) {
             pairs[4 * v] = vectors[v].x;
@@ -180,16 +184,16 @@ template <class T, class Places>
 inline constexpr bool has_plain_blocks =
     is_packed<T, Places> || (sizeof(T) == 4 && Places::vectors && !Places::shifted);
 
-template <class T, class Places>
+template <class T, class Places, Behind Rest>
 struct LogitsFor {
     using Type = Logits<T, Places>;
 };
-template <class Half, class Places>
+template <class Half, class Places, Behind Rest>
     requires is_packed<Half, Places>
-struct LogitsFor<Half, Places> {
-    using Type = PackedLogits<Half, Places>;
+struct LogitsFor<Half, Places, Rest> {
+    using Type = PackedLogits<Half, Places, Rest>;
 };
-template <class T, class Places>
-using BlockLogits = typename LogitsFor<T, Places>::Type;
+template <class T, class Places, Behind Rest = Behind::filler>
+using BlockLogits = typename LogitsFor<T, Places, Rest>::Type;
 
 } // namespace wr::cuda

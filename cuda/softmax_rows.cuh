@@ -67,28 +67,35 @@ __device__ __forceinline__ void wait_for_row() {
     }
 }
 
-// The totals of the rows whose states lie side by side in shared memory, `warps` (1 or 2) of each: lane r's is row r's.
+// The totals of the rows whose states lie side by side in shared memory, `warps` (up to 4) of each: lane r's is row
+// r's. So few are quicker by one lane than by exchanges between lanes.
 template <class Float, class Sum>
 __device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
                                                                 int warps) {
     RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
     if (lane_index() < rows) {
         const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
-        total = {own[0].maximum, own[0].sum};
-        if (warps == 2) {
-            total = combine(total, RowState<Float, Sum>{own[1].maximum, own[1].sum});
+        const auto state = [&](int warp) {
+            return warp < warps ? RowState<Float, Sum>{own[warp].maximum, own[warp].sum}
+                                : StateMerge<Float, Sum>::identity();
+        };
+        total = state(0);
+        if (warps > 1) {
+            total = combine(total, state(1));
+        }
+        if (warps > 2) {
+            total = combine(total, combine(state(2), state(3)));
         }
     }
     return total;
 }
 
-// The totals of a block's rows in a lane each of its first warp, where it has several rows, else of its row in every
-// lane.
+// The totals of a block's rows in a lane each of its first warp; of a row of many warps in every lane.
 template <int Span, int Rows, class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const BlockState<Float, Sum> *states_of_block,
                                                                      int warps) {
-    if constexpr (Rows > 1) {
-        return merge_side_by_side(states_of_block, Rows, Span);
+    if constexpr (Span <= 4) {
+        return merge_side_by_side(states_of_block, Rows, warps);
     } else {
         return merge_any_states(states_of_block, warps);
     }
@@ -119,10 +126,16 @@ __device__ __forceinline__ void wait_for_rows() {
 }
 
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 1536: 3.82 TB/s, else
-// 3.34; f32 of 520: 3.68 and 3.54; but f32 of 1536: 4.26 and 4.28, bf16 of 5000: 4.08 and 4.09).
+// 3.34; f32 of 520: 3.68 and 3.54; but f32 of 1536: 4.26 and 4.28, bf16 of 5000: 4.08 and 4.09). Off the boundaries
+// those of 16-bit rows are (bf16 of 1001, 1500, 3001, 7001 3.41, 2.93, 3.53, 3.33, else 3.04, 2.43, 3.36, 3.24; with
+// logsumexp 5000 2.90 and 3.04; but f32 of 1001, 5001 3.57, 3.67 and 3.79, 3.98, in clusters bf16 of 20001 2.46 and
+// 2.60).
+template <class T, class Places, bool Log>
+inline constexpr bool leads_off_boundaries = is_packed<T, Places> && Places::shifted && !converts<Places> && !Log;
 template <class T, class Places, bool Log, int Span>
 inline constexpr bool leads_last_block =
-    unframed_blocks<T, Places, Log> == Unframed::always && Span <= (sizeof(T) == 2 ? 4 : 1);
+    leads_off_boundaries<T, Places, Log> ||
+    (unframed_blocks<T, Places, Log> == Unframed::always && Span <= (sizeof(T) == 2 ? 4 : 1));
 
 template <class T, class Places, bool Log, int Span>
 __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) {
@@ -136,14 +149,16 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
     take_place_on_stream();
     const Place from(a);
-    BlockLogits<T, Places> x(a, from.template input<T, Places>(a), from.count);
+    constexpr bool leads = leads_last_block<T, Places, Log, Span>;
+    constexpr Behind rest = leads_off_boundaries<T, Places, Log> ? Behind::anything : Behind::filler;
+    BlockLogits<T, Places, rest> x(a, from.template input<T, Places>(a), from.count);
     Float e[lane_elements];
     // Blocks of 8 warps of 16-bit elements have the fewest registers a thread: both ways at once would spill (bf16 of
     // 8192: 4.06 TB/s, 4.12 without).
     constexpr Unframed which = sizeof(T) == 2 && Span == 8 ? Unframed::never : unframed_blocks<T, Places, Log>;
     std::int32_t frame = 0;
-    const Sum sum = row_block_state<T, Places, Sum, which, leads_last_block<T, Places, Log, Span>>(
-        a, from.template input<T, Places>(a), from.count, x, e, states + state_place(from.warp), frame);
+    const Sum sum = row_block_state<T, Places, Sum, which, leads>(a, from.template input<T, Places>(a), from.count, x,
+                                                                  e, states + state_place(from.warp), frame);
     wait_for_row<Span>();
     if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
         const LogRow<Float> row = log_row(merge_any_states(states, warps));

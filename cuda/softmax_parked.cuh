@@ -45,15 +45,13 @@ struct ParkedBlock {
         uint4 *to = reinterpret_cast<uint4 *>(output) + lane_index();
         const int left = count / Places::run - lane_index();
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            if (v * warp_lanes < left) {
-                float y[Places::run];
+        for (int v = 0; v < lane_vectors<T>; ++v) { // without branches: each would compute its addresses again
+            float y[Places::run];
 #pragma unroll
-                for (int q = 0; q < quads; ++q) {
-                    take_quad<0>(memory + quad(v * quads + q), y + 4 * q);
-                }
-                store_vector(to + v * warp_lanes, outputs_of(y, of));
+            for (int q = 0; q < quads; ++q) {
+                take_quad<0>(memory + quad(v * quads + q), y + 4 * q);
             }
+            store_vector_if(v * warp_lanes < left, to + v * warp_lanes, outputs_of(y, of));
         }
     }
 
@@ -78,7 +76,7 @@ struct ParkedBlock {
     // Of elements that wait in their order, to any address. Lanes take such vectors that the warp writes whole lines.
     template <class Of>
     __device__ __forceinline__ void store_shifted(T *output, int count, Of of) const {
-        constexpr int each = Places::run, rounds = lane_vectors<T> + 1;
+        constexpr int each = Places::run;
         constexpr int bytes = static_cast<int>(vector_bytes);
         const float4 *const parked = memory;
         const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
@@ -86,17 +84,21 @@ struct ParkedBlock {
         const int head = smaller((first * bytes - in_line) / static_cast<int>(sizeof(T)), count);
         const int whole = (count - head) / each;
         with_words<float>(static_cast<unsigned>(head) % 4 * sizeof(float), [&](auto words) {
+            const int own = lane_index() - first;
+            const float4 *from = parked + (head / 4 + own * (each / 4));
+            T *to = output + (head + own * each);
 #pragma unroll 1
-            for (int round = 0; round < rounds; ++round) {
-                const int number = round * warp_lanes + lane_index() - first;
-                if (static_cast<unsigned>(number) < static_cast<unsigned>(whole)) {
+            for (int number = own; number < whole; number += warp_lanes) {
+                if (number >= 0) {
                     float y[each];
 #pragma unroll
                     for (int q = 0; q < each / 4; ++q) {
-                        take_quad<words>(parked + (head / 4 + number * (each / 4) + q), y + 4 * q);
+                        take_quad<words>(from + q, y + 4 * q);
                     }
-                    store_vector(output + head + number * each, outputs_of(y, of));
+                    store_vector(to, outputs_of(y, of));
                 }
+                from += warp_lanes * (each / 4);
+                to += warp_lanes * each;
             }
         });
         const int tail = head + whole * each;

@@ -36,11 +36,12 @@ struct RelayShape {
 __device__ __forceinline__ int uniform_warp_index() { return __shfl_sync(whole_warp, warp_index(), 0); }
 
 // For exponentials that are not formed: those of the turn before would otherwise have to live through all rare calls
-// between, which the compiler pays for on every path.
+// between, which the compiler pays for on every path. Volatile, so that it stays where it is: ahead of the branch it
+// would be a twentieth of what a turn takes.
 __device__ __forceinline__ void forget(float (&e)[lane_elements]) {
 #pragma unroll
     for (float &one : e) {
-        one = 0;
+        asm volatile("mov.b32 %0, 0;" : "=f"(one));
     }
 }
 
@@ -127,7 +128,14 @@ class Relay {
         row_blocks = static_cast<int>(divide_up(a.axis, softmax_block));
         row_groups = static_cast<unsigned>((row_blocks + Shape::group_blocks - 1) / Shape::group_blocks);
         groups = static_cast<std::uint32_t>(a.outer) * row_groups;
-        turns = (groups - 1) / (gridDim.x * Shape::groups) + 1;
+        const unsigned groups_a_turn = gridDim.x * Shape::groups;
+        turns = (groups - 1) / groups_a_turn + 1;
+        rows_a_turn = groups_a_turn / row_groups;
+        blocks_a_turn = static_cast<int>(groups_a_turn % row_groups) * Shape::group_blocks;
+        const std::uint32_t group = first_group(0) + static_cast<unsigned>(warp / Shape::group_blocks);
+        loading.row = group / row_groups;
+        loading.block = static_cast<int>(group % row_groups) * Shape::group_blocks + warp % Shape::group_blocks;
+        taking = finishing = loading;
     }
 
     __device__ __forceinline__ void set_up() {
@@ -153,26 +161,31 @@ class Relay {
     }
 
   private:
-    static constexpr int block_elements = static_cast<int>(softmax_block);
+    static constexpr int block_elements = static_cast<int>(softmax_block), each = vector_elements<T>;
     static constexpr unsigned slot_bytes = unsigned{Shape::template slot_bytes<T, Places>};
 
-    // A base block of a row.
+    // A base block of a row, as far as there are both.
     struct Place {
         std::uint32_t row;
-        int block; // row_blocks or more: none
+        int block;
     };
 
     __device__ __forceinline__ std::uint32_t first_group(unsigned turn) const {
         return (turn * gridDim.x + blockIdx.x) * Shape::groups;
     }
-    __device__ __forceinline__ Place place_of(unsigned turn) const {
-        const std::uint32_t group = first_group(turn) + static_cast<unsigned>(warp / Shape::group_blocks);
-        const std::uint32_t row = group / row_groups;
-        return {row, group < groups
-                         ? static_cast<int>(group - row * row_groups) * Shape::group_blocks + warp % Shape::group_blocks
-                         : row_blocks};
+    // The warp's place a turn later, without a division: three a turn would be a tenth of what it takes.
+    __device__ __forceinline__ void go_on(Place &place) const {
+        const int whole_groups = static_cast<int>(row_groups) * Shape::group_blocks;
+        place.row += rows_a_turn;
+        place.block += blocks_a_turn;
+        if (place.block >= whole_groups) {
+            place.block -= whole_groups;
+            ++place.row;
+        }
     }
-    __device__ __forceinline__ bool is_there(const Place &place) const { return place.block < row_blocks; }
+    __device__ __forceinline__ bool is_there(const Place &place) const {
+        return place.row < static_cast<std::uint32_t>(a.outer) && place.block < row_blocks;
+    }
     __device__ __forceinline__ int count_of(const Place &place) const {
         return smaller(static_cast<int>(a.axis) - place.block * block_elements, block_elements);
     }
@@ -197,8 +210,9 @@ class Relay {
     __device__ __forceinline__ ParkedBlock<T, Places> parked_of(unsigned turn) const {
         return {parked + turn % Shape::parked * static_cast<unsigned>(ParkedBlock<T, Places>::vectors * warp_lanes)};
     }
+    // The logits of the place that is to be loaded next, in this turn's slot.
     __device__ __forceinline__ void load(unsigned turn) {
-        const Place place = place_of(turn);
+        const Place place = loading;
         if (!is_there(place)) {
             return;
         }
@@ -206,16 +220,16 @@ class Relay {
         const int count = count_of(place);
         ArrivalBarrier &loaded = shared.loaded[warp][turn % Shape::ahead];
         if constexpr (is_staged<Places>) {
-            if (!is_readable(a.hull, data, count)) {
+            const bool inside = place.block > 0 && place.block + 1 < row_blocks;
+            if (!inside && !is_readable(a.hull, data, count)) {
                 load_end_of_array(slot_of(turn, place), data, count, loaded);
                 return;
             }
         }
         if (lane_index() == 0) {
             const int before = is_staged<Places> ? elements_before(data) : 0;
-            const int vectors = divide_up(before + count, vector_elements<T>);
-            loaded.copy(slot_of(turn, place) - before, data - before,
-                        static_cast<unsigned>(vectors) * static_cast<unsigned>(vector_bytes));
+            const unsigned vectors = static_cast<unsigned>(before + count + each - 1) / static_cast<unsigned>(each);
+            loaded.copy(slot_of(turn, place) - before, data - before, vectors * static_cast<unsigned>(vector_bytes));
         }
     }
 
@@ -238,17 +252,21 @@ class Relay {
 #pragma unroll
         for (unsigned turn = 0; turn < Shape::ahead; ++turn) {
             load(turn);
+            go_on(loading);
         }
         float e[lane_elements];
 #pragma unroll 1
         for (unsigned turn = 0; turn < turns + Shape::parked; ++turn) {
             if (turn < turns) {
                 take(turn, e);
+                go_on(loading);
+                go_on(taking);
             } else {
                 forget(e);
             }
             if (turn >= Shape::parked) {
                 finish(turn - Shape::parked, e);
+                go_on(finishing);
             }
             if (turn < turns) {
                 parked_of(turn).put(e);
@@ -258,7 +276,7 @@ class Relay {
 
     // What waits of the warp's block, and what it comes to.
     __device__ __forceinline__ void take(unsigned turn, float (&kept)[lane_elements]) {
-        const Place place = place_of(turn);
+        const Place place = taking;
         State own = StateMerge<float, Sum>::identity();
         if (is_there(place)) {
             const unsigned slot = turn % Shape::ahead;
@@ -439,13 +457,14 @@ class Relay {
         }
     }
 
-    // Read by the one lane that says later that it has been.
-    __device__ __forceinline__ Row total_in(unsigned turn, std::uint32_t row) const {
+    // What the row of a place comes to, the block's first row where no group before the warp's begins another. Read by
+    // the one lane that says later that it has been.
+    __device__ __forceinline__ Row total_in(unsigned turn, const Place &place) const {
         const unsigned at = kept_at(turn);
         shared.totalled[at].wait(parity_of(turn));
         Row total{};
         if (lane_index() == 0) {
-            total = shared.totals[at][row == first_group(turn) / row_groups ? 0 : 1];
+            total = shared.totals[at][place.block >= warp ? 0 : 1];
         }
         return from_first_lane(total);
     }
@@ -453,8 +472,8 @@ class Relay {
     // Writes the outputs of a turn whose exponentials or logits are parked. Those of a later turn are in `next`: they
     // stay in registers wherever nothing is called.
     __device__ __forceinline__ void finish(unsigned turn, float (&next)[lane_elements]) {
-        const Place place = place_of(turn);
-        const Row row = total_in(turn, place.row);
+        const Place place = finishing;
+        const Row row = total_in(turn, place);
         if (!is_there(place)) {
             return;
         }
@@ -502,7 +521,10 @@ class Relay {
     unsigned row_groups;  // of a row
     std::uint32_t groups; // of all rows
     unsigned turns;
-    unsigned loads_seen = 0; // a bit for each slot: the parity of its next load
+    std::uint32_t rows_a_turn; // from a warp's place to its next
+    int blocks_a_turn;
+    Place loading, taking, finishing; // the warp's, of different turns
+    unsigned loads_seen = 0;          // a bit for each slot: the parity of its next load
 };
 
 // Nothing is published yet: a.pieces words.

@@ -43,17 +43,37 @@ bool fill_multiprocessors(const SoftmaxPlan &plan) {
     return fills_clusters(plan) && plan.cluster_warps <= tuning::softmax_cluster_warps;
 }
 
-bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
-    if (!is_narrow(problem)) {
-        const std::size_t on_boundaries = problem.log                 ? tuning::softmax_relay_logarithm_row_blocks
-                                          : wants_row_values(problem) ? tuning::softmax_relay_logsumexp_row_blocks
-                                                                      : tuning::softmax_relay_row_blocks;
-        return plan.blocks > (shifted ? tuning::softmax_relay_shifted_row_blocks : on_boundaries);
+bool wide_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
+    if (shifted) {
+        return plan.blocks > tuning::softmax_relay_shifted_row_blocks &&
+               plan.blocks != tuning::softmax_short_cluster_row;
     }
-    const std::size_t beside_clusters =
-        shifted ? tuning::softmax_relay_shifted_narrow_row_blocks : tuning::softmax_relay_narrow_row_blocks;
-    const bool clusters_keep_up = fill_multiprocessors(plan) && (shifted || !problem.log);
-    return plan.blocks > (clusters_keep_up ? tuning::softmax_relay_row_blocks : beside_clusters);
+    return plan.blocks > (problem.log                 ? tuning::softmax_relay_logarithm_row_blocks
+                          : wants_row_values(problem) ? tuning::softmax_relay_logsumexp_row_blocks
+                                                      : tuning::softmax_relay_row_blocks);
+}
+
+bool narrow_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted, bool is_a_turn) {
+    const bool clusters_keep_up = fill_multiprocessors(plan);
+    if (shifted) {
+        return plan.blocks >
+               (clusters_keep_up ? tuning::softmax_relay_row_blocks : tuning::softmax_relay_shifted_narrow_row_blocks);
+    }
+    if (problem.log) {
+        return is_a_turn || plan.blocks > tuning::softmax_relay_narrow_logarithm_row_blocks;
+    }
+    if (wants_row_values(problem)) {
+        return plan.blocks > (clusters_keep_up ? tuning::softmax_relay_row_blocks
+                                               : tuning::softmax_relay_narrow_logarithm_row_blocks);
+    }
+    return plan.blocks >
+           (clusters_keep_up ? tuning::softmax_relay_narrow_full_row_blocks : tuning::softmax_relay_narrow_row_blocks);
+}
+
+// Is_a_turn: a row's base blocks are those that a multiprocessor takes in a turn.
+bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted, bool is_a_turn) {
+    return is_narrow(problem) ? narrow_is_long_enough(problem, plan, shifted, is_a_turn)
+                              : wide_is_long_enough(problem, plan, shifted);
 }
 
 std::size_t least_blocks_of_multiprocessor(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
@@ -99,10 +119,10 @@ const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const Soft
     const bool shifted = rows.stage_bytes != 0;
     const std::size_t least =
         static_cast<std::size_t>(gpu.multiprocessors) * least_blocks_of_multiprocessor(problem, plan, shifted);
-    if (!is_long_enough(problem, plan, shifted) || outer * row_blocks < least) {
+    const std::size_t row_groups = divide_up(row_blocks, relay.group_blocks);
+    if (!is_long_enough(problem, plan, shifted, row_groups == relay.groups) || outer * row_blocks < least) {
         return nullptr;
     }
-    const std::size_t row_groups = divide_up(row_blocks, relay.group_blocks);
     const bool counts_fit = outer <= std::size_t{std::numeric_limits<std::int32_t>::max()} / row_groups;
     return counts_fit && row_groups >= relay.groups && row_groups <= softmax_relay_states ? &relay : nullptr;
 }

@@ -159,31 +159,38 @@ inline constexpr std::size_t softmax_dependent_few_blocks = 4;
 inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 
 // Softmax of rows of more base blocks than this is shared by all multiprocessors, where there are enough of them.
-// (H200, TB/s, and in clusters: f32 57344 4.04 and 4.13, 65536 4.06 and 4.16, 81920 4.06 and 4.01, 131072 4.07
-// and 4.06, 262144 4.06 and 3.99, 1 Mi 4.05 and 3.29; bf16 65536 3.84 and 3.92, 81920 3.78 and 3.09, 131072 3.89 and
-// 3.21, 200704 3.57 and 2.15.)
+// (H200, TB/s, and in clusters: f32 57344 4.04 and 4.13, 65536 4.04 and 4.15, 81920 4.06 and 4.01, 131072 4.07
+// and 4.06, 262144 4.06 and 3.99, 1 Mi 4.05 and 3.29.)
 inline constexpr std::size_t softmax_relay_row_blocks = 64;
 
-// Log-softmax of f32 rows of more than this is, and softmax with its logsumexp of more than the second; log-softmax of
-// 16-bit rows as plain softmax of those whose clusters would not be full: a logarithm holds up whole clusters (log f32
-// 24576 3.89 and 3.95, 28672 4.00 and 3.92, 30720 4.01 and 3.55, 65536 4.06 and 3.32, 1 Mi 3.97 and 2.64; with
-// logsumexp 32768 4.02 and 4.20, 40000 4.01 and 3.47, 65536 4.05 and 3.80, 1 Mi 3.97 and 2.62; log bf16 32768 3.29
-// and 3.48, 40000 3.26 and 2.82, 65536 3.21 and 2.93, 131072 3.46 and 2.36, 1 Mi 2.93 and 1.98; with logsumexp
-// 65536 3.17 and 3.59, 81920 3.30 and 2.80, 1 Mi 2.89 and 2.00).
-inline constexpr std::size_t softmax_relay_logarithm_row_blocks = 27;
+// Log-softmax of f32 rows of more than this is, and softmax with its logsumexp of more than the second: a logarithm
+// holds up whole clusters (log f32 24576 3.89 and 3.95, 25600 3.97 and 3.61, 30720 4.01 and 3.55, 65536 4.06 and 3.32,
+// 1 Mi 3.97 and 2.64; with logsumexp 32768 4.02 and 4.20, 40000 4.01 and 3.47, 65536 4.05 and 3.80, 1 Mi 3.97
+// and 2.62).
+inline constexpr std::size_t softmax_relay_logarithm_row_blocks = 24;
 inline constexpr std::size_t softmax_relay_logsumexp_row_blocks = 32;
 
-// 16-bit rows of more than this are too, where clusters would leave warps without a base block (bf16 36864 3.77 and
-// 3.38, 45056 3.77 and 3.44, 50256 3.56 and 3.13; but 40000, whose clusters are full, 3.71 and 3.94, 30720 3.59 and
-// 3.62).
-inline constexpr std::size_t softmax_relay_narrow_row_blocks = 32;
+// 16-bit rows of more than the first are too, where clusters would leave warps without a base block, and of more than
+// the second where they would not (bf16 25600 3.83 and 3.33, 27648 3.86 and 3.65, 29696 3.61 and 3.44, 36864 3.77 and
+// 3.38, 50256 3.56 and 3.13; full clusters, 28672 3.81 and 3.91, 40000 3.67 and 3.79, 57344 3.80 and 3.80, 65536 3.86
+// and 3.79; beyond, 131072 3.88 and 3.21).
+inline constexpr std::size_t softmax_relay_narrow_row_blocks = 24;
+inline constexpr std::size_t softmax_relay_narrow_full_row_blocks = 56;
 
-// Off the boundaries f32 rows of more than this are (24577 2.98 and 3.35, 32769 3.39 and 3.20, 50257 3.81 and 3.34,
-// 81921 3.79 and 2.96, 262145, read twice otherwise, 3.78 and 2.39), and 16-bit ones of more than the second where
-// clusters would not be full or leave warps of a multiprocessor without work (bf16 24577 2.89 and 2.40, 36865 2.89 and
-// 2.31, 39425 in clusters of 13 warps 2.98 and 2.63, 50257 of 10 2.96 and 2.85; but of 8 32768 3.03 and 3.39,
-// 40449 3.02 and 3.03, 65536 3.08 and 3.15; beyond, 65537 2.97 and 2.43, 131072 3.07 and 2.86, 131073 2.84 and 1.43).
-inline constexpr std::size_t softmax_relay_shifted_row_blocks = 32;
+// Log-softmax of them of more than this is, and of such as one multiprocessor takes in a turn; and with their maxima or
+// logsumexp those of more than this where clusters would not be full, else of more than softmax_relay_row_blocks (log
+// bf16 25600 3.62 and 3.19, 28672 3.76 and 3.41, 30720 3.29 and 3.47, 32768 3.47 and 3.64, 40000 3.26 and 2.82, 65536
+// 3.60 and 2.93; with logsumexp 27648 3.34 and 3.57, 65536 3.38 and 3.65, 81920 3.30 and 2.80).
+inline constexpr std::size_t softmax_relay_narrow_logarithm_row_blocks = 32;
+
+// Off the boundaries f32 rows of more than this are, but for those that clusters of small blocks hold just so (25601
+// 3.75 and 3.62, 28673 3.78 and 3.43, 29697 3.80 and 3.48, 30721 3.86 and 3.71, 50257 3.80 and 3.34, 81921 3.79 and
+// 2.96, 262145, read twice otherwise, 3.78 and 2.39; but off by one 32768 3.72 and 3.88), and 16-bit ones of more than
+// the second where clusters would not be full or leave warps of a multiprocessor without work (bf16 24577 2.89 and
+// 2.40, 36865 2.89 and 2.31, 39425 in clusters of 13 warps 2.98 and 2.63, 50257 of 10 2.96 and 2.85; but of 8 32768
+// 2.97 and 3.25, 40449 3.05 and 2.99, 65536 3.10 and 3.12; beyond, 65537 2.97 and 2.43, 131072 3.07 and 2.86, 131073
+// 2.84 and 1.43).
+inline constexpr std::size_t softmax_relay_shifted_row_blocks = 24;
 inline constexpr std::size_t softmax_relay_shifted_narrow_row_blocks = 24;
 
 // Of 16-bit rows that are, those of more base blocks than this have fewer warps a multiprocessor, whose exponentials

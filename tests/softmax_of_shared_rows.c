@@ -37,9 +37,11 @@ static void check(wr_dtype dtype, size_t axis, double scale) { check_off(dtype, 
 
 int main(int argc, char **argv) {
     static const size_t axes[] = {65544, 98304, 100008, 131072, 200008, 262144};
-    static const size_t narrow_axes[] = {33000, 50256, 65536, 131064, 196608, 196616, 262144};
+    static const size_t narrow_axes[] = {24584, 28664,  30720,  33000,  50256, 61440,
+                                         65536, 131064, 196608, 196616, 262144};
     static const size_t longest[] = {524296, 1048576}; /* which take more than a few multiprocessors */
     static const size_t odd_axes[] = {37001, 65537, 100003, 131066, 202755, 262143};
+    static const size_t short_odd_axes[] = {24577, 28673, 30997}; /* a few turns of a multiprocessor, or one */
     static const form forms[] = {
         {0, ROW_LOGSUMEXP}, {1, NO_ROW_VALUES}, {1, ROW_LOGSUMEXP}, {0, ROW_MAXIMUM}, {1, ROW_LOGSUMEXP | ROW_MAXIMUM}};
     size_t i;
@@ -58,6 +60,10 @@ int main(int argc, char **argv) {
         check(odd_axes[i] % 3 == 0 ? WR_F16 : WR_BF16, odd_axes[i], i % 3 == 1 ? -2.0 : 1.0);
         check(WR_F32, odd_axes[i] + 50000, i % 3 == 2 ? 0.5 : 1.0);
     }
+    for (i = 0; i < sizeof short_odd_axes / sizeof *short_odd_axes; ++i) {
+        check(WR_F32, short_odd_axes[i], i == 1 ? 2.0 : 1.0);
+        check(i == 1 ? WR_F16 : WR_BF16, short_odd_axes[i], 1.0);
+    }
     for (i = 1; i < 8; ++i) {
         check_off(i % 2 == 0 ? WR_F16 : WR_BF16, 37888 + 8192 * i, 1.0, i);
         check_off(WR_F32, 73728 + 8192 * i, 1.0, i % 4);
@@ -67,6 +73,8 @@ int main(int argc, char **argv) {
         check_form(wanted, WR_F32, 77824 + 8 * i, i == 1 ? 0.5 : 1.0, 0);
         check_form(wanted, WR_F32, 66666 + i, 1.0, i);
         check_form(wanted, WR_F32, 32736 + 8 * i, 1.0, 0);
+        check_form(wanted, WR_F32, 24584 + 8 * i, 1.0, 0);
+        check_form(wanted, i % 2 == 0 ? WR_BF16 : WR_F16, 28672 - 1024 * i, 1.0, 0);
         check_form(wanted, WR_BF16, 65536, 1.0, 0);
         check_form(wanted, WR_BF16, 40968 + 8 * i, 1.0, 0);
         check_form(wanted, WR_F16, 200704 + 8 * i, 1.0, 0);

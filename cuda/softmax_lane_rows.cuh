@@ -5,13 +5,30 @@
 
 #include "cuda/softmax_short_vectors.cuh"
 
+#include <bit>
+
 namespace wr::cuda {
 
 inline constexpr int lane_row_blocks = 24 / short_row_warps; // of a multiprocessor
+template <class T>
+inline constexpr int lane_row_tiles = static_cast<int>(softmax_lane_row_tiles(sizeof(T)));
 
 // What a warp's stage holds.
 template <class T>
-inline constexpr int lane_rows_elements = warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
+inline constexpr int lane_rows_elements = lane_row_tiles<T> * warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
+
+// Calls work with `left`, of fewer than a vector's elements, as a constant, where it is not zero: what a row has behind
+// its whole vectors costs as much as it is.
+template <class T, int Left = 1, class Work>
+__device__ __forceinline__ void with_left(int left, Work work) {
+    if constexpr (Left < vector_elements<T>) {
+        if (left == Left) {
+            work(std::integral_constant<int, Left>());
+        } else if (left > Left) {
+            with_left<T, Left + 1>(left, work);
+        }
+    }
+}
 
 // A lane's row as vectors: `whole` that it fills, of up to lane_vectors, and one of which `left` elements exist. The
 // others there repeat the first of these.
@@ -76,11 +93,11 @@ struct LaneRow {
                 vectors[v] = {word(v * each), word(v * each + 1), word(v * each + 2), word(v * each + 3)};
             }
         }
-        if (left > 0) {
+        with_left<T>(left, [&](auto count) {
             row += whole * each;
             const unsigned first = word(0);
-            tail = {first, left > 1 ? word(1) : first, left > 2 ? word(2) : first, first};
-        }
+            tail = {first, count > 1 ? word(1) : first, count > 2 ? word(2) : first, first};
+        });
     }
 
     // A row that starts `bits` behind the first of the words.
@@ -99,38 +116,50 @@ struct LaneRow {
                 vectors[v] = {x, y, z, next_pair(4 * v + 3)};
             }
         }
-        if (left > 0) {
+        with_left<T>(left, [&](auto count) {
             words += 4 * whole;
             unsigned pairs[each / 2];
 #pragma unroll
             for (int i = 0; i < each / 2; ++i) {
-                pairs[i] = i == 0 || left > 2 * i ? next_pair(i) : repeated(pairs[0]);
-                if (left == 2 * i + 1) {
+                pairs[i] = 2 * i < count ? next_pair(i) : repeated(pairs[0]);
+                if (count == 2 * i + 1) {
                     pairs[i] = __byte_perm(pairs[i], pairs[0], 0x5410);
                 }
             }
             tail = {pairs[0], pairs[1], pairs[2], pairs[3]};
-        }
+        });
     }
     __device__ __forceinline__ static unsigned repeated(unsigned pair) { return __byte_perm(pair, 0, 0x1010); }
 };
+
+// The natural tree over the first Count of some exponentials.
+template <int Count, class Sum, bool Normal, class Float>
+__device__ __forceinline__ Sum sum_of_first(const Float *e) {
+    if constexpr (Count == 1) {
+        return term<Sum, Normal>(e[0]);
+    } else {
+        constexpr int half = static_cast<int>(std::bit_floor(static_cast<unsigned>(Count - 1)));
+        return sum_of_first<half, Sum, Normal>(e) + sum_of_first<Count - half, Sum, Normal>(e + half);
+    }
+}
 
 // The exponentials of a lane's row, and their tree. exponentials(vector, e) forms a whole vector's, exponential(x) one.
 template <class T, class Sum, bool Normal, class Float, class Exponentials, class Exponential>
 __device__ __forceinline__ Sum sum_of_lane_row(const LaneRow<T> &row, Float *e, Float *of_tail,
                                                Exponentials exponentials, Exponential exponential) {
     constexpr int most = LaneRow<T>::most, each = LaneRow<T>::each;
-    Sum parts[each];
+    Sum tail = 0;
 #pragma unroll
     for (int i = 0; i < each; ++i) {
         of_tail[i] = 0;
-        parts[i] = 0;
-        if (i < row.left) {
-            of_tail[i] = exponential(element_of(row.tail, i, T()));
-            parts[i] = term<Sum, Normal>(of_tail[i]);
-        }
     }
-    const Sum tail = run_sum<each, Sum>(parts);
+    with_left<T>(row.left, [&](auto count) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            of_tail[i] = exponential(element_of(row.tail, i, T()));
+        }
+        tail = sum_of_first<count, Sum, Normal>(of_tail);
+    });
     Sum sums[most];
 #pragma unroll
     for (int v = 0; v < most; ++v) {
@@ -278,10 +307,11 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, lane_row_blocks)
         } else {
             factor = factor_of_sum(sum, Float());
         }
-        const auto store = [&](LaneRowOutputs<T> &to, int v, int left, const uint4 &vector, const Float *exponentials) {
-            Float y[each];
+        const auto store = [&](LaneRowOutputs<T> &to, int v, auto left, const uint4 &vector,
+                               const Float *exponentials) {
+            Float y[each] = {};
 #pragma unroll
-            for (int i = 0; i < each; ++i) {
+            for (int i = 0; i < left; ++i) {
                 if constexpr (Log) {
                     const Float x = element_of(vector, i, T());
                     y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, pieces);
@@ -297,10 +327,10 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, lane_row_blocks)
 #pragma unroll
             for (int v = 0; v < most; ++v) {
                 if (v < row.whole) {
-                    store(to, v, each, row.vectors[v], e + v * each);
+                    store(to, v, std::integral_constant<int, each>(), row.vectors[v], e + v * each);
                 }
             }
-            store(to, row.whole, row.left, row.tail, of_tail);
+            with_left<T>(row.left, [&](auto count) { store(to, row.whole, count, row.tail, of_tail); });
             to.finish();
             if (a.logsumexp != nullptr) {
                 store_row_logsumexp(total, a.logsumexp,

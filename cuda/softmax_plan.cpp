@@ -117,10 +117,10 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     } else if (!converted && s.axis <= tuning::softmax_short_row) {
         plan.regime = SoftmaxRegime::short_rows;
         plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
-        plan.short_rows = plan.lanes == 1 && kernels.short_rows.of_a_lane[0] != nullptr ? kernels.short_rows.of_a_lane
-                                                                                        : kernels.short_rows.any;
-        const std::size_t rows = warp_lanes / plan.lanes;
-        plan.batches = std::max<std::size_t>(warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
+        const bool of_a_lane = plan.lanes == 1 && kernels.short_rows.of_a_lane[0] != nullptr;
+        plan.short_rows = of_a_lane ? kernels.short_rows.of_a_lane : kernels.short_rows.any;
+        const std::size_t rows = warp_lanes / plan.lanes, tiles = of_a_lane ? softmax_lane_row_tiles(element_bytes) : 1;
+        plan.batches = std::max<std::size_t>(tiles * warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
         plan.warp_rows = rows * plan.batches;
     }
 }

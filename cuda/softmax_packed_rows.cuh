@@ -8,11 +8,11 @@
 
 namespace wr::cuda {
 
-// A tile's vectors where they lie off the boundaries.
+// A tile's vectors where they lie off the boundaries. Interior: between other rows of the caller's.
 template <class T>
-__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count,
+__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count, bool interior,
                                                  const PackedTile<T> &tile, uint4 (&vectors)[lane_vectors<T>]) {
-    if (is_readable(a.hull, data, count)) {
+    if (interior || is_readable(a.hull, data, count)) {
         load_vectors(data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
         return;
     }
@@ -98,7 +98,8 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     const T *data = from.input<T>(a);
     uint4 vectors[registers];
     if constexpr (staged) {
-        load_staged_rows(a, data, from.count * axis, tile, vectors);
+        const bool interior = from.first > 0 && from.first + static_cast<unsigned>(from.count) < a.outer;
+        load_staged_rows(a, data, from.count * axis, interior, tile, vectors);
     } else {
 #pragma unroll
         for (int v = 0; v < registers; ++v) {

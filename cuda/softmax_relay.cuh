@@ -220,7 +220,9 @@ class Relay {
         const int count = count_of(place);
         ArrivalBarrier &loaded = shared.loaded[warp][turn % Shape::ahead];
         if constexpr (is_staged<Places>) {
-            const bool inside = place.block > 0 && place.block + 1 < row_blocks;
+            // Between blocks of its row, the next of which may be shorter than a vector.
+            const bool inside =
+                place.block > 0 && (place.block + 1) * block_elements + each <= static_cast<int>(a.axis);
             if (!inside && !is_readable(a.hull, data, count)) {
                 load_end_of_array(slot_of(turn, place), data, count, loaded);
                 return;

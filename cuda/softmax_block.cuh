@@ -169,6 +169,16 @@ __device__ __noinline__ Sum unusual_block_sum(const SoftmaxArguments &a, const T
     return settle_block_sum(maximum, BlockAgain<T, Places>(a, data, count, maximum).sum);
 }
 
+// Where a block's logits are that are seldom read again: an address, or what makes it, for which no register waits.
+template <class Data>
+__device__ __forceinline__ auto address_in(const Data &data) {
+    if constexpr (std::is_pointer_v<Data>) {
+        return data;
+    } else {
+        return data();
+    }
+}
+
 // Large logits, +infinity or NaN.
 template <class Float>
 __device__ __forceinline__ bool is_unusual(Float maximum) {
@@ -205,8 +215,9 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
 
 // The same whatever the maximum is. Where n is unusual_n there are no exponentials. Not `never`: the state is for plain
 // softmax, unless `log` says otherwise.
-template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Block, class Note>
-__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *data, int count, const Block &x,
+template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Data, class Block,
+          class Note>
+__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const Data &data, int count, const Block &x,
                                          Float (&e)[lane_elements], Note note, bool log = false) {
     if constexpr (Which != Unframed::never) {
         const bool wanted =
@@ -231,14 +242,14 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const T *dat
     maximum = warp_maximum(maximum);
     if (is_unusual(maximum)) {
         note(maximum, unusual_n, unusual_n);
-        return unusual_block_sum<T, Places, Float, Sum>(a, data, count, maximum);
+        return unusual_block_sum<T, Places, Float, Sum>(a, address_in(data), count, maximum);
     }
     return ordinary_block_sum<T, Places, Float, Sum, Which != Unframed::never>(a, x, lowest, maximum, e, note);
 }
 
 // The same, with the block's state left at `state`, in shared memory, and the exponentials' frame at `frame`.
-template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Block>
-__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count, const Block &x,
+template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Data, class Block>
+__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const Data &data, int count, const Block &x,
                                            Float (&e)[lane_elements], BlockState<Float, Sum> *state,
                                            std::int32_t &frame, bool log = false) {
     const auto note = [&](Float maximum, std::int32_t n, std::int32_t own_frame) {
@@ -256,8 +267,8 @@ __device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *d
 }
 
 // The same of a block whose frame is its state's n.
-template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Block>
-__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const T *data, int count, const Block &x,
+template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Data, class Block>
+__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const Data &data, int count, const Block &x,
                                            Float (&e)[lane_elements], BlockState<Float, Sum> *state, bool log = false) {
     static_assert(Which != Unframed::always);
     std::int32_t frame;

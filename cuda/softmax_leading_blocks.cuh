@@ -131,8 +131,8 @@ __device__ __forceinline__ Sum sum_of_leading_exponentials(int count, float (&e)
 // The exponentials of a block of `count` elements, one at least, and its state at `state`; `e` comes as zeros. Where n
 // is unusual_n there are none. Places: how the logits are read again where the maximum is unusual. What x holds behind
 // the elements does not matter and does not stay. Plain: no use for the block's maximum. The sum, in every lane.
-template <class T, class Places, class Sum, class Block>
-__device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, const T *data, int count, Block &x,
+template <class T, class Places, class Sum, class Data, class Block>
+__device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, const Data &data, int count, Block &x,
                                                    float (&e)[lane_elements], BlockState<float, Sum> *state,
                                                    bool plain) {
     using C = ExponentialConstants<float>;
@@ -163,7 +163,7 @@ __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, co
     }
     Sum sum;
     if (unusual) {
-        sum = unusual_block_sum<T, Places, float, Sum>(a, data, count, maximum);
+        sum = unusual_block_sum<T, Places, float, Sum>(a, address_in(data), count, maximum);
     } else {
         const float bound = absent ? std::numeric_limits<float>::infinity() : maximum - C::reach;
         const float magic_less_n = C::magic - static_cast<float>(nearest);
@@ -186,8 +186,8 @@ __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, co
 
 // block_state, but of a block that is not whole, where Leads, like the above. Of no elements, as warps behind the last
 // row have them, every logit is -infinity.
-template <class T, class Places, class Sum, Unframed Which, bool Leads, class Block, class Float>
-__device__ __forceinline__ Sum row_block_state(const SoftmaxArguments &a, const T *data, int count, Block &x,
+template <class T, class Places, class Sum, Unframed Which, bool Leads, class Data, class Block, class Float>
+__device__ __forceinline__ Sum row_block_state(const SoftmaxArguments &a, const Data &data, int count, Block &x,
                                                Float (&e)[lane_elements], BlockState<Float, Sum> *state,
                                                std::int32_t &frame) {
     if constexpr (Leads) {

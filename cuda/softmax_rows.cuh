@@ -157,8 +157,9 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     // 8192: 4.06 TB/s, 4.12 without).
     constexpr Unframed which = sizeof(T) == 2 && Span == 8 ? Unframed::never : unframed_blocks<T, Places, Log>;
     std::int32_t frame = 0;
-    const Sum sum = row_block_state<T, Places, Sum, which, leads>(a, from.template input<T, Places>(a), from.count, x,
-                                                                  e, states + state_place(from.warp), frame);
+    const auto data = [&] { return Place(a).template input<T, Places>(a); };
+    const Sum sum = row_block_state<T, Places, Sum, which, leads>(a, data, from.count, x, e,
+                                                                  states + state_place(from.warp), frame);
     wait_for_row<Span>();
     if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
         const LogRow<Float> row = log_row(merge_any_states(states, warps));

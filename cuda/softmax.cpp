@@ -22,6 +22,13 @@ namespace {
 
 constexpr std::size_t warp_lanes = 32;
 
+// Empty where the array is smaller than a base block and two vectors.
+Hull interior_of(const Hull &hull, std::size_t element_bytes) {
+    constexpr std::ptrdiff_t vector_bytes = 16;
+    const auto kept = static_cast<std::ptrdiff_t>(softmax_block * element_bytes) + vector_bytes;
+    return hull.end - hull.begin > vector_bytes + kept ? Hull{hull.begin + vector_bytes, hull.end - kept} : Hull{};
+}
+
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
     const Shape &s = problem.shape;
     SoftmaxArguments a{};
@@ -30,6 +37,7 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     a.logsumexp = problem.logsumexp;
     a.maximum = problem.maximum;
     a.hull = hull_of(problem.input, s, traits_of(problem.dtype).size);
+    a.interior = interior_of(a.hull, traits_of(problem.dtype).size);
     a.outer = s.outer;
     a.axis = s.axis;
     a.inner = s.inner;

@@ -178,10 +178,10 @@ enum class Behind { filler, anything };
 
 // A block at any address.
 template <Behind Rest = Behind::filler, class T>
-__device__ __forceinline__ void load_shifted_block(const Hull &hull, const T *data, int count, bool negative_scale,
-                                                   uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void load_shifted_block(const Hull &hull, const Hull &interior, const T *data, int count,
+                                                   bool negative_scale, uint4 (&vectors)[lane_vectors<T>]) {
     const int lane = lane_index();
-    if (count <= 0 || !is_readable(hull, data, count)) {
+    if (count <= 0 || !block_is_readable(hull, interior, data, count)) {
         const LaneVectors<T> loaded = load_end_block(data, count, negative_scale);
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
@@ -227,7 +227,7 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, co
     if constexpr (is_staged<Places>) {
         load_staged_block(data, count, a.scale < 0, vectors);
     } else if constexpr (Places::shifted) {
-        load_shifted_block(a.hull, data, count, a.scale < 0, vectors);
+        load_shifted_block(a.hull, a.interior, data, count, a.scale < 0, vectors);
     } else {
         load_aligned_block(data, count, a.scale < 0, vectors);
     }

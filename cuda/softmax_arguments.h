@@ -31,6 +31,7 @@ struct SoftmaxArguments {
     StoredState *states; // [rows][pieces], what each piece of a row comes to
     StoredState *totals; // [rows], what each whole row comes to
     Hull hull;           // of the input
+    Hull interior;       // where a base block may begin whose vectors lie within the hull, wherever it stands
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
     std::size_t pieces;         // of a row, each with a state

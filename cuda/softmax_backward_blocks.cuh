@@ -36,7 +36,7 @@ struct BackwardVectors {
 
     // The same of elements anywhere.
     __device__ __forceinline__ void load_shifted(const Hull &hull, const T *data, int count, unsigned behind) {
-        load_shifted_block(hull, data, count, false, vectors);
+        load_shifted_block(hull, Hull{}, data, count, false, vectors);
         if (count < static_cast<int>(softmax_block)) {
 #pragma unroll
             for (int v = 0; v < lane_vectors<T>; ++v) {

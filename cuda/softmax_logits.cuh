@@ -131,7 +131,7 @@ struct PackedLogits {
         : scale(a.narrow_scale) {
         uint4 vectors[lane_vectors<Half>];
         if constexpr (Rest == Behind::anything) {
-            load_shifted_block<Rest>(a.hull, data, count, a.scale < 0, vectors);
+            load_shifted_block<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
         } else {
             load_block_vectors<Half, Places>(a, data, count, vectors);
         }

@@ -4,6 +4,7 @@
 
 #include "cuda/softmax_arguments.h"
 #include "cuda/tile_load.cuh"
+#include "numerics/softmax.h"
 
 namespace wr::cuda {
 
@@ -132,12 +133,22 @@ __device__ __forceinline__ void load_vectors(const T *data, uint4 (&vectors)[Vec
     }
 }
 
+// An address to which constants are added is added up once and not for each of them.
+__device__ __forceinline__ void keep_as_it_is(char *&address) { asm volatile("" : "+l"(address)); }
+
 // Whether the whole vectors that hold these elements lie within what may be read.
 template <class T>
 __device__ __forceinline__ bool is_readable(const Hull &hull, const T *data, int count) {
     const char *first = reinterpret_cast<const char *>(data), *end = reinterpret_cast<const char *>(data + count);
     return first - offset_in_vector(first) >= hull.begin &&
            end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= hull.end;
+}
+
+// The same of no more than a base block, asked in the way that nearly all answer.
+template <class T>
+__device__ __forceinline__ bool block_is_readable(const Hull &hull, const Hull &interior, const T *data, int count) {
+    const char *first = reinterpret_cast<const char *>(data);
+    return (first >= interior.begin && first < interior.end) || is_readable(hull, data, count);
 }
 
 __device__ __forceinline__ void copy_vector(unsigned to, const uint4 *from) {
@@ -178,7 +189,10 @@ __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T
     const int before = elements_before(data);
     const uint4 *vectors = reinterpret_cast<const uint4 *>(data - before);
     int begin = 0, end = divide_up(before + count, each);
-    if (!is_readable(a.hull, data, count)) {
+    const bool readable = Elements <= static_cast<int>(softmax_block)
+                              ? block_is_readable(a.hull, a.interior, data, count)
+                              : is_readable(a.hull, data, count);
+    if (!readable) {
         const int head = smaller(each - before, count), tail = larger((end - 1) * each - before, head);
         copy_ends(static_cast<T *>(stage) + before, data, head, tail, count);
         ++begin;
@@ -197,40 +211,44 @@ __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T
 // Writes elements `before` to `before + count` of the stage to the output.
 template <class T, int Elements>
 __device__ __forceinline__ void copy_from_stage(T *output, int count, const void *stage, int before) {
-    constexpr int element = static_cast<int>(sizeof(T));
-    constexpr int rounds = Elements * element / vector_bytes / warp_lanes + 1;
+    constexpr unsigned element = sizeof(T), vector = vector_bytes, line = line_bytes;
+    constexpr int rounds = static_cast<int>(Elements * element / vector) / warp_lanes + 1;
     constexpr int together = 3; // read before the first of them is written
-    const int bytes = count * element;
-    const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
-    const int first = divide_up(in_line, vector_bytes); // of the line's vectors, the first that the run may fill
-    const int head = smaller(first * vector_bytes - in_line, bytes);
-    const int whole = (bytes - head) / vector_bytes;
-    const int skipped = head + before * element;
-    const uint4 *from = static_cast<const uint4 *>(stage) + skipped / vector_bytes + lane_index() - first;
-    char *to = reinterpret_cast<char *>(output) - in_line + lane_index() * vector_bytes;
-    const int own = lane_index() - first;
-    const auto offset = static_cast<unsigned>(skipped % vector_bytes);
+    const unsigned bytes = static_cast<unsigned>(count) * element;
+    const unsigned in_line = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(output)) % line;
+    const unsigned first = (in_line + vector - 1) / vector; // of the line's vectors, the first that the run may fill
+    const unsigned head = smaller((0u - in_line) % vector, bytes);
+    const unsigned whole = (bytes - head) / vector;
+    const unsigned skipped = head + static_cast<unsigned>(before) * element;
+    const unsigned own = static_cast<unsigned>(lane_index()) - first; // of those that it may, and each 32nd behind it
+    const uint4 *from = static_cast<const uint4 *>(stage) + static_cast<int>(skipped / vector + own);
+    char *to = reinterpret_cast<char *>(output) + (lane_index() * vector_bytes - static_cast<int>(in_line));
+    if constexpr (sizeof(T) < sizeof(float)) {
+        keep_as_it_is(to);
+    }
+    const unsigned offset = skipped % vector;
     with_words<T>(offset, [&](auto words) {
 #pragma unroll
         for (int i = 0; i < rounds; i += together) {
             uint4 vectors[together];
 #pragma unroll
             for (int j = 0; j < together && i + j < rounds; ++j) {
-                if (static_cast<unsigned>(own + (i + j) * warp_lanes) < static_cast<unsigned>(whole)) {
+                if (own + static_cast<unsigned>((i + j) * warp_lanes) < whole) {
                     vectors[j] = across_vectors<T, words>(from[(i + j) * warp_lanes], from[(i + j) * warp_lanes + 1],
                                                           offset % 4 * 8);
                 }
             }
 #pragma unroll
             for (int j = 0; j < together && i + j < rounds; ++j) {
-                if (static_cast<unsigned>(own + (i + j) * warp_lanes) < static_cast<unsigned>(whole)) {
+                if (own + static_cast<unsigned>((i + j) * warp_lanes) < whole) {
                     store_vector(to + (i + j) * warp_lanes * vector_bytes, vectors[j]);
                 }
             }
         }
     });
-    const int tail = (head + whole * vector_bytes) / element;
-    copy_ends(output, static_cast<const T *>(stage) + before, head / element, tail, count);
+    const unsigned tail = (head + whole * vector) / element;
+    copy_ends(output, static_cast<const T *>(stage) + before, static_cast<int>(head / element), static_cast<int>(tail),
+              count);
 }
 
 } // namespace wr::cuda

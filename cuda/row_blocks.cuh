@@ -21,6 +21,10 @@ struct RowBlock {
         first = static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block);
     }
 
+    __device__ __forceinline__ RowBlock(std::size_t row, int block)
+        : row(row), block(block),
+          first(static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block)) {}
+
     // Of the row's first `elements`, how many are the warp's; below 1 where they end before.
     __device__ __forceinline__ int count(std::size_t elements) const {
         return static_cast<int>(smaller<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(elements) - first, softmax_block));
@@ -31,7 +35,6 @@ struct RowBlock {
         return static_cast<const T *>(array) + static_cast<std::ptrdiff_t>(row) * outer_stride + first;
     }
 
-  private:
     __device__ __forceinline__ static unsigned job_again() {
         unsigned x;
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));

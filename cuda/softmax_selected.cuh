@@ -142,9 +142,8 @@ __device__ __forceinline__ int present(const SelectedSoftmaxArguments &a, const 
 
 // The outputs of a block of which nothing takes part, or whose maximum, or whose row's, is unusual.
 template <class T, class Places, class Float, class Sum>
-__device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArguments &a, Float maximum,
+__device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArguments &a, RowBlock place, Float maximum,
                                                      RowState<Float, Sum> total) {
-    const RowBlock place(a.cluster_blocks);
     const std::size_t first = first_output(a, place);
     const int count = present(a, place), taken = place.count(taken_of_row(a, place.row));
     const RowKind kind = row_kind(total.maximum);
@@ -310,7 +309,7 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
         finished = finished || (view.plain() && left_out);
     }
     if (!finished) {
-        finish_unusual_selected<T, Filled>(a, shared.of_warp(by_cluster)->maximum,
+        finish_unusual_selected<T, Filled>(a, RowBlock(a.cluster_blocks), shared.of_warp(by_cluster)->maximum,
                                            merge_any_states(shared.of_row(), count));
     }
     if (has_row_values && is_first_warp()) {

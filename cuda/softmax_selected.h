@@ -38,6 +38,14 @@ struct SelectedShortKernels {
 template <class T>
 const SelectedShortKernels &selected_short_kernels();
 
+// For 16-bit rows of a block that are only cut off, and the warps that such a block may have.
+inline constexpr int cut_rows_warps = 8;
+struct CutRowsKernels {
+    const void *of[2]; // [log]
+};
+template <class T>
+const CutRowsKernels &cut_rows_kernels();
+
 // For rows of T whose outputs are of another type; those of F16 for rows of 8 bits as well.
 template <class T>
 const SelectedSoftmaxKernels &converting_softmax_kernels();

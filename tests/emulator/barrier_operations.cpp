@@ -164,6 +164,7 @@ Execute barrier_operation_of(const Opcode &opcode) {
            : text == "mapa.u64"                                 ? map_generic
            : text.starts_with("barrier.cluster.arrive.")        ? arrive_in_cluster
            : text.starts_with("barrier.cluster.wait.")          ? nothing
+           : text == "bar.arrive"                               ? nothing // others wait for its thread's end
            : name == "createpolicy"                             ? zero
            : name == "nanosleep"                                ? sleep
                                                                 : nullptr;

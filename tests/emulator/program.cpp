@@ -81,6 +81,7 @@ void negate_predicate(Warp &warp, const Instruction &i, LaneMask mask) {
 }
 Control control_of(const Opcode &opcode) {
     return opcode.text.starts_with("barrier.cluster.wait")              ? Control::cluster_wait
+           : opcode.text == "bar.arrive"                                ? Control::none
            : opcode.words[0] == "bar" && opcode.text != "bar.warp.sync" ? Control::block_barrier
            : opcode.has("sync")                                         ? Control::meet
                                                                         : Control::none;
@@ -488,7 +489,7 @@ void Translator::put_instruction(Body &body, const Statement &statement) {
     i.control = control_of(opcode);
     i.execute = execution_of(opcode);
     i.of_all = opcode.has("and");
-    const bool is_known = i.control == Control::block_barrier ? i.count == 1 || i.count == 3 : i.execute != nullptr;
+    const bool is_known = i.control == Control::block_barrier ? i.count >= 1 && i.count <= 3 : i.execute != nullptr;
     if (!is_known) {
         give_up("not emulated: " + std::string(statement.text));
     }

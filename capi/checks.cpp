@@ -75,7 +75,8 @@ Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout) 
         return Status::size_overflow;
     }
     const Shape plain = contiguous(given);
-    if (extent.high == 0) {
+    const bool strides_given = given.outer_stride != 0 || given.axis_stride != 0 || given.inner_stride != 0;
+    if (extent.high == 0 || !strides_given) {
         layout = {plain, extent, true};
         return Status::success;
     }
@@ -137,12 +138,23 @@ Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t ne
     return locate(workspace, {0, static_cast<std::int64_t>(bytes)}, workspace_alignment, range);
 }
 
-bool any_two_overlap(std::initializer_list<MemoryRange> ranges) {
-    for (const MemoryRange *a = ranges.begin(); a != ranges.end(); ++a) {
-        for (const MemoryRange *b = ranges.begin(); b != a; ++b) {
-            if (overlap(*a, *b)) {
-                return true;
-            }
+// Most ranges of a call are empty: what it does without.
+bool any_two_overlap(std::span<const MemoryRange> ranges) {
+    for (std::size_t i = 1; i < ranges.size(); ++i) {
+        if (overlaps_any(ranges[i], ranges.first(i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool overlaps_any(MemoryRange range, std::span<const MemoryRange> others) {
+    if (range.begin == range.end) {
+        return false;
+    }
+    for (const MemoryRange &other : others) {
+        if (overlap(range, other)) {
+            return true;
         }
     }
     return false;

@@ -5,6 +5,7 @@
 #include "numerics/status.h"
 
 #include <initializer_list>
+#include <span>
 
 namespace wr::capi {
 
@@ -44,7 +45,10 @@ Status locate_array(const void *pointer, std::initializer_list<std::size_t> size
 // The caller's workspace, of which `needed` bytes will be used; nullptr is none.
 Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t needed, MemoryRange &range);
 
-bool any_two_overlap(std::initializer_list<MemoryRange> ranges);
+bool any_two_overlap(std::span<const MemoryRange> ranges);
+
+// Whether one range shares bytes with any of the others.
+bool overlaps_any(MemoryRange range, std::span<const MemoryRange> others);
 
 // A workspace's size as the library states it: a multiple of its alignment.
 std::size_t whole_workspace(std::size_t bytes);

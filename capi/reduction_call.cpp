@@ -37,10 +37,10 @@ Status check_pointers(const Reduction &what, const Pointers &p, MemoryRange furt
         return status;
     }
     const bool in_place = p.output_may_be_input && p.input == p.output;
-    const bool written_overlap = any_two_overlap({in_place ? MemoryRange{} : input, output, values, workspace}) ||
-                                 any_two_overlap({weights, output, values, workspace}) ||
-                                 any_two_overlap({further, output, values, workspace});
-    return written_overlap ? Status::overlap : Status::success;
+    const MemoryRange written[] = {output, values, workspace};
+    const bool any = any_two_overlap(written) || (!in_place && overlaps_any(input, written)) ||
+                     overlaps_any(weights, written) || overlaps_any(further, written);
+    return any ? Status::overlap : Status::success;
 }
 
 Status check_indices(const Reduction &what, bool values_wanted, std::size_t axis) {

@@ -124,7 +124,7 @@ Status attach_memory(const wr_reduce_segments_args &args, SegmentsCall &call, bo
     }
     return check_pointers(problem.what,
                           {args.input, input, nullptr, 0, args.output, args.values, args.segments, args.workspace,
-                           args.workspace_bytes, workspace_needed(call), false},
+                           args.workspace_bytes, args.workspace == nullptr ? 0 : workspace_needed(call), false},
                           offsets);
 }
 

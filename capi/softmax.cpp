@@ -110,22 +110,26 @@ Status attach_memory(const wr_softmax_args &args, Softmax &softmax) {
     MemoryRange input{}, output{}, logsumexp{}, maximum{}, workspace{};
     SelectionRanges selection{};
     const std::size_t elements = static_cast<std::size_t>(softmax.output.high) / traits_of(problem.output_dtype).size;
-    const Status found[] = {
-        locate(args.input, softmax.input, traits_of(problem.dtype).alignment, input),
-        locate(args.output, softmax.output, traits_of(problem.output_dtype).alignment, output),
-        locate_row_values(args.logsumexp, softmax, logsumexp),
-        locate_row_values(args.maximum, softmax, maximum),
-        locate_selection(problem.selection, problem.shape, elements, selection),
-        locate_workspace(args.workspace, args.workspace_bytes, workspace_needed(softmax), workspace)};
+    const Status found[] = {locate(args.input, softmax.input, traits_of(problem.dtype).alignment, input),
+                            locate(args.output, softmax.output, traits_of(problem.output_dtype).alignment, output),
+                            locate_row_values(args.logsumexp, softmax, logsumexp),
+                            locate_row_values(args.maximum, softmax, maximum),
+                            locate_selection(problem.selection, problem.shape, elements, selection),
+                            locate_workspace(args.workspace, args.workspace_bytes,
+                                             args.workspace == nullptr ? 0 : workspace_needed(softmax), workspace)};
     for (const Status status : found) {
         if (status != Status::success) {
             return status;
         }
     }
     const bool in_place = softmax.in_place_allowed && args.input == args.output;
+    const MemoryRange written[] = {output, logsumexp, maximum, workspace};
+    if (any_two_overlap(written)) {
+        return Status::overlap;
+    }
     for (const MemoryRange &read :
          {in_place ? MemoryRange{} : input, selection.mask, selection.lengths, selection.offsets}) {
-        if (any_two_overlap({read, output, logsumexp, maximum, workspace})) {
+        if (overlaps_any(read, written)) {
             return Status::overlap;
         }
     }

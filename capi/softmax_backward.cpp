@@ -118,16 +118,16 @@ Status attach_memory(const wr_softmax_backward_args &args, Backward &backward) {
     SelectionRanges selection{};
     const std::size_t elements =
         static_cast<std::size_t>(backward.input_gradient.high) / traits_of(problem.input_gradient_dtype).size;
-    const Status found[] = {
-        locate(saved_pointer, backward.saved, traits_of(problem.dtype).alignment, saved),
-        locate(args.logsumexp, backward.from_logits ? backward.logsumexp : Extent{},
-               traits_of(state_type(problem.dtype)).alignment, logsumexp),
-        locate(args.output_gradient, backward.output_gradient, traits_of(problem.output_gradient_dtype).alignment,
-               output_gradient),
-        locate(args.input_gradient, backward.input_gradient, traits_of(problem.input_gradient_dtype).alignment,
-               input_gradient),
-        locate_selection(problem.selection, problem.shape, elements, selection),
-        locate_workspace(args.workspace, args.workspace_bytes, workspace_needed(backward), workspace)};
+    const Status found[] = {locate(saved_pointer, backward.saved, traits_of(problem.dtype).alignment, saved),
+                            locate(args.logsumexp, backward.from_logits ? backward.logsumexp : Extent{},
+                                   traits_of(state_type(problem.dtype)).alignment, logsumexp),
+                            locate(args.output_gradient, backward.output_gradient,
+                                   traits_of(problem.output_gradient_dtype).alignment, output_gradient),
+                            locate(args.input_gradient, backward.input_gradient,
+                                   traits_of(problem.input_gradient_dtype).alignment, input_gradient),
+                            locate_selection(problem.selection, problem.shape, elements, selection),
+                            locate_workspace(args.workspace, args.workspace_bytes,
+                                             args.workspace == nullptr ? 0 : workspace_needed(backward), workspace)};
     for (const Status status : found) {
         if (status != Status::success) {
             return status;
@@ -135,11 +135,15 @@ Status attach_memory(const wr_softmax_backward_args &args, Backward &backward) {
     }
     const bool is_saved = backward.may_be_saved && saved_pointer == args.input_gradient;
     const bool is_output_gradient = backward.may_be_output_gradient && args.output_gradient == args.input_gradient;
+    const MemoryRange written[] = {input_gradient, workspace};
+    if (any_two_overlap(written)) {
+        return Status::overlap;
+    }
     // In place, an array's own range is that of the input's gradient.
     for (const MemoryRange &read :
          {is_saved ? MemoryRange{} : saved, is_output_gradient ? MemoryRange{} : output_gradient, logsumexp,
           selection.mask, selection.lengths, selection.offsets}) {
-        if (any_two_overlap({read, input_gradient, workspace})) {
+        if (overlaps_any(read, written)) {
             return Status::overlap;
         }
     }

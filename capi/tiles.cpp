@@ -45,7 +45,7 @@ Status check_memory(const void *input, ElementTraits input_traits, const void *o
         return status;
     }
     const bool in_place = input == output && input_traits.size == output_traits.size;
-    return !in_place && any_two_overlap({input_range, output_range}) ? Status::overlap : Status::success;
+    return !in_place && overlaps_any(input_range, {&output_range, 1}) ? Status::overlap : Status::success;
 }
 
 // Each describes a call as the job that it asks for, or says why there is none.

@@ -241,8 +241,7 @@ struct SoftmaxCall {
 };
 
 // Rows and columns that kernels which stay read once and write once; else `served` is false.
-cudaError_t launch_once_read(const SoftmaxCall &call, bool *served) {
-    const SoftmaxArguments a = arguments_of(call.problem, call.plan);
+cudaError_t launch_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
     *served = false;
     const SoftmaxRelayKernel *relay = relay_kernel(call.problem, call.plan, call.rows, call.gpu);
     if (relay != nullptr) {
@@ -312,12 +311,11 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
 }
 
 // With memory for the states and totals of rows that are read twice.
-cudaError_t launch_with_workspace(const SoftmaxCall &call) {
+cudaError_t launch_with_workspace(const SoftmaxCall &call, SoftmaxArguments &a) {
     Workspace workspace(call.problem.workspace, workspace_bytes(call.problem.shape, call.plan), call.stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }
-    SoftmaxArguments a = arguments_of(call.problem, call.plan);
     const std::size_t rows = a.outer * a.inner;
     if (call.plan.pieces != 0) {
         a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
@@ -401,9 +399,10 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     }
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);
     const SoftmaxCall call{problem, plan, *kernels, rows, gpu, stream};
+    SoftmaxArguments a = arguments_of(problem, plan);
     bool served = false;
-    const cudaError_t once = launch_once_read(call, &served);
-    return report(once != cudaSuccess || served ? once : launch_with_workspace(call));
+    const cudaError_t once = launch_once_read(call, a, &served);
+    return report(once != cudaSuccess || served ? once : launch_with_workspace(call, a));
 }
 
 } // namespace wr::cuda

@@ -23,7 +23,7 @@ const SoftmaxColumnKernels *find_column_kernels(ElementType dtype) {
 
 } // namespace
 
-cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArguments a, const GpuFacts &gpu,
+cudaError_t launch_column_clusters(const SoftmaxProblem &problem, const SoftmaxArguments &a, const GpuFacts &gpu,
                                    cudaStream_t stream, bool *served) {
     *served = false;
     const SoftmaxColumnKernels *kernels = find_column_kernels(problem.dtype);
@@ -50,11 +50,11 @@ cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArgumen
             continue;
         }
         *served = true;
-        a.cluster_blocks = static_cast<std::int32_t>(cluster);
-        a.pieces = static_cast<std::size_t>(resident);
         SoftmaxColumnArguments arguments{a, static_cast<std::uint32_t>(tiles_across),
                                          static_cast<std::uint32_t>(a.outer * tiles_across),
                                          static_cast<std::int32_t>(log_parts)};
+        arguments.softmax.cluster_blocks = static_cast<std::int32_t>(cluster);
+        arguments.softmax.pieces = static_cast<std::size_t>(resident);
         how.dependent = gpu.dependent_launch;
         how.blocks =
             cluster * pipeline_clusters(arguments.tiles, static_cast<std::uint32_t>(resident), column_round_eighths);

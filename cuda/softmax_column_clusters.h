@@ -8,7 +8,7 @@
 namespace wr::cuda {
 
 // Where these kernels do not serve the job or this GPU, nothing is launched and `served` is false.
-cudaError_t launch_column_clusters(const SoftmaxProblem &problem, SoftmaxArguments a, const GpuFacts &gpu,
+cudaError_t launch_column_clusters(const SoftmaxProblem &problem, const SoftmaxArguments &a, const GpuFacts &gpu,
                                    cudaStream_t stream, bool *served);
 
 } // namespace wr::cuda

@@ -141,9 +141,11 @@ void check_overlaps() {
                 for (std::uintptr_t d = c; d <= ends; ++d) {
                     const MemoryRange left{a, b}, right{c, d}, apart{100, 101};
                     const bool expected = share_a_byte(left, right);
-                    CHECK(wr::capi::any_two_overlap({left, right}) == expected, "[%zu, %zu) and [%zu, %zu)", a, b, c,
-                          d);
-                    CHECK(wr::capi::any_two_overlap({apart, left, MemoryRange{}, right}) == expected, "among others");
+                    const MemoryRange two[] = {left, right}, among_others[] = {apart, left, MemoryRange{}, right};
+                    CHECK(wr::capi::any_two_overlap(two) == expected, "[%zu, %zu) and [%zu, %zu)", a, b, c, d);
+                    CHECK(wr::capi::any_two_overlap(among_others) == expected, "among others");
+                    const MemoryRange others[] = {apart, MemoryRange{}, right};
+                    CHECK(wr::capi::overlaps_any(left, others) == expected, "one of others");
                 }
             }
         }

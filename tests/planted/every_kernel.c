@@ -408,45 +408,45 @@ static void check_softmax(const softmax_kind *kind, const shape *of) {
     free(mask);
 }
 
-static void check_uneven(wr_dtype dtype, wr_dtype output_dtype, int log, int is_ragged) {
-    enum { ROWS = 60, MOST = 5000 };
-    size_t size = reference_size(dtype), output_size = reference_size(output_dtype), count = 0, i;
+static void check_uneven(const uneven_kind *kind) {
+    enum { ROWS = 60 };
+    size_t size = reference_size(kind->dtype), output_size = reference_size(kind->output_dtype), count = 0, i;
     int64_t numbers[ROWS + 1] = {0};
     void *elements, *expected;
     tight input, output, numbers_on_gpu;
     wr_softmax_args args;
     wr_status status;
     for (i = 0; i < ROWS; ++i) {
-        int64_t length = (int64_t)(i * 7919 % (MOST + 1));
-        count += is_ragged ? (size_t)length : MOST;
-        numbers[is_ragged ? i + 1 : i] = is_ragged ? (int64_t)count : length;
+        int64_t length = (int64_t)(i * 7919 % (kind->most + 1));
+        count += kind->is_ragged ? (size_t)length : kind->most;
+        numbers[kind->is_ragged ? i + 1 : i] = kind->is_ragged ? (int64_t)count : length;
     }
-    elements = random_elements(dtype, count);
+    elements = random_elements(kind->dtype, count);
     expected = allocate(count * output_size);
-    args = softmax_args(dtype, ROWS, is_ragged ? count : MOST, 1);
-    args.output_dtype = output_dtype;
-    args.log = log;
+    args = softmax_args(kind->dtype, ROWS, kind->is_ragged ? count : kind->most, 1);
+    args.output_dtype = kind->output_dtype;
+    args.log = kind->log;
     args.input = elements;
     args.output = expected;
-    args.offsets = is_ragged ? numbers : NULL;
-    args.lengths = is_ragged ? NULL : numbers;
+    args.offsets = kind->is_ragged ? numbers : NULL;
+    args.lengths = kind->is_ragged ? NULL : numbers;
     status = wr_softmax_ex(&args, wr_host_stream());
     CHECK(status == WR_SUCCESS, "uneven rows on the host: %s", wr_status_name(status));
-    input = tight_new(count * size, size);
+    input = tight_new(count * size, kind->moved ? size : 0);
     output = tight_new(count * output_size, 0);
     numbers_on_gpu = tight_new(sizeof numbers, 0);
     tight_write(&input, elements);
     tight_write(&numbers_on_gpu, numbers);
     args.input = input.at;
     args.output = output.at;
-    args.offsets = is_ragged ? (const int64_t *)numbers_on_gpu.at : NULL;
-    args.lengths = is_ragged ? NULL : (const int64_t *)numbers_on_gpu.at;
+    args.offsets = kind->is_ragged ? (const int64_t *)numbers_on_gpu.at : NULL;
+    args.lengths = kind->is_ragged ? NULL : (const int64_t *)numbers_on_gpu.at;
     status = wr_softmax_ex(&args, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "uneven rows: %s", wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
     CHECK(tight_holds(&output, expected),
-          "softmax, uneven rows, log %d, ragged %d, of %s into %s: differs from the host", log, is_ragged,
-          dtype_name(dtype), dtype_name(output_dtype));
+          "softmax, uneven rows up to %zu, log %d, ragged %d, of %s into %s: differs from the host", kind->most,
+          kind->log, kind->is_ragged, dtype_name(kind->dtype), dtype_name(kind->output_dtype));
     tight_free(&input);
     tight_free(&output);
     tight_free(&numbers_on_gpu);

@@ -288,16 +288,27 @@ static void walk_softmax_of_8_bits(const walker *by) { walk_softmax_of(4, 5, by)
 
 static void walk_uneven_rows(const walker *by) {
     static const shape ragged_rows = {"ragged rows", 60, 2000, 1, 1, 0};
+    static const size_t on_boundaries[] = {1000, 2048, 4000, 5000}; /* a block's rows, several or one; a cluster's */
     gradient_kind gradient = {WR_F32, 0, 0, 1};
-    size_t i;
-    int log, is_ragged;
+    size_t i, j;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
-        for (log = 0; log < 2; ++log) {
-            for (is_ragged = 0; is_ragged < 2; ++is_ragged) {
-                by->uneven(softmax_types[i], softmax_types[i], log, is_ragged);
+        uneven_kind kind = {softmax_types[i], softmax_types[i], 0, 0, 1, 5000};
+        for (kind.log = 0; kind.log < 2; ++kind.log) {
+            for (kind.is_ragged = 0; kind.is_ragged < 2; ++kind.is_ragged) {
+                by->uneven(&kind);
             }
+            kind.is_ragged = kind.moved = 0;
+            for (j = 0; j < sizeof on_boundaries / sizeof *on_boundaries; ++j) {
+                kind.most = on_boundaries[j];
+                by->uneven(&kind);
+            }
+            kind.most = 5000;
+            kind.moved = 1;
         }
-        by->uneven(softmax_types[i], softmax_types[i] == WR_F32 ? WR_BF16 : WR_F32, 0, 1);
+        kind.log = 0;
+        kind.is_ragged = 1;
+        kind.output_dtype = softmax_types[i] == WR_F32 ? WR_BF16 : WR_F32;
+        by->uneven(&kind);
         gradient.dtype = softmax_types[i];
         gradient.from_logits = i % 2 != 0;
         by->gradient(&gradient, &ragged_rows);

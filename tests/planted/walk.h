@@ -53,6 +53,14 @@ typedef struct gradient_kind {
     int log, from_logits, is_ragged;
 } gradient_kind;
 
+/* Softmax of rows that end early, or lie one behind the other, each of its own length. */
+typedef struct uneven_kind {
+    wr_dtype dtype, output_dtype;
+    int log, is_ragged;
+    int moved; /* the input begins one element behind a boundary */
+    size_t most;
+} uneven_kind;
+
 /* What is done with each call. `moved`: the arrays begin one element (of an extension: one word) behind the start of an
  * allocation, and are no longer on its boundary. */
 typedef struct walker {
@@ -62,8 +70,7 @@ typedef struct walker {
     void (*softmax)(const softmax_kind *, const shape *);
     void (*gradient)(const gradient_kind *, const shape *);
     void (*logsumexp)(wr_dtype, const shape *);
-    /* Rows that end early, or lie one behind the other, each of its own length. */
-    void (*uneven)(wr_dtype, wr_dtype output_dtype, int log, int is_ragged);
+    void (*uneven)(const uneven_kind *);
     /* Without logsumexp, so many rows or columns that clusters go from one to the next. */
     void (*many)(wr_dtype, int log, const shape *);
     void (*tiles)(const tile_call *);

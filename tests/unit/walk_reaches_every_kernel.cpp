@@ -147,12 +147,12 @@ void logsumexp(wr_dtype dtype, const shape *of) {
     }
 }
 
-void softmax_uneven(wr_dtype dtype, wr_dtype output_dtype, int log, int is_ragged) {
-    const shape of{"uneven rows", 60, 5000, 1, 1, 0};
-    wr_softmax_args args = softmax_of(dtype, log, of);
-    args.output_dtype = output_dtype;
-    args.input = memory(input, offset_of(dtype, 1));
-    (is_ragged != 0 ? args.offsets : args.lengths) = static_cast<const std::int64_t *>(memory(offsets));
+void softmax_uneven(const uneven_kind *kind) {
+    const shape of{"uneven rows", 60, kind->most, 1, 1, 0};
+    wr_softmax_args args = softmax_of(kind->dtype, kind->log, of);
+    args.output_dtype = kind->output_dtype;
+    args.input = memory(input, offset_of(kind->dtype, kind->moved));
+    (kind->is_ragged != 0 ? args.offsets : args.lengths) = static_cast<const std::int64_t *>(memory(offsets));
     expect_success(wr_softmax_ex(&args, stream()), of.regime);
 }
 

@@ -138,7 +138,6 @@ Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t ne
     return locate(workspace, {0, static_cast<std::int64_t>(bytes)}, workspace_alignment, range);
 }
 
-// Most ranges of a call are empty: what it does without.
 bool any_two_overlap(std::span<const MemoryRange> ranges) {
     for (std::size_t i = 1; i < ranges.size(); ++i) {
         if (overlaps_any(ranges[i], ranges.first(i))) {
@@ -149,7 +148,7 @@ bool any_two_overlap(std::span<const MemoryRange> ranges) {
 }
 
 bool overlaps_any(MemoryRange range, std::span<const MemoryRange> others) {
-    if (range.begin == range.end) {
+    if (range.begin == range.end) { // as most are: of what a call does without
         return false;
     }
     for (const MemoryRange &other : others) {

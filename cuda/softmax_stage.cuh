@@ -223,7 +223,7 @@ __device__ __forceinline__ void copy_from_stage(T *output, int count, const void
     const unsigned own = static_cast<unsigned>(lane_index()) - first; // of those that it may, and each 32nd behind it
     const uint4 *from = static_cast<const uint4 *>(stage) + static_cast<int>(skipped / vector + own);
     char *to = reinterpret_cast<char *>(output) + (lane_index() * vector_bytes - static_cast<int>(in_line));
-    if constexpr (sizeof(T) < sizeof(float)) {
+    if constexpr (sizeof(T) < sizeof(float)) { // f32 loses by it (H200, 128 off by one: 4.02 TB/s, with it 3.90)
         keep_as_it_is(to);
     }
     const unsigned offset = skipped % vector;

@@ -1,5 +1,5 @@
-// Softmax of 16-bit rows of whole 16-byte vectors, of a few base blocks, that lengths or the causal limit cut off: the
-// row in the registers of a block's warps. Those whose base blocks are left out write their outputs and end.
+// Softmax of 16-bit rows of whole 16-byte vectors that lengths or the causal limit cut off: the row in the registers of
+// a block's or a cluster's warps. Those whose base blocks are left out write their outputs and end.
 #pragma once
 
 #include "cuda/block_barrier.cuh"
@@ -37,9 +37,12 @@ struct CutBlock {
     // Lengths that come together when one is asked for.
     static constexpr std::uint32_t lengths_of_sector = 32 / sizeof(std::int64_t);
 
-    __device__ __forceinline__ explicit CutBlock(const SelectedSoftmaxArguments &a) {
-        row = RowBlock::job_again() * blockDim.y + static_cast<unsigned>(thread_y_again());
-        block = warp_again();
+    // Of a row of a block.
+    __device__ __forceinline__ explicit CutBlock(const SelectedSoftmaxArguments &a)
+        : CutBlock(a, RowBlock::job_again() * blockDim.y + static_cast<unsigned>(thread_y_again()), warp_again()) {}
+
+    __device__ __forceinline__ CutBlock(const SelectedSoftmaxArguments &a, std::uint32_t of_row, int of_block)
+        : row(of_row), block(of_block) {
         if (block == 0 && row % lengths_of_sector == 0) {
             ask_for_length_ahead(a, row);
         }
@@ -95,7 +98,7 @@ template <class T, class Sum>
 __device__ __noinline__ void finish_unusual_cut(const SelectedSoftmaxArguments &a, CutBlock mine,
                                                 const BlockState<float, Sum> *states) {
     const RowState<float, Sum> total = merge_any_states(states, mine.blocks);
-    const float maximum = states[mine.block].maximum;
+    const float maximum = states[state_place(mine.block)].maximum;
     const bool empty = row_kind(total.maximum) == RowKind::empty;
     const int end = empty ? CutBlock::blocks_of(static_cast<int>(a.axis)) : mine.block + 1;
     for (int block = mine.block; block < end; block += mine.blocks) {
@@ -132,14 +135,11 @@ __device__ __forceinline__ void finish_cut_logarithms(const SelectedSoftmaxArgum
     store_aligned_block(output, count, vectors);
 }
 
-// The outputs of softmax of a block and a row that are not unusual; whether they were not.
-template <class T, int Warps, class Sum>
+// The outputs of softmax of a block and a row that are not unusual; whether they were not. `n` is the block's.
+template <class T, class Sum>
 __device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, const CutBlock &mine, T *outputs,
-                                           const BlockState<float, Sum> *states, float (&e)[lane_elements]) {
+                                           std::int32_t n, RowView<Sum> row, float (&e)[lane_elements]) {
     using Places = CutPlaces<T>;
-    const std::int32_t n = states[mine.block].n;
-    const RowView<Sum> row =
-        mine.blocks > 1 ? merge_states<1, Warps>(states, mine.blocks) : RowView<Sum>{states->sum, n};
     if (n == unusual_n || n == absent_n || !row.plain() || !has_plain_factor<T, Places>(a, n - row.n) ||
         !reaches_row<T>(n, row.n)) {
         return false;
@@ -157,15 +157,26 @@ __device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, co
 // The same of log-softmax.
 template <class T, class Sum, class Logits>
 __device__ __forceinline__ bool finish_cut_log(const SelectedSoftmaxArguments &a, const CutBlock &mine, T *outputs,
-                                               const BlockState<float, Sum> *states, const Logits &x) {
-    using Total = RowState<float, Sum>;
-    const LogRow<float> row =
-        log_row(mine.blocks > 1 ? merge_any_states(states, mine.blocks) : Total{states->maximum, states->sum});
-    if (row.kind != RowKind::ordinary || states[mine.block].n == absent_n) {
+                                               std::int32_t n, RowState<float, Sum> total, const Logits &x) {
+    const LogRow<float> row = log_row(total);
+    if (row.kind != RowKind::ordinary || n == absent_n) {
         return false;
     }
     finish_cut_logarithms(a, row.pieces, outputs, present(a, mine), mine.count, x);
     return true;
+}
+
+// The exponentials of a block of which something may take part, and its state at `state`.
+template <class T, bool Log, class Data, class Block, class Sum>
+__device__ __forceinline__ void cut_block_state(const SelectedSoftmaxArguments &a, const Data &data,
+                                                const CutBlock &mine, Block &x, float (&e)[lane_elements],
+                                                BlockState<float, Sum> *state) {
+    zero(e);
+    if (mine.count > 0) {
+        leading_block_state<T, SelectedPlaces<T>, Sum>(a, data, mine.count, x, e, state, !Log && !wants_row_values(a));
+    } else if (lane_index() == 0) {
+        *state = absent_state<float, Sum>();
+    }
 }
 
 // blockDim.y rows a block, of up to Warps base blocks together; as many registers as leave room for so many warps on a
@@ -191,24 +202,24 @@ __global__ void __launch_bounds__(Warps *warp_lanes, ResidentWarps / Warps)
     const auto data = [&] { return mine.in(static_cast<const T *>(a.input), a.outer_stride); };
     BlockLogits<T, CutPlaces<T>> x(a, data(), mine.count);
     float e[lane_elements];
-    zero(e);
-    if (mine.count > 0) {
-        leading_block_state<T, SelectedPlaces<T>, Sum>(a, data, mine.count, x, e, states + mine.block,
-                                                       !Log && !wants_row_values(a));
-    } else if (lane_index() == 0) {
-        states[mine.block] = absent_state<float, Sum>();
-    }
+    cut_block_state<T, Log>(a, data, mine, x, e, states + mine.block);
     if (shares_row) {
         wait_at_block_barrier();
     } else {
         __syncwarp();
     }
     T *const outputs = mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis));
+    const std::int32_t n = states[mine.block].n;
     bool finished;
     if constexpr (Log) {
-        finished = finish_cut_log(a, mine, outputs, states, x);
+        using Total = RowState<float, Sum>;
+        finished = finish_cut_log(
+            a, mine, outputs, n,
+            mine.blocks > 1 ? merge_any_states(states, mine.blocks) : Total{states->maximum, states->sum}, x);
     } else {
-        finished = finish_cut<T, Warps>(a, mine, outputs, states, e);
+        finished =
+            finish_cut(a, mine, outputs, n,
+                       mine.blocks > 1 ? merge_states<1, Warps>(states, mine.blocks) : RowView<Sum>{states->sum, n}, e);
     }
     if (!finished) {
         finish_unusual_cut<T>(a, mine, states);
@@ -218,10 +229,69 @@ __global__ void __launch_bounds__(Warps *warp_lanes, ResidentWarps / Warps)
     }
 }
 
+// The same by clusters of a.cluster_blocks blocks, a row each. Blocks of which nothing is left are not told of the
+// others, and do not stay to be.
+template <class T, bool Log, int Warps, int ResidentWarps>
+__global__ void __launch_bounds__(Warps *warp_lanes, ResidentWarps / Warps)
+    softmax_cut_clusters(const __grid_constant__ SelectedSoftmaxArguments a) {
+#if __CUDA_ARCH__ >= 900
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using State = BlockState<float, Sum>;
+    __shared__ State states[state_place(cut_cluster_states)], own[Warps];
+    __shared__ ArrivalBarrier arrivals;
+    if (thread_x_again() == 0) {
+        arrivals.initialise();
+    }
+    take_place_on_stream();
+    const int warps = static_cast<int>(blockDim.x / warp_lanes);
+    const CutBlock mine(a, cluster_number(), static_cast<int>(block_in_cluster()) * warps + warp_again());
+    if (mine.block >= mine.blocks) {
+        if (present(a, mine) > 0) {
+            store_left_out<T>(a, mine);
+        }
+        synchronise_cluster(); // others may overwrite these outputs, where nothing of the row takes part
+        return;
+    }
+    join_cluster();
+    if (thread_x_again() == 0) {
+        arrivals.announce(static_cast<unsigned>(mine.blocks) * static_cast<unsigned>(sizeof(State)));
+    }
+    const auto data = [&] { return mine.in(static_cast<const T *>(a.input), a.outer_stride); };
+    BlockLogits<T, CutPlaces<T>> x(a, data(), mine.count);
+    float e[lane_elements];
+    cut_block_state<T, Log>(a, data, mine, x, e, own + warp_again());
+    __syncwarp();
+    await_cluster();
+    if (lane_index() * warps < mine.blocks) {
+        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(mine.block), own[warp_again()]);
+    }
+    arrivals.wait();
+    T *const outputs = mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis));
+    const std::int32_t n = own[warp_again()].n;
+    bool finished;
+    if constexpr (Log) {
+        finished = finish_cut_log(a, mine, outputs, n, merge_any_states(states, mine.blocks), x);
+    } else {
+        finished = finish_cut(a, mine, outputs, n,
+                              mine.blocks <= warp_lanes ? merge_states<1, warp_lanes>(states, mine.blocks)
+                                                        : merge_many_block_states(states, mine.blocks),
+                              e);
+    }
+    if (!finished) {
+        finish_unusual_cut<T>(a, mine, states);
+    }
+    if (wants_row_values(a) && mine.block == 0) {
+        store_row_values(a, merge_any_states(states, mine.blocks), mine.row);
+    }
+#endif
+}
+
 template <class T>
 const CutRowsKernels &cut_rows_kernels() {
     static const CutRowsKernels kernels = {{address_of(softmax_cut_rows<T, false, cut_rows_warps, 40>),
-                                            address_of(softmax_cut_rows<T, true, cut_rows_warps, 32>)}};
+                                            address_of(softmax_cut_rows<T, true, cut_rows_warps, 32>)},
+                                           {address_of(softmax_cut_clusters<T, false, cut_rows_warps, 40>),
+                                            address_of(softmax_cut_clusters<T, true, cut_rows_warps, 32>)}};
     return kernels;
 }
 

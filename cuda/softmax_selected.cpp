@@ -83,11 +83,20 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     return a;
 }
 
-// Whether rows of a block, which are put on a GPU so, are only cut off and have kernels for that.
-bool are_cut_rows(const SoftmaxProblem &p, const RowBlocksPlan &plan) {
+// Whether rows are only cut off, and have kernels for that where they are not too long.
+bool are_cut_rows(const SoftmaxProblem &p) {
     return cut_kernels_of(p.dtype) != nullptr && p.output_dtype == p.dtype && p.selection.mask == nullptr &&
-           (p.selection.lengths != nullptr || p.selection.causal) && plan.cluster_blocks == 1 &&
-           plan.warps * plan.rows_a_block <= cut_rows_warps;
+           (p.selection.lengths != nullptr || p.selection.causal);
+}
+
+// The kernel for cut rows that are put on a GPU so; nullptr where there is none.
+const void *cut_kernel(const SoftmaxProblem &p, const RowBlocksPlan &plan) {
+    if (!are_cut_rows(p) || plan.warps * plan.rows_a_block > cut_rows_warps ||
+        plan.warps * plan.cluster_blocks > cut_cluster_states) {
+        return nullptr;
+    }
+    const CutRowsKernels &kernels = *cut_kernels_of(p.dtype);
+    return (plan.cluster_blocks > 1 ? kernels.of_clusters : kernels.of)[p.log ? 1 : 0];
 }
 
 } // namespace
@@ -105,20 +114,22 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu
         return {};
     }
     const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
-    return plan_row_blocks(p.shape.outer, divide_up(p.shape.axis, base_block),
-                           {static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
-                            wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
-                            wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
-                            tuning::softmax_long_cluster_warps},
-                           gpu);
+    const std::size_t blocks = divide_up(p.shape.axis, base_block);
+    return plan_row_blocks(
+        p.shape.outer, blocks,
+        {static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
+         wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
+         wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
+         are_cut_rows(p) && blocks <= cut_cluster_states ? cut_rows_warps : tuning::softmax_long_cluster_warps},
+        gpu);
 }
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {
     const SelectedSoftmaxKernels &kernels = *kernels_of(p);
     SelectedSoftmaxArguments a = arguments_of(p);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    if (are_cut_rows(p, plan)) {
-        return launch_row_blocks(cut_kernels_of(p.dtype)->of[p.log ? 1 : 0], plan, p.shape.outer, &a, stream);
+    if (const void *const cut = cut_kernel(p, plan); cut != nullptr) {
+        return launch_row_blocks(cut, plan, p.shape.outer, &a, stream);
     }
     const bool few = divide_up(p.shape.axis, base_block) <= selected_few_blocks &&
                      plan.warps <= static_cast<std::size_t>(selected_warps[0]);

@@ -38,10 +38,13 @@ struct SelectedShortKernels {
 template <class T>
 const SelectedShortKernels &selected_short_kernels();
 
-// For 16-bit rows of a block that are only cut off, and the warps that such a block may have.
+// For 16-bit rows that are only cut off, of a block or of a cluster: the warps that a block may have, and the base
+// blocks of a row.
 inline constexpr int cut_rows_warps = 8;
+inline constexpr int cut_cluster_states = 64;
 struct CutRowsKernels {
-    const void *of[2]; // [log]
+    const void *of[2];          // [log]
+    const void *of_clusters[2]; // [log]
 };
 template <class T>
 const CutRowsKernels &cut_rows_kernels();

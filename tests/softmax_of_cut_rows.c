@@ -1,9 +1,9 @@
 /*
  * Rows that lengths or the causal limit cut off give the host's bits where there are so many of them that a block of a
- * GPU holds several rows or one: cut off at and around every boundary, at none and behind their ends; in place and not,
- * scaled and not, with their logsumexp and maximum beside them and without; with rows among them that hold NaN,
- * infinities, large logits or nothing but -infinity before the cut. What is cut off is NaN. As many rows as the GPU at
- * hand takes so, whatever it has, and one more, so that the last block is not full.
+ * GPU holds several rows or one, or a cluster one: cut off at and around every boundary, at none and behind their ends;
+ * in place and not, scaled and not, with their logsumexp and maximum beside them and without; with rows among them that
+ * hold NaN, infinities, large logits or nothing but -infinity before the cut. What is cut off is NaN. As many rows as
+ * the GPU at hand takes so, whatever it has, and one more, so that the last block is not full.
  */
 #include "harness.h"
 #include "large_softmax.h"
@@ -92,7 +92,8 @@ static void check(wr_dtype dtype, size_t axis, int options) {
 
 int main(int argc, char **argv) {
     static const size_t axes[] = {1024, 3000, 4096, 8192};
-    static const size_t other_axes[] = {520, 1000, 1032, 2048, 2056, 3072, 4104, 5120, 6152, 7168, 8184, 8200};
+    static const size_t other_axes[] = {520,  1000, 1032,  2048,  2056,  3072,  4104,  5120,  6152,  7168,  8184,
+                                        8200, 9224, 16384, 20000, 24584, 32768, 33800, 40000, 65528, 65536, 65544};
     size_t i;
     int options;
     places_open(argc, argv);

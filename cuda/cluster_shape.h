@@ -3,6 +3,8 @@
 
 #include "cuda/launch.h"
 
+#include <bit>
+
 namespace wr::cuda {
 
 struct ClusterShape {
@@ -17,6 +19,12 @@ inline ClusterShape smallest_cluster(std::size_t row_blocks, std::size_t least_w
     }
     const std::size_t blocks = divide_up(row_blocks, warps);
     return {blocks, divide_up(row_blocks, blocks)};
+}
+
+// The same of blocks that each take a part of the row's tree: a power of two of warps.
+inline ClusterShape subtree_cluster(std::size_t row_blocks, std::size_t least_warps, std::size_t cluster_blocks) {
+    const std::size_t warps = std::bit_ceil(smallest_cluster(row_blocks, least_warps, cluster_blocks).warps);
+    return {divide_up(row_blocks, warps), warps};
 }
 
 // Of the clusters whose blocks have `least_warps` to `most_warps` that with the fewest warps, idle ones among them; of

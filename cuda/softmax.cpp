@@ -4,6 +4,7 @@
 #include "cuda/launch.h"
 #include "cuda/logsumexp.h"
 #include "cuda/softmax_column_clusters.h"
+#include "cuda/softmax_grid_rows.h"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_pieces.h"
 #include "cuda/softmax_plan.h"
@@ -94,9 +95,11 @@ cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, 
     }
 }
 
-// Whose every warp makes the total of a row of so many states; nullptr where there is none.
-const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::size_t states, std::size_t warps) {
-    if (states <= warp_lanes || warps > kernels.warps) {
+// Whose every warp makes the total of a row of so many states; nullptr where there is none, or it is not the quicker
+// one.
+const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::size_t states, const SoftmaxPlan &plan) {
+    if (states <= warp_lanes || plan.cluster_warps > kernels.warps ||
+        (plan.few && states > kernels.most_states_of_few)) {
         return nullptr;
     }
     for (int size = 0; size < softmax_each_merges_sizes; ++size) {
@@ -109,7 +112,7 @@ const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::siz
 
 const void *cluster_kernel(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
     const std::size_t states = plan.cluster_blocks * plan.cluster_warps;
-    const void *const each_merges = each_merges_kernel(rows.each_merges, states, plan.cluster_warps);
+    const void *const each_merges = each_merges_kernel(rows.each_merges, states, plan);
     if (!log && each_merges != nullptr) {
         return each_merges;
     }
@@ -242,7 +245,10 @@ struct SoftmaxCall {
 
 // Rows and columns that kernels which stay read once and write once; else `served` is false.
 cudaError_t launch_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
-    *served = false;
+    const cudaError_t few = launch_grid_rows(call.rows, call.problem, a, call.plan, call.gpu, call.stream, served);
+    if (few != cudaSuccess || *served) {
+        return few;
+    }
     const SoftmaxRelayKernel *relay = relay_kernel(call.problem, call.plan, call.rows, call.gpu);
     if (relay != nullptr) {
         const cudaError_t error = launch_relay(*relay, call.problem, a, call.gpu, call.stream, served);

@@ -11,19 +11,22 @@
 namespace wr::cuda {
 
 inline constexpr int most_cluster_states = 256;
+inline constexpr int most_warps_of_block = 32;
 
 // In clusters of blocks of so many warps at most, rows have no more than 32 states.
 inline constexpr int few_state_warps = 8;
 
-struct ClusterPlace {
+// A warp's base block of a row that several blocks share.
+struct SharedRowPlace {
     std::uint32_t row;
-    int block, count; // base block of the row
+    int block, count; // count is below 1 in warps behind the row's end
 
-    __device__ __forceinline__ explicit ClusterPlace(const SoftmaxArguments &a) {
-        row = cluster_number();
-        block = static_cast<int>(block_in_cluster() * (blockDim.x / warp_lanes)) + warp_again();
+    // Of the row's blocks of threads number `rank`.
+    __device__ __forceinline__ SharedRowPlace(const SoftmaxArguments &a, std::uint32_t of_row, std::uint32_t rank) {
+        row = of_row;
+        block = static_cast<int>(rank * (blockDim.x / warp_lanes)) + warp_again();
         count = smaller(static_cast<int>(a.axis) - block * static_cast<int>(softmax_block),
-                        static_cast<int>(softmax_block)); // below 1 in warps behind the row's end
+                        static_cast<int>(softmax_block));
     }
 
     template <class T, class Places>
@@ -36,6 +39,11 @@ struct ClusterPlace {
         return row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
                static_cast<std::size_t>(block) * softmax_block;
     }
+};
+
+struct ClusterPlace : SharedRowPlace {
+    __device__ __forceinline__ explicit ClusterPlace(const SoftmaxArguments &a)
+        : SharedRowPlace(a, cluster_number(), block_in_cluster()) {}
 };
 
 // What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is absent_n
@@ -74,12 +82,9 @@ __device__ __forceinline__ RowView<Sum> merge_row_states(const RowState<Float, S
     return {tree_over_lanes<FloatSum<Sum>>(run_sum<PerLane, Sum>(sums), warp_lanes), row_n};
 }
 
-// More states than lanes: behind a call, so that the exponentials of the warp that merges stay in registers elsewhere.
+// More states than lanes: behind a call, so that exponentials stay in registers elsewhere.
 template <class Float, class Sum>
 __device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum> *states, int count) {
-    if (count <= warp_lanes) {
-        return merge_row_states<1>(states, count);
-    }
     return count <= 4 * warp_lanes ? merge_row_states<4>(states, count)
                                    : merge_row_states<most_cluster_states / warp_lanes>(states, count);
 }
@@ -93,25 +98,96 @@ __device__ __forceinline__ PlainRow<Divisor<T, Places>> row_for_output(const Sof
     return {base_for_output<T, Places>(a, view.sum), view.n};
 }
 
+// Whether a block's warps take a part of the row's tree, which one of them can put together for all.
+__device__ __forceinline__ bool share_a_subtree(int warps) { return (warps & (warps - 1)) == 0; }
+
+// What the `warps` states of such a block come to, in every lane.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> merge_subtree(const RowState<Float, Sum> *states, int warps) {
+    const RowState<Float, Sum> mine = states[lane_index() & (warps - 1)];
+    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
+    if (!is_ordinary(maximum)) {
+        return merge_any_lanes(lane_index() < warps ? mine : StateMerge<Float, Sum>::identity());
+    }
+    const Sum scaled = scale_by_power(mine.sum, state_n(mine.maximum) - nearest_exponent(maximum));
+    return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warps)};
+}
+
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else
 // 3.90; of 40000 3.82 and 3.73; but f32 of 65536, of whole blocks alone: 4.04 and 4.15).
 template <class T, class Places, bool Log>
 inline constexpr bool leads_last_of_cluster = sizeof(T) == 2 && unframed_blocks<T, Places, Log> == Unframed::always;
 
-// a.cluster_blocks blocks of any number of warps form the cluster. StatesALane: every warp makes the total of a row of
-// up to 32 times as many states by itself; 0: one warp of each block tells the others.
+// The exponentials of a warp's base block of such a row, in their frame, and their sum; of a block behind the row's end
+// there are none. Place: finds out where it is.
+template <class T, class Places, bool Log, class Place, class Block, class Float>
+__device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, int count, Block &x,
+                                                     Float (&e)[lane_elements], Float &maximum, std::int32_t &frame) {
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    const auto data = [&] { return Place(a).template input<T, Places>(a); };
+    const auto note = [&](Float own, std::int32_t, std::int32_t frame_of_e) {
+        maximum = own;
+        frame = frame_of_e;
+    };
+    if constexpr (leads_last_of_cluster<T, Places, Log>) {
+        const int leading = same_in_warp(count);
+        if (0 < leading && leading < static_cast<int>(softmax_block)) {
+            __shared__ BlockState<float, Sum> last; // of the row's blocks
+            zero(e);
+            const Sum of_last =
+                leading_block_state<T, Places, Sum>(a, data, leading, x, e, &last, !wants_row_values(a));
+            __syncwarp();
+            note(last.maximum, last.n, last.n);
+            return of_last;
+        }
+    }
+    return block_sum<T, Places, Float, Sum, unframed_blocks<T, Places, Log>>(a, data, count, x, e, note);
+}
+
+// The outputs of softmax of such a block, from what its row comes to; total(): the same where it is not plain.
+template <class T, class Places, class Place, class Float, class Sum, class Total>
+__device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
+                                                  Total total, Float maximum, std::int32_t frame,
+                                                  Float (&e)[lane_elements]) {
+    constexpr Unframed which = unframed_blocks<T, Places, false>;
+    const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(a, view);
+    if constexpr (which != Unframed::always) {
+        frame = state_n(maximum); // which need not wait in a register
+    }
+    if (frame != unusual_n && row.plain() && has_plain_factor<T, Places>(a, frame - row.n) &&
+        (which == Unframed::never || reaches_row<T>(frame, row.n))) {
+        finish_softmax<T, Places>(a, factor_of(row.base, frame - row.n, Float()), to.output(a), to.count, e);
+    } else {
+        finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum, total());
+    }
+}
+
+// Tells all blocks of the cluster what this one's warps come to.
+template <class State>
+__device__ __forceinline__ void send_subtree(const SoftmaxArguments &a, ArrivalBarrier &arrivals, State *states,
+                                             const State *of_warps) {
+    const State of_block = merge_subtree(of_warps, static_cast<int>(blockDim.x / warp_lanes));
+    if (lane_index() < a.cluster_blocks) {
+        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(static_cast<int>(block_in_cluster())),
+                      of_block);
+    }
+}
+
+// a.cluster_blocks blocks of any number of warps form the cluster. StatesALane: every warp tells all blocks its state,
+// and makes the total of a row of up to 32 times as many states by itself; 0: one warp of each block tells them what
+// the block comes to, where it can.
 template <class T, class Places, bool Log, int StatesALane>
 __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a) {
 #if __CUDA_ARCH__ >= 900
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<Float, Sum>;
-    using Divided = Divisor<T, Places>;
-    constexpr bool each = StatesALane > 0, each_waits = each && (!Log || each_takes_logarithm<T>);
-    __shared__ State states[state_place(each ? StatesALane * warp_lanes : most_cluster_states)]; // of the row
-    __shared__ std::conditional_t<Log, LogRow<Float>, PlainRow<Divided>> shared_row;
+    constexpr bool by_blocks = StatesALane == 0, each_waits = !Log || each_takes_logarithm<T>;
+    __shared__ State states[state_place(by_blocks ? most_cluster_states : StatesALane * warp_lanes)]; // of the row
     __shared__ ArrivalBarrier arrivals;
-    const int count = a.cluster_blocks * static_cast<int>(blockDim.x / warp_lanes);
+    const int warps = static_cast<int>(blockDim.x / warp_lanes);
+    const bool together = by_blocks && share_a_subtree(warps);
+    const int count = a.cluster_blocks * (together ? 1 : warps);
     if (thread_x_again() == 0) {
         arrivals.initialise();
     }
@@ -129,72 +205,53 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     Float e[lane_elements];
     Float maximum = 0;
     std::int32_t frame = 0;
-    constexpr Unframed which = unframed_blocks<T, Places, Log>;
-    const auto note = [&](Float own, std::int32_t, std::int32_t frame_of_e) {
-        maximum = own;
-        frame = frame_of_e;
-    };
-    const Sum sum = [&] {
-        if constexpr (leads_last_of_cluster<T, Places, Log>) {
-            const int count = same_in_warp(from.count);
-            if (0 < count && count < static_cast<int>(softmax_block)) {
-                __shared__ BlockState<Float, Sum> last; // of the row's blocks
-                zero(e);
-                const Sum of_last = leading_block_state<T, Places, Sum>(a, from.input<T, Places>(a), count, x, e, &last,
-                                                                        !wants_row_values(a));
-                __syncwarp();
-                note(last.maximum, last.n, last.n);
-                return of_last;
-            }
+    const Sum sum = shared_row_block_sum<T, Places, Log, ClusterPlace>(a, from.count, x, e, maximum, frame);
+    if (together) {
+        __shared__ State of_warps[most_warps_of_block];
+        if (lane_index() == 0) {
+            of_warps[warp_again()] = {maximum, sum};
         }
-        return block_sum<T, Places, Float, Sum, which>(a, from.input<T, Places>(a), from.count, x, e, note);
-    }();
-    await_cluster();
-    if (lane_index() < a.cluster_blocks) {
-        const ClusterPlace own(a);
-        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(own.block), State{maximum, sum});
+        __syncthreads();
+        await_cluster();
+        if (warp_again() == 0) {
+            send_subtree(a, arrivals, states, of_warps);
+        }
+    } else {
+        await_cluster();
+        if (lane_index() < a.cluster_blocks) {
+            const ClusterPlace own(a);
+            arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(own.block), State{maximum, sum});
+        }
     }
+    __shared__ LogRow<Float> shared_row;
     if constexpr (each_waits) {
         arrivals.wait();
     } else {
         if (warp_again() == 0) {
             arrivals.wait();
-            if constexpr (Log) {
-                const LogRow<Float> row = log_row(merge_any_states(states, count));
-                if (lane_index() == 0) {
-                    shared_row = row;
-                }
-            } else {
-                const PlainRow<Divided> row = row_for_output<T, Places>(a, merge_many_states(states, count));
-                if (lane_index() == 0) {
-                    shared_row = row;
-                }
+            const LogRow<Float> row = log_row(merge_any_states(states, count));
+            if (lane_index() == 0) {
+                shared_row = row;
             }
         }
         __syncthreads();
     }
     const ClusterPlace to(a);
+    if (sizeof(T) == 2 && to.count <= 0) {
+        return; // which is no plain block of 16-bit elements: the states would be merged again
+    }
     if constexpr (Log) {
         const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
         finish_log_softmax<T, Places>(a, row, to.output(a), to.count, x);
     } else {
-        PlainRow<Divided> row;
-        if constexpr (each) {
-            row = row_for_output<T, Places>(a, merge_row_states<StatesALane>(states, count));
+        RowView<Sum> view;
+        if constexpr (by_blocks) {
+            view = count <= warp_lanes ? merge_row_states<1>(states, count) : merge_many_states(states, count);
         } else {
-            row = shared_row;
+            view = merge_row_states<StatesALane>(states, count);
         }
-        if constexpr (which != Unframed::always) {
-            frame = state_n(maximum); // which need not wait in a register
-        }
-        if (frame != unusual_n && row.plain() && has_plain_factor<T, Places>(a, frame - row.n) &&
-            (which == Unframed::never || reaches_row<T>(frame, row.n))) {
-            finish_softmax<T, Places>(a, factor_of(row.base, frame - row.n, Float()), to.output(a), to.count, e);
-        } else {
-            arrivals.wait(); // the states are looked at, which another warp may have waited for
-            finish_unusual_softmax<T, Places>(a, to.input<T, Places>(a), to.output(a), to.count, maximum,
-                                              merge_any_states(states, count));
-        }
+        const auto total = [&] { return merge_any_states(states, count); };
+        finish_shared_row<T, Places>(a, to, view, total, maximum, frame, e);
     }
     if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
         const RowState<Float, Sum> total = merge_any_states(states, count);

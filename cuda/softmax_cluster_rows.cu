@@ -1,4 +1,5 @@
-// Softmax of rows of whole vectors, a row in the registers of a cluster, or longer ones.
+// Softmax of rows of whole vectors, a row in the registers of a cluster or of the whole GPU, or longer ones.
+#include "cuda/softmax_grid_rows.cuh"
 #include "cuda/softmax_instance.cuh"
 
 namespace wr::cuda {
@@ -6,5 +7,9 @@ namespace wr::cuda {
 template void softmax_cluster_rows<float>(SoftmaxRowKernels &kernels);
 template void softmax_cluster_rows<F16>(SoftmaxRowKernels &kernels);
 template void softmax_cluster_rows<BF16>(SoftmaxRowKernels &kernels);
+
+template void softmax_grid_rows<float>(SoftmaxRowKernels &kernels);
+template void softmax_grid_rows<F16>(SoftmaxRowKernels &kernels);
+template void softmax_grid_rows<BF16>(SoftmaxRowKernels &kernels);
 
 } // namespace wr::cuda

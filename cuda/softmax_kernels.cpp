@@ -16,6 +16,7 @@ const SoftmaxKernels &softmax_kernels() {
         made.rare = softmax_rare_kernels<T>();
         made.shifted = softmax_shifted_kernels<T>(made.rare.shifted);
         if constexpr (sizeof(T) < sizeof(double)) {
+            softmax_grid_rows<T>(made.vectors);
             made.converted = softmax_converted_kernels<T>(made.vectors.long_rows.piece_states);
             made.shifted_converted = softmax_shifted_converted_kernels<T>(made.rare.shifted);
         }

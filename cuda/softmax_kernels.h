@@ -19,6 +19,7 @@ inline constexpr std::size_t softmax_each_merges_states[softmax_each_merges_size
 struct SoftmaxEachMergesKernels {
     const void *of[softmax_each_merges_sizes]; // nullptr: not served
     std::size_t warps;                         // of a block at most
+    std::size_t most_states_of_few;            // where clusters are few, rows of more are left to the others
 };
 
 // Many rows that all multiprocessors share, a block on each. A block takes some groups of base blocks a turn, each of
@@ -32,6 +33,9 @@ struct SoftmaxRelayKernel {
     const void *kernel; // nullptr: not served
     std::size_t threads, shared_bytes, groups, group_blocks, parked_turns;
 };
+
+// Rows that all multiprocessors hold together: the states of a row's blocks at most, one a multiprocessor.
+inline constexpr int softmax_grid_row_states = 256;
 
 // One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
 // to softmax_shifted_warps), one for outputs of another type, one for all others.
@@ -52,6 +56,7 @@ struct SoftmaxRowKernels {
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
     SoftmaxEachMergesKernels each_merges;
     SoftmaxRelayKernel relay[2][2]; // [log][many states]
+    const void *grid_rows[2];       // [log]; nullptr: not served
     SoftmaxLongRowKernels long_rows;
     std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
 };
@@ -115,6 +120,8 @@ template <class T>
 void softmax_block_rows(SoftmaxRowKernels &kernels);
 template <class T>
 void softmax_cluster_rows(SoftmaxRowKernels &kernels);
+template <class T>
+void softmax_grid_rows(SoftmaxRowKernels &kernels); // none of f64
 template <class T>
 SoftmaxRowKernels softmax_shifted_kernels(const SoftmaxLongRowKernels &long_rows);
 template <class T>

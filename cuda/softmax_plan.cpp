@@ -3,6 +3,7 @@
 #include "cuda/cluster_shape.h"
 #include "cuda/gpu.h"
 #include "cuda/launch.h"
+#include "cuda/softmax_grid_rows.h"
 #include "cuda/softmax_relay.h"
 #include "cuda/softmax_row_packing.h"
 #include "cuda/softmax_tall_columns.h"
@@ -132,7 +133,7 @@ bool has_narrow_blocks(SoftmaxPlaces places) {
 // Of all but short rows.
 SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces places, bool same_type, GpuFacts gpu) {
     SoftmaxPlan plan{
-        SoftmaxRegime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0, false};
+        SoftmaxRegime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0, false, false};
     const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
     const std::size_t rows = s.outer * s.inner;
     const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
@@ -147,7 +148,8 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
                    static_cast<std::size_t>(gpu.cluster_blocks) *
                        (has_narrow_blocks(places) ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
         plan.regime = SoftmaxRegime::clusters;
-        plan.balanced = (element_bytes == 2 || places != SoftmaxPlaces::vectors) && !is_small(rows * plan.blocks, gpu);
+        plan.few = is_small(rows * plan.blocks, gpu);
+        plan.balanced = (element_bytes == 2 || places != SoftmaxPlaces::vectors) && !plan.few;
         const bool small_blocks = element_bytes == sizeof(float) && same_type;
         if (has_narrow_blocks(places)) {
             plan_shifted_cluster(plan, rows, element_bytes, small_blocks, gpu);
@@ -225,7 +227,7 @@ SoftmaxPlaces served_places(SoftmaxPlaces places, std::size_t row_blocks, const 
 
 SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu) {
     const std::size_t warps = is_small(rows * plan.blocks, gpu) ? 1 : tuning::softmax_cluster_warps;
-    set_cluster(plan, smallest_cluster(plan.blocks, warps, tuning::softmax_wide_cluster_blocks));
+    set_cluster(plan, subtree_cluster(plan.blocks, warps, tuning::softmax_wide_cluster_blocks));
     return plan;
 }
 
@@ -299,8 +301,8 @@ std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
         return softmax_general_workspace_bytes(normal);
     }
     const std::size_t bytes =
-        std::max(workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
-                 most_relay_bytes(problem));
+        std::max({workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
+                  most_relay_bytes(problem), most_grid_row_bytes(problem)});
     return problem.maximum == nullptr ? bytes : std::max(bytes, softmax_general_workspace_bytes(normal));
 }
 

@@ -31,6 +31,7 @@ struct SoftmaxPlan {
     std::size_t lanes, batches;    // a short row's lanes or places, and how often a warp's lanes take rows
     std::size_t warp_rows;         // short rows of a warp
     bool balanced;                 // clusters' blocks go where there is room
+    bool few;                      // clusters are so few that each base block has a multiprocessor's attention
 };
 
 // Rows without elements are rows wherever the axis stands.

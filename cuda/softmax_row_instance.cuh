@@ -109,14 +109,18 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         if constexpr (converts<Places>) { // of which no more states than each_merges is for
             kernels[1] = Log ? softmax_cluster_kernel<T, Places, true, 1>() : nullptr;
         } else {
-            kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
-            kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
+            kernels[1] = kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
+            if constexpr (sizeof(T) == 8) { // of others two blocks of 16 warps have the registers of one of 32
+                kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
+            }
         }
     }
 }
 
 // Blocks of 8 warps of 16-bit elements and of 16 warps of others share the rows that these are for. 16-bit elements are
-// short of instructions: merging 128 states where there are 64 costs them 6 %.
+// short of instructions: merging 128 states where there are 64 costs them 6 %. Few rows of more states than 64 are
+// quicker where blocks tell each other what they come to (4 x 131072 bf16 from a graph 2.96 us and 3.57, 1 x
+// 131072 2.86 and 2.95; but 1 x 65536 2.41 and 2.30, and 64 x 131072 10.9 and 10.6; f32 of 131072 3.74 and 3.61).
 template <class T, class Places>
 SoftmaxEachMergesKernels softmax_each_merges_kernels() {
     constexpr bool narrow = sizeof(T) == 2 && keeps_vectors<Places>;
@@ -124,9 +128,11 @@ SoftmaxEachMergesKernels softmax_each_merges_kernels() {
     constexpr int blocks = resident_blocks<T, Places>(warps);
     const void *const all = address_of(softmax_cluster<T, Places, false, warps, blocks, 4>);
     if constexpr (narrow) {
-        return {{address_of(softmax_cluster<T, Places, false, warps, blocks, 2>), all}, warps};
+        return {{address_of(softmax_cluster<T, Places, false, warps, blocks, 2>), all},
+                warps,
+                softmax_each_merges_states[0]};
     } else {
-        return {{all, all}, warps};
+        return {{all, all}, warps, softmax_each_merges_states[1]};
     }
 }
 

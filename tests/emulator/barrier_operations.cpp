@@ -137,6 +137,7 @@ void arrive_in_cluster(Warp &warp, const Instruction &, LaneMask mask) {
     }
 }
 
+void trap(Warp &warp, const Instruction &i, LaneMask) { fail(warp, i, "a trap"); }
 void nothing(Warp &, const Instruction &, LaneMask) {}
 void sleep(Warp &warp, const Instruction &, LaneMask) { warp.gives_way = true; }
 
@@ -165,6 +166,7 @@ Execute barrier_operation_of(const Opcode &opcode) {
            : text.starts_with("barrier.cluster.arrive.")        ? arrive_in_cluster
            : text.starts_with("barrier.cluster.wait.")          ? nothing
            : text == "bar.arrive"                               ? nothing // others wait for its thread's end
+           : name == "trap"                                     ? trap
            : name == "createpolicy"                             ? zero
            : name == "nanosleep"                                ? sleep
                                                                 : nullptr;

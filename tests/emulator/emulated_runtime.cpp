@@ -151,6 +151,12 @@ unsigned cluster_blocks_of(const cudaLaunchConfig_t &config) {
     return blocks;
 }
 
+bool is_together(const cudaLaunchConfig_t &config) {
+    return std::any_of(config.attrs, config.attrs + config.numAttrs, [](const cudaLaunchAttribute &attribute) {
+        return attribute.id == cudaLaunchAttributeCooperative && attribute.val.cooperative != 0;
+    });
+}
+
 // Nothing may count on what memory holds at first.
 cudaError_t allocate(void **memory, std::size_t bytes) {
     *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
@@ -289,6 +295,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
         config->blockDim.x * config->blockDim.y - 1 >= most_threads || config->gridDim.x % cluster != 0 || !has_room) {
         return cudaErrorInvalidConfiguration;
     }
+    const bool together = is_together(*config);
+    if (together && config->gridDim.x * config->gridDim.y > static_cast<unsigned>(multiprocessors())) {
+        return cudaErrorCooperativeLaunchTooLarge;
+    }
     std::vector<unsigned char> copied(program.argument_bytes);
     for (std::size_t a = 0; a < program.arguments.size(); ++a) {
         std::memcpy(copied.data() + program.arguments[a], arguments[a], program.argument_sizes[a]);
@@ -298,6 +308,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     shape.threads = {config->blockDim.x, config->blockDim.y, 1};
     shape.cluster_blocks = cluster;
     shape.launched_bytes = launched_bytes;
+    shape.together = together;
     Counts::all().add(Kernels::all().name_of(kernel),
                       emulator::run_kernel(program, shape, copied.data(), static_cast<unsigned>(multiprocessors())));
     return cudaSuccess;

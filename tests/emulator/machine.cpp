@@ -274,6 +274,10 @@ std::uint64_t special_of(Warp &warp, unsigned thread, Special special) {
         return grid.cluster_blocks;
     case Special::clusterid_x:
         return block.place.x / grid.cluster_blocks;
+    case Special::grid_barrier_high:
+        return grid.barrier_address() >> 32;
+    case Special::grid_barrier_low:
+        return grid.barrier_address() & 0xFFFFFFFF;
     case Special::shared_base:
         return block.rank << rank_bit | guarded_bytes;
     case Special::local_base:
@@ -481,6 +485,7 @@ std::uint64_t run_kernel(const Program &program, const LaunchShape &shape, const
     grid.threads = shape.threads;
     grid.cluster_blocks = shape.cluster_blocks;
     grid.launched_bytes = shape.launched_bytes;
+    grid.together = shape.together;
     grid.arguments = arguments;
     grid.random.seed(++launches);
     const unsigned all = shape.blocks.x * shape.blocks.y;

@@ -82,12 +82,17 @@ struct Grid {
     std::vector<std::function<void()>> underway; // asynchronous writes that have not arrived
     std::mt19937_64 random;
     std::uint64_t executed = 0; // instructions of warps
+    bool together = false;      // all blocks run at the same time, and have a barrier
+    std::uint64_t barrier = 0;
+
+    std::uint64_t barrier_address() const { return together ? reinterpret_cast<std::uint64_t>(&barrier) : 0; }
 };
 
 struct LaunchShape {
     Index blocks, threads;
     unsigned cluster_blocks = 1;
     std::size_t launched_bytes = 0;
+    bool together = false;
 };
 
 // Runs a kernel to its end. `resident` blocks run at the same time, or one cluster if it has more. How many

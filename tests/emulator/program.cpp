@@ -31,6 +31,8 @@ const std::map<std::string_view, Special> &special_names() {
         {"%cluster_ctarank", Special::cluster_ctarank},
         {"%cluster_nctarank", Special::cluster_nctarank},
         {"%clusterid.x", Special::clusterid_x},
+        {"%envreg1", Special::grid_barrier_high}, // as cooperative groups have it from the driver
+        {"%envreg2", Special::grid_barrier_low},
     };
     return names;
 }
@@ -82,6 +84,7 @@ void negate_predicate(Warp &warp, const Instruction &i, LaneMask mask) {
 Control control_of(const Opcode &opcode) {
     return opcode.text.starts_with("barrier.cluster.wait")              ? Control::cluster_wait
            : opcode.text == "bar.arrive"                                ? Control::none
+           : opcode.text == "barrier.sync"                              ? Control::block_barrier
            : opcode.words[0] == "bar" && opcode.text != "bar.warp.sync" ? Control::block_barrier
            : opcode.has("sync")                                         ? Control::meet
                                                                         : Control::none;

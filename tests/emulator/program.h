@@ -69,6 +69,8 @@ enum class Special {
     cluster_ctarank,
     cluster_nctarank,
     clusterid_x,
+    grid_barrier_high, // halves of where the barrier of a grid is whose blocks run at the same time, else 0
+    grid_barrier_low,
     // Not PTX's own: where a block's shared memory, a lane's local memory and the kernel's arguments begin.
     shared_base,
     local_base,

@@ -288,7 +288,8 @@ static void walk_softmax_of_8_bits(const walker *by) { walk_softmax_of(4, 5, by)
 
 static void walk_uneven_rows(const walker *by) {
     static const shape ragged_rows = {"ragged rows", 60, 2000, 1, 1, 0};
-    static const size_t on_boundaries[] = {1000, 2048, 4000, 5000}; /* a block's rows, several or one; a cluster's */
+    /* A block's rows, several or one; a cluster's of one warp a block and of several. */
+    static const size_t on_boundaries[] = {1000, 2048, 4000, 5000, 20000};
     gradient_kind gradient = {WR_F32, 0, 0, 1};
     size_t i, j;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
@@ -318,6 +319,7 @@ static void walk_uneven_rows(const walker *by) {
 /* Of one 16-bit type and of f32 so many rows that barriers and places come round again. */
 static void walk_many_rows(const walker *by) {
     static const shape narrow = {"many rows", 390, 66000, 1, 1, 0}, more = {"more rows", 480, 66000, 1, 1, 0};
+    static const shape clusters = {"rows of clusters", 33, 66000, 1, 1, 0};
     static const shape wide = {"many rows", 110, 138000, 1, 1, 0};
     static const shape longer = {"many longer rows", 17, 200000, 1, 1, 0};
     static const shape more_longer = {"more longer rows", 100, 200000, 1, 1, 0};
@@ -328,6 +330,8 @@ static void walk_many_rows(const walker *by) {
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         walk_gradients(softmax_types[i], &gradients, by);
     }
+    by->many(WR_F16, 0, &clusters);
+    by->many(WR_BF16, 0, &clusters);
     by->many(WR_F16, 0, &narrow);
     by->many(WR_F16, 0, &longer);
     by->many(WR_F16, 0, &odd);
@@ -360,7 +364,9 @@ static void walk_large(const walker *by) {
     static const shape columns = {"columns in long runs", 1, 4097, 17000, 1, 0},
                        words = {"pieces update one accumulator", 1, ((size_t)1 << 28) + 3, 1, 1, 0},
                        doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
-                       rows = {"several base blocks a warp", 300, 50000, 1, 1, 0};
+                       rows = {"several base blocks a warp", 300, 50000, 1, 1, 0},
+                       row = {"a row beyond all registers", 1, 4400000, 1, 1, 0};
+    static const wr_dtype row_types[] = {WR_F32, WR_F16, WR_BF16};
     static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0};
     static const gradient_kind gradient = {WR_F32, 0, 0, 0};
     static const reduction of_words[] = {{WR_SUM, WR_F32, WR_F32, 0},
@@ -386,6 +392,15 @@ static void walk_large(const walker *by) {
         by->reduce(&sum_f32, &columns, moved);
         by->reduce(&sum_i32, &words, moved);
         by->reduce(&max_f64, &doubles, moved);
+    }
+    for (i = 0; i < sizeof row_types / sizeof *row_types; ++i) {
+        softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0};
+        kind.dtype = row_types[i];
+        by->softmax(&kind, &row);
+        kind.scaled = 0;
+        for (kind.log = 0; kind.log < 2; ++kind.log) {
+            by->softmax(&kind, &row);
+        }
     }
     by->softmax(&plain, &rows);
     by->softmax(&masked, &rows);

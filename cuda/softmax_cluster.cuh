@@ -119,8 +119,8 @@ template <class T, class Places, bool Log>
 inline constexpr bool leads_last_of_cluster = sizeof(T) == 2 && unframed_blocks<T, Places, Log> == Unframed::always;
 
 // The exponentials of a warp's base block of such a row, in their frame, and their sum; of a block behind the row's end
-// there are none. Place: finds out where it is.
-template <class T, class Places, bool Log, class Place, class Block, class Float>
+// there are none. Place: finds out where it is. Leads: the row's last block vector by vector.
+template <class T, class Places, Unframed Which, bool Leads, class Place, class Block, class Float>
 __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, int count, Block &x,
                                                      Float (&e)[lane_elements], Float &maximum, std::int32_t &frame) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
@@ -129,7 +129,7 @@ __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, 
         maximum = own;
         frame = frame_of_e;
     };
-    if constexpr (leads_last_of_cluster<T, Places, Log>) {
+    if constexpr (Leads) {
         const int leading = same_in_warp(count);
         if (0 < leading && leading < static_cast<int>(softmax_block)) {
             __shared__ BlockState<float, Sum> last; // of the row's blocks
@@ -141,21 +141,20 @@ __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, 
             return of_last;
         }
     }
-    return block_sum<T, Places, Float, Sum, unframed_blocks<T, Places, Log>>(a, data, count, x, e, note);
+    return block_sum<T, Places, Float, Sum, Which>(a, data, count, x, e, note);
 }
 
 // The outputs of softmax of such a block, from what its row comes to; total(): the same where it is not plain.
-template <class T, class Places, class Place, class Float, class Sum, class Total>
+template <class T, class Places, Unframed Which, class Place, class Float, class Sum, class Total>
 __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
                                                   Total total, Float maximum, std::int32_t frame,
                                                   Float (&e)[lane_elements]) {
-    constexpr Unframed which = unframed_blocks<T, Places, false>;
     const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(a, view);
-    if constexpr (which != Unframed::always) {
+    if constexpr (Which != Unframed::always) {
         frame = state_n(maximum); // which need not wait in a register
     }
     if (frame != unusual_n && row.plain() && has_plain_factor<T, Places>(a, frame - row.n) &&
-        (which == Unframed::never || reaches_row<T>(frame, row.n))) {
+        (Which == Unframed::never || reaches_row<T>(frame, row.n))) {
         finish_softmax<T, Places>(a, factor_of(row.base, frame - row.n, Float()), to.output(a), to.count, e);
     } else {
         finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum, total());
@@ -205,7 +204,9 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     Float e[lane_elements];
     Float maximum = 0;
     std::int32_t frame = 0;
-    const Sum sum = shared_row_block_sum<T, Places, Log, ClusterPlace>(a, from.count, x, e, maximum, frame);
+    constexpr Unframed which = unframed_blocks<T, Places, Log>;
+    const Sum sum = shared_row_block_sum<T, Places, which, leads_last_of_cluster<T, Places, Log>, ClusterPlace>(
+        a, from.count, x, e, maximum, frame);
     if (together) {
         __shared__ State of_warps[most_warps_of_block];
         if (lane_index() == 0) {
@@ -251,7 +252,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
             view = merge_row_states<StatesALane>(states, count);
         }
         const auto total = [&] { return merge_any_states(states, count); };
-        finish_shared_row<T, Places>(a, to, view, total, maximum, frame, e);
+        finish_shared_row<T, Places, which>(a, to, view, total, maximum, frame, e);
     }
     if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
         const RowState<Float, Sum> total = merge_any_states(states, count);

@@ -54,7 +54,9 @@ bool wide_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
 }
 
 bool narrow_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted, bool is_a_turn) {
-    const bool clusters_keep_up = fill_multiprocessors(plan);
+    const bool clusters_keep_up =
+        fill_multiprocessors(plan) ||
+        (plan.blocks > tuning::softmax_relay_narrow_turn_blocks && plan.blocks <= tuning::softmax_short_cluster_row);
     if (shifted) {
         return plan.blocks >
                (clusters_keep_up ? tuning::softmax_relay_row_blocks : tuning::softmax_relay_shifted_narrow_row_blocks);

@@ -171,10 +171,13 @@ inline constexpr std::size_t softmax_relay_logarithm_row_blocks = 24;
 inline constexpr std::size_t softmax_relay_logsumexp_row_blocks = 32;
 
 // 16-bit rows of more than the first are too, where clusters would leave warps without a base block, and of more than
-// the second where they would not (bf16 25600 3.83 and 3.33, 27648 3.86 and 3.65, 29696 3.61 and 3.44, 36864 3.77 and
-// 3.38, 50256 3.56 and 3.13; full clusters, 28672 3.81 and 3.91, 40000 3.67 and 3.79, 57344 3.80 and 3.80, 65536 3.86
-// and 3.79; beyond, 131072 3.88 and 3.21).
+// the second where they would not (bf16 25600 3.88 and 3.74, 27648 3.91 and 3.88, 36864 3.83 and 3.79, 53248 3.83 and
+// 3.72; full clusters, 28672 3.81 and 3.91, 40000 3.67 and 3.79, 57344 3.80 and 3.80, 65536 3.92 and 3.90; beyond,
+// 131072 3.88 and 3.21). Rows of more than the third that are no longer than the short ones of clusters are a little
+// more than a multiprocessor takes in a turn, and are left to clusters whatever these leave without work (29696 3.71
+// and 3.88, 30720 3.72 and 3.94, off the boundaries 28673 2.88 and 3.05).
 inline constexpr std::size_t softmax_relay_narrow_row_blocks = 24;
+inline constexpr std::size_t softmax_relay_narrow_turn_blocks = 28;
 inline constexpr std::size_t softmax_relay_narrow_full_row_blocks = 56;
 
 // Log-softmax of them of more than this is, and of such as one multiprocessor takes in a turn; and with their maxima or

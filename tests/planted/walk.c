@@ -319,7 +319,6 @@ static void walk_uneven_rows(const walker *by) {
 /* Of one 16-bit type and of f32 so many rows that barriers and places come round again. */
 static void walk_many_rows(const walker *by) {
     static const shape narrow = {"many rows", 390, 66000, 1, 1, 0}, more = {"more rows", 480, 66000, 1, 1, 0};
-    static const shape clusters = {"rows of clusters", 33, 66000, 1, 1, 0};
     static const shape wide = {"many rows", 110, 138000, 1, 1, 0};
     static const shape longer = {"many longer rows", 17, 200000, 1, 1, 0};
     static const shape more_longer = {"more longer rows", 100, 200000, 1, 1, 0};
@@ -330,8 +329,6 @@ static void walk_many_rows(const walker *by) {
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         walk_gradients(softmax_types[i], &gradients, by);
     }
-    by->many(WR_F16, 0, &clusters);
-    by->many(WR_BF16, 0, &clusters);
     by->many(WR_F16, 0, &narrow);
     by->many(WR_F16, 0, &longer);
     by->many(WR_F16, 0, &odd);
@@ -346,6 +343,13 @@ static void walk_many_rows(const walker *by) {
     by->many(WR_BF16, 1, &more_longer);
     by->many(WR_F32, 1, &wide);
     by->many(WR_F32, 1, &more_odd);
+}
+
+/* 16-bit rows of more than 64 base blocks, so many that each warp makes its row's total. */
+static void walk_many_wide_clusters(const walker *by) {
+    static const shape rows = {"rows of clusters of nine blocks", 33, 66000, 1, 1, 0};
+    by->many(WR_F16, 0, &rows);
+    by->many(WR_BF16, 0, &rows);
 }
 
 static void walk_many_columns(const walker *by) {
@@ -423,6 +427,7 @@ static const struct {
     {"special_sums", walk_special_sums},
     {"weights", walk_weights},
     {"many_rows", walk_many_rows},
+    {"many_wide_clusters", walk_many_wide_clusters},
     {"softmax_of_8_bits", walk_softmax_of_8_bits},
     {"tiles", walk_tiles},
     {"uneven_rows", walk_uneven_rows},

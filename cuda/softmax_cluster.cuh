@@ -105,12 +105,11 @@ __device__ __forceinline__ bool share_a_subtree(int warps) { return (warps & (wa
 template <class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> merge_subtree(const RowState<Float, Sum> *states, int warps) {
     const RowState<Float, Sum> mine = states[lane_index() & (warps - 1)];
-    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
-    if (!is_ordinary(maximum)) {
+    const std::int32_t n = state_n(mine.maximum), largest = __reduce_max_sync(whole_warp, n);
+    if (largest == unusual_n || largest == absent_n) { // some warp's block is, or all of them are
         return merge_any_lanes(lane_index() < warps ? mine : StateMerge<Float, Sum>::identity());
     }
-    const Sum scaled = scale_by_power(mine.sum, state_n(mine.maximum) - nearest_exponent(maximum));
-    return {maximum, tree_over_lanes<FloatSum<Sum>>(scaled, warps)};
+    return {warp_maximum(mine.maximum), tree_over_lanes<FloatSum<Sum>>(scale_by_power(mine.sum, n - largest), warps)};
 }
 
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else

@@ -36,6 +36,8 @@ static double logit(uint64_t *state, size_t row, size_t column, size_t axis, dou
         return in_block ? -(double)INFINITY : ordinary;
     case 33:
         return in_block ? ordinary * large : ordinary;
+    case 37:
+        return in_block ? (fabs(ordinary) + 0.5) * -large : ordinary;
     case 41:
         return in_block ? ordinary - 300.0 : ordinary;
     case 49:

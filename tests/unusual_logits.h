@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Fills [outer][axis][inner]. Row number o * inner + i is the one along the axis at [o][][i]: of 64 rows ten hold NaN,
- * infinities, large logits, nothing but -infinity, or magnitudes far from their neighbours'.
+ * Fills [outer][axis][inner]. Row number o * inner + i is the one along the axis at [o][][i]: of 64 rows eleven hold
+ * NaN, infinities, large logits of either sign, nothing but -infinity, or magnitudes far from their neighbours'.
  */
 void put_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner);
 

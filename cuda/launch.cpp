@@ -270,4 +270,15 @@ cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream) {
     return error;
 }
 
+cudaError_t launch_together(Launch how, void *arguments, cudaStream_t stream, bool *launched) {
+    how.together = true;
+    const cudaError_t error = launch(how, arguments, stream);
+    *launched = error == cudaSuccess;
+    if (error == cudaErrorCooperativeLaunchTooLarge) {
+        runtime().get_last_error();
+        return cudaSuccess;
+    }
+    return error;
+}
+
 } // namespace wr::cuda

@@ -80,4 +80,8 @@ cudaError_t prepare_clusters(const Launch &how, const GpuFacts &gpu, int *reside
 // `arguments` is the kernel's one parameter.
 cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream);
 
+// The same with all blocks at the same time; `launched` is false where the GPU does not hold them: what it holds has
+// changed since it was asked, or is shared with others.
+cudaError_t launch_together(Launch how, void *arguments, cudaStream_t stream, bool *launched);
+
 } // namespace wr::cuda

@@ -12,8 +12,8 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t warp_lanes = 32;
-constexpr std::size_t most_warps = 32;           // of a block
-constexpr std::size_t most_cluster_blocks = 256; // base blocks of a row that is a cluster's
+constexpr std::size_t most_warps = 32;                                           // of a block
+constexpr std::size_t most_cluster_blocks = tuning::cluster_blocks * most_warps; // base blocks of a cluster's row
 
 // A grid of as many blocks a row as multiprocessors allow; without threads where they do not hold the rows.
 Launch grid_of(const void *kernel, std::size_t rows, std::size_t row_blocks, const GpuFacts &gpu) {
@@ -23,10 +23,10 @@ Launch grid_of(const void *kernel, std::size_t rows, std::size_t row_blocks, con
     if (blocks_a_row != 0) {
         const std::size_t warps = std::bit_ceil(divide_up(row_blocks, blocks_a_row));
         how.blocks = divide_up(row_blocks, warps);
-        const bool busy = warps < most_warps || how.blocks * rows * 4 >= multiprocessors * 3;
+        const std::size_t idle = multiprocessors - how.blocks * rows;
+        const bool busy = warps < most_warps || idle * tuning::softmax_grid_busy_for_an_idle <= multiprocessors;
         how.threads = warps <= most_warps && busy ? static_cast<int>(warps * warp_lanes) : 0;
     }
-    how.together = true;
     return how;
 }
 
@@ -46,9 +46,9 @@ cudaError_t launch_grid_rows(const SoftmaxRowKernels &rows, const SoftmaxProblem
                              const SoftmaxPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     *served = false;
     const void *const kernel = rows.grid_rows[problem.log ? 1 : 0];
-    // Rows that clusters hold are theirs; GPUs without clusters were never asked how quick they would be.
-    if (plan.regime != SoftmaxRegime::long_rows || gpu.cluster_blocks == 0 || plan.blocks <= most_cluster_blocks ||
-        kernel == nullptr || problem.output == nullptr) {
+    // Not on GPUs without clusters, which were never asked how quick it would be.
+    if (plan.regime != SoftmaxRegime::long_rows || gpu.cluster_blocks == 0 || kernel == nullptr ||
+        problem.output == nullptr) {
         return cudaSuccess;
     }
     const Launch how = grid_of(kernel, problem.shape.outer, plan.blocks, gpu);
@@ -66,13 +66,7 @@ cudaError_t launch_grid_rows(const SoftmaxRowKernels &rows, const SoftmaxProblem
         return workspace.error();
     }
     a.states = static_cast<StoredState *>(workspace.take(bytes));
-    error = launch(how, &a, stream);
-    if (error == cudaErrorCooperativeLaunchTooLarge) { // what the GPU holds has changed, or is shared with others
-        runtime().get_last_error();
-        error = cudaSuccess;
-    } else {
-        *served = error == cudaSuccess;
-    }
+    error = launch_together(how, &a, stream, served);
     const cudaError_t freed = workspace.finish();
     return error != cudaSuccess ? error : freed;
 }

@@ -154,14 +154,7 @@ cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &
     error = launch(clear, &a, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
-        how.together = true;
-        error = launch(how, &a, stream);
-    }
-    if (error == cudaErrorCooperativeLaunchTooLarge) { // what the GPU holds has changed, or is shared with others
-        runtime().get_last_error();
-        error = cudaSuccess;
-    } else {
-        *served = error == cudaSuccess;
+        error = launch_together(how, &a, stream, served);
     }
     const cudaError_t freed = workspace.finish();
     return error != cudaSuccess ? error : freed;

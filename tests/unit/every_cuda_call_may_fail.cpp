@@ -108,6 +108,35 @@ void check_jobs_in(const Setting &setting) {
     }
 }
 
+// A kernel whose blocks have to run at the same time, launch number `launch` of a job, where other work holds the GPU:
+// the job is done by other kernels.
+void check_job_without_room(const Setting &setting, const jobs::Job &job, int launch) {
+    const Case c{job.name() + " without room", setting, {}};
+    int call = 0;
+    for (int seen = 0; seen < launch;) {
+        prepare(setting);
+        fake::Runtime &r = fake::runtime();
+        r.call_to_fail = ++call;
+        r.failure = cudaErrorCooperativeLaunchTooLarge;
+        const wr_status status = job.run(setting.stream);
+        CHECK(!r.failed_call.empty(), "%s: no launch number %d", c.name.c_str(), launch);
+        if (r.failed_call.empty()) {
+            return;
+        }
+        seen += r.failed_call == "launch_kernel";
+        if (seen == launch) {
+            CHECK(status == WR_SUCCESS, "%s: %d", c.name.c_str(), static_cast<int>(status));
+            CHECK(r.launches_after_failure > 0, "%s: nothing else was launched", c.name.c_str());
+            check_left_as_it_was(c, "no room");
+        }
+    }
+}
+
+void check_other_work_may_hold_the_gpu(const Setting &setting) {
+    check_job_without_room(setting, jobs::Job::softmax("softmax of a row", WR_F32, 1, 1 << 20, 1), 1);
+    check_job_without_room(setting, jobs::Job::softmax("softmax of many rows", WR_F32, 1000, 1 << 18, 1), 2);
+}
+
 // Memory that is not there, as in the jobs: nothing may touch it.
 const void *tile_input() { return std::bit_cast<const void *>(std::uintptr_t{1} << 60); }
 template <class T>
@@ -219,6 +248,7 @@ int main() {
         check_status_of_the_gpu(setting);
         check_refused_calls_do_not_reach_cuda(setting);
     }
+    check_other_work_may_hold_the_gpu(settings[0]);
     check_errors_have_their_status();
     return check_report("every_cuda_call_may_fail");
 }

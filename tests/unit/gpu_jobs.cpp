@@ -113,6 +113,8 @@ std::vector<Job> of_every_regime() {
         Job::reduction("an empty axis", WR_SUM, WR_F32, 1000, 0, 3),
         Job::softmax("softmax of rows", WR_F32, 1000, 1000, 1),
         Job::softmax("softmax of a long row", WR_BF16, 1, 16 * m, 1),
+        Job::softmax("softmax of a row that all multiprocessors hold", WR_F32, 1, m, 1),
+        Job::softmax("softmax of rows that all multiprocessors share", WR_F32, 1000, 256 * k, 1),
         Job::softmax("softmax of columns", WR_F64, 3, 5000, 1000),
         Job::softmax("softmax of columns shared by clusters", WR_F32, 1, k, 16 * k),
         Job::softmax("softmax of scattered rows", WR_F16, 10, 300, 1).with_axis_stride(7),

@@ -401,7 +401,7 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         return softmax_general(problem, stream_handle);
     }
     if (plan.regime != SoftmaxRegime::short_rows && serves_slot_softmax(problem, slot_limits(problem, plan, gpu))) {
-        return report(launch_slot_softmax(problem, gpu, stream));
+        return report(launch_slot_softmax(problem, {}, gpu, stream));
     }
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);
     const SoftmaxCall call{problem, plan, *kernels, rows, gpu, stream};

@@ -202,6 +202,43 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
     return vectors ? launch_vectors(*kernels, problem, plan, stream) : launch_shifted(*kernels, problem, plan, stream);
 }
 
+// Rows of any kind: of many short ragged ones several share a warp, and the others come behind them.
+cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const GeneralPlan &plan, const GpuFacts &gpu,
+                            cudaStream_t stream) {
+    const GeneralKernels &kernels =
+        problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
+    SoftmaxBackwardArguments a{problem,
+                               nullptr,
+                               nullptr,
+                               plan.pieces,
+                               static_cast<std::int32_t>(plan.blocks_a_warp),
+                               1,
+                               false,
+                               rows_too_long_for_slots(problem, gpu)};
+    if (a.longer.least != 0) {
+        const cudaError_t error = launch_slot_backward(problem, a.longer, gpu, stream);
+        return error == cudaSuccess ? launch_general(kernels, plan, true, a, stream) : error;
+    }
+    const RowBlocksPlan whole = plan_whole_rows(kernels, problem.shape, problem.selection.ragged, gpu);
+    if (whole.warps != 0) {
+        a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
+        return launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream);
+    }
+    Workspace workspace(problem.workspace, general_workspace_bytes(plan, sizeof(double)), stream);
+    if (workspace.error() != cudaSuccess) {
+        return workspace.error();
+    }
+    if (plan.pieces != 0) {
+        a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
+        a.sums = static_cast<double *>(workspace.take(plan.rows * plan.pieces * sizeof(double)));
+    }
+    const cudaError_t launched = serves_backward_columns(problem)
+                                     ? launch_backward_columns(kernels.totals, a, gpu.dependent_launch, stream)
+                                     : launch_general(kernels, plan, true, a, stream);
+    const cudaError_t freed = workspace.finish();
+    return launched != cudaSuccess ? launched : freed;
+}
+
 } // namespace
 
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &problem) {
@@ -219,35 +256,14 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
         return report(device.error());
     }
     if (wants_slots(problem, device.gpu())) {
-        return report(launch_slot_backward(problem, device.gpu(), stream));
+        return report(launch_slot_backward(problem, {}, device.gpu(), stream));
     }
     bool served = false;
     const cudaError_t error = launch_once_read(problem, plan, device.gpu(), stream, &served);
     if (error != cudaSuccess || served) {
         return report(error);
     }
-    const GeneralKernels &kernels =
-        problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
-    SoftmaxBackwardArguments a{problem, nullptr, nullptr, plan.pieces, static_cast<std::int32_t>(plan.blocks_a_warp),
-                               1,       false};
-    const RowBlocksPlan whole = plan_whole_rows(kernels, problem.shape, problem.selection.ragged, device.gpu());
-    if (whole.warps != 0) {
-        a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
-        return report(launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream));
-    }
-    Workspace workspace(problem.workspace, general_workspace_bytes(plan, sizeof(double)), stream);
-    if (workspace.error() != cudaSuccess) {
-        return report(workspace.error());
-    }
-    if (plan.pieces != 0) {
-        a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
-        a.sums = static_cast<double *>(workspace.take(plan.rows * plan.pieces * sizeof(double)));
-    }
-    const cudaError_t launched = serves_backward_columns(problem)
-                                     ? launch_backward_columns(kernels.totals, a, device.gpu().dependent_launch, stream)
-                                     : launch_general(kernels, plan, true, &a, a.applies, stream);
-    const cudaError_t freed = workspace.finish();
-    return report(launched != cudaSuccess ? launched : freed);
+    return report(launch_any_rows(problem, plan, device.gpu(), stream));
 }
 
 } // namespace wr::cuda

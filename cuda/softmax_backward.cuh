@@ -159,24 +159,25 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
     backward_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
     __shared__ Float sums[general_block_warps];
     const SoftmaxBackwardProblem &p = a.problem;
-    for_each_row(p.shape, p.selection, [&](const RowPlace &place, int warps, int warp) {
-        const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
-        const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
-        const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
-        BackwardBlock<Float> block;
-        Float own = 0, total = 0;
-        TreeCounter<FloatSum<Float>, 53> counter;
-        for_each_step(
-            place.count, step, true, [&](std::size_t done) { own = block.load(p, place, saved, done + own_begin); },
-            [&](bool last) {
-                total = warps == 1 ? own : add_warps(own, sums);
-                if (place.count > step) {
-                    counter.push(total);
-                    total = last ? counter.result() : total;
-                }
-            },
-            [&](std::size_t done) { block.write(p, place, saved, done + own_begin, total); });
-    });
+    for_each_row(
+        p.shape, p.selection, longer_rows_for<Float>(a.longer), [&](const RowPlace &place, int warps, int warp) {
+            const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
+            const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
+            const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
+            BackwardBlock<Float> block;
+            Float own = 0, total = 0;
+            TreeCounter<FloatSum<Float>, 53> counter;
+            for_each_step(
+                place.count, step, true, [&](std::size_t done) { own = block.load(p, place, saved, done + own_begin); },
+                [&](bool last) {
+                    total = warps == 1 ? own : add_warps(own, sums);
+                    if (place.count > step) {
+                        counter.push(total);
+                        total = last ? counter.result() : total;
+                    }
+                },
+                [&](std::size_t done) { block.write(p, place, saved, done + own_begin, total); });
+        });
 }
 
 // Rows of which each base block has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.

@@ -38,7 +38,7 @@ cudaError_t launch_by_states(const GeneralKernels &kernels, const GeneralPlan &p
     } else if (serves_shifted_states(a.problem, plan)) {
         error = launch_shifted_states(a.problem, plan, a.states, stream);
     } else {
-        return launch_general(kernels, plan, a.problem.output != nullptr, &a, a.applies, stream);
+        return launch_general(kernels, plan, a.problem.output != nullptr, a, stream);
     }
     return error == cudaSuccess ? launch_logsumexp_totals(kernels.totals, a, dependent, stream) : error;
 }
@@ -73,16 +73,23 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
         serves_slot_softmax(a.problem, {vectors ? fewest_slot_rows(device.gpu()) : 0,
                                         vectors ? tuning::softmax_slot_vector_row : longest_slot_row(asked.dtype),
                                         tuning::softmax_slot_tall_tile})) {
-        return report(launch_slot_softmax(a.problem, device.gpu(), stream));
+        return report(launch_slot_softmax(a.problem, {}, device.gpu(), stream));
     }
     if (vectors) {
         return report(launch_selected_softmax(a.problem, registers, stream));
     }
-    if (const UnevenPlan uneven = plan_uneven_softmax(a.problem, device.gpu()); uneven.warps != 0) {
+    a.longer = rows_too_long_for_slots(a.problem, device.gpu());
+    if (a.longer.least != 0) {
+        const cudaError_t error = launch_slot_softmax(a.problem, a.longer, device.gpu(), stream);
+        if (error != cudaSuccess) {
+            return report(error);
+        }
+    }
+    if (const UnevenPlan uneven = plan_uneven_softmax(a.problem, a.longer, device.gpu()); uneven.warps != 0) {
         return report(launch_uneven_softmax(a.problem, uneven, stream));
     }
     if (alone.units == 0 && !serves_tall_states(a.problem) && serves_slot_softmax(a.problem, any_slots)) {
-        return report(launch_slot_softmax(a.problem, device.gpu(), stream));
+        return report(launch_slot_softmax(a.problem, {}, device.gpu(), stream));
     }
     const GeneralKernels &kernels = kernels_of(asked.dtype);
     if (alone.units == 0 && a.problem.output != nullptr) {

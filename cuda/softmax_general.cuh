@@ -152,27 +152,28 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
     general_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
     __shared__ RowState<Float, Sum> states[general_block_warps];
     const SoftmaxProblem &p = a.problem;
-    for_each_row(p.shape, p.selection, [&](const RowPlace &place, int warps, int warp) {
-        const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
-        const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
-        GeneralBlock<Float, Sum> block;
-        RowState<Float, Sum> own, total;
-        TreeCounter<StateMerge<Float, Sum>, 53> counter;
-        for_each_step(
-            place.count, step, p.output != nullptr,
-            [&](std::size_t done) { own = block.load(p, place, done + own_begin); },
-            [&](bool last) {
-                total = warps == 1 ? own : merge_warps(own, states);
-                if (place.count > step) {
-                    counter.push(total);
-                    total = last ? counter.result() : total;
-                }
-                if (last && lane_index() == 0 && warp == 0) {
-                    store_row_values(p, place.row, total);
-                }
-            },
-            [&](std::size_t done) { block.write(p, place, done + own_begin, own.maximum, total); });
-    });
+    for_each_row(p.shape, p.selection, longer_rows_for<Float>(a.longer),
+                 [&](const RowPlace &place, int warps, int warp) {
+                     const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
+                     const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
+                     GeneralBlock<Float, Sum> block;
+                     RowState<Float, Sum> own, total;
+                     TreeCounter<StateMerge<Float, Sum>, 53> counter;
+                     for_each_step(
+                         place.count, step, p.output != nullptr,
+                         [&](std::size_t done) { own = block.load(p, place, done + own_begin); },
+                         [&](bool last) {
+                             total = warps == 1 ? own : merge_warps(own, states);
+                             if (place.count > step) {
+                                 counter.push(total);
+                                 total = last ? counter.result() : total;
+                             }
+                             if (last && lane_index() == 0 && warp == 0) {
+                                 store_row_values(p, place.row, total);
+                             }
+                         },
+                         [&](std::size_t done) { block.write(p, place, done + own_begin, own.maximum, total); });
+                 });
 }
 
 // Registers a thread of these: for 20 warps a multiprocessor (E4M3 of 5000 off the boundaries: 0.71 TB/s on an H200,

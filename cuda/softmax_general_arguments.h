@@ -1,6 +1,7 @@
 // What the kernels of general softmax and of its gradient are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/longer_rows.h"
 #include "cuda/softmax_arguments.h"
 #include "numerics/problem.h"
 
@@ -16,6 +17,7 @@ struct GeneralSoftmaxArguments {
     std::int32_t blocks_a_warp;
     std::int32_t cluster_blocks; // that share a row whose base blocks have a warp each
     bool applies;                // of pieces: whether the rows' totals are there, and outputs are wanted
+    LongerRows longer;           // which ragged rows are wanted
 };
 
 struct SoftmaxBackwardArguments {
@@ -26,6 +28,7 @@ struct SoftmaxBackwardArguments {
     std::int32_t blocks_a_warp;
     std::int32_t cluster_blocks;
     bool applies;
+    LongerRows longer;
 };
 
 inline constexpr int general_block_warps = 8;

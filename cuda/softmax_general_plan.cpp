@@ -29,6 +29,33 @@ std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
+template <class Arguments>
+cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes, Arguments &a,
+                       cudaStream_t stream) {
+    if (plan.regime == GeneralRegime::rows) {
+        const std::size_t thread_rows = plan.warps == 1 ? block_warps : 1;
+        const std::size_t ragged_rows = static_cast<std::size_t>(a.longer.least != 0 ? a.longer.among : plan.warps);
+        const std::size_t rows_a_block = plan.ragged ? ragged_rows : thread_rows;
+        return launch({kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * static_cast<int>(warp_lanes),
+                       static_cast<int>(thread_rows)},
+                      &a, stream);
+    }
+    const bool columns = plan.regime == GeneralRegime::columns;
+    const std::size_t pieces = plan.rows * plan.pieces;
+    const std::size_t blocks = grid_of(pieces, columns ? general_block_threads : 1);
+    constexpr int threads = general_block_threads;
+    a.applies = false;
+    cudaError_t error = launch({columns ? kernels.column_states : kernels.pieces, blocks, threads}, &a, stream);
+    if (error == cudaSuccess) {
+        error = launch({kernels.totals, grid_of(plan.rows, block_warps), threads}, &a, stream);
+    }
+    if (error == cudaSuccess && writes) {
+        a.applies = true;
+        error = launch({columns ? kernels.column_apply : kernels.pieces, blocks, threads}, &a, stream);
+    }
+    return error;
+}
+
 } // namespace
 
 GeneralPlan plan_general(const Shape &shape, bool ragged) {
@@ -73,29 +100,14 @@ std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_b
                                   divide_up(plan.rows * state_bytes, alignment) * alignment;
 }
 
-cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes, void *arguments,
-                           bool &applies, cudaStream_t stream) {
-    if (plan.regime == GeneralRegime::rows) {
-        const std::size_t thread_rows = plan.warps == 1 ? block_warps : 1;
-        const std::size_t rows_a_block = plan.ragged ? static_cast<std::size_t>(plan.warps) : thread_rows;
-        return launch({kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * static_cast<int>(warp_lanes),
-                       static_cast<int>(thread_rows)},
-                      arguments, stream);
-    }
-    const bool columns = plan.regime == GeneralRegime::columns;
-    const std::size_t pieces = plan.rows * plan.pieces;
-    const std::size_t blocks = grid_of(pieces, columns ? general_block_threads : 1);
-    constexpr int threads = general_block_threads;
-    applies = false;
-    cudaError_t error = launch({columns ? kernels.column_states : kernels.pieces, blocks, threads}, arguments, stream);
-    if (error == cudaSuccess) {
-        error = launch({kernels.totals, grid_of(plan.rows, block_warps), threads}, arguments, stream);
-    }
-    if (error == cudaSuccess && writes) {
-        applies = true;
-        error = launch({columns ? kernels.column_apply : kernels.pieces, blocks, threads}, arguments, stream);
-    }
-    return error;
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes,
+                           GeneralSoftmaxArguments &arguments, cudaStream_t stream) {
+    return launch_any(kernels, plan, writes, arguments, stream);
+}
+
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes,
+                           SoftmaxBackwardArguments &arguments, cudaStream_t stream) {
+    return launch_any(kernels, plan, writes, arguments, stream);
 }
 
 } // namespace wr::cuda

@@ -32,8 +32,10 @@ RowBlocksPlan plan_whole_rows(const GeneralKernels &kernels, const Shape &shape,
 // Bytes of the partial results of all rows' pieces and of the rows themselves.
 std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_bytes);
 
-// `writes`: whether results are wanted too; `applies`: that field of the arguments.
-cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes, void *arguments,
-                           bool &applies, cudaStream_t stream);
+// `writes`: whether results are wanted too.
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes,
+                           GeneralSoftmaxArguments &arguments, cudaStream_t stream);
+cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes,
+                           SoftmaxBackwardArguments &arguments, cudaStream_t stream);
 
 } // namespace wr::cuda

@@ -4,6 +4,7 @@
 
 #include "cuda/element_patterns.cuh"
 #include "cuda/kernel_address.cuh"
+#include "cuda/longer_rows.cuh"
 #include "cuda/softmax_general_arguments.h"
 #include "cuda/warp_tree.cuh"
 #include "numerics/operators.h"
@@ -51,29 +52,51 @@ __device__ __forceinline__ RowPlace row_place(const Shape &s, const Selection &s
             leading_elements(selection, row, outer, s.axis)};
 }
 
+// Of f64 no other kernels do the shorter ones.
+template <class Float>
+__device__ __forceinline__ LongerRows longer_rows_for(const LongerRows &longer) {
+    return sizeof(Float) == sizeof(double) ? LongerRows{} : longer;
+}
+
 // Calls act(place, warps, warp) for each row of a block of threads, `warp` being this warp's number among the `warps`
 // that share the row. Rows of one length are shared by all warps of the block, or, where blockDim.y runs over rows, by
-// one. Of ragged rows a block takes as many at a time as it has warps: each warp one of up to a base block by itself,
-// then all warps together each of the longer ones.
+// one. Of ragged rows, or of the longer ones among them, a block takes as many at a time as it has warps: each warp one
+// of up to a base block by itself, then all warps together each of the longer ones.
 template <class Act>
-__device__ __forceinline__ void for_each_row(const Shape &s, const Selection &selection, Act act) {
-    const std::size_t rows = s.outer * s.inner;
+__device__ __forceinline__ void for_each_row(const Shape &s, const Selection &selection, const LongerRows &longer,
+                                             Act act) {
+    __shared__ LongerRowList list;
+    const bool lists = longer.least != 0;
     const int warps = static_cast<int>(blockDim.x) / warp_lanes;
     const std::size_t group = selection.ragged ? static_cast<std::size_t>(warps) : blockDim.y;
-    for (std::size_t first = blockIdx.x * group; first < rows; first += gridDim.x * group) {
+    const std::size_t origin = blockIdx.x * static_cast<std::size_t>(longer.among); // of what is listed
+    std::size_t first = blockIdx.x * group, end = s.outer * s.inner, step = gridDim.x * group;
+    if (lists) {
+        list.find(selection, longer, origin, end, s.axis);
+        first = 0;
+        end = static_cast<std::size_t>(list.count);
+        step = group;
+    }
+    for (; first < end; first += step) {
         unsigned shared = 1u << threadIdx.y;
         bool own = false;
         if (selection.ragged) {
-            const std::size_t row = first + static_cast<std::size_t>(lane_index());
-            const bool there = lane_index() < warps && row < rows;
+            std::size_t row = first + static_cast<std::size_t>(lane_index());
+            const bool there = lane_index() < warps && row < end;
+            if (lists && there) {
+                row = origin + list.numbers[row];
+            }
             const bool is_long = there && ragged_row(selection, s.outer, s.axis, row).count > softmax_block;
             shared = __ballot_sync(whole_warp, is_long);
             own = ((__ballot_sync(whole_warp, there && !is_long) >> warp_index()) & 1u) != 0;
         }
         while (own || shared != 0) {
             const int member = own ? warp_index() : __ffs(static_cast<int>(shared)) - 1;
-            const std::size_t row = first + static_cast<std::size_t>(member);
-            if (row < rows) {
+            std::size_t row = first + static_cast<std::size_t>(member);
+            if (row < end) {
+                if (lists) {
+                    row = origin + list.numbers[row];
+                }
                 act(row_place(s, selection, row), own ? 1 : warps, own ? 0 : warp_index());
             }
             shared = own ? shared : shared & (shared - 1);

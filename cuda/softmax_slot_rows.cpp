@@ -45,12 +45,36 @@ bool serves(const Shape &s, const Selection &selection, const SlotLimits &limits
 }
 
 template <class Arguments>
-cudaError_t launch_slots(const void *kernel, const Shape &s, Arguments a, const GpuFacts &gpu, cudaStream_t stream) {
-    a.rows = slot_rows(s.axis);
-    Launch how{kernel, divide_up(s.outer * s.inner, rows_of_block(s.axis)),
+cudaError_t launch_slots(const void *kernel, const Shape &s, const LongerRows &others, Arguments a, const GpuFacts &gpu,
+                         cudaStream_t stream) {
+    const std::size_t longest = others.least != 0 ? others.least - 1 : s.axis;
+    a.rows = slot_rows(longest);
+    Launch how{kernel, divide_up(s.outer * s.inner, rows_of_block(longest)),
                slot_block_warps * static_cast<int>(warp_lanes)};
     how.dependent = gpu.dependent_launch;
     return launch(how, &a, stream);
+}
+
+bool has_small_types(const SoftmaxProblem &p) {
+    return p.dtype != ElementType::f64 && (p.output == nullptr || p.output_dtype != ElementType::f64);
+}
+
+bool has_small_types(const SoftmaxBackwardProblem &p) {
+    return p.dtype != ElementType::f64 && p.output_gradient_dtype != ElementType::f64 &&
+           p.input_gradient_dtype != ElementType::f64;
+}
+
+// Of ragged rows the elements of all are known, and slots are given for a little less than twice the mean.
+LongerRows beyond_slots(const Shape &s, const Selection &selection, const GpuFacts &gpu) {
+    const std::size_t rows = s.outer, mean = divide_up(s.axis, std::max<std::size_t>(rows, 1));
+    const std::size_t longest = std::max(std::bit_ceil(mean + mean / 4 * 3), warp_lanes);
+    if (!selection.ragged || s.axis == 0 || longest > tuning::softmax_slot_ragged_row || rows < fewest_slot_rows(gpu) ||
+        divide_up(rows, rows_of_block(longest)) > most_blocks) {
+        return {};
+    }
+    const std::size_t blocks = static_cast<std::size_t>(gpu.multiprocessors) * tuning::longer_row_blocks;
+    return {longest + 1,
+            static_cast<std::int32_t>(std::clamp<std::size_t>(rows / blocks, warp_lanes, most_rows_looked_through))};
 }
 
 } // namespace
@@ -69,25 +93,32 @@ std::size_t fewest_slot_rows(const GpuFacts &gpu) {
 }
 
 bool serves_slot_softmax(const SoftmaxProblem &p, const SlotLimits &limits) {
-    return p.dtype != ElementType::f64 && (p.output == nullptr || p.output_dtype != ElementType::f64) &&
-           serves(p.shape, p.selection, limits);
+    return has_small_types(p) && serves(p.shape, p.selection, limits);
+}
+
+LongerRows rows_too_long_for_slots(const SoftmaxProblem &p, const GpuFacts &gpu) {
+    return has_small_types(p) ? beyond_slots(p.shape, p.selection, gpu) : LongerRows{};
+}
+
+LongerRows rows_too_long_for_slots(const SoftmaxBackwardProblem &p, const GpuFacts &gpu) {
+    return has_small_types(p) ? beyond_slots(p.shape, p.selection, gpu) : LongerRows{};
 }
 
 bool serves_slot_backward(const SoftmaxBackwardProblem &p, const SlotLimits &limits) {
     const Shape gradients{p.shape.outer,           p.shape.axis,           p.shape.inner,
                           p.gradient_outer_stride, p.gradient_axis_stride, p.gradient_inner_stride};
-    return p.dtype != ElementType::f64 && p.output_gradient_dtype != ElementType::f64 &&
-           p.input_gradient_dtype != ElementType::f64 && serves(p.shape, p.selection, limits) &&
-           is_contiguous(gradients);
+    return has_small_types(p) && serves(p.shape, p.selection, limits) && is_contiguous(gradients);
 }
 
-cudaError_t launch_slot_softmax(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
+cudaError_t launch_slot_softmax(const SoftmaxProblem &p, const LongerRows &others, const GpuFacts &gpu,
+                                cudaStream_t stream) {
     const void *kernel = p.dtype == ElementType::f32 ? slot_softmax_kernel_f64() : slot_softmax_kernel_f32();
-    return launch_slots(kernel, p.shape, SlotSoftmaxArguments{p, {}}, gpu, stream);
+    return launch_slots(kernel, p.shape, others, SlotSoftmaxArguments{p, {}}, gpu, stream);
 }
 
-cudaError_t launch_slot_backward(const SoftmaxBackwardProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
-    return launch_slots(slot_backward_kernel(), p.shape, SlotBackwardArguments{p, {}}, gpu, stream);
+cudaError_t launch_slot_backward(const SoftmaxBackwardProblem &p, const LongerRows &others, const GpuFacts &gpu,
+                                 cudaStream_t stream) {
+    return launch_slots(slot_backward_kernel(), p.shape, others, SlotBackwardArguments{p, {}}, gpu, stream);
 }
 
 } // namespace wr::cuda

@@ -65,7 +65,7 @@ __device__ __forceinline__ void form_slot_outputs(const SoftmaxProblem &p, const
 #pragma unroll
         for (int i = 0; i < lane_slots; ++i) {
             const float special = SlotTile::has(tile.taken, i) ? tile.shared(0, i) : tile.shared(1, i);
-            e[i] = tile.shared(2, i) == 0.0f ? special : e[i];
+            e[i] = SlotTile::has(tile.present, i) && tile.shared(2, i) == 0.0f ? special : e[i];
         }
     }
 }

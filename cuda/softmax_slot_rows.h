@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/launch.h"
+#include "cuda/longer_rows.h"
 #include "cuda/softmax_slot_arguments.h"
 
 #include <limits>
@@ -27,7 +28,15 @@ std::size_t fewest_slot_rows(const GpuFacts &gpu);
 bool serves_slot_softmax(const SoftmaxProblem &problem, const SlotLimits &limits);
 bool serves_slot_backward(const SoftmaxBackwardProblem &problem, const SlotLimits &limits);
 
-cudaError_t launch_slot_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream);
-cudaError_t launch_slot_backward(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu, cudaStream_t stream);
+// Of ragged rows many of which are so short that several should share a warp, those that are too long for that: other
+// kernels do them, and leave the rest alone. All of them where there are not many.
+LongerRows rows_too_long_for_slots(const SoftmaxProblem &problem, const GpuFacts &gpu);
+LongerRows rows_too_long_for_slots(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu);
+
+// All rows but the others, which are some of ragged ones.
+cudaError_t launch_slot_softmax(const SoftmaxProblem &problem, const LongerRows &others, const GpuFacts &gpu,
+                                cudaStream_t stream);
+cudaError_t launch_slot_backward(const SoftmaxBackwardProblem &problem, const LongerRows &others, const GpuFacts &gpu,
+                                 cudaStream_t stream);
 
 } // namespace wr::cuda

@@ -34,24 +34,35 @@ bool allows(const SoftmaxProblem &p) {
     return output_fits && s.axis_stride == 1 && mask_fits && (chosen.ragged || short_rows);
 }
 
+// A block holds a row of as many base blocks as it has warps, and the fewer these are, the more blocks wait side by
+// side: 8, half of the most, or the most. Of ragged rows the elements of all may be known, and the longest are taken
+// for twice the mean; where these would be read twice anyhow, it is half of the most.
+std::size_t warps_of_block(const SoftmaxProblem &p, const UnevenSoftmaxKernels &kernels) {
+    const std::size_t elements = p.selection.ragged ? 2 * divide_up(p.shape.axis, p.shape.outer) : p.shape.axis;
+    const auto most = static_cast<std::size_t>(kernels.most_warps);
+    if (elements <= tuning::uneven_least_warps * base_block) {
+        return tuning::uneven_least_warps;
+    }
+    return elements <= most / 2 * base_block || elements > 2 * most * base_block ? most / 2 : most;
+}
+
+std::size_t blocks_of(const UnevenPlan &plan, std::size_t rows) {
+    return divide_up(rows, plan.longer.least != 0 ? static_cast<std::size_t>(plan.longer.among) : plan.group_rows);
+}
+
 } // namespace
 
-UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
+UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const LongerRows &wanted, const GpuFacts &gpu) {
     if (gpu.cluster_blocks == 0 || kernels_of(p) == nullptr || !allows(p)) {
         return {};
     }
-    // Of ragged rows the elements of all may be known: rows of the mean length and more should be a block's at once.
     const std::size_t rows = p.shape.outer;
-    const std::size_t elements = p.selection.ragged ? divide_up(p.shape.axis, rows) : p.shape.axis;
-    UnevenPlan plan{tuning::uneven_least_warps, 1, gpu.dependent_launch};
-    while (plan.warps < uneven_most_warps && plan.warps * base_block < elements) {
-        plan.warps *= 2;
-    }
-    const std::size_t wanted =
+    UnevenPlan plan{warps_of_block(p, *kernels_of(p)), 1, gpu.dependent_launch, wanted};
+    const std::size_t groups =
         static_cast<std::size_t>(gpu.multiprocessors) * tuning::uneven_warps_a_multiprocessor / plan.warps;
     const std::size_t most_rows = std::min<std::size_t>(uneven_most_rows, uneven_most_jobs / plan.warps);
-    plan.group_rows = std::clamp<std::size_t>(rows / wanted, 1, most_rows);
-    return divide_up(rows, plan.group_rows) <= most_blocks ? plan : UnevenPlan{};
+    plan.group_rows = wanted.least != 0 ? most_rows : std::clamp<std::size_t>(rows / groups, 1, most_rows);
+    return blocks_of(plan, rows) <= most_blocks ? plan : UnevenPlan{};
 }
 
 cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &plan, cudaStream_t stream) {
@@ -75,11 +86,12 @@ cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &pla
     a.empty_row_zero = p.empty_row_zero;
     a.selection = p.selection;
     a.group_rows = static_cast<std::int32_t>(plan.group_rows);
+    a.longer = plan.longer;
+    a.rows_ahead = tuning::uneven_groups_ahead * plan.group_rows;
     if (!p.selection.ragged) {
         a.hull = hull_of(a.input, s, static_cast<std::size_t>(kernels.element_bytes));
     }
-    Launch how{kernels.of[p.log ? 1 : 0], divide_up(s.outer, plan.group_rows),
-               static_cast<int>(plan.warps * warp_lanes)};
+    Launch how{kernels.of[p.log ? 1 : 0], blocks_of(plan, s.outer), static_cast<int>(plan.warps * warp_lanes)};
     how.dependent = plan.dependent;
     return launch(how, &a, stream);
 }

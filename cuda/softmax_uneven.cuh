@@ -75,16 +75,15 @@ __device__ __noinline__ void finish_empty_rows(const UnevenSoftmaxArguments &a) 
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     const UnevenGroupOf<T> &group = uneven_group<T>();
     const Float value = special_output<Float>(RowKind::empty, a.log, a.empty_row_zero);
-    for (int number = warp_index(); number < a.group_rows; number += block_warps()) {
-        const UnevenRow &row = group.rows[number];
-        const std::size_t index = blockIdx.x * static_cast<std::size_t>(a.group_rows) + static_cast<unsigned>(number);
-        if (row.blocks != 0 || index >= a.outer) {
+    for (int number = warp_index(); number < warp_lanes; number += block_warps()) {
+        if ((group.empty_rows >> number & 1) == 0) {
             continue;
         }
+        const UnevenRow &row = group.rows[number];
         for (std::size_t at = static_cast<std::size_t>(lane_index()); at < row.count; at += warp_lanes) {
             store_any(value, a.output_type, a.output, row.output + at);
         }
-        store_uneven_values(a, index, StateMerge<Float, Sum>::identity());
+        store_uneven_values(a, row.index, StateMerge<Float, Sum>::identity());
     }
 }
 
@@ -282,8 +281,7 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     }
     const UnevenPlace to(group, job);
     if (to.block == 0 && group.pass == UnevenPass::rows && wants_row_values(a)) {
-        const std::size_t row = blockIdx.x * static_cast<std::size_t>(a.group_rows) + static_cast<unsigned>(to.number);
-        store_uneven_values(a, row, uneven_total(group, job));
+        store_uneven_values(a, to.row->index, uneven_total(group, job));
     }
 }
 
@@ -340,21 +338,13 @@ __device__ __noinline__ void deal_out_long_row(const UnevenSoftmaxArguments &a, 
     __syncwarp();
     group.end[lane_index()] = lane_index() >= number ? group.jobs : 0;
     if (pass == UnevenPass::outputs) {
-        const std::size_t row = blockIdx.x * static_cast<std::size_t>(a.group_rows) + static_cast<unsigned>(number);
-        store_uneven_values(a, row, group.total);
+        store_uneven_values(a, group.rows[number].index, group.total);
     }
 }
 
+// What has been dealt out, and one after the other the long rows among it.
 template <class T, bool Log, class Places>
-__global__ void __launch_bounds__(uneven_most_warps *warp_lanes, 1)
-    softmax_uneven(const __grid_constant__ UnevenSoftmaxArguments a) {
-    take_place_on_stream();
-    UnevenGroupOf<T> &group = uneven_group<T>();
-    if (warp_index() == 0) {
-        deal_out_rows<T>(a, group);
-    }
-    __syncthreads();
-    finish_empty_rows<T>(a);
+__device__ __forceinline__ void do_dealt_rows(const UnevenSoftmaxArguments &a, UnevenGroupOf<T> &group) {
     for (;;) {
         const int jobs = same_in_warp(group.jobs);
         for (int job = same_in_warp(warp_index()); job < jobs; job += block_warps()) {
@@ -374,19 +364,52 @@ __global__ void __launch_bounds__(uneven_most_warps *warp_lanes, 1)
     }
 }
 
+template <class T, bool Log, class Places>
+__global__ void __launch_bounds__(uneven_warps_of<T> *warp_lanes, 1)
+    softmax_uneven(const __grid_constant__ UnevenSoftmaxArguments a) {
+    take_place_on_stream();
+    UnevenGroupOf<T> &group = uneven_group<T>();
+    if (a.longer.least != 0) {
+        if (threadIdx.x == 0) {
+            group.dealt_rows = 0;
+        }
+        group.longer.find(a.selection, a.longer, first_row_of_block(a), a.outer, a.axis); // which waits for all threads
+        if (group.longer.count == 0) {
+            return;
+        }
+    }
+    for (;;) {
+        if (warp_index() == 0) {
+            deal_out_rows<T>(a, group);
+        }
+        __syncthreads();
+        if (group.empty_rows != 0) {
+            finish_empty_rows<T>(a);
+        }
+        do_dealt_rows<T, Log, Places>(a, group);
+        if (a.longer.least == 0 || group.dealt_rows >= group.longer.count) {
+            return;
+        }
+        __syncthreads();
+    }
+}
+
 template <class T>
 const UnevenSoftmaxKernels &uneven_softmax_kernels() {
     using Places = RealignedPlaces<T>;
     static const UnevenSoftmaxKernels kernels = {
         {address_of(softmax_uneven<T, false, Places>), address_of(softmax_uneven<T, true, Places>)},
-        static_cast<int>(sizeof(T))};
+        static_cast<int>(sizeof(T)),
+        uneven_warps_of<T>};
     return kernels;
 }
 
 template <class T>
 const UnevenSoftmaxKernels &converting_uneven_kernels() {
     static const UnevenSoftmaxKernels kernels = {
-        {address_of(softmax_uneven<T, false, ConvertedRealignedPlaces<T>>), nullptr}, static_cast<int>(sizeof(T))};
+        {address_of(softmax_uneven<T, false, ConvertedRealignedPlaces<T>>), nullptr},
+        static_cast<int>(sizeof(T)),
+        uneven_warps_of<T>};
     return kernels;
 }
 

@@ -2,6 +2,7 @@
 // causal limit, and rows with masks off the boundaries of vectors. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/longer_rows.h"
 #include "cuda/softmax_arguments.h"
 #include "numerics/problem.h"
 
@@ -9,17 +10,22 @@ namespace wr::cuda {
 
 struct UnevenSoftmaxArguments : SoftmaxArguments {
     Selection selection;     // with a mask the input is contiguous
-    std::int32_t group_rows; // rows of a block of threads
+    std::int32_t group_rows; // rows that a block of threads has at a time
+    std::size_t rows_ahead;  // how far ahead numbers are asked for
+    LongerRows longer;
 };
 
-// Rows that a block takes at most, its base blocks of rows that its warps hold at a time, and its warps.
+// Rows that a block takes at most, its base blocks of rows that its warps hold at a time, and its warps: of f32 fewer
+// with more registers each.
 inline constexpr int uneven_most_rows = 32;
 inline constexpr int uneven_most_jobs = 256;
-inline constexpr int uneven_most_warps = 32;
+template <class T>
+inline constexpr int uneven_warps_of = sizeof(T) == 2 ? 32 : 24;
 
 struct UnevenSoftmaxKernels {
     const void *of[2]; // [log]
     int element_bytes;
+    int most_warps; // of a block
 };
 
 // For outputs of the input's type, and for those of another, which no logarithms are.

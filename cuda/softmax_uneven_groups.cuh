@@ -2,18 +2,25 @@
 // warps.
 #pragma once
 
+#include "cuda/longer_rows.cuh"
 #include "cuda/softmax_short_vectors.cuh"
 #include "cuda/softmax_uneven.h"
 #include "numerics/softmax_rows.h"
 
 namespace wr::cuda {
 
-// A barrier in shared memory that is used once: complete when `count` warps have arrived.
+// A barrier in shared memory that is used once: complete when `count` warps have arrived. Its place may be another's
+// after it is invalidated.
 class RowBarrier {
   public:
     __device__ __forceinline__ void initialise(int count) {
 #if __CUDA_ARCH__ >= 900
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(count) : "memory");
+#endif
+    }
+    __device__ __forceinline__ void invalidate() {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
 #endif
     }
     __device__ __forceinline__ void arrive() {
@@ -45,6 +52,7 @@ class RowBarrier {
 };
 
 struct UnevenRow {
+    std::size_t index;
     std::ptrdiff_t input; // its first element
     std::size_t output;
     std::size_t count, taken; // elements, and how many leading ones take part
@@ -64,7 +72,11 @@ struct UnevenGroup {
     Hull hull;
     UnevenPass pass;
     int jobs;
-    unsigned long_rows; // one bit each, of which the lowest is dealt out now where the pass is not `rows`
+    unsigned long_rows;   // one bit each, of which the lowest is dealt out now where the pass is not `rows`
+    unsigned empty_rows;  // one bit each: nothing of them takes part, and there is something to be written
+    unsigned awaited;     // one bit each: their arrivals are counted
+    LongerRowList longer; // where these are looked for
+    int dealt_rows;       // of those
     RowState<Float, Sum> total;
     TreeCounter<StateMerge<Float, Sum>, 40> merged; // of a long row's runs of uneven_most_jobs blocks
 };
@@ -91,10 +103,30 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
 
 __device__ __forceinline__ int block_warps() { return static_cast<int>(blockDim.x) / warp_lanes; }
 
-__device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a, std::size_t row) {
+// Asks the second-level cache for what a later block of threads reads first: its warps would wait for memory with
+// nothing else to do.
+template <class Number>
+__device__ __forceinline__ void ask_for_number_ahead(const Number *numbers, std::size_t row, std::size_t rows) {
+    if (row < rows) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(numbers + row));
+    }
+}
+__device__ __forceinline__ void ask_for_rows_ahead(const UnevenSoftmaxArguments &a, std::size_t row) {
+    const std::size_t later = row + a.rows_ahead;
+    if (a.selection.ragged && a.selection.offsets_type == ElementType::i64) {
+        ask_for_number_ahead(static_cast<const std::int64_t *>(a.selection.offsets), later, a.outer);
+    } else if (a.selection.ragged) {
+        ask_for_number_ahead(static_cast<const std::int32_t *>(a.selection.offsets), later, a.outer);
+    } else if (a.selection.lengths != nullptr) {
+        ask_for_number_ahead(a.selection.lengths, later, a.outer);
+    }
+}
+
+__device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a, RowSpan all, std::size_t row) {
     UnevenRow found{};
+    found.index = row;
     if (a.selection.ragged) {
-        const RowSpan span = ragged_row(a.selection, a.outer, a.axis, row);
+        const RowSpan span = ragged_row(a.selection, all, row);
         found.input = static_cast<std::ptrdiff_t>(span.first);
         found.output = span.first;
         found.count = span.count;
@@ -109,23 +141,48 @@ __device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a,
 }
 
 template <class T>
-__device__ __forceinline__ Hull uneven_hull(const UnevenSoftmaxArguments &a) {
+__device__ __forceinline__ Hull uneven_hull(const UnevenSoftmaxArguments &a, RowSpan all) {
     if (!a.selection.ragged) {
         return a.hull;
     }
-    const RowSpan last = ragged_row(a.selection, a.outer, a.axis, a.outer - 1);
-    const T *input = static_cast<const T *>(a.input);
-    return {reinterpret_cast<const char *>(input + ragged_row(a.selection, a.outer, a.axis, 0).first),
-            reinterpret_cast<const char *>(input + last.first + last.count)};
+    const T *first = static_cast<const T *>(a.input) + all.first;
+    return {reinterpret_cast<const char *>(first), reinterpret_cast<const char *>(first + all.count)};
+}
+
+// The block's first row.
+__device__ __forceinline__ std::size_t first_row_of_block(const UnevenSoftmaxArguments &a) {
+    return blockIdx.x * static_cast<std::size_t>(a.longer.least == 0 ? a.group_rows : a.longer.among);
+}
+
+// From there to the row that is dealt out to this lane; below 0: none.
+template <class T>
+__device__ __forceinline__ int next_row(const UnevenSoftmaxArguments &a, const UnevenGroupOf<T> &group) {
+    if (a.longer.least == 0) {
+        return lane_index() < a.group_rows ? lane_index() : -1;
+    }
+    const int place = group.dealt_rows + lane_index();
+    return lane_index() < a.group_rows && place < group.longer.count ? group.longer.numbers[place] : -1;
 }
 
 // By the first warp: a row to each lane.
 template <class T>
 __device__ __forceinline__ void deal_out_rows(const UnevenSoftmaxArguments &a, UnevenGroupOf<T> &group) {
-    const int lane = lane_index();
-    const std::size_t row = blockIdx.x * static_cast<std::size_t>(a.group_rows) + static_cast<std::size_t>(lane);
-    const bool there = lane < a.group_rows && row < a.outer;
-    UnevenRow mine = there ? uneven_row(a, row) : UnevenRow{};
+    const int lane = lane_index(), next = next_row<T>(a, group);
+    const std::size_t row = first_row_of_block(a) + static_cast<std::size_t>(larger(next, 0));
+    const bool there = next >= 0 && row < a.outer;
+    const RowSpan all = a.selection.ragged ? all_ragged_rows(a.selection, a.outer, a.axis) : RowSpan{};
+    // Rows that are not there are the first one, so that all the numbers are asked for before any is waited for.
+    UnevenRow mine = uneven_row(a, all, there ? row : 0);
+    if (!there) {
+        mine = {};
+    }
+    if (a.longer.least == 0) {
+        if (next >= 0) {
+            ask_for_rows_ahead(a, row);
+        }
+    } else if (group.dealt_rows != 0 && (group.awaited >> lane & 1) != 0) {
+        group.arrivals[lane].invalidate();
+    }
     const bool is_long = mine.blocks > block_warps();
     const int jobs = is_long ? 0 : mine.blocks;
     int end = jobs;
@@ -140,12 +197,19 @@ __device__ __forceinline__ void deal_out_rows(const UnevenSoftmaxArguments &a, U
     if (jobs > 1) {
         group.arrivals[lane].initialise(jobs);
     }
-    const unsigned long_rows = __ballot_sync(whole_warp, is_long);
+    const unsigned long_rows = __ballot_sync(whole_warp, is_long), awaited = __ballot_sync(whole_warp, jobs > 1);
+    const unsigned empty_rows =
+        __ballot_sync(whole_warp, there && mine.blocks == 0 && (mine.count != 0 || wants_row_values(a)));
     if (lane == warp_lanes - 1) {
-        group.hull = uneven_hull<T>(a);
+        group.hull = uneven_hull<T>(a, all);
         group.pass = UnevenPass::rows;
         group.jobs = end;
         group.long_rows = long_rows;
+        group.empty_rows = empty_rows;
+        group.awaited = awaited;
+        if (a.longer.least != 0) {
+            group.dealt_rows += a.group_rows;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/launch.h"
+#include "cuda/longer_rows.h"
 #include "numerics/problem.h"
 
 namespace wr::cuda {
@@ -10,9 +11,10 @@ namespace wr::cuda {
 struct UnevenPlan {
     std::size_t warps, group_rows; // of a block
     bool dependent;                // may take its place before the kernel in front of it on the stream has finished
+    LongerRows longer;             // which rows are wanted
 };
 
-UnevenPlan plan_uneven_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu);
+UnevenPlan plan_uneven_softmax(const SoftmaxProblem &problem, const LongerRows &wanted, const GpuFacts &gpu);
 
 cudaError_t launch_uneven_softmax(const SoftmaxProblem &problem, const UnevenPlan &plan, cudaStream_t stream);
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "numerics/problem.h"
-#include "numerics/stored_elements.h"
 
 #include <limits>
 
@@ -13,20 +12,33 @@ struct RowSpan {
     std::size_t first, count;
 };
 
-// Row `row` of ragged rows. Offsets that only a GPU has looked at may be any numbers at all: nothing outside the first
-// and last offset, or the input's elements where their number is known, is ever touched.
-WR_HD RowSpan ragged_row(const Selection &selection, std::size_t rows, std::size_t elements, std::size_t row) {
-    const auto offset = [&](std::size_t i) {
-        return static_cast<std::int64_t>(load_integer(selection.offsets_type, selection.offsets, i));
-    };
-    std::int64_t low = larger<std::int64_t>(offset(0), 0), high = larger(offset(rows), low);
+// Read where it is wanted instead of by a call: a GPU asks for all the offsets that it needs at once.
+WR_HD std::int64_t row_offset(const Selection &selection, std::size_t index) {
+    return selection.offsets_type == ElementType::i64 ? static_cast<const std::int64_t *>(selection.offsets)[index]
+                                                      : static_cast<const std::int32_t *>(selection.offsets)[index];
+}
+
+// The elements that ragged rows may have. Offsets that only a GPU has looked at may be any numbers at all: nothing
+// outside the first and last offset, or the input's elements where their number is known, is ever touched.
+WR_HD RowSpan all_ragged_rows(const Selection &selection, std::size_t rows, std::size_t elements) {
+    std::int64_t low = larger<std::int64_t>(row_offset(selection, 0), 0);
+    std::int64_t high = larger(row_offset(selection, rows), low);
     if (elements != 0) {
         high = smaller(high, static_cast<std::int64_t>(elements));
         low = smaller(low, high);
     }
-    const std::int64_t begin = smaller(larger(offset(row), low), high);
-    const std::int64_t end = smaller(larger(offset(row + 1), begin), high);
+    return {static_cast<std::size_t>(low), static_cast<std::size_t>(high - low)};
+}
+
+// Row `row` of them.
+WR_HD RowSpan ragged_row(const Selection &selection, RowSpan all, std::size_t row) {
+    const auto low = static_cast<std::int64_t>(all.first), high = static_cast<std::int64_t>(all.first + all.count);
+    const std::int64_t begin = smaller(larger(row_offset(selection, row), low), high);
+    const std::int64_t end = smaller(larger(row_offset(selection, row + 1), begin), high);
     return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)};
+}
+WR_HD RowSpan ragged_row(const Selection &selection, std::size_t rows, std::size_t elements, std::size_t row) {
+    return ragged_row(selection, all_ragged_rows(selection, rows, elements), row);
 }
 
 WR_HD std::size_t no_more_than(std::size_t count, std::int64_t limit) {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ELEMENTS = 20000, WIDEST_ELEMENT = 8, MOST_ROWS = 1000 };
+enum { ELEMENTS = 20000, WIDEST_ELEMENT = 8, SOME_ROWS = 1000, MANY_ROWS = 5000 };
 
 static const wr_dtype dtypes[] = {WR_F32, WR_F64, WR_BF16, WR_F8_E4M3};
 enum { DTYPES = 4 };
@@ -177,7 +177,8 @@ static void check_rows(size_t rows) {
 
 int main(int argc, char **argv) {
     places_open(argc, argv);
-    check_rows(MOST_ROWS);
+    check_rows(MANY_ROWS);
+    check_rows(SOME_ROWS);
     check_rows(7);
     places_close();
     return check_report("wrong_row_offsets_stay_inside");

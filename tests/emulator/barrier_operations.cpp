@@ -42,6 +42,10 @@ void initialise(Warp &warp, const Instruction &i, LaneMask mask) {
         std::memcpy(shared_at(warp, i, address[l], sizeof(word)), &word, sizeof(word));
     });
 }
+void invalidate(Warp &warp, const Instruction &i, LaneMask mask) {
+    const std::uint64_t *address = warp.at(i.o[0]);
+    each_lane(mask, [&](int l) { std::memset(shared_at(warp, i, address[l], 8), 0, 8); });
+}
 void arrive(Warp &warp, const Instruction &i, LaneMask mask) {
     const std::uint64_t *address = warp.at(i.o[1]);
     each_lane(mask, [&](int l) {
@@ -154,6 +158,7 @@ Execute barrier_operation_of(const Opcode &opcode) {
         return nothing;
     }
     return text == "mbarrier.init.shared::cta.b64"                       ? initialise
+           : text == "mbarrier.inval.shared::cta.b64"                    ? invalidate
            : text == "mbarrier.arrive.shared::cta.b64"                   ? arrive
            : text == "mbarrier.arrive.expect_tx.shared::cta.b64"         ? announce
            : text == "mbarrier.try_wait.parity.shared::cta.b64"          ? test

@@ -409,21 +409,22 @@ static void check_softmax(const softmax_kind *kind, const shape *of) {
 }
 
 static void check_uneven(const uneven_kind *kind) {
-    enum { ROWS = 60 };
     size_t size = reference_size(kind->dtype), output_size = reference_size(kind->output_dtype), count = 0, i;
-    int64_t numbers[ROWS + 1] = {0};
+    size_t number_bytes = (kind->rows + 1) * sizeof(int64_t);
+    int64_t *numbers = allocate(number_bytes);
     void *elements, *expected;
     tight input, output, numbers_on_gpu;
     wr_softmax_args args;
     wr_status status;
-    for (i = 0; i < ROWS; ++i) {
+    memset(numbers, 0, number_bytes);
+    for (i = 0; i < kind->rows; ++i) {
         int64_t length = (int64_t)(i * 7919 % (kind->most + 1));
         count += kind->is_ragged ? (size_t)length : kind->most;
         numbers[kind->is_ragged ? i + 1 : i] = kind->is_ragged ? (int64_t)count : length;
     }
     elements = random_elements(kind->dtype, count);
     expected = allocate(count * output_size);
-    args = softmax_args(kind->dtype, ROWS, kind->is_ragged ? count : kind->most, 1);
+    args = softmax_args(kind->dtype, kind->rows, kind->is_ragged ? count : kind->most, 1);
     args.output_dtype = kind->output_dtype;
     args.log = kind->log;
     args.input = elements;
@@ -434,7 +435,7 @@ static void check_uneven(const uneven_kind *kind) {
     CHECK(status == WR_SUCCESS, "uneven rows on the host: %s", wr_status_name(status));
     input = tight_new(count * size, kind->moved ? size : 0);
     output = tight_new(count * output_size, 0);
-    numbers_on_gpu = tight_new(sizeof numbers, 0);
+    numbers_on_gpu = tight_new(number_bytes, 0);
     tight_write(&input, elements);
     tight_write(&numbers_on_gpu, numbers);
     args.input = input.at;
@@ -445,11 +446,12 @@ static void check_uneven(const uneven_kind *kind) {
     CHECK(status == WR_SUCCESS, "uneven rows: %s", wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
     CHECK(tight_holds(&output, expected),
-          "softmax, uneven rows up to %zu, log %d, ragged %d, of %s into %s: differs from the host", kind->most,
-          kind->log, kind->is_ragged, dtype_name(kind->dtype), dtype_name(kind->output_dtype));
+          "softmax, %zu uneven rows up to %zu, log %d, ragged %d, of %s into %s: differs from the host", kind->rows,
+          kind->most, kind->log, kind->is_ragged, dtype_name(kind->dtype), dtype_name(kind->output_dtype));
     tight_free(&input);
     tight_free(&output);
     tight_free(&numbers_on_gpu);
+    free(numbers);
     free(elements);
     free(expected);
 }

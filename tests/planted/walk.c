@@ -288,12 +288,13 @@ static void walk_softmax_of_8_bits(const walker *by) { walk_softmax_of(4, 5, by)
 
 static void walk_uneven_rows(const walker *by) {
     static const shape ragged_rows = {"ragged rows", 60, 2000, 1, 1, 0};
+    static const shape short_ragged_rows = {"short ragged rows", 5000, 33, 1, 1, 0};
     /* A block's rows, several or one; a cluster's of one warp a block and of several. */
     static const size_t on_boundaries[] = {1000, 2048, 4000, 5000, 20000};
     gradient_kind gradient = {WR_F32, 0, 0, 1};
     size_t i, j;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
-        uneven_kind kind = {softmax_types[i], softmax_types[i], 0, 0, 1, 5000};
+        uneven_kind kind = {softmax_types[i], softmax_types[i], 0, 0, 1, 5000, 60};
         for (kind.log = 0; kind.log < 2; ++kind.log) {
             for (kind.is_ragged = 0; kind.is_ragged < 2; ++kind.is_ragged) {
                 by->uneven(&kind);
@@ -313,6 +314,12 @@ static void walk_uneven_rows(const walker *by) {
         gradient.dtype = softmax_types[i];
         gradient.from_logits = i % 2 != 0;
         by->gradient(&gradient, &ragged_rows);
+        by->gradient(&gradient, &short_ragged_rows);
+        kind.most = 70; /* a few of them longer than what a warp has several of */
+        kind.rows = 5000;
+        by->uneven(&kind);
+        kind.output_dtype = softmax_types[i];
+        by->uneven(&kind);
     }
 }
 

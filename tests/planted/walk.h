@@ -58,7 +58,7 @@ typedef struct uneven_kind {
     wr_dtype dtype, output_dtype;
     int log, is_ragged;
     int moved; /* the input begins one element behind a boundary */
-    size_t most;
+    size_t most, rows;
 } uneven_kind;
 
 /* What is done with each call. `moved`: the arrays begin one element (of an extension: one word) behind the start of an

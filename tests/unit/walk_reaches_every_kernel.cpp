@@ -148,7 +148,7 @@ void logsumexp(wr_dtype dtype, const shape *of) {
 }
 
 void softmax_uneven(const uneven_kind *kind) {
-    const shape of{"uneven rows", 60, kind->most, 1, 1, 0};
+    const shape of{"uneven rows", kind->rows, kind->most, 1, 1, 0};
     wr_softmax_args args = softmax_of(kind->dtype, kind->log, of);
     args.output_dtype = kind->output_dtype;
     args.input = memory(input, offset_of(kind->dtype, kind->moved));

@@ -340,7 +340,8 @@ SlotLimits slot_limits(const SoftmaxProblem &problem, const SoftmaxPlan &plan, c
     if (problem.shape.inner > 1) {
         return {0, slots_of_warp, columns};
     }
-    return {fewest_slot_rows(gpu), longest_slot_row(problem.dtype), columns};
+    const bool wide = problem.dtype == ElementType::f32;
+    return {fewest_slot_rows(gpu), wide ? tuning::softmax_slot_row : tuning::softmax_slot_converted_row, columns};
 }
 
 const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places, bool converts) {

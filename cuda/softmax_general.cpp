@@ -71,7 +71,7 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     const bool vectors = registers.warps != 0;
     if (alone.units == 0 &&
         serves_slot_softmax(a.problem, {vectors ? fewest_slot_rows(device.gpu()) : 0,
-                                        vectors ? tuning::softmax_slot_vector_row : longest_slot_row(asked.dtype),
+                                        vectors ? tuning::softmax_slot_vector_row : tuning::softmax_slot_row,
                                         tuning::softmax_slot_tall_tile})) {
         return report(launch_slot_softmax(a.problem, {}, device.gpu(), stream));
     }

@@ -11,7 +11,7 @@ inline constexpr int slot_block_warps = 4;
 
 // A warp's rows in its registers.
 struct SlotRows {
-    std::int32_t log_registers; // log2 of the registers that a row takes in each lane
+    std::int32_t log_registers; // log2 of the registers that a row takes in each lane, or of the lanes that it has
     std::uint32_t begins;       // a bit a register: whether it is a row's first
 };
 
@@ -30,5 +30,10 @@ struct SlotBackwardArguments {
 const void *slot_softmax_kernel_f64();
 const void *slot_softmax_kernel_f32();
 const void *slot_backward_kernel();
+
+// The same of rows of neighbouring elements, of one length or ragged; gradients of the latter.
+const void *run_softmax_kernel_f64();
+const void *run_softmax_kernel_f32();
+const void *run_backward_kernel();
 
 } // namespace wr::cuda

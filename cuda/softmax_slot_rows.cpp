@@ -79,10 +79,6 @@ LongerRows beyond_slots(const Shape &s, const Selection &selection, const GpuFac
 
 } // namespace
 
-std::size_t longest_slot_row(ElementType dtype) {
-    return dtype == ElementType::f32 ? tuning::softmax_slot_row : tuning::softmax_slot_narrow_row;
-}
-
 std::size_t longest_slot_gradient(ElementType dtype, bool from_logits) {
     return dtype == ElementType::f32 || from_logits ? tuning::softmax_slot_gradient
                                                     : tuning::softmax_slot_narrow_gradient;
@@ -112,13 +108,16 @@ bool serves_slot_backward(const SoftmaxBackwardProblem &p, const SlotLimits &lim
 
 cudaError_t launch_slot_softmax(const SoftmaxProblem &p, const LongerRows &others, const GpuFacts &gpu,
                                 cudaStream_t stream) {
-    const void *kernel = p.dtype == ElementType::f32 ? slot_softmax_kernel_f64() : slot_softmax_kernel_f32();
-    return launch_slots(kernel, p.shape, others, SlotSoftmaxArguments{p, {}}, gpu, stream);
+    const bool wide = p.dtype == ElementType::f32;
+    const void *rows = wide ? run_softmax_kernel_f64() : run_softmax_kernel_f32();
+    const void *columns = wide ? slot_softmax_kernel_f64() : slot_softmax_kernel_f32();
+    return launch_slots(p.shape.inner == 1 ? rows : columns, p.shape, others, SlotSoftmaxArguments{p, {}}, gpu, stream);
 }
 
 cudaError_t launch_slot_backward(const SoftmaxBackwardProblem &p, const LongerRows &others, const GpuFacts &gpu,
                                  cudaStream_t stream) {
-    return launch_slots(slot_backward_kernel(), p.shape, others, SlotBackwardArguments{p, {}}, gpu, stream);
+    const void *kernel = others.least != 0 ? run_backward_kernel() : slot_backward_kernel();
+    return launch_slots(kernel, p.shape, others, SlotBackwardArguments{p, {}}, gpu, stream);
 }
 
 } // namespace wr::cuda

@@ -1,4 +1,4 @@
-// Softmax of short rows of any kind.
+// Softmax of short columns of any kind, few side by side.
 #pragma once
 
 #include "cuda/softmax_short_vectors.cuh"

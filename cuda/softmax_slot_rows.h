@@ -19,7 +19,6 @@ inline constexpr std::size_t any_columns = std::numeric_limits<std::size_t>::max
 inline constexpr SlotLimits any_slots{0, slots_of_warp, any_columns};
 
 // Rows up to so many elements are wanted where other kernels have a warp for each.
-std::size_t longest_slot_row(ElementType dtype);
 std::size_t longest_slot_gradient(ElementType dtype, bool from_logits);
 
 // Fewer rows are done sooner by kernels that have a warp or more for each.

@@ -18,7 +18,7 @@ inline constexpr int slot_steps = 5; // of the exchange, whatever a row's slots
 // What differs from register to register and is the same in all lanes of a warp, in shared memory: a few reads of four
 // such values each, where a shuffle would be wanted for every one.
 struct SlotTable {
-    alignas(16) std::ptrdiff_t offsets[lane_slots]; // from a lane's `first` to its element of each register
+    alignas(16) int offsets[lane_slots]; // from a lane's element of register 0 to that of each
     alignas(16) float values[4][lane_slots];
 };
 
@@ -28,9 +28,8 @@ struct SlotTile {
     std::size_t first_row;
     int rows;                // 0: the warp has none
     int log_registers;       // log2 of the registers that a row's slots take in each lane
-    std::size_t first;       // what the offsets of this lane's elements are counted from
+    std::size_t first;       // index of this lane's element of register 0
     unsigned present, taken; // a bit a register: whether there is an element, and whether it takes part
-    unsigned too_long;       // a bit a register: of a ragged row for which its slots are too few: none are there
 
     __device__ __forceinline__ SlotTile(const Shape &s, const Selection &selection, const SlotRows &of_tile,
                                         SlotTable &of_warp)
@@ -41,19 +40,23 @@ struct SlotTile {
         const int room = lane_slots >> log_registers;
         first_row = warp * static_cast<std::size_t>(room);
         rows = same_in_warp(first_row < all ? static_cast<int>(smaller<std::size_t>(all - first_row, room)) : 0);
+        const auto axis = static_cast<int>(s.axis), stride = static_cast<int>(s.inner);
+        const auto outer =
+            static_cast<std::size_t>(static_cast<std::uint32_t>(first_row) / static_cast<std::uint32_t>(stride));
+        first = outer * s.axis * s.inner + static_cast<std::size_t>(lane_index() * stride);
         const int row = row_of(lane_index());
+        const int inner = static_cast<int>(first_row - outer * s.inner) + row;
+        const int outers = inner / stride;
         const int before = lane_index() % (1 << log_registers) * warp_lanes; // elements of the row
-        const std::size_t last = first_row + static_cast<std::size_t>(larger(smaller(row, rows - 1), 0));
-        std::size_t count = s.axis;
-        std::uint32_t outer = 0;
-        if (selection.ragged) {
-            count = find_ragged_row(s, selection, row, rows == 0 ? 0 : last, before);
-        } else {
-            outer = find_row(s, of_tile, row, before);
-        }
+        table.offsets[lane_index()] = (outers * axis + before) * stride + (inner - outers * stride);
+        __syncwarp();
+        present = present_of(axis, of_tile.begins);
         taken = present;
         if (rows != 0 && (selection.lengths != nullptr || selection.causal)) {
-            const int leading = taken_of_row(selection, count, last, outer) - before;
+            const auto last = static_cast<std::size_t>(smaller(row, rows - 1));
+            const int leading = taken_of_row(selection, s.axis, first_row + last,
+                                             static_cast<std::uint32_t>(outer) + static_cast<std::uint32_t>(outers)) -
+                                before;
             taken &= bits_where([&](int i) { return lane_index() < __shfl_sync(whole_warp, leading, i); });
         }
         if (selection.mask != nullptr) {
@@ -70,7 +73,7 @@ struct SlotTile {
     __device__ __forceinline__ static bool has(unsigned bits, int i) { return ((bits >> i) & 1u) != 0; }
 
     // From `first` to the element of register i.
-    __device__ __forceinline__ std::ptrdiff_t offset_of(int i) const { return table.offsets[i]; }
+    __device__ __forceinline__ int offset_of(int i) const { return table.offsets[i]; }
     // The row of the tile that register i belongs to.
     __device__ __forceinline__ int row_of(int i) const { return i >> log_registers; }
 
@@ -81,7 +84,7 @@ struct SlotTile {
     // And this row of the tile, which it is the first to hold, or not.
     __device__ __forceinline__ int held_row() const { return row_of(held_register()); }
     __device__ __forceinline__ bool is_first_holder() const {
-        return held_register() % (1 << log_registers) == 0 && held_row() < rows && !has(too_long, held_register());
+        return held_register() % (1 << log_registers) == 0 && held_row() < rows;
     }
 
     // Hands up to four values of each row from the lanes that hold it to all lanes.
@@ -115,35 +118,6 @@ struct SlotTile {
     }
 
   private:
-    // Where the rows of one length are, and what is present of them. The outer index of this lane's row.
-    __device__ __forceinline__ std::uint32_t find_row(const Shape &s, const SlotRows &of_tile, int row, int before) {
-        const auto axis = static_cast<int>(s.axis), stride = static_cast<int>(s.inner);
-        const auto outer =
-            static_cast<std::size_t>(static_cast<std::uint32_t>(first_row) / static_cast<std::uint32_t>(stride));
-        first = outer * s.axis * s.inner + static_cast<std::size_t>(lane_index() * stride);
-        const int inner = static_cast<int>(first_row - outer * s.inner) + row;
-        const int outers = inner / stride;
-        table.offsets[lane_index()] = (outers * axis + before) * stride + (inner - outers * stride);
-        __syncwarp();
-        present = present_of(axis, of_tile.begins);
-        too_long = 0;
-        return static_cast<std::uint32_t>(outer) + static_cast<std::uint32_t>(outers);
-    }
-
-    // The same of ragged rows. How many elements this lane's row has.
-    __device__ __forceinline__ std::size_t find_ragged_row(const Shape &s, const Selection &selection, int row,
-                                                           std::size_t number, int before) {
-        const RowSpan span = ragged_row(selection, s.outer, s.axis, number);
-        const bool fits = span.count <= static_cast<std::size_t>(warp_lanes << log_registers);
-        const int behind = row < rows && fits ? static_cast<int>(span.count) - before : 0;
-        first = static_cast<std::size_t>(lane_index());
-        table.offsets[lane_index()] = static_cast<std::ptrdiff_t>(span.first) + before;
-        __syncwarp();
-        present = bits_where([&](int i) { return lane_index() < __shfl_sync(whole_warp, behind, i); });
-        too_long = __ballot_sync(whole_warp, !fits);
-        return span.count;
-    }
-
     // A row's elements of this lane are in the first of its registers.
     __device__ __forceinline__ unsigned present_of(int axis, unsigned begins) const {
         const int of_row = larger((axis - lane_index() + warp_lanes - 1) / warp_lanes, 0);

@@ -228,13 +228,13 @@ inline constexpr std::size_t softmax_backward_resident_row_blocks = 128;
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
-// Softmax of short rows that no kernels of whole vectors pack: up to so many f32, or narrower elements, share a warp
-// element by element; where kernels of whole vectors have a warp or a block for each row, up to the third number (TB/s
-// on an H200, and by the others: masked f32 of 301 1.34 and 1.19, of 501 1.89 and 1.53, of 701 1.45 and 1.68; bf16 of
-// 201 1.10 and 0.66, of 301 0.84 and 0.84, cut off by the causal limit 0.72 and 0.91; E4M3 into bf16, whole vectors, of
-// 256 0.94 and 0.68, of 512 0.94 and 1.34).
+// Softmax of short rows that no kernels of whole vectors pack: up to so many elements share a warp element by element;
+// of rows narrower than f32 into another type, and where kernels of whole vectors have a warp or a block for each row,
+// up to the other numbers (TB/s on an H200, and by the others: masked f32 of 513 1.60 and 2.03, of 1001 2.60 and 2.53;
+// masked bf16 of 301 1.10 and 0.92, of 501 1.63 and 1.49, of 701 1.23 and 1.73, cut off by the causal limit of 501 1.46
+// and 1.59; E4M3, whole vectors, of 256 0.78 and 0.68, of 512 0.77 and 0.93).
 inline constexpr std::size_t softmax_slot_row = 512;
-inline constexpr std::size_t softmax_slot_narrow_row = 256;
+inline constexpr std::size_t softmax_slot_converted_row = 256;
 inline constexpr std::size_t softmax_slot_vector_row = 256;
 
 // The same of columns, so many side by side at most: up to `few` of up to 1024 elements; of more, where tiles of
@@ -261,9 +261,11 @@ inline constexpr std::size_t softmax_slot_narrow_gradient = 256;
 inline constexpr std::size_t softmax_packed_gradient = 512;
 
 // Softmax of ragged rows and its gradient: rows of up to so many elements share a warp where the mean length is a
-// little more than half of what a row has room for. Of the longer ones each multiprocessor gets so many blocks of
-// threads.
-inline constexpr std::size_t softmax_slot_ragged_row = 256;
+// little more than half of what a row has room for (TB/s on an H200, and with a warp or a block for each, rows of 0 to
+// 400, 550, 700: f32 1.28 and 1.06, 1.50 and 1.37, 1.12 and 1.66, bf16 0.67 and 0.66, 0.81 and 0.86, 0.59 and 1.04;
+// gradients of 550 1.62 and 1.34, 0.80 and 0.61, of 1024 1.59 and 2.24, 0.79 and 1.12). Of the longer ones each
+// multiprocessor gets so many blocks of threads.
+inline constexpr std::size_t softmax_slot_ragged_row = 512;
 inline constexpr std::size_t longer_row_blocks = 8;
 
 // Softmax of rows of many lengths: warps of a block at least, and as many groups of rows as give every multiprocessor

@@ -94,8 +94,8 @@ static image logits_new(wr_dtype dtype, size_t count) {
 typedef struct softmax_kind {
     wr_dtype dtype, output_dtype;
     int log, masked, cut_off, row_values, in_place;
-    double scale;
     wr_empty_row empty_row;
+    double scale;
 } softmax_kind;
 
 /* Some of the rows by themselves, of which all elements take part. */
@@ -223,19 +223,19 @@ static void check_segment_sums(wr_dtype dtype, int short_offsets, const ragged_r
 }
 
 static void check_rows(size_t rows, size_t usual) {
-    static const softmax_kind kinds[] = {{WR_F32, WR_F32, 0, 0, 0, 0, 0, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_F32, WR_F32, 0, 0, 0, 0, 1, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_F32, WR_F32, 1, 1, 0, 1, 0, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_F32, WR_F32, 0, 1, 1, 1, 0, -0.75, WR_EMPTY_ROW_ZERO},
-                                         {WR_F32, WR_BF16, 0, 0, 1, 0, 0, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_F16, WR_F16, 0, 0, 0, 1, 0, 0.0, WR_EMPTY_ROW_ZERO},
-                                         {WR_BF16, WR_BF16, 1, 0, 0, 0, 1, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_BF16, WR_BF16, 0, 1, 1, 0, 0, 2.5, WR_EMPTY_ROW_NAN},
-                                         {WR_BF16, WR_F32, 1, 0, 1, 0, 0, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_F8_E4M3, WR_F8_E4M3, 0, 0, 0, 1, 0, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_F8_E5M2, WR_F8_E5M2, 1, 0, 0, 0, 1, 0.0, WR_EMPTY_ROW_NAN},
-                                         {WR_F8_E5M2, WR_F32, 0, 1, 0, 0, 0, 0.0, WR_EMPTY_ROW_ZERO},
-                                         {WR_F64, WR_F64, 0, 0, 0, 1, 0, 0.0, WR_EMPTY_ROW_NAN}};
+    static const softmax_kind kinds[] = {{WR_F32, WR_F32, 0, 0, 0, 0, 0, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F32, WR_F32, 0, 0, 0, 0, 1, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F32, WR_F32, 1, 1, 0, 1, 0, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F32, WR_F32, 0, 1, 1, 1, 0, WR_EMPTY_ROW_ZERO, -0.75},
+                                         {WR_F32, WR_BF16, 0, 0, 1, 0, 0, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F16, WR_F16, 0, 0, 0, 1, 0, WR_EMPTY_ROW_ZERO, 0.0},
+                                         {WR_BF16, WR_BF16, 1, 0, 0, 0, 1, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_BF16, WR_BF16, 0, 1, 1, 0, 0, WR_EMPTY_ROW_NAN, 2.5},
+                                         {WR_BF16, WR_F32, 1, 0, 1, 0, 0, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F8_E4M3, WR_F8_E4M3, 0, 0, 0, 1, 0, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F8_E5M2, WR_F8_E5M2, 1, 0, 0, 0, 1, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F8_E5M2, WR_F32, 0, 1, 0, 0, 0, WR_EMPTY_ROW_ZERO, 0.0},
+                                         {WR_F64, WR_F64, 0, 0, 0, 1, 0, WR_EMPTY_ROW_NAN, 0.0}};
     static const gradient_kind gradients[] = {
         {WR_F32, WR_F32, 0, 0, 0, 0, 0, 0, 0.0},     {WR_F32, WR_F32, 1, 1, 1, 0, 1, 0, 0.5},
         {WR_F32, WR_F32, 0, 1, 0, 0, 0, 1, 0.0},     {WR_F32, WR_BF16, 0, 1, 0, 1, 0, 0, 0.0},

@@ -82,8 +82,8 @@ struct SoftmaxShortRowKernels {
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
-// Of rows of a lane, the stages' worth that a warp takes one after the other.
-constexpr std::size_t softmax_lane_row_tiles(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
+// Of rows that are neither packed nor staged, the stages' worth that a warp may wait for together.
+constexpr std::size_t softmax_short_row_stages(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
 
 // Long rows off the boundaries; columns that no tile serves, and the totals of all that is not done in one launch.
 struct SoftmaxRareKernels {

@@ -11,7 +11,7 @@ namespace wr::cuda {
 
 inline constexpr int lane_row_blocks = 24 / short_row_warps; // of a multiprocessor
 template <class T>
-inline constexpr int lane_row_tiles = static_cast<int>(softmax_lane_row_tiles(sizeof(T)));
+inline constexpr int lane_row_tiles = static_cast<int>(softmax_short_row_stages(sizeof(T)));
 
 // What a warp's stage holds.
 template <class T>

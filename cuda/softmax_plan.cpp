@@ -90,7 +90,7 @@ bool packs_into(const SoftmaxProblem &problem) {
 
 // Rows that share a warp, if these do.
 void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels,
-                     SoftmaxPlaces places) {
+                     SoftmaxPlaces places, const GpuFacts &gpu) {
     const Shape &s = problem.shape;
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     const bool converted = problem.output_dtype != problem.dtype;
@@ -120,8 +120,15 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
         const bool of_a_lane = plan.lanes == 1 && kernels.short_rows.of_a_lane[0] != nullptr;
         plan.short_rows = of_a_lane ? kernels.short_rows.of_a_lane : kernels.short_rows.any;
-        const std::size_t rows = warp_lanes / plan.lanes, tiles = of_a_lane ? softmax_lane_row_tiles(element_bytes) : 1;
-        plan.batches = std::max<std::size_t>(tiles * warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
+        const std::size_t rows = warp_lanes / plan.lanes;
+        const auto batches_of = [&](std::size_t stages) {
+            return std::max<std::size_t>(stages * warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
+        };
+        plan.batches = batches_of(softmax_short_row_stages(element_bytes));
+        if (s.outer / (rows * plan.batches) <
+            static_cast<std::size_t>(gpu.multiprocessors * tuning::softmax_staged_warps)) {
+            plan.batches = batches_of(1);
+        }
         plan.warp_rows = rows * plan.batches;
     }
 }
@@ -273,7 +280,7 @@ SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &ke
                          const GpuFacts &gpu) {
     SoftmaxPlan plan = plan_shape(problem.shape, static_cast<std::size_t>(kernels.element_bytes), places,
                                   problem.output_dtype == problem.dtype, gpu);
-    plan_short_rows(plan, problem, kernels, places);
+    plan_short_rows(plan, problem, kernels, places, gpu);
     plan_tall_columns(plan, problem, gpu);
     return plan;
 }

@@ -13,7 +13,8 @@ inline constexpr int short_row_registers = lane_vectors<T> + (sizeof(T) == 8 ? 1
 
 // What a warp's stage holds.
 template <class T>
-inline constexpr int short_rows_elements = warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
+inline constexpr int short_rows_elements =
+    static_cast<int>(softmax_short_row_stages(sizeof(T))) * warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
 
 template <class T>
 inline constexpr int short_rows_blocks = (sizeof(T) == 8 ? 12 : 24) / short_row_warps;

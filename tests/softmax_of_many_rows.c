@@ -217,6 +217,11 @@ static void check_rows(wr_dtype dtype, size_t axis, double scale) {
     check(&job);
 }
 
+static void check_logarithms(wr_dtype dtype, size_t axis) {
+    const many_job job = {dtype, ELEMENTS / axis, axis, 1, -0.75, 1, (wr_dtype)0};
+    check(&job);
+}
+
 static void check_columns(wr_dtype dtype, size_t outer, size_t axis, double scale) {
     const many_job job = {dtype, outer, axis, ELEMENTS / 2 / axis / outer / 8 * 8, scale, 0, (wr_dtype)0};
     check(&job);
@@ -320,14 +325,17 @@ static void check_odd_rows(wr_dtype dtype) {
 }
 
 int main(int argc, char **argv) {
-    static const size_t lengths[] = {520,   768,   1000,  1024,  1032,  2048,  3000,  4096,   5000,   7168,  8192,
-                                     10000, 16384, 16392, 32000, 32768, 50000, 65536, 100008, 131072, 262144};
+    static const size_t lengths[] = {33,    50,    100,   301,   511,   520,    768,    1000,  1024,
+                                     1032,  2048,  3000,  4096,  5000,  7168,   8192,   10000, 16384,
+                                     16392, 32000, 32768, 50000, 65536, 100008, 131072, 262144};
     size_t i;
     places_open_gpu_only(argc, argv);
     for (i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
         check_rows(WR_BF16, lengths[i], 1.0);
     }
     check_rows(WR_BF16, 40000, -0.75);
+    check_logarithms(WR_F16, 100);
+    check_logarithms(WR_BF16, 301);
     check_rows(WR_F16, 65536, 1.0);
     check_rows(WR_F16, 262144, 3.0);
     check_rows(WR_F32, 131072, 1.0);

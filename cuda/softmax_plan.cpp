@@ -126,7 +126,7 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         };
         plan.batches = batches_of(softmax_short_row_stages(element_bytes));
         if (s.outer / (rows * plan.batches) <
-            static_cast<std::size_t>(gpu.multiprocessors * tuning::softmax_staged_warps)) {
+            static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_staged_warps) {
             plan.batches = batches_of(1);
         }
         plan.warp_rows = rows * plan.batches;

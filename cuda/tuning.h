@@ -231,7 +231,7 @@ inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 // Short 16-bit rows that no kernel packs: a warp waits for two stages' worth of them together where each multiprocessor
 // has so many warps (TB/s on an H200, bf16 of 50, 100, 301 2.85 for 2.34, 2.79 for 2.31, 2.40 for 2.20; but 20000 rows
 // of 301 15.9 us for 14.0).
-inline constexpr int softmax_staged_warps = 48;
+inline constexpr std::size_t softmax_staged_warps = 48;
 
 // Softmax of short rows that no kernels of whole vectors pack: up to so many elements share a warp element by element;
 // of rows narrower than f32 into another type, and where kernels of whole vectors have a warp or a block for each row,

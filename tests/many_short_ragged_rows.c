@@ -41,6 +41,15 @@ static size_t length_of(uint64_t *state, size_t row, size_t usual) {
     return row % 7 == 6 ? 0 : any;
 }
 
+/* Every fifth row is longer than a base block: of these a block of a GPU's threads finds more than it does at a time.
+ */
+enum { CROWDED = 0, LOOKED_THROUGH = 200 };
+
+static size_t crowded_length_of(uint64_t *state, size_t row) {
+    return row % 5 == 2 ? 1030 + random_below(state, 200) : random_below(state, 20);
+}
+
+/* `usual` may be CROWDED. */
 static ragged_rows ragged_new(size_t rows, size_t usual) {
     enum { IN_FRONT = 3, BEHIND = 2 };
     ragged_rows made = {
@@ -49,7 +58,7 @@ static ragged_rows ragged_new(size_t rows, size_t usual) {
     uint64_t state = usual;
     size_t row, i;
     for (row = 0; row < rows; ++row) {
-        size_t length = length_of(&state, row, usual);
+        size_t length = usual == CROWDED ? crowded_length_of(&state, row) : length_of(&state, row, usual);
         offsets_of(&made)[row] = (int64_t)made.elements;
         made.elements += length;
         lengths[row] = row % 3 == 0 ? (int64_t)random_below(&state, length + 2) - 1 : (int64_t)length + 1;
@@ -255,6 +264,21 @@ static void check_rows(size_t rows, size_t usual) {
     ragged_free(&of);
 }
 
+/* Eight blocks a multiprocessor look for longer rows. */
+static void check_crowded_rows(size_t multiprocessors) {
+    static const softmax_kind kinds[] = {{WR_F32, WR_F32, 0, 0, 0, 0, 1, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_BF16, WR_BF16, 0, 0, 0, 1, 0, WR_EMPTY_ROW_NAN, 0.0},
+                                         {WR_F8_E4M3, WR_F8_E4M3, 0, 0, 0, 0, 1, WR_EMPTY_ROW_NAN, 0.0}};
+    static const gradient_kind gradient = {WR_BF16, WR_BF16, 0, 0, 0, 0, 0, 1, 0.0};
+    ragged_rows of = ragged_new(multiprocessors * 8 * LOOKED_THROUGH, CROWDED);
+    size_t i;
+    for (i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        check_softmax(&kinds[i], &of);
+    }
+    check_gradient(&gradient, &of);
+    ragged_free(&of);
+}
+
 int main(int argc, char **argv) {
     size_t rows;
     places_open(argc, argv);
@@ -264,6 +288,7 @@ int main(int argc, char **argv) {
     check_rows(rows + 3, 36);
     check_rows(2 * rows + 17, 120);
     check_rows(rows + 70, 230);
+    check_crowded_rows(place_multiprocessors(place_at(place_count() - 1)));
     places_close();
     return check_report("many_short_ragged_rows");
 }

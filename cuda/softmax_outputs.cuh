@@ -222,6 +222,18 @@ __device__ __noinline__ LogRow<Float> log_row(RowState<Float, Sum> total) {
     return {kind, kind == RowKind::ordinary ? row_logsumexp(total.maximum, total.sum) : LogPieces<Float>{0, 0}};
 }
 
+// Its logarithm without a call, and the factor of a row of one base block; 0 for rows that are not ordinary.
+template <class Float, class Sum>
+__device__ __forceinline__ LogPieces<Float> pieces_of_row(const RowState<Float, Sum> &total) {
+    return row_kind(total.maximum) == RowKind::ordinary ? row_logsumexp(total.maximum, total.sum)
+                                                        : LogPieces<Float>{0, 0};
+}
+template <class Float, class Sum>
+__device__ __forceinline__ BlockFactor<Float> factor_of_row(const RowState<Float, Sum> &total) {
+    return row_kind(total.maximum) == RowKind::ordinary ? block_factor(total.maximum, total.maximum, total.sum)
+                                                        : BlockFactor<Float>{0, 0};
+}
+
 // Of a row's logsumexp and maximum what is wanted.
 template <class Float, class Sum>
 __device__ __noinline__ void store_row_values(const SoftmaxArguments &a, RowState<Float, Sum> row, std::size_t index) {

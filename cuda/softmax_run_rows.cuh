@@ -13,16 +13,10 @@ __device__ __forceinline__ void form_run_outputs(const SoftmaxProblem &p, const 
     const RowKind kind = row_kind(total.maximum);
     const bool ordinary = kind == RowKind::ordinary;
     if (p.log) {
-        LogPieces<float> pieces{0, 0};
-        if (ordinary) {
-            pieces = row_logsumexp(total.maximum, total.sum);
-        }
+        const LogPieces<float> pieces = pieces_of_row(total);
         tile.for_each_element([&](int i) { values[i] = log_softmax_output(values[i], pieces); });
     } else {
-        BlockFactor<float> factor{0, 0};
-        if (ordinary) {
-            factor = block_factor(total.maximum, total.maximum, total.sum);
-        }
+        const BlockFactor<float> factor = factor_of_row(total);
         const bool two_pieces = takes_two_pieces(p.output_dtype);
         tile.for_each_element([&](int i) {
             values[i] = two_pieces ? softmax_output(values[i], factor) : softmax_narrow_output(values[i], factor);

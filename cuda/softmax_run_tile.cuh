@@ -128,10 +128,10 @@ struct RunTile {
                 for (int i = 0; i < run_group; ++i) {
                     terms[i] = term(g * run_group + i);
                 }
-                groups[g] = tree_of<Op>(terms);
+                groups[g] = tree_of_elements<Op>(terms);
             }
         }
-        return over_row<Op>(tree_of<Op>(groups));
+        return over_row<Op>(tree_of_elements<Op>(groups));
     }
 
     // Element i of this lane's run, in the first of the warp's buffers or another one.
@@ -192,18 +192,6 @@ struct RunTile {
     template <class T>
     using PatternOf = std::conditional_t<sizeof(T) == 4, std::uint32_t,
                                          std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>;
-
-    template <class Op, int Count>
-    __device__ __forceinline__ static typename Op::Accumulator tree_of(typename Op::Accumulator (&values)[Count]) {
-#pragma unroll
-        for (int width = 1; width < Count; width *= 2) {
-#pragma unroll
-            for (int i = 0; i < Count; i += 2 * width) {
-                values[i] = Op::combine(values[i], values[i + width]);
-            }
-        }
-        return values[0];
-    }
 
     // Calls put(memory, bits, i, address, take(memory, bits, i, address)) for all elements, of which lanes have some at
     // a time and `bits` says which are there: neighbours by neighbouring lanes. In memory rows lie one behind the

@@ -37,20 +37,14 @@ __device__ __forceinline__ void form_slot_outputs(const SoftmaxProblem &p, const
     const RowKind kind = row_kind(total.maximum);
     const bool ordinary = kind == RowKind::ordinary;
     if (p.log) {
-        LogPieces<float> pieces{0, 0};
-        if (ordinary) {
-            pieces = row_logsumexp(total.maximum, total.sum);
-        }
+        const LogPieces<float> pieces = pieces_of_row(total);
         tile.share(pieces.high, pieces.low);
 #pragma unroll
         for (int i = 0; i < lane_slots; ++i) {
             e[i] = log_softmax_output(x[i], LogPieces<float>{tile.shared(0, i), tile.shared(1, i)});
         }
     } else {
-        BlockFactor<float> factor{0, 0};
-        if (ordinary) {
-            factor = block_factor(total.maximum, total.maximum, total.sum);
-        }
+        const BlockFactor<float> factor = factor_of_row(total);
         tile.share(factor.high, factor.low);
         const bool two_pieces = takes_two_pieces(p.output_dtype);
 #pragma unroll

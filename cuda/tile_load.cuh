@@ -160,19 +160,6 @@ __device__ __forceinline__ std::uint64_t count_vector(const uint4 &vector, const
     return count;
 }
 
-// The tree over the accumulators of the elements of one vector.
-template <class Op, int Elements>
-__device__ __forceinline__ typename Op::Accumulator tree_of_elements(typename Op::Accumulator (&values)[Elements]) {
-#pragma unroll
-    for (int width = 1; width < Elements; width *= 2) {
-#pragma unroll
-        for (int e = 0; e < Elements; e += 2 * width) {
-            values[e] = Op::combine(values[e], values[e + width]);
-        }
-    }
-    return values[0];
-}
-
 // The tree over the elements of one 16-byte vector.
 template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vector, const Mapping &m) {

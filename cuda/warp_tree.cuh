@@ -8,6 +8,19 @@ namespace wr::cuda {
 // Registers that a lane of a reduction brings to the tree.
 inline constexpr int tree_registers = 8;
 
+// The tree over what one lane holds, a power of two of neighbours.
+template <class Op, int Elements>
+__device__ __forceinline__ typename Op::Accumulator tree_of_elements(typename Op::Accumulator (&values)[Elements]) {
+#pragma unroll
+    for (int width = 1; width < Elements; width *= 2) {
+#pragma unroll
+        for (int e = 0; e < Elements; e += 2 * width) {
+            values[e] = Op::combine(values[e], values[e + width]);
+        }
+    }
+    return values[0];
+}
+
 constexpr int log2_of(int power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
 
 // One step of the exchange for one pair of registers: lanes that differ in bit Step swap what they do not keep.

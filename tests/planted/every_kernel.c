@@ -418,7 +418,7 @@ static void check_uneven(const uneven_kind *kind) {
     wr_status status;
     memset(numbers, 0, number_bytes);
     for (i = 0; i < kind->rows; ++i) {
-        int64_t length = (int64_t)(i * 7919 % (kind->most + 1));
+        int64_t length = i < kind->crowded ? CROWDED_ROW : (int64_t)(i * 7919 % (kind->most + 1));
         count += kind->is_ragged ? (size_t)length : kind->most;
         numbers[kind->is_ragged ? i + 1 : i] = kind->is_ragged ? (int64_t)count : length;
     }

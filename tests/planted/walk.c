@@ -286,6 +286,15 @@ static void walk_softmax_of_wide(const walker *by) { walk_softmax_of(0, 1, by); 
 static void walk_softmax_of_16_bits(const walker *by) { walk_softmax_of(2, 3, by); }
 static void walk_softmax_of_8_bits(const walker *by) { walk_softmax_of(4, 5, by); }
 
+/* A block that looks for the longer ones among short rows finds more of them than it does at a time. */
+static void walk_crowded_rows(wr_dtype dtype, const walker *by) {
+    enum { MULTIPROCESSORS = 132, BLOCKS = 8, LOOKED_THROUGH = 64 };
+    uneven_kind kind = {dtype, dtype, 0, 1, 0, 4, (size_t)MULTIPROCESSORS * BLOCKS * LOOKED_THROUGH, LOOKED_THROUGH};
+    for (kind.log = 0; kind.log < 2; ++kind.log) {
+        by->uneven(&kind);
+    }
+}
+
 static void walk_uneven_rows(const walker *by) {
     static const shape ragged_rows = {"ragged rows", 60, 2000, 1, 1, 0};
     static const shape short_ragged_rows = {"short ragged rows", 5000, 33, 1, 1, 0};
@@ -294,7 +303,7 @@ static void walk_uneven_rows(const walker *by) {
     gradient_kind gradient = {WR_F32, 0, 0, 1};
     size_t i, j;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
-        uneven_kind kind = {softmax_types[i], softmax_types[i], 0, 0, 1, 5000, 60};
+        uneven_kind kind = {softmax_types[i], softmax_types[i], 0, 0, 1, 5000, 60, 0};
         for (kind.log = 0; kind.log < 2; ++kind.log) {
             for (kind.is_ragged = 0; kind.is_ragged < 2; ++kind.is_ragged) {
                 by->uneven(&kind);
@@ -320,6 +329,7 @@ static void walk_uneven_rows(const walker *by) {
         by->uneven(&kind);
         kind.output_dtype = softmax_types[i];
         by->uneven(&kind);
+        walk_crowded_rows(softmax_types[i], by);
     }
 }
 

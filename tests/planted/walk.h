@@ -59,7 +59,10 @@ typedef struct uneven_kind {
     int log, is_ragged;
     int moved; /* the input begins one element behind a boundary */
     size_t most, rows;
+    size_t crowded; /* so many of the first rows are longer than that */
 } uneven_kind;
+
+enum { CROWDED_ROW = 1100 };
 
 /* What is done with each call. `moved`: the arrays begin one element (of an extension: one word) behind the start of an
  * allocation, and are no longer on its boundary. */

@@ -41,6 +41,9 @@ cudaError_t launch_in_parts(Launch how, std::size_t Launch::*direction, std::siz
 }
 
 const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
+    if (plan.regime == RowRegime::cluster && kernels.cluster_rows != nullptr) {
+        return kernels.cluster_rows;
+    }
     if (plan.regime == RowRegime::packed) {
         return kernels.aligned_packed_rows;
     }
@@ -53,11 +56,13 @@ const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
     return plan.aligned ? kernels.aligned_rows : kernels.shifted_rows;
 }
 
-// Where the GPU cannot have so many blocks in a cluster, half of them take twice the tiles: the same subtrees.
-cudaError_t launch_cluster(RowArguments &a, Launch how, cudaStream_t stream, GpuFacts gpu) {
+// Where the GPU cannot have so many blocks in a cluster, half of them take twice the tiles: the same subtrees. Kernels
+// made for clusters have these side by side, others below each other.
+cudaError_t launch_cluster(RowArguments &a, Launch how, bool side_by_side, cudaStream_t stream, GpuFacts gpu) {
     const auto set_blocks = [&](std::size_t blocks) {
         a.pieces = blocks;
-        how.blocks = a.rows * blocks;
+        how.blocks = side_by_side ? a.rows * blocks : blocks;
+        how.block_rows = side_by_side ? 1 : a.rows;
         how.cluster_blocks = static_cast<int>(blocks);
     };
     set_blocks(a.pieces);
@@ -100,14 +105,12 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    stage.mapping,
                    stage.finish};
     a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
-    Launch how{nullptr, 1, block_threads};
+    Launch how{row_kernel(*stage.kernels, plan), 1, block_threads};
     how.dependent = gpu.dependent_launch;
     if (plan.regime == RowRegime::cluster) {
-        how.kernel = stage.kernels->cluster_rows;
         how.threads = plan.warps * warp_lanes;
-        return launch_cluster(a, how, stream, gpu);
+        return launch_cluster(a, how, stage.kernels->cluster_rows != nullptr, stream, gpu);
     }
-    how.kernel = row_kernel(*stage.kernels, plan);
     if (plan.pieces == 1) {
         return launch_in_parts(how, &Launch::blocks, plan.rows_a_block, a.rows, a.first_row, &a, stream);
     }

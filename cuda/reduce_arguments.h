@@ -23,7 +23,7 @@ struct RowArguments {
     std::size_t rows, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
     std::size_t first_piece; // of this launch
-    std::size_t pieces;      // blocks that share a row
+    std::size_t pieces;      // blocks that share a row: a cluster, where these finish it into the output
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
     Destination destination;

@@ -2,12 +2,10 @@
 // launch, with no workspace and no counter.
 #pragma once
 
-#include "cuda/cluster.cuh"
 #include "cuda/reduce_rows.cuh"
 
 namespace wr::cuda {
 
-inline constexpr int most_cluster_blocks = 16;
 inline constexpr int most_cluster_warps = 16; // of a block
 
 // The result of `tiles` tiles of a row, in lane 0. Of sums with an order, two that lie on the boundaries are on their
@@ -46,14 +44,7 @@ __global__ void __launch_bounds__(most_cluster_warps *warp_lanes)
                                             a.tiles, a.mapping);
     value = partialBlockReduce<Op, most_cluster_warps>(value, 1 << a.warps_log2);
     await_cluster();
-    if (threadIdx.x == 0) {
-        *in_first_block(pieces + piece) = Op::settle(value);
-    }
-    synchronise_cluster();
-    if (piece == 0 && warp_index() == 0) {
-        value = lane_index() < static_cast<int>(blocks) ? pieces[lane_index()] : Op::identity();
-        deliver<Op>(a, tree_over_lanes<Op>(value, static_cast<int>(blocks)), row, 0);
-    }
+    finish_cluster<Op>(a, pieces, value, row, piece);
 }
 
 } // namespace wr::cuda

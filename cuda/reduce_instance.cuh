@@ -18,24 +18,6 @@ namespace wr::cuda {
 static_assert(bytes_a_tile == tile_bytes);
 static_assert(scattered_tile == ScatteredAccess<float, FloatSum<float>>::elements);
 
-// Sets with a kernel of their own for every regime: what is reduced most, and what is timed. All others share the
-// general ones, so that the table of operators and types stays quick to build.
-template <class Op>
-inline constexpr bool is_common = false;
-template <class Float>
-inline constexpr bool is_common<FloatSum<Float>> = true;
-template <>
-inline constexpr bool is_common<Extreme<std::int32_t>> = true;
-template <class Word>
-inline constexpr bool is_common<FieldSum<Word>> = true;
-template <>
-inline constexpr bool is_common<IntegerSum> = true;
-template <>
-inline constexpr bool is_common<FieldSum<Goldilocks>> = false;
-template <class T, class Op>
-inline constexpr bool has_all_kernels =
-    is_common<Op> && sizeof(T) >= 2 && sizeof(T) <= 8 && !std::is_same_v<T, std::uint16_t>;
-
 // Segments have no weights, and nobody asks for an operator over mere partial results.
 template <class Op>
 inline constexpr bool has_segments = !Op::positional;
@@ -80,12 +62,6 @@ extern template const ReduceKernels &reduce_kernels<std::uint64_t, Extreme<std::
 extern template const ReduceKernels &reduce_kernels<KeyAt<std::int32_t>, Partial<ArgExtreme<std::int32_t>>>();
 extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial<ArgExtreme<std::int64_t>>>();
 
-// Whether a set is for nothing but partial results, which touch each other and begin on a boundary.
-template <class Op>
-inline constexpr bool is_partial = false;
-template <class Op>
-inline constexpr bool is_partial<Partial<Op>> = true;
-
 template <class T, class Op>
 ReduceKernels kernels_of() {
     ReduceKernels kernels{};
@@ -124,6 +100,7 @@ ReduceKernels kernels_of() {
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
     kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
+    kernels.rows_run_as_clusters = rows_run_as_clusters<T, Op>;
     kernels.atomic = has_atomic_update<Op>;
     kernels.identity = bits_of_identity<Op>();
     kernels.partial = reduce_kernels<PartialElement<Op>, typename PartialResults<Op>::Next>;

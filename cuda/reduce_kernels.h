@@ -30,8 +30,9 @@ struct ReduceKernels {
     int column_vector_bytes;
     int triples_a_thread; // of the kernel of rows of up to three vectors
     int partial_bytes;
-    bool atomic;            // blocks may update one partial result
-    std::uint64_t identity; // its bits, where they may
+    bool rows_run_as_clusters; // those of rows on vectors: few rows in one launch, without a kernel for it
+    bool atomic;               // blocks may update one partial result
+    std::uint64_t identity;    // its bits, where they may
     // The set that takes the partial results on.
     const ReduceKernels &(*partial)();
 };

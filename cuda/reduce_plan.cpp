@@ -58,27 +58,37 @@ struct ClusterShape {
 // Of wide clusters as long as all rows' find room at a time. A cluster's blocks have 8 warps; 16 where 8 would leave
 // each warp several tiles one after the other. (With 32, a block starts so much later that 2^18 f32 took 4.5 us instead
 // of 4.1 in a graph on an H200.)
-ClusterShape cluster_shape(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
+ClusterShape cluster_shape(std::size_t rows, std::size_t row_tiles, const ReduceKernels &kernels, GpuFacts gpu) {
+    const std::size_t most_warps = kernels.cluster_rows != nullptr ? 2 * block_warps : block_warps;
     const auto shape = [&](int most_blocks, std::size_t warps) -> ClusterShape {
         return {std::min(std::bit_ceil(divide_up(row_tiles, warps)), static_cast<std::size_t>(most_blocks)), warps};
     };
     if (gpu.wide_cluster_blocks > gpu.cluster_blocks) {
         const ClusterShape wide =
-            shape(gpu.wide_cluster_blocks, row_tiles <= tuning::cluster_tiles ? block_warps : 2 * block_warps);
+            shape(gpu.wide_cluster_blocks, row_tiles <= tuning::cluster_tiles ? block_warps : most_warps);
         if (rows * wide.blocks <= clamped_multiprocessors(gpu)) {
             return wide;
         }
     }
     const std::size_t needed = std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(gpu.cluster_blocks)));
-    return shape(gpu.cluster_blocks, std::clamp<std::size_t>(needed, block_warps, 2 * block_warps));
+    return shape(gpu.cluster_blocks, std::clamp<std::size_t>(needed, block_warps, most_warps));
+}
+
+std::size_t most_cluster_tiles(std::size_t rows, const ReduceKernels &kernels) {
+    if (kernels.cluster_rows != nullptr) {
+        return tuning::wide_cluster_tiles;
+    }
+    if (!kernels.rows_run_as_clusters) {
+        return 0;
+    }
+    return rows == 1 ? tuning::general_cluster_tiles : tuning::general_cluster_tiles_of_several;
 }
 
 bool fits_cluster(std::size_t rows, std::size_t row_tiles, const ReduceKernels &kernels, GpuFacts gpu) {
-    if (kernels.cluster_rows == nullptr || gpu.cluster_blocks == 0 || row_tiles <= block_warps ||
-        row_tiles > tuning::wide_cluster_tiles) {
+    if (gpu.cluster_blocks == 0 || row_tiles <= block_warps || row_tiles > most_cluster_tiles(rows, kernels)) {
         return false;
     }
-    const std::size_t blocks = cluster_shape(rows, row_tiles, gpu).blocks;
+    const std::size_t blocks = cluster_shape(rows, row_tiles, kernels, gpu).blocks;
     const bool wide = blocks > static_cast<std::size_t>(gpu.cluster_blocks);
     return (wide || row_tiles <= tuning::cluster_tiles) && rows * blocks <= clamped_multiprocessors(gpu);
 }
@@ -133,7 +143,7 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
     }
     if (plan.vectors && fits_cluster(rows, row_tiles, kernels, gpu)) {
         plan.regime = RowRegime::cluster;
-        const ClusterShape cluster = cluster_shape(rows, row_tiles, gpu);
+        const ClusterShape cluster = cluster_shape(rows, row_tiles, kernels, gpu);
         plan.pieces = cluster.blocks;
         plan.warps = static_cast<int>(cluster.warps);
         plan.tiles = static_cast<int>(std::bit_ceil(divide_up(row_tiles, cluster.warps * cluster.blocks)));

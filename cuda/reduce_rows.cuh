@@ -1,16 +1,19 @@
-// Rows: a warp, a block, or many blocks share a row, by the tiles that Access reads.
+// Rows: a warp, a block, a cluster or many blocks share a row, by the tiles that Access reads.
 #pragma once
 
 #include "cuda/block_reduce.cuh"
+#include "cuda/cluster.cuh"
 #include "cuda/finish_result.cuh"
 #include "cuda/partial_results.cuh"
 #include "cuda/reduce_arguments.h"
+#include "cuda/reduce_sets.cuh"
 #include "cuda/shared_row.cuh"
 
 namespace wr::cuda {
 
 inline constexpr int row_block_warps = 8;
 inline constexpr int row_block_threads = row_block_warps * warp_lanes;
+inline constexpr int most_cluster_blocks = 16;
 
 // How far a row's first element lies from the input's. Behind a call where it takes a division.
 inline __device__ __noinline__ std::ptrdiff_t row_offset_by_division(const RowArguments &a, std::size_t row) {
@@ -50,7 +53,34 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
     }
 }
 
-// The grid is of groups of 8 / warps rows from first_row on; where several blocks share a row, of pieces x rows.
+// Finishes a row whose pieces are the blocks of a cluster, in the first of these, through its shared memory: `pieces`
+// lies in the same place in all of them. Called by all their threads, once every block runs, with a block's result in
+// its first thread.
+template <class Op>
+__device__ __forceinline__ void finish_cluster(const RowArguments &a, typename Op::Accumulator *pieces,
+                                               typename Op::Accumulator value, std::size_t row, unsigned piece) {
+    if (threadIdx.x == 0) {
+        *in_first_block(pieces + piece) = Op::settle(value);
+    }
+    synchronise_cluster();
+    if (piece == 0 && warp_index() == 0) {
+        const unsigned blocks = static_cast<unsigned>(a.pieces);
+        value = lane_index() < static_cast<int>(blocks) ? pieces[lane_index()] : Op::identity();
+        deliver<Op>(a, tree_over_lanes<Op>(value, static_cast<int>(blocks)), row, 0);
+    }
+}
+
+// The same for the kernels of rows: behind a call, for they seldom run as clusters.
+template <class Op>
+__device__ __noinline__ void finish_rows_of_cluster(const RowArguments &a, typename Op::Accumulator value,
+                                                    std::size_t row) {
+    __shared__ typename Op::Accumulator pieces[most_cluster_blocks];
+    synchronise_cluster(); // another block's shared memory may be written once that block runs
+    finish_cluster<Op>(a, pieces, value, row, block_in_cluster());
+}
+
+// The grid is of groups of 8 / warps rows from first_row on; where several blocks share a row, of pieces x rows: they
+// leave partial results, or are a cluster.
 template <class T, class Op, class Access>
 __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     reduce_rows(const __grid_constant__ RowArguments a) {
@@ -75,6 +105,12 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     }
     if (warps > 1) {
         value = partialBlockReduce<Op, row_block_warps>(value, warps);
+    }
+    if constexpr (rows_run_as_clusters<T, Op> && Access::by_vectors) {
+        if (a.pieces > 1 && a.destination == Destination::output) {
+            finish_rows_of_cluster<Op>(a, value, row);
+            return;
+        }
     }
     if (row < a.rows && (warp_index() & (warps - 1)) == 0) {
         deliver<Op>(a, value, row, piece);

@@ -13,6 +13,7 @@ template <class T, class Op>
 struct ScatteredAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tree_registers * warp_lanes;
+    static constexpr bool by_vectors = false;
     static constexpr int resident_blocks = 3;
 
     template <class Keep>
@@ -156,6 +157,7 @@ template <class T, class Op>
 struct AlignedAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tile_elements<T>;
+    static constexpr bool by_vectors = true;
     static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
 
     template <class Keep>
@@ -231,6 +233,7 @@ template <class T, class Op>
 struct ShiftedAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tile_elements<T>;
+    static constexpr bool by_vectors = true;
     static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
 
     template <class Keep>

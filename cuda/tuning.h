@@ -33,6 +33,13 @@ inline constexpr int blocks_at_a_time = 3;
 inline constexpr std::size_t cluster_tiles = 256;
 inline constexpr std::size_t wide_cluster_tiles = 512;
 
+// The same for operators whose kernels of rows run as clusters, of 8 warps a block: of one row; of several (H200, one
+// row of 128 KB, 256 KB, 512 KB, 1 MB in a stream, by two launches and by a cluster: f32 norm 6.60 and 4.16 us, 6.56
+// and 4.33, 6.46 and 4.65, 6.40 and 5.68, from a graph 3.87 and 3.93, 3.91 and 4.11, 3.97 and 4.48, 4.03 and 5.48; 8
+// argmax of bf16 rows of 256 and 512 KB 7.13 and 6.88, 7.84 and 9.67).
+inline constexpr std::size_t general_cluster_tiles = 128;
+inline constexpr std::size_t general_cluster_tiles_of_several = 64;
+
 // Rows of 2 to this many tiles, if they are not a power of two of whole ones, are a warp's each where there are so many
 // rows a multiprocessor, twice what it holds (H200, f32, TB/s, and with the warps of a block sharing a row: 3000 4.63
 // and 3.39, 5000 4.59 and 3.06, 8000 4.63 and 3.70, 10000 4.61 and 3.85, 16000 4.60 and 4.52; but 15000 4.61 and 4.66,

@@ -1,0 +1,55 @@
+// Which sets of kernels, each of one element type and operator, have kernels of their own for every regime.
+#pragma once
+
+#include "numerics/operators.h"
+
+#include <type_traits>
+
+namespace wr::cuda {
+
+// What is reduced most, and what is timed. All others share the general ones, so that the table of operators and types
+// stays quick to build.
+template <class Op>
+inline constexpr bool is_common = false;
+template <class Float>
+inline constexpr bool is_common<FloatSum<Float>> = true;
+template <>
+inline constexpr bool is_common<Extreme<std::int32_t>> = true;
+template <class Word>
+inline constexpr bool is_common<FieldSum<Word>> = true;
+template <>
+inline constexpr bool is_common<IntegerSum> = true;
+template <>
+inline constexpr bool is_common<FieldSum<Goldilocks>> = false;
+template <class T, class Op>
+inline constexpr bool has_all_kernels =
+    is_common<Op> && sizeof(T) >= 2 && sizeof(T) <= 8 && !std::is_same_v<T, std::uint16_t>;
+
+// Whether a set is for nothing but partial results, which touch each other and begin on a boundary.
+template <class Op>
+inline constexpr bool is_partial = false;
+template <class Op>
+inline constexpr bool is_partial<Partial<Op>> = true;
+
+// Whether the kernels of rows may run as clusters, where none is made for these: norms, dot products, places and such.
+// (Integers, products, bits and elements of a byte would be 20 KB more.)
+template <class Op>
+inline constexpr bool suits_clusters = false;
+template <class Float>
+inline constexpr bool suits_clusters<MappedFloatSum<Float>> = true;
+template <class Float>
+inline constexpr bool suits_clusters<CountedFloatSum<Float>> = true;
+template <class Float>
+inline constexpr bool suits_clusters<WeightedFloatSum<Float>> = true;
+template <class Word>
+inline constexpr bool suits_clusters<FieldSum<Word>> = true;
+template <class Word>
+inline constexpr bool suits_clusters<WeightedFieldSum<Word>> = true;
+template <class Key>
+inline constexpr bool suits_clusters<Extreme<Key>> = true;
+template <class Key>
+inline constexpr bool suits_clusters<ArgExtreme<Key>> = true;
+template <class T, class Op>
+inline constexpr bool rows_run_as_clusters = suits_clusters<Op> && !has_all_kernels<T, Op> && sizeof(T) >= 2;
+
+} // namespace wr::cuda

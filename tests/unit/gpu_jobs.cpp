@@ -15,6 +15,7 @@ constexpr std::uintptr_t workspace_address = std::uintptr_t{3} << 60;
 constexpr std::uintptr_t logsumexp_address = std::uintptr_t{4} << 60;
 constexpr std::uintptr_t mask_address = std::uintptr_t{5} << 60;
 constexpr std::uintptr_t maximum_address = std::uintptr_t{6} << 60;
+constexpr std::uintptr_t weights_address = std::uintptr_t{7} << 60;
 
 void *at(std::uintptr_t address) { return std::bit_cast<void *>(address); }
 
@@ -62,6 +63,12 @@ Job Job::with_a_mask() const {
 Job Job::with_maxima() const {
     Job job = *this;
     job.softmax_.maximum = at(maximum_address);
+    return job;
+}
+
+Job Job::with_weights() const {
+    Job job = *this;
+    job.reduce_.weights = at(weights_address);
     return job;
 }
 

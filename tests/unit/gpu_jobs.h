@@ -21,6 +21,8 @@ class Job {
     Job with_a_mask() const;
     // Softmax with the maximum of each row or column.
     Job with_maxima() const;
+    // A sum with weights of its elements' type.
+    Job with_weights() const;
     // The input begins this many elements behind a 16-byte boundary.
     Job shifted_by(std::size_t elements) const;
     // The axis' elements are this many apart.

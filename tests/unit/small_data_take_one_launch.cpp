@@ -1,0 +1,75 @@
+// Where the data are small, a call is one launch, and takes no memory where none is lent to it.
+#include "check.h"
+#include "fake_runtime.h"
+#include "gpu_jobs.h"
+
+namespace {
+
+constexpr std::size_t k = 1024;
+
+// What `bytes` of elements take at most, whatever their alignment.
+void check_bytes(const jobs::Job &job, std::size_t bytes) {
+    for (const std::size_t shift : {std::size_t{0}, std::size_t{1}}) {
+        fake::reset(fake::Gpu{}, 0, 0);
+        const wr_status status = job.shifted_by(shift).run(jobs::some_stream());
+        const fake::Runtime &r = fake::runtime();
+        CHECK(status == WR_SUCCESS, "%s: %s", job.name().c_str(), wr_status_name(status));
+        CHECK(r.launches == 1, "%s of %zu bytes, %zu elements off the boundaries: %d launches", job.name().c_str(),
+              bytes, shift, r.launches);
+        CHECK(r.allocations == 0, "%s of %zu bytes, %zu elements off the boundaries: %d allocations",
+              job.name().c_str(), bytes, shift, r.allocations);
+    }
+}
+
+// A row's lengths up to `most` bytes, a power of two: the powers and what is between them.
+template <class Check>
+void for_lengths(std::size_t most, wr_dtype dtype, Check check) {
+    for (std::size_t bytes = 16; bytes <= most; bytes *= 2) {
+        check(bytes, bytes / wr_dtype_size(dtype));
+        check(bytes / 2 + bytes / 4, (bytes / 2 + bytes / 4) / wr_dtype_size(dtype));
+    }
+}
+
+void check_reduction(const char *name, wr_op op, wr_dtype dtype, bool weights, std::size_t most) {
+    for_lengths(most, dtype, [&](std::size_t bytes, std::size_t elements) {
+        const jobs::Job job = jobs::Job::reduction(name, op, dtype, 1, elements, 1);
+        check_bytes(weights ? job.with_weights() : job, bytes);
+    });
+}
+
+void check_reductions() {
+    check_reduction("a sum of f32", WR_SUM, WR_F32, false, 2048 * k);
+    check_reduction("a sum of bf16", WR_SUM, WR_BF16, false, 2048 * k);
+    check_reduction("a sum of KoalaBear words", WR_SUM, WR_KOALABEAR, false, 2048 * k);
+    check_reduction("the largest f32", WR_MAX, WR_F32, false, 2048 * k);
+    check_reduction("a norm of f32", WR_NORM_L2, WR_F32, false, 512 * k);
+    check_reduction("a norm of f16", WR_NORM_L2, WR_F16, false, 512 * k);
+    check_reduction("a norm of f64", WR_NORM_L1, WR_F64, false, 512 * k);
+    check_reduction("a sum of f32 with weights", WR_SUM, WR_F32, true, 512 * k);
+    check_reduction("a sum of bf16 with weights", WR_SUM, WR_BF16, true, 512 * k);
+    check_reduction("a sum of KoalaBear words with weights", WR_SUM, WR_KOALABEAR, true, 512 * k);
+    check_reduction("the place of the largest f32", WR_ARGMAX, WR_F32, false, 512 * k);
+    check_reduction("the place of the largest bf16", WR_ARGMAX, WR_BF16, false, 512 * k);
+    check_reduction("the smallest f64", WR_MIN, WR_F64, false, 512 * k);
+    check_reduction("a sum of Goldilocks words", WR_SUM, WR_GOLDILOCKS, false, 512 * k);
+    check_reduction("a sum of elements of an extension", WR_SUM, WR_BABYBEAR_X4, false, 512 * k);
+    check_reduction("a product of f32", WR_PRODUCT, WR_F32, false, 32 * k);
+    check_reduction("a sum of f8", WR_SUM, WR_F8_E4M3, false, 32 * k);
+}
+
+void check_softmax(const char *name, wr_dtype dtype, std::size_t most) {
+    for_lengths(most, dtype, [&](std::size_t bytes, std::size_t elements) {
+        check_bytes(jobs::Job::softmax(name, dtype, 1, elements, 1), bytes);
+        check_bytes(jobs::Job::softmax(name, dtype, 50, elements, 1), bytes);
+    });
+}
+
+} // namespace
+
+int main() {
+    fake::install();
+    check_reductions();
+    check_softmax("softmax of f32", WR_F32, 512 * k);
+    check_softmax("softmax of bf16", WR_BF16, 256 * k);
+    return check_report("small_data_take_one_launch");
+}

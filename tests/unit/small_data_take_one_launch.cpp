@@ -41,6 +41,8 @@ void check_reductions() {
     check_reduction("a sum of f32", WR_SUM, WR_F32, false, 2048 * k);
     check_reduction("a sum of bf16", WR_SUM, WR_BF16, false, 2048 * k);
     check_reduction("a sum of KoalaBear words", WR_SUM, WR_KOALABEAR, false, 2048 * k);
+    check_reduction("a sum of i64", WR_SUM, WR_I64, false, 2048 * k);
+    check_reduction("the smallest i32", WR_MIN, WR_I32, false, 2048 * k);
     check_reduction("the largest f32", WR_MAX, WR_F32, false, 2048 * k);
     check_reduction("a norm of f32", WR_NORM_L2, WR_F32, false, 512 * k);
     check_reduction("a norm of f16", WR_NORM_L2, WR_F16, false, 512 * k);
@@ -53,7 +55,15 @@ void check_reductions() {
     check_reduction("the smallest f64", WR_MIN, WR_F64, false, 512 * k);
     check_reduction("a sum of Goldilocks words", WR_SUM, WR_GOLDILOCKS, false, 512 * k);
     check_reduction("a sum of elements of an extension", WR_SUM, WR_BABYBEAR_X4, false, 512 * k);
+    check_reduction("a sum of Goldilocks words with weights", WR_SUM, WR_GOLDILOCKS, true, 512 * k);
     check_reduction("a product of f32", WR_PRODUCT, WR_F32, false, 32 * k);
+    check_reduction("the place of the smallest i16", WR_ARGMIN, WR_I16, false, 512 * k);
+    check_reduction("the largest f16", WR_MAX, WR_F16, false, 2048 * k);
+    check_reduction("a sum of f64", WR_SUM, WR_F64, false, 2048 * k);
+    check_reduction("the largest i64", WR_MAX, WR_I64, false, 512 * k);
+    check_reduction("elements that are not 0", WR_COUNT_NONZERO, WR_U8, false, 32 * k);
+    check_reduction("bits", WR_BIT_OR, WR_U64, false, 32 * k);
+    check_reduction("squares of words", WR_SUM_OF_SQUARES, WR_MERSENNE31, false, 32 * k);
     check_reduction("a sum of f8", WR_SUM, WR_F8_E4M3, false, 32 * k);
 }
 
@@ -71,5 +81,7 @@ int main() {
     check_reductions();
     check_softmax("softmax of f32", WR_F32, 512 * k);
     check_softmax("softmax of bf16", WR_BF16, 256 * k);
+    check_softmax("softmax of f16", WR_F16, 256 * k);
+    check_softmax("softmax of f64", WR_F64, 512 * k);
     return check_report("small_data_take_one_launch");
 }

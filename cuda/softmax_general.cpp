@@ -29,18 +29,116 @@ const GeneralKernels &kernels_of(ElementType dtype) {
                                        : general_softmax_kernels_narrow();
 }
 
+// A call on its way to the stream.
+struct GeneralCall {
+    const GeneralKernels &kernels;
+    const GeneralPlan &plan;
+    const LogSumExpPlan &alone; // without units: not logsumexp alone
+    const GpuFacts &gpu;
+    cudaStream_t stream;
+};
+
+// Short rows, and longer ones whose vectors stay in registers, elements left out or not: `served` where they are such.
+cudaError_t launch_selected_rows(const GeneralCall &call, const SoftmaxProblem &problem, bool *served) {
+    *served = true;
+    if (serves_selected_short(problem)) {
+        return launch_selected_short(problem, call.gpu, call.stream);
+    }
+    const RowBlocksPlan registers = plan_selected_softmax(problem, call.gpu);
+    const bool vectors = registers.warps != 0;
+    const SlotLimits limits{vectors ? fewest_slot_rows(call.gpu) : 0,
+                            vectors ? tuning::softmax_slot_vector_row : tuning::softmax_slot_row,
+                            tuning::softmax_slot_tall_tile};
+    if (call.alone.units == 0 && serves_slot_softmax(problem, limits)) {
+        return launch_slot_softmax(problem, {}, call.gpu, call.stream);
+    }
+    *served = vectors;
+    return vectors ? launch_selected_softmax(problem, registers, call.stream) : cudaSuccess;
+}
+
+// Rows of many lengths, of which several share a warp where they are short. Where not `served`, only these are done,
+// and a.longer says which are left.
+cudaError_t launch_uneven_rows(const GeneralCall &call, GeneralSoftmaxArguments &a, bool *served) {
+    a.longer = rows_too_long_for_slots(a.problem, call.gpu);
+    if (a.longer.least != 0) {
+        const cudaError_t error = launch_slot_softmax(a.problem, a.longer, call.gpu, call.stream);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    const UnevenPlan uneven = plan_uneven_softmax(a.problem, a.longer, call.gpu);
+    *served = uneven.warps != 0;
+    return *served ? launch_uneven_softmax(a.problem, uneven, call.stream) : cudaSuccess;
+}
+
+// What is read once, element by element: `served` where it is.
+cudaError_t launch_whole_rows(const GeneralCall &call, GeneralSoftmaxArguments &a, bool *served) {
+    *served = false;
+    if (call.alone.units != 0) {
+        return cudaSuccess;
+    }
+    if (!serves_tall_states(a.problem) && serves_slot_softmax(a.problem, any_slots)) {
+        *served = true;
+        return launch_slot_softmax(a.problem, {}, call.gpu, call.stream);
+    }
+    if (a.problem.output == nullptr) {
+        return cudaSuccess;
+    }
+    const RowBlocksPlan whole = plan_whole_rows(call.kernels, a.problem.shape, a.problem.selection.ragged, call.gpu);
+    *served = whole.warps != 0;
+    if (!*served) {
+        return cudaSuccess;
+    }
+    a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
+    return launch_row_blocks(call.kernels.whole_rows, whole, call.plan.rows, &a, call.stream);
+}
+
 // What no kernels of logsumexp alone were made for.
-cudaError_t launch_by_states(const GeneralKernels &kernels, const GeneralPlan &plan, GeneralSoftmaxArguments &a,
-                             bool dependent, cudaStream_t stream) {
+cudaError_t launch_by_states(const GeneralCall &call, GeneralSoftmaxArguments &a) {
+    const bool dependent = call.gpu.dependent_launch;
     cudaError_t error = cudaSuccess;
     if (serves_tall_states(a.problem)) {
-        error = launch_tall_states(a.problem, a.states, dependent, stream);
-    } else if (serves_shifted_states(a.problem, plan)) {
-        error = launch_shifted_states(a.problem, plan, a.states, stream);
+        error = launch_tall_states(a.problem, a.states, dependent, call.stream);
+    } else if (serves_shifted_states(a.problem, call.plan)) {
+        error = launch_shifted_states(a.problem, call.plan, a.states, call.stream);
     } else {
-        return launch_general(kernels, plan, a.problem.output != nullptr, a, stream);
+        return launch_general(call.kernels, call.plan, a.problem.output != nullptr, a, call.stream);
     }
-    return error == cudaSuccess ? launch_logsumexp_totals(kernels.totals, a, dependent, stream) : error;
+    return error == cudaSuccess ? launch_logsumexp_totals(call.kernels.totals, a, dependent, call.stream) : error;
+}
+
+// With memory for the states and totals of rows in pieces.
+cudaError_t launch_pieces(const GeneralCall &call, GeneralSoftmaxArguments &a) {
+    const bool alone = call.alone.units != 0;
+    const std::size_t bytes = alone ? logsumexp_workspace_bytes(a.problem, call.alone)
+                                    : general_workspace_bytes(call.plan, sizeof(GeneralState));
+    Workspace workspace(a.problem.workspace, bytes, call.stream);
+    if (workspace.error() != cudaSuccess) {
+        return workspace.error();
+    }
+    a.pieces = alone ? call.alone.pieces : call.plan.pieces;
+    a.blocks_a_warp = static_cast<std::int32_t>(call.plan.blocks_a_warp);
+    if (bytes != 0) {
+        a.totals = static_cast<GeneralState *>(workspace.take(call.plan.rows * sizeof(GeneralState)));
+        a.states = static_cast<GeneralState *>(workspace.take(call.plan.rows * a.pieces * sizeof(GeneralState)));
+    }
+    const cudaError_t launched =
+        alone ? launch_logsumexp(call.alone, call.kernels.totals, a, call.gpu.dependent_launch, call.stream)
+              : launch_by_states(call, a);
+    const cudaError_t freed = workspace.finish();
+    return launched != cudaSuccess ? launched : freed;
+}
+
+cudaError_t launch_call(const GeneralCall &call, GeneralSoftmaxArguments &a) {
+    bool served = false;
+    cudaError_t error = launch_selected_rows(call, a.problem, &served);
+    if (error == cudaSuccess && !served) {
+        error = launch_uneven_rows(call, a, &served);
+    }
+    if (error == cudaSuccess && !served) {
+        error = launch_whole_rows(call, a, &served);
+    }
+    return error != cudaSuccess || served ? error : launch_pieces(call, a);
 }
 
 } // namespace
@@ -63,59 +161,8 @@ std::int32_t softmax_general(const SoftmaxProblem &asked, void *stream_handle) {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    if (serves_selected_short(a.problem)) {
-        return report(launch_selected_short(a.problem, device.gpu(), stream));
-    }
     const LogSumExpPlan alone = plan_logsumexp(a.problem);
-    const RowBlocksPlan registers = plan_selected_softmax(a.problem, device.gpu());
-    const bool vectors = registers.warps != 0;
-    if (alone.units == 0 &&
-        serves_slot_softmax(a.problem, {vectors ? fewest_slot_rows(device.gpu()) : 0,
-                                        vectors ? tuning::softmax_slot_vector_row : tuning::softmax_slot_row,
-                                        tuning::softmax_slot_tall_tile})) {
-        return report(launch_slot_softmax(a.problem, {}, device.gpu(), stream));
-    }
-    if (vectors) {
-        return report(launch_selected_softmax(a.problem, registers, stream));
-    }
-    a.longer = rows_too_long_for_slots(a.problem, device.gpu());
-    if (a.longer.least != 0) {
-        const cudaError_t error = launch_slot_softmax(a.problem, a.longer, device.gpu(), stream);
-        if (error != cudaSuccess) {
-            return report(error);
-        }
-    }
-    if (const UnevenPlan uneven = plan_uneven_softmax(a.problem, a.longer, device.gpu()); uneven.warps != 0) {
-        return report(launch_uneven_softmax(a.problem, uneven, stream));
-    }
-    if (alone.units == 0 && !serves_tall_states(a.problem) && serves_slot_softmax(a.problem, any_slots)) {
-        return report(launch_slot_softmax(a.problem, {}, device.gpu(), stream));
-    }
-    const GeneralKernels &kernels = kernels_of(asked.dtype);
-    if (alone.units == 0 && a.problem.output != nullptr) {
-        const RowBlocksPlan whole = plan_whole_rows(kernels, a.problem.shape, a.problem.selection.ragged, device.gpu());
-        if (whole.warps != 0) {
-            a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
-            return report(launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream));
-        }
-    }
-    const std::size_t bytes = alone.units != 0 ? logsumexp_workspace_bytes(a.problem, alone)
-                                               : general_workspace_bytes(plan, sizeof(GeneralState));
-    Workspace workspace(asked.workspace, bytes, stream);
-    if (workspace.error() != cudaSuccess) {
-        return report(workspace.error());
-    }
-    a.pieces = alone.units != 0 ? alone.pieces : plan.pieces;
-    a.blocks_a_warp = static_cast<std::int32_t>(plan.blocks_a_warp);
-    if (bytes != 0) {
-        a.totals = static_cast<GeneralState *>(workspace.take(plan.rows * sizeof(GeneralState)));
-        a.states = static_cast<GeneralState *>(workspace.take(plan.rows * a.pieces * sizeof(GeneralState)));
-    }
-    const bool dependent = device.gpu().dependent_launch;
-    const cudaError_t launched = alone.units != 0 ? launch_logsumexp(alone, kernels.totals, a, dependent, stream)
-                                                  : launch_by_states(kernels, plan, a, dependent, stream);
-    const cudaError_t freed = workspace.finish();
-    return report(launched != cudaSuccess ? launched : freed);
+    return report(launch_call({kernels_of(asked.dtype), plan, alone, device.gpu(), stream}, a));
 }
 
 } // namespace wr::cuda

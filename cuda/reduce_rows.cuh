@@ -64,9 +64,9 @@ __device__ __forceinline__ void finish_cluster(const RowArguments &a, typename O
     }
     synchronise_cluster();
     if (piece == 0 && warp_index() == 0) {
-        const unsigned blocks = static_cast<unsigned>(a.pieces);
-        value = lane_index() < static_cast<int>(blocks) ? pieces[lane_index()] : Op::identity();
-        deliver<Op>(a, tree_over_lanes<Op>(value, static_cast<int>(blocks)), row, 0);
+        const int blocks = static_cast<int>(a.pieces);
+        value = lane_index() < blocks ? pieces[lane_index()] : Op::identity();
+        deliver<Op>(a, tree_over_lanes<Op>(value, blocks), row, 0);
     }
 }
 

@@ -40,14 +40,7 @@ __device__ __forceinline__ typename Op::Accumulator tree_over_eight(const unsign
             values[i] = map_element<Op>(staged_element<T>(run + at), m, position + static_cast<std::size_t>(at / size));
         }
     }
-#pragma unroll
-    for (int width = 1; width < part; width *= 2) {
-#pragma unroll
-        for (int i = 0; i < part; i += 2 * width) {
-            values[i] = Op::combine(values[i], values[i + width]);
-        }
-    }
-    return values[0];
+    return tree_of_elements<Op>(values);
 }
 
 // The tree over the `valid` elements of a lane's run of 2^length_log2 (8 to 32). The runs of a segment's lanes begin

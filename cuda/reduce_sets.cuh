@@ -31,24 +31,19 @@ inline constexpr bool is_partial = false;
 template <class Op>
 inline constexpr bool is_partial<Partial<Op>> = true;
 
-// Whether the kernels of rows may run as clusters, where none is made for these: norms, dot products, places and such.
-// (Integers, products, bits and elements of a byte would be 20 KB more.)
+template <class Op, template <class> class Of>
+inline constexpr bool is_made_of = false;
+template <class Element, template <class> class Of>
+inline constexpr bool is_made_of<Of<Element>, Of> = true;
+
+// Norms, dot products, places and such. (Integers, products, bits and elements of a byte would be 20 KB more.)
 template <class Op>
-inline constexpr bool suits_clusters = false;
-template <class Float>
-inline constexpr bool suits_clusters<MappedFloatSum<Float>> = true;
-template <class Float>
-inline constexpr bool suits_clusters<CountedFloatSum<Float>> = true;
-template <class Float>
-inline constexpr bool suits_clusters<WeightedFloatSum<Float>> = true;
-template <class Word>
-inline constexpr bool suits_clusters<FieldSum<Word>> = true;
-template <class Word>
-inline constexpr bool suits_clusters<WeightedFieldSum<Word>> = true;
-template <class Key>
-inline constexpr bool suits_clusters<Extreme<Key>> = true;
-template <class Key>
-inline constexpr bool suits_clusters<ArgExtreme<Key>> = true;
+inline constexpr bool suits_clusters =
+    is_made_of<Op, MappedFloatSum> || is_made_of<Op, CountedFloatSum> || is_made_of<Op, WeightedFloatSum> ||
+    is_made_of<Op, FieldSum> || is_made_of<Op, WeightedFieldSum> || is_made_of<Op, Extreme> ||
+    is_made_of<Op, ArgExtreme>;
+
+// Whether the kernels of rows may run as clusters, where none is made for these.
 template <class T, class Op>
 inline constexpr bool rows_run_as_clusters = suits_clusters<Op> && !has_all_kernels<T, Op> && sizeof(T) >= 2;
 

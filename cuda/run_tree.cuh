@@ -1,8 +1,8 @@
 // The tree over a run of up to 64 elements that one thread takes by itself.
 #pragma once
 
-#include "cuda/device_code.cuh"
 #include "cuda/reduce_arguments.h"
+#include "cuda/warp_tree.cuh"
 #include "numerics/operators.h"
 
 namespace wr::cuda {
@@ -18,14 +18,7 @@ __device__ __forceinline__ typename Op::Accumulator part_tree(const Element &ele
     for (int i = 0; i < Count; ++i) {
         values[i] = map_element<Op>(element(first + i), m, position + static_cast<std::size_t>(first + i));
     }
-#pragma unroll
-    for (int width = 1; width < Count; width *= 2) {
-#pragma unroll
-        for (int i = 0; i < Count; i += 2 * width) {
-            values[i] = Op::combine(values[i], values[i + width]);
-        }
-    }
-    return values[0];
+    return tree_of_elements<Op>(values);
 }
 
 // Fewer elements than a part's: the tree cuts off the largest power of two again and again.

@@ -43,14 +43,11 @@ static size_t length_of(uint64_t *state, size_t row, size_t usual) {
 
 /* Every fifth row is longer than a base block: of these a block of a GPU's threads finds more than it does at a time.
  */
-enum { CROWDED = 0, LOOKED_THROUGH = 200 };
-
-static size_t crowded_length_of(uint64_t *state, size_t row) {
-    return row % 5 == 2 ? 1030 + random_below(state, 200) : random_below(state, 20);
+static size_t crowded_length_of(uint64_t *state, size_t row, size_t usual) {
+    return row % 5 == 2 ? 1030 + random_below(state, 200) : random_below(state, usual);
 }
 
-/* `usual` may be CROWDED. */
-static ragged_rows ragged_new(size_t rows, size_t usual) {
+static ragged_rows ragged_new(size_t rows, size_t usual, size_t (*length_at)(uint64_t *, size_t, size_t)) {
     enum { IN_FRONT = 3, BEHIND = 2 };
     ragged_rows made = {
         rows, IN_FRONT, image_new((rows + 1) * sizeof(int64_t), 8), image_new(rows * sizeof(int64_t), 8), {0}};
@@ -58,7 +55,7 @@ static ragged_rows ragged_new(size_t rows, size_t usual) {
     uint64_t state = usual;
     size_t row, i;
     for (row = 0; row < rows; ++row) {
-        size_t length = usual == CROWDED ? crowded_length_of(&state, row) : length_of(&state, row, usual);
+        size_t length = length_at(&state, row, usual);
         offsets_of(&made)[row] = (int64_t)made.elements;
         made.elements += length;
         lengths[row] = row % 3 == 0 ? (int64_t)random_below(&state, length + 2) - 1 : (int64_t)length + 1;
@@ -250,7 +247,7 @@ static void check_rows(size_t rows, size_t usual) {
         {WR_F32, WR_F32, 0, 1, 0, 0, 0, 1, 0.0},     {WR_F32, WR_BF16, 0, 1, 0, 1, 0, 0, 0.0},
         {WR_F16, WR_F16, 1, 0, 0, 1, 0, 1, 0.0},     {WR_BF16, WR_BF16, 0, 1, 1, 1, 0, 0, -2.0},
         {WR_F8_E4M3, WR_F32, 0, 0, 0, 0, 1, 0, 0.0}, {WR_F64, WR_F64, 0, 0, 0, 0, 0, 0, 0.0}};
-    ragged_rows of = ragged_new(rows, usual);
+    ragged_rows of = ragged_new(rows, usual, length_of);
     size_t i;
     for (i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
         check_softmax(&kinds[i], &of);
@@ -264,13 +261,14 @@ static void check_rows(size_t rows, size_t usual) {
     ragged_free(&of);
 }
 
-/* Eight blocks a multiprocessor look for longer rows. */
+/* So many blocks a multiprocessor look through so many rows each. */
 static void check_crowded_rows(size_t multiprocessors) {
+    enum { BLOCKS = 8, LOOKED_THROUGH = 200 };
     static const softmax_kind kinds[] = {{WR_F32, WR_F32, 0, 0, 0, 0, 1, WR_EMPTY_ROW_NAN, 0.0},
                                          {WR_BF16, WR_BF16, 0, 0, 0, 1, 0, WR_EMPTY_ROW_NAN, 0.0},
                                          {WR_F8_E4M3, WR_F8_E4M3, 0, 0, 0, 0, 1, WR_EMPTY_ROW_NAN, 0.0}};
     static const gradient_kind gradient = {WR_BF16, WR_BF16, 0, 0, 0, 0, 0, 1, 0.0};
-    ragged_rows of = ragged_new(multiprocessors * 8 * LOOKED_THROUGH, CROWDED);
+    ragged_rows of = ragged_new(multiprocessors * BLOCKS * LOOKED_THROUGH, 20, crowded_length_of);
     size_t i;
     for (i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
         check_softmax(&kinds[i], &of);

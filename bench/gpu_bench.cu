@@ -1,5 +1,6 @@
 // The library's calls beside CUB's, in one run on one GPU: a table of times and rates with the rate that each job must
 // reach, and what it is of the measured ceiling. `gpu_bench whole small rows` names its parts.
+#include "bench/parts.h"
 #include "bench/table.h"
 
 #include <cub/device/device_reduce.cuh>
@@ -150,26 +151,17 @@ void rows_and_columns() {
 
 } // namespace
 
-// Whether a part of the table is asked for: all are where none is named.
-bool wanted(int count, char **names, const char *part) {
-    for (int i = 1; i < count; ++i) {
-        if (std::strcmp(names[i], part) == 0) {
-            return true;
-        }
-    }
-    return count == 1;
-}
-
 int main(int argc, char **argv) {
-    Table opened;
+    const Parts asked(argc, argv);
+    Table opened(asked.rest());
     table = &opened;
-    if (wanted(argc, argv, "whole")) {
+    if (asked.wants("whole")) {
         whole_arrays();
     }
-    if (wanted(argc, argv, "small")) {
+    if (asked.wants("small")) {
         small_arrays();
     }
-    if (wanted(argc, argv, "rows")) {
+    if (asked.wants("rows")) {
         rows_and_columns();
     }
     std::printf("\n%d demands missed\n", table->missed());

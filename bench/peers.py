@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -20,6 +21,7 @@ NOT_RUN = 77
 GIB = 1 << 30
 SAMPLES = 11
 WARM_UPS = 2
+REST_SECONDS = 0.1  # before each job, as the benchmarks have it
 WIDTHS = [1 << log2 for log2 in range(5, 21)]
 AWKWARD_WIDTHS = [33, 768, 1000, 5000, 32000, 50257]
 FEW_ROWS = [(1, 32000), (1, 131072), (1, 262144), (1, 1 << 27), (32, 32000), (64, 131072)]
@@ -27,6 +29,8 @@ FEW_ROWS = [(1, 32000), (1, 131072), (1, 262144), (1, 1 << 27), (32, 32000), (64
 
 def microseconds(job: Callable[[], object], calls: int) -> float:
     """Of one call, called back to back `calls` times; the median of the samples."""
+    torch.cuda.synchronize()
+    time.sleep(REST_SECONDS)
     times = []
     for _ in range(WARM_UPS + SAMPLES):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)

@@ -1,10 +1,10 @@
 // Every kind of reduction at full size: operators, types, widths of rows and columns, segments, fields, dot products.
 // `reduce_bench operators widths segments fields` names its parts.
+#include "bench/parts.h"
 #include "bench/table.h"
 
 #include <cub/device/device_segmented_reduce.cuh>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -204,22 +204,17 @@ void fields(Table &t) {
     }
 }
 
-// Whether a part of the table is asked for: all are where none is named.
-bool wanted(int count, char **names, const char *part) {
-    return count == 1 ||
-           std::any_of(names + 1, names + count, [&](const char *n) { return std::strcmp(n, part) == 0; });
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
-    Table table;
+    const Parts asked(argc, argv);
+    Table table(asked.rest());
     const struct {
         const char *name;
         void (*run)(Table &);
     } parts[] = {{"operators", operators}, {"widths", widths}, {"segments", segments}, {"fields", fields}};
     for (const auto &part : parts) {
-        if (wanted(argc, argv, part.name)) {
+        if (asked.wants(part.name)) {
             part.run(table);
         }
     }

@@ -1,8 +1,9 @@
 // The softmax family at full size: 2 GiB an array, rows and columns of every length, few rows, gradients, knobs,
-// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd short` names its parts.
+// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd short` names its parts; see parts.h for
+// `hot`.
+#include "bench/parts.h"
 #include "bench/table.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -458,23 +459,18 @@ void short_jobs(Table &t) {
     }
 }
 
-// Whether a part of the table is asked for: all are where none is named.
-bool wanted(int count, char **names, const char *part) {
-    return count == 1 ||
-           std::any_of(names + 1, names + count, [&](const char *n) { return std::strcmp(n, part) == 0; });
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
-    Table table;
+    const Parts asked(argc, argv);
+    Table table(asked.rest());
     const struct {
         const char *name;
         void (*run)(Table &);
     } parts[] = {{"rows", rows},         {"few", few_rows},         {"columns", columns}, {"backward", backward},
                  {"selected", selected}, {"logsumexp", logsumexps}, {"odd", odd_jobs},    {"short", short_jobs}};
     for (const auto &part : parts) {
-        if (wanted(argc, argv, part.name)) {
+        if (asked.wants(part.name)) {
             part.run(table);
         }
     }

@@ -3,8 +3,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 namespace bench {
 
@@ -73,6 +75,13 @@ __global__ void count_cycles(unsigned long long *cycles_and_time) {
     cycles_and_time[1] = passed;
 }
 
+void keep_pool(int device) {
+    cudaMemPool_t pool{};
+    std::uint64_t all = UINT64_MAX;
+    require(cudaDeviceGetDefaultMemPool(&pool, device), "pool");
+    require(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all), "pool");
+}
+
 int calls_for(double bytes) { return bytes < 1e8 ? 200 : 4; }
 
 } // namespace
@@ -84,12 +93,14 @@ void check(wr_status status, const char *what) {
     }
 }
 
-Table::Table() {
+Table::Table(std::chrono::milliseconds rest) : rest_(rest) {
     cudaDeviceProp properties;
     require(cudaGetDeviceProperties(&properties, 0), "no GPU");
     std::printf(
-        "%s, %d multiprocessors; medians of %d samples, ours and the peer's in turn; the clock behind each job\n",
-        properties.name, properties.multiProcessorCount, samples);
+        "%s, %d multiprocessors; medians of %d samples, ours and the peer's in turn, after a rest of %d ms; the "
+        "clock behind each job\n",
+        properties.name, properties.multiProcessorCount, samples, static_cast<int>(rest_.count()));
+    keep_pool(0);
     require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     require(cudaMalloc(&input, 4 * gib + 4096), "memory");
     require(cudaMalloc(&output, 4 * gib + 4096), "memory");
@@ -112,6 +123,11 @@ void Table::fill_input(std::size_t count, Fill kind, float low, float high) {
     require(cudaStreamSynchronize(stream), "fill");
 }
 
+void Table::rest() const {
+    require(cudaStreamSynchronize(stream), "rest");
+    std::this_thread::sleep_for(rest_);
+}
+
 double Table::clock_mhz() {
     unsigned long long counts[2] = {0, 1};
     count_cycles<<<1, 1, 0, stream>>>(static_cast<unsigned long long *>(workspace));
@@ -125,6 +141,7 @@ double Table::run(const Line &line) {
     if (line.peer) {
         jobs.push_back(line.peer);
     }
+    rest();
     const auto us = in_stream(stream, jobs, calls_for(line.bytes), samples);
     const double mhz = clock_mhz();
     require(cudaGetLastError(), line.name.c_str());
@@ -145,6 +162,7 @@ void Table::run_small(const std::string &name, const Job &job, const Job &peer, 
     if (peer) {
         jobs.push_back(peer);
     }
+    rest();
     const auto us = in_stream(stream, jobs, 200, samples);
     const double graph = in_graph(stream, job, 100, samples);
     const bool met = most_us == 0 || us[0] <= most_us;

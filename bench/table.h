@@ -6,6 +6,7 @@
 
 #include <warp_reduce.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -33,8 +34,10 @@ struct Line {
 
 class Table {
   public:
-    // Opens the GPU and measures its ceilings; 4 GiB and a little each of input and output.
-    Table();
+    // Opens the GPU and measures its ceilings; 4 GiB and a little each of input and output. Before each job the GPU
+    // rests for so long, that none pays for the power which those before it have drawn. Memory that calls with a NULL
+    // workspace return to the device's pool stays there, as docs/embedding.md advises.
+    explicit Table(std::chrono::milliseconds rest);
 
     cudaStream_t stream;
     char *input, *output;
@@ -51,9 +54,11 @@ class Table {
     int missed() const { return missed_; }
 
   private:
+    void rest() const;
     // The multiprocessors' clock now; behind a job, while it is still what the job has left it at.
     double clock_mhz();
 
+    std::chrono::milliseconds rest_;
     int missed_ = 0;
 };
 

@@ -28,6 +28,13 @@ __device__ __forceinline__ void publish(std::uint64_t *to, const RowState<float,
     }
 }
 
+// What others add to while the kernel runs, as it was last seen.
+__device__ __forceinline__ unsigned look_at(const unsigned *counter) {
+    unsigned seen;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+    return seen;
+}
+
 // A state as it was last seen.
 template <class Sum>
 class SeenState {

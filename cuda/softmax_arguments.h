@@ -46,7 +46,7 @@ struct SoftmaxArguments {
     bool log;
     bool empty_row_zero;
     ElementType input_type;   // for kernels that may read elements of 8 bits
-    std::uint64_t *published; // [rows][groups], states that multiprocessors tell each other (published_state.cuh)
+    std::uint64_t *published; // [rows][groups] and one more, what multiprocessors tell each other (published_state.cuh)
 };
 
 } // namespace wr::cuda

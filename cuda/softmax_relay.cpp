@@ -24,7 +24,8 @@ bool may_be_long_enough(const SoftmaxProblem &problem) {
         std::min({tuning::softmax_relay_row_blocks, tuning::softmax_relay_shifted_row_blocks,
                   tuning::softmax_relay_logarithm_row_blocks, tuning::softmax_relay_logsumexp_row_blocks});
     constexpr std::size_t narrow =
-        std::min(tuning::softmax_relay_narrow_row_blocks, tuning::softmax_relay_shifted_narrow_row_blocks);
+        std::min({tuning::softmax_relay_narrow_row_blocks, tuning::softmax_relay_shifted_narrow_row_blocks,
+                  tuning::softmax_relay_narrow_logarithm_row_blocks});
     return row_blocks_of(problem) > (is_narrow(problem) ? narrow : wide);
 }
 
@@ -48,33 +49,36 @@ bool wide_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
         return plan.blocks > tuning::softmax_relay_shifted_row_blocks &&
                plan.blocks != tuning::softmax_short_cluster_row;
     }
-    return plan.blocks > (problem.log                 ? tuning::softmax_relay_logarithm_row_blocks
-                          : wants_row_values(problem) ? tuning::softmax_relay_logsumexp_row_blocks
-                                                      : tuning::softmax_relay_row_blocks);
+    if (problem.log || wants_row_values(problem)) {
+        return plan.blocks >
+               (problem.log ? tuning::softmax_relay_logarithm_row_blocks : tuning::softmax_relay_logsumexp_row_blocks);
+    }
+    const bool clusters_keep_up =
+        plan.blocks > tuning::softmax_relay_cluster_row_least && plan.blocks <= tuning::softmax_relay_cluster_row_most;
+    return plan.blocks > tuning::softmax_relay_row_blocks && !clusters_keep_up;
 }
 
-bool narrow_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted, bool is_a_turn) {
+bool narrow_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
     const bool clusters_keep_up =
         fill_multiprocessors(plan) ||
         (plan.blocks > tuning::softmax_relay_narrow_turn_blocks && plan.blocks <= tuning::softmax_short_cluster_row);
     if (shifted) {
-        return plan.blocks >
-               (clusters_keep_up ? tuning::softmax_relay_row_blocks : tuning::softmax_relay_shifted_narrow_row_blocks);
+        return plan.blocks > (clusters_keep_up ? tuning::softmax_relay_shifted_narrow_full_row_blocks
+                                               : tuning::softmax_relay_shifted_narrow_row_blocks);
     }
     if (problem.log) {
-        return is_a_turn || plan.blocks > tuning::softmax_relay_narrow_logarithm_row_blocks;
+        return plan.blocks > tuning::softmax_relay_narrow_logarithm_row_blocks;
     }
     if (wants_row_values(problem)) {
-        return plan.blocks > (clusters_keep_up ? tuning::softmax_relay_row_blocks
-                                               : tuning::softmax_relay_narrow_logarithm_row_blocks);
+        return plan.blocks > (clusters_keep_up ? tuning::softmax_relay_narrow_values_full_row_blocks
+                                               : tuning::softmax_relay_narrow_values_row_blocks);
     }
     return plan.blocks >
            (clusters_keep_up ? tuning::softmax_relay_narrow_full_row_blocks : tuning::softmax_relay_narrow_row_blocks);
 }
 
-// Is_a_turn: a row's base blocks are those that a multiprocessor takes in a turn.
-bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted, bool is_a_turn) {
-    return is_narrow(problem) ? narrow_is_long_enough(problem, plan, shifted, is_a_turn)
+bool is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
+    return is_narrow(problem) ? narrow_is_long_enough(problem, plan, shifted)
                               : wide_is_long_enough(problem, plan, shifted);
 }
 
@@ -98,8 +102,10 @@ std::size_t state_bytes(const SoftmaxProblem &problem) {
     return is_narrow(problem) ? sizeof(std::uint64_t) : 2 * sizeof(std::uint64_t);
 }
 
+// The states of all groups, and behind them a word that counts the turns which blocks have drawn.
 std::size_t published_bytes(const SoftmaxProblem &problem, std::size_t group_blocks) {
-    return problem.shape.outer * divide_up(row_blocks_of(problem), group_blocks) * state_bytes(problem);
+    return problem.shape.outer * divide_up(row_blocks_of(problem), group_blocks) * state_bytes(problem) +
+           sizeof(std::uint64_t);
 }
 
 } // namespace
@@ -122,7 +128,7 @@ const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const Soft
     const std::size_t least =
         static_cast<std::size_t>(gpu.multiprocessors) * least_blocks_of_multiprocessor(problem, plan, shifted);
     const std::size_t row_groups = divide_up(row_blocks, relay.group_blocks);
-    if (!is_long_enough(problem, plan, shifted, row_groups == relay.groups) || outer * row_blocks < least) {
+    if (!is_long_enough(problem, plan, shifted) || outer * row_blocks < least) {
         return nullptr;
     }
     const bool counts_fit = outer <= std::size_t{std::numeric_limits<std::int32_t>::max()} / row_groups;

@@ -5,32 +5,19 @@
 // puts the totals together.
 #pragma once
 
-#include "cuda/arrival_barrier.cuh"
-#include "cuda/published_state.cuh"
 #include "cuda/softmax_cluster.cuh"
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_parked.cuh"
+#include "cuda/softmax_relay_turns.cuh"
 
 namespace wr::cuda {
 
-// How a block is made up. Its warps that take base blocks, how many of them publish one state together (a power of two:
-// a row begins with a group), the turns that exponentials wait, and the turns ahead that logits are on their way.
-template <int Warps, int GroupBlocks, int Parked, int Ahead>
-struct RelayShape {
-    static constexpr int warps = Warps, group_blocks = GroupBlocks, parked = Parked, ahead = Ahead;
-    static constexpr int groups = Warps / GroupBlocks; // of a block's turn
-    static constexpr int publisher = Warps, merger = Warps + 1, all_warps = Warps + 2;
-    // Turns of which something is kept in shared memory. A warp takes turn i + kept when it has finished turn
-    // i + kept - 1 - parked, whose total is put together after the states of turn i were gathered.
-    static constexpr int kept = 8;
-    static_assert(Warps <= warp_lanes && Warps % GroupBlocks == 0 && Parked + 2 <= kept);
-
-    // Of a slot for logits: a vector more where they lie off the boundaries.
-    template <class T, class Places>
-    static constexpr std::size_t slot_bytes = softmax_block * sizeof(T) + (is_staged<Places> ? vector_bytes : 0);
-    template <class T, class Places>
-    static constexpr std::size_t warp_bytes = Ahead * slot_bytes<T, Places> + Parked * softmax_block * sizeof(float);
-};
+// What a base block has in shared memory: a slot for logits, a vector more where they lie off the boundaries.
+template <class T, class Places>
+inline constexpr std::size_t relay_slot_bytes = softmax_block * sizeof(T) + (is_staged<Places> ? vector_bytes : 0);
+template <class T, class Places, class Shape>
+inline constexpr std::size_t relay_warp_bytes =
+    Shape::ahead * relay_slot_bytes<T, Places> + Shape::parked * softmax_block * sizeof(float);
 
 // In every lane the same, and known to be.
 __device__ __forceinline__ int uniform_warp_index() { return __shfl_sync(whole_warp, warp_index(), 0); }
@@ -110,9 +97,11 @@ class Relay {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<float, Sum>;
     using Row = std::conditional_t<Log, LogRow<float>, PlainRow<Divisor<T, Places>>>;
+    using Turns = RelayTurns<Shape>;
 
   public:
     struct Shared {
+        typename Turns::Shared turns;
         ArrivalBarrier loaded[Shape::warps][Shape::ahead];
         ArrivalBarrier taken[Shape::kept];    // all warps' states of the turn are there
         ArrivalBarrier gathered[Shape::kept]; // the publisher has read and published them
@@ -122,20 +111,10 @@ class Relay {
     };
 
     __device__ __forceinline__ Relay(const SoftmaxArguments &arguments, unsigned char *memory, Shared &all)
-        : a(arguments), shared(all), warp(uniform_warp_index()) {
-        slots = memory + warp * static_cast<int>(Shape::template warp_bytes<T, Places>);
+        : a(arguments), shared(all), warp(uniform_warp_index()), rows(arguments, Shape::group_blocks),
+          turns(rows, all.turns, reinterpret_cast<unsigned *>(a.published + (a.pieces - 1)), warp) {
+        slots = memory + warp * static_cast<int>(relay_warp_bytes<T, Places, Shape>);
         parked = reinterpret_cast<float4 *>(slots + Shape::ahead * slot_bytes);
-        row_blocks = static_cast<int>(divide_up(a.axis, softmax_block));
-        row_groups = static_cast<unsigned>((row_blocks + Shape::group_blocks - 1) / Shape::group_blocks);
-        groups = static_cast<std::uint32_t>(a.outer) * row_groups;
-        const unsigned groups_a_turn = gridDim.x * Shape::groups;
-        turns = (groups - 1) / groups_a_turn + 1;
-        rows_a_turn = groups_a_turn / row_groups;
-        blocks_a_turn = static_cast<int>(groups_a_turn % row_groups) * Shape::group_blocks;
-        const std::uint32_t group = first_group(0) + static_cast<unsigned>(warp / Shape::group_blocks);
-        loading.row = group / row_groups;
-        loading.block = static_cast<int>(group % row_groups) * Shape::group_blocks + warp % Shape::group_blocks;
-        taking = finishing = loading;
     }
 
     __device__ __forceinline__ void set_up() {
@@ -146,6 +125,7 @@ class Relay {
             shared.taken[threadIdx.x].initialise(Shape::warps);
             shared.gathered[threadIdx.x].initialise(Shape::warps);
             shared.totalled[threadIdx.x].initialise();
+            shared.turns.initialise(threadIdx.x);
         }
         __syncthreads();
     }
@@ -162,58 +142,34 @@ class Relay {
 
   private:
     static constexpr int block_elements = static_cast<int>(softmax_block), each = vector_elements<T>;
-    static constexpr unsigned slot_bytes = unsigned{Shape::template slot_bytes<T, Places>};
+    static constexpr unsigned slot_bytes = unsigned{relay_slot_bytes<T, Places>};
 
-    // A base block of a row, as far as there are both.
-    struct Place {
-        std::uint32_t row;
-        int block;
-    };
-
-    __device__ __forceinline__ std::uint32_t first_group(unsigned turn) const {
-        return (turn * gridDim.x + blockIdx.x) * Shape::groups;
-    }
-    // The warp's place a turn later, without a division: three a turn would be a tenth of what it takes.
-    __device__ __forceinline__ void go_on(Place &place) const {
-        const int whole_groups = static_cast<int>(row_groups) * Shape::group_blocks;
-        place.row += rows_a_turn;
-        place.block += blocks_a_turn;
-        if (place.block >= whole_groups) {
-            place.block -= whole_groups;
-            ++place.row;
-        }
-    }
-    __device__ __forceinline__ bool is_there(const Place &place) const {
-        return place.row < static_cast<std::uint32_t>(a.outer) && place.block < row_blocks;
-    }
-    __device__ __forceinline__ int count_of(const Place &place) const {
+    __device__ __forceinline__ int count_of(const RelayPlace &place) const {
         return smaller(static_cast<int>(a.axis) - place.block * block_elements, block_elements);
     }
-    __device__ __forceinline__ const T *input_of(const Place &place) const {
+    __device__ __forceinline__ const T *input_of(const RelayPlace &place) const {
         return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(place.row) * a.outer_stride +
                place.block * block_elements;
     }
-    __device__ __forceinline__ std::size_t output_of(const Place &place) const {
+    __device__ __forceinline__ std::size_t output_of(const RelayPlace &place) const {
         return place.row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
                static_cast<std::size_t>(place.block) * softmax_block;
     }
     __device__ __forceinline__ std::uint64_t *published(std::uint32_t row) const {
-        return a.published + static_cast<std::size_t>(row) * row_groups * published_words<Sum>;
+        return a.published + static_cast<std::size_t>(row) * rows.row_groups * published_words<Sum>;
     }
-    __device__ __forceinline__ static unsigned kept_at(unsigned turn) { return turn % Shape::kept; }
-    __device__ __forceinline__ static unsigned parity_of(unsigned turn) { return turn / Shape::kept & 1u; }
     // Of a slot, where the block's first element stands: as far off a boundary as in the input.
-    __device__ __forceinline__ T *slot_of(unsigned turn, const Place &place) const {
+    __device__ __forceinline__ T *slot_of(unsigned turn, const RelayPlace &place) const {
         unsigned char *const slot = slots + turn % Shape::ahead * slot_bytes;
         return reinterpret_cast<T *>(slot + (is_staged<Places> ? offset_in_vector(input_of(place)) : 0));
     }
     __device__ __forceinline__ ParkedBlock<T, Places> parked_of(unsigned turn) const {
         return {parked + turn % Shape::parked * static_cast<unsigned>(ParkedBlock<T, Places>::vectors * warp_lanes)};
     }
-    // The logits of the place that is to be loaded next, in this turn's slot.
+    // The logits of this turn, the next that is to be loaded, in its slot.
     __device__ __forceinline__ void load(unsigned turn) {
-        const Place place = loading;
-        if (!is_there(place)) {
+        const RelayPlace place = turns.loading();
+        if (!rows.has(place)) {
             return;
         }
         const T *data = input_of(place);
@@ -253,24 +209,24 @@ class Relay {
     __device__ __forceinline__ void take_and_finish_all() {
 #pragma unroll
         for (unsigned turn = 0; turn < Shape::ahead; ++turn) {
+            turns.look_at_next(turn);
             load(turn);
-            go_on(loading);
+            turns.go_on();
         }
         float e[lane_elements];
 #pragma unroll 1
-        for (unsigned turn = 0; turn < turns + Shape::parked; ++turn) {
-            if (turn < turns) {
+        for (unsigned turn = 0; turns.goes_on(turn); ++turn) {
+            const bool takes = turns.takes();
+            if (takes) {
                 take(turn, e);
-                go_on(loading);
-                go_on(taking);
             } else {
                 forget(e);
             }
+            turns.go_on();
             if (turn >= Shape::parked) {
                 finish(turn - Shape::parked, e);
-                go_on(finishing);
             }
-            if (turn < turns) {
+            if (takes) {
                 parked_of(turn).put(e);
             }
         }
@@ -278,9 +234,10 @@ class Relay {
 
     // What waits of the warp's block, and what it comes to.
     __device__ __forceinline__ void take(unsigned turn, float (&kept)[lane_elements]) {
-        const Place place = taking;
+        turns.look_at_next(turn + Shape::ahead);
+        const RelayPlace place = turns.taking();
         State own = StateMerge<float, Sum>::identity();
-        if (is_there(place)) {
+        if (rows.has(place)) {
             const unsigned slot = turn % Shape::ahead;
             shared.loaded[warp][slot].wait(loads_seen >> slot & 1u);
             loads_seen ^= 1u << slot;
@@ -288,13 +245,13 @@ class Relay {
         } else {
             forget(kept);
         }
-        if (!is_there(place) || is_unusual(own.maximum)) {
+        if (!rows.has(place) || is_unusual(own.maximum)) {
             order_with_copies();
             load(turn + Shape::ahead);
         }
         if (lane_index() == 0) {
-            shared.own[kept_at(turn)][warp] = own;
-            shared.taken[kept_at(turn)].arrive();
+            shared.own[Shape::kept_at(turn)][warp] = own;
+            shared.taken[Shape::kept_at(turn)].arrive();
         }
     }
 
@@ -337,11 +294,12 @@ class Relay {
     // What each group of the block comes to, to all blocks. Each lane that reads a state says so itself: racecheck does
     // not see that lanes of a warp have met.
     __device__ __forceinline__ void publish_all() {
+        turns.draw_first();
 #pragma unroll 1
-        for (unsigned turn = 0; turn < turns; ++turn) {
-            const unsigned at = kept_at(turn);
+        for (unsigned turn = 0; turns.has_another(turn); ++turn) {
+            const unsigned at = Shape::kept_at(turn);
             State own = StateMerge<float, Sum>::identity();
-            shared.taken[at].wait(parity_of(turn));
+            shared.taken[at].wait(Shape::parity_of(turn));
             if (lane_index() < Shape::warps) {
                 own = shared.own[at][lane_index()];
             }
@@ -353,14 +311,15 @@ class Relay {
             }
             const Sum sum = tree_over_lanes<FloatSum<Sum>>(scale_by_power(own.sum, frame_gap(own.maximum, maximum)),
                                                            Shape::group_blocks);
-            const std::uint32_t group = first_group(turn) + static_cast<unsigned>(lane_index() / Shape::group_blocks);
-            if (lane_index() < Shape::warps && lane_index() % Shape::group_blocks == 0 && group < groups) {
+            const std::uint32_t group = turns.first_group() + static_cast<unsigned>(lane_index() / Shape::group_blocks);
+            if (lane_index() < Shape::warps && lane_index() % Shape::group_blocks == 0 && group < rows.groups) {
                 publish(a.published + static_cast<std::size_t>(group) * published_words<Sum>, State{maximum, sum});
             }
             if (lane_index() < Shape::warps) {
                 shared.gathered[at].arrive();
             }
             __syncwarp();
+            turns.draw_behind(turn);
         }
     }
 
@@ -376,7 +335,7 @@ class Relay {
 #pragma unroll
             for (unsigned i = 0; i < Each; ++i) {
                 seen[i].clear();
-                if (first + i < row_groups) {
+                if (first + i < rows.row_groups) {
                     seen[i].look(words + (first + i) * published_words<Sum>);
                 }
             }
@@ -406,7 +365,7 @@ class Relay {
         if (Log || wants_row_values(a)) {
             State total{largest_of(seen), sum};
             if (row_n == unusual_n) {
-                total = merge_published<Sum>(words, static_cast<int>(row_groups));
+                total = merge_published<Sum>(words, static_cast<int>(rows.row_groups));
             }
             if (wants_row_values(a) && begins && lane_index() == 0) {
                 store_row_values(a, total, row);
@@ -435,19 +394,19 @@ class Relay {
         std::uint32_t known_row = ~std::uint32_t{0};
         Row known{};
 #pragma unroll 1
-        for (unsigned turn = 0; turn < turns; ++turn) {
-            const unsigned at = kept_at(turn);
-            shared.gathered[at].wait(parity_of(turn)); // by then all warps have read the totals kept here before
-            const std::uint32_t first = first_group(turn);
-            const std::uint32_t rows = static_cast<std::uint32_t>(a.outer);
-            const std::uint32_t first_row = first / row_groups, behind = (first + Shape::groups - 1) / row_groups + 1;
+        for (unsigned turn = 0; turns.has_another(turn); ++turn) {
+            const unsigned at = Shape::kept_at(turn);
+            shared.gathered[at].wait(Shape::parity_of(turn)); // by then all warps have read the totals kept here before
+            const std::uint32_t first = turns.first_group(), first_row = first / rows.row_groups;
+            const std::uint32_t behind = (first + Shape::groups - 1) / rows.row_groups + 1;
 #pragma unroll 1
-            for (std::uint32_t row = first_row; row < smaller(behind, rows); ++row) {
+            for (std::uint32_t row = first_row; row < smaller(behind, rows.count()); ++row) {
                 if (row != known_row) {
                     constexpr int most_a_lane = static_cast<int>(softmax_relay_states) / warp_lanes;
-                    const bool begins = row * row_groups >= first;
+                    const bool begins = row * rows.row_groups >= first;
                     known_row = row;
-                    known = row_groups <= warp_lanes ? total_of<1>(row, begins) : total_of<most_a_lane>(row, begins);
+                    known =
+                        rows.row_groups <= warp_lanes ? total_of<1>(row, begins) : total_of<most_a_lane>(row, begins);
                 }
                 if (lane_index() == 0) {
                     shared.totals[at][row - first_row] = known;
@@ -461,9 +420,9 @@ class Relay {
 
     // What the row of a place comes to, the block's first row where no group before the warp's begins another. Read by
     // the one lane that says later that it has been.
-    __device__ __forceinline__ Row total_in(unsigned turn, const Place &place) const {
-        const unsigned at = kept_at(turn);
-        shared.totalled[at].wait(parity_of(turn));
+    __device__ __forceinline__ Row total_in(unsigned turn, const RelayPlace &place) const {
+        const unsigned at = Shape::kept_at(turn);
+        shared.totalled[at].wait(Shape::parity_of(turn));
         Row total{};
         if (lane_index() == 0) {
             total = shared.totals[at][place.block >= warp ? 0 : 1];
@@ -474,9 +433,9 @@ class Relay {
     // Writes the outputs of a turn whose exponentials or logits are parked. Those of a later turn are in `next`: they
     // stay in registers wherever nothing is called.
     __device__ __forceinline__ void finish(unsigned turn, float (&next)[lane_elements]) {
-        const Place place = finishing;
+        const RelayPlace place = turns.finishing();
         const Row row = total_in(turn, place);
-        if (!is_there(place)) {
+        if (!rows.has(place)) {
             return;
         }
         if constexpr (Log) {
@@ -488,7 +447,7 @@ class Relay {
                 aside.take_back(next);
             }
         } else {
-            const float maximum = shared.own[kept_at(turn)][warp].maximum;
+            const float maximum = shared.own[Shape::kept_at(turn)][warp].maximum;
             const std::int32_t n = state_n(maximum);
             if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) &&
                 reaches_row<T>(n, row.n)) {
@@ -498,14 +457,14 @@ class Relay {
                 const PutAside aside(next);
                 finish_unusual_softmax<T, Places>(
                     a, logits_again(turn, place), output_of(place), count_of(place), maximum,
-                    merge_published<Sum>(published(place.row), static_cast<int>(row_groups)));
+                    merge_published<Sum>(published(place.row), static_cast<int>(rows.row_groups)));
                 aside.take_back(next);
             }
         }
     }
 
     // Off the boundaries they take the place of the exponentials, of which there are none or which nobody needs.
-    __device__ __forceinline__ const T *logits_again(unsigned turn, const Place &place) const {
+    __device__ __forceinline__ const T *logits_again(unsigned turn, const RelayPlace &place) const {
         if constexpr (!is_staged<Places>) {
             return input_of(place);
         }
@@ -519,14 +478,9 @@ class Relay {
     int warp;
     unsigned char *slots;
     float4 *parked;
-    int row_blocks;
-    unsigned row_groups;  // of a row
-    std::uint32_t groups; // of all rows
-    unsigned turns;
-    std::uint32_t rows_a_turn; // from a warp's place to its next
-    int blocks_a_turn;
-    Place loading, taking, finishing; // the warp's, of different turns
-    unsigned loads_seen = 0;          // a bit for each slot: the parity of its next load
+    RelayRows rows;
+    Turns turns;
+    unsigned loads_seen = 0; // a bit for each slot: the parity of its next load
 };
 
 // Nothing is published yet: a.pieces words.

@@ -165,10 +165,14 @@ inline constexpr std::size_t softmax_wide_long_row_blocks = 128;
 inline constexpr std::size_t softmax_dependent_few_blocks = 4;
 inline constexpr std::size_t softmax_dependent_many_blocks = 32;
 
-// Softmax of rows of more base blocks than this is shared by all multiprocessors, where there are enough of them.
-// (H200, TB/s, and in clusters: f32 57344 4.04 and 4.13, 65536 4.04 and 4.15, 81920 4.06 and 4.01, 131072 4.07
-// and 4.06, 262144 4.06 and 3.99, 1 Mi 4.05 and 3.29.)
-inline constexpr std::size_t softmax_relay_row_blocks = 64;
+// Softmax of f32 rows of more base blocks than the first is shared by all multiprocessors, where there are enough of
+// them, but of more than the second up to the third, which clusters have just the warps for (H200, TB/s, and in
+// clusters: 32768 4.15 and 4.18, 33792 4.12 and 3.79, 40960 4.14 and 4.00, 50304 4.14 and 3.98, 55296 4.14 and 4.10,
+// 59392 4.13 and 4.15, 65536 4.15 and 4.18; before turns were drawn, 131072 4.07 and 4.06, 262144 4.06 and 3.99, 1
+// Mi 4.05 and 3.29).
+inline constexpr std::size_t softmax_relay_row_blocks = 32;
+inline constexpr std::size_t softmax_relay_cluster_row_least = 56;
+inline constexpr std::size_t softmax_relay_cluster_row_most = 64;
 
 // Log-softmax of f32 rows of more than this is, and softmax with its logsumexp of more than the second: a logarithm
 // holds up whole clusters (log f32 24576 3.89 and 3.95, 25600 3.97 and 3.61, 30720 4.01 and 3.55, 65536 4.06 and 3.32,
@@ -178,30 +182,30 @@ inline constexpr std::size_t softmax_relay_logarithm_row_blocks = 24;
 inline constexpr std::size_t softmax_relay_logsumexp_row_blocks = 32;
 
 // 16-bit rows of more than the first are too, where clusters would leave warps without a base block, and of more than
-// the second where they would not (bf16 25600 3.88 and 3.74, 27648 3.91 and 3.88, 36864 3.83 and 3.79, 53248 3.83 and
-// 3.72; full clusters, 28672 3.81 and 3.91, 40000 3.67 and 3.79, 57344 3.80 and 3.80, 65536 3.92 and 3.90; beyond,
-// 131072 3.88 and 3.21). Rows of more than the third that are no longer than the short ones of clusters are a little
-// more than a multiprocessor takes in a turn, and are left to clusters whatever these leave without work (29696 3.71
-// and 3.88, 30720 3.72 and 3.94, off the boundaries 28673 2.88 and 3.05).
+// the second where they would not (bf16 22528 3.89 and 3.97, 26624 3.90 and, before, 3.46; full clusters, 32768 3.99
+// and 4.11, 49152 3.95 and 3.92, 57344 3.95 and 3.87, 65536 4.01 and 3.94). Rows of more than the third that are no
+// longer than the short ones of clusters are left to these whatever they leave without work (28672 3.96 and 3.98,
+// 30720 3.94 and 3.97; off the boundaries 3.03 and 3.26).
 inline constexpr std::size_t softmax_relay_narrow_row_blocks = 24;
+inline constexpr std::size_t softmax_relay_narrow_full_row_blocks = 40;
 inline constexpr std::size_t softmax_relay_narrow_turn_blocks = 28;
-inline constexpr std::size_t softmax_relay_narrow_full_row_blocks = 56;
 
-// Log-softmax of them of more than this is, and of such as one multiprocessor takes in a turn; and with their maxima or
-// logsumexp those of more than this where clusters would not be full, else of more than softmax_relay_row_blocks (log
-// bf16 25600 3.62 and 3.19, 28672 3.76 and 3.41, 30720 3.29 and 3.47, 32768 3.47 and 3.64, 40000 3.26 and 2.82, 65536
-// 3.60 and 2.93; with logsumexp 27648 3.34 and 3.57, 65536 3.38 and 3.65, 81920 3.30 and 2.80).
-inline constexpr std::size_t softmax_relay_narrow_logarithm_row_blocks = 32;
+// Log-softmax of them of more than the first is; and with their maxima or logsumexp those of more than the second where
+// clusters would not be full, else of more than the third (log bf16 20480 4.00 and 4.01, 22528 3.63 and
+// 3.54, 26624 3.68 and 3.35, 32768 3.86 and 3.70; with logsumexp 32768 3.49 and 3.97, 40960 3.87 and 3.83, 57344 3.62
+// and 3.78, 65536 3.67 and 3.74).
+inline constexpr std::size_t softmax_relay_narrow_logarithm_row_blocks = 20;
+inline constexpr std::size_t softmax_relay_narrow_values_row_blocks = 32;
+inline constexpr std::size_t softmax_relay_narrow_values_full_row_blocks = 64;
 
-// Off the boundaries f32 rows of more than this are, but for those that clusters of small blocks hold just so (25601
-// 3.75 and 3.62, 28673 3.78 and 3.43, 29697 3.80 and 3.48, 30721 3.86 and 3.71, 50257 3.80 and 3.34, 81921 3.79 and
-// 2.96, 262145, read twice otherwise, 3.78 and 2.39; but off by one 32768 3.72 and 3.88), and 16-bit ones of more than
-// the second where clusters would not be full or leave warps of a multiprocessor without work (bf16 24577 2.89 and
-// 2.40, 36865 2.89 and 2.31, 39425 in clusters of 13 warps 2.98 and 2.63, 50257 of 10 2.96 and 2.85; but of 8 32768
-// 2.97 and 3.25, 40449 3.05 and 2.99, 65536 3.10 and 3.12; beyond, 65537 2.97 and 2.43, 131072 3.07 and 2.86, 131073
-// 2.84 and 1.43).
+// Off the boundaries f32 rows of more than the first are, but for those that clusters of small blocks hold just so
+// (24576 off by one 3.92 and 4.11, 28672 3.91 and, before, 3.55, 32768 3.94 and 4.02), and 16-bit ones of more than the
+// second where clusters would not be full or leave warps of a multiprocessor without work, of more than the third where
+// they would not (bf16 off by one 24576 3.18 and 3.40, 26624 3.02 and, before, 2.4, 32768 3.16 and 3.41, 40960 3.13
+// and 3.06, 49152 3.17 and 3.06, 65536 3.15 and 3.08).
 inline constexpr std::size_t softmax_relay_shifted_row_blocks = 24;
 inline constexpr std::size_t softmax_relay_shifted_narrow_row_blocks = 24;
+inline constexpr std::size_t softmax_relay_shifted_narrow_full_row_blocks = 32;
 
 // Of 16-bit rows that are, those of more base blocks than this have fewer warps a multiprocessor, whose exponentials
 // wait longer for their row's total.

@@ -143,7 +143,7 @@ cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &
     int resident = 0;
     cudaError_t error = prepare_clusters(how, gpu, &resident);
     const std::size_t row_groups = divide_up(row_blocks_of(problem), relay.group_blocks);
-    // By the time that a block waits for a row's total, every block has to have taken all of that row.
+    // A row that a block waits for has to fit into the turns that wait in all of them (RelayTurns::next_ticket).
     if (error != cudaSuccess || row_groups > relay.parked_turns * relay.groups * static_cast<std::size_t>(resident)) {
         return error;
     }

@@ -156,10 +156,11 @@ class RelayTurns {
         shared_.drawn[Shape::kept_at(turn)].arrive();
     }
 
-    // None, which leaves the turn empty, where it might be for a row that the block has to wait for before it comes to
-    // take that turn: of those that wait in shared memory then the oldest has to be finished first. So whoever waits
-    // for a row has taken all that he drew of it, and what nobody has drawn of it somebody has room for, as long as all
-    // turns that may wait hold a row (launch_relay sees to that).
+    // None, which leaves the turn empty, where it might be of a row that the block has to wait for before it comes to
+    // take that turn: of the turns that wait in shared memory then it has to finish the oldest first. So whoever waits
+    // for a row has taken all that he drew of it. And all of it is drawn: who waits for it has as many turns of it as
+    // can wait, for he drew none only where a row before it was not drawn to its end; if all blocks waited, these would
+    // be all of the row, which has no more turns than can wait together (launch_relay sees to that).
     __device__ __forceinline__ std::uint32_t next_ticket() {
         const std::uint32_t waited_for = behind_[0] * rows_.row_groups, dealt = Shape::drawn_ahead * gridDim.x;
         if ((dealt + tickets_) * Shape::groups < waited_for) {

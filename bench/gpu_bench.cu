@@ -1,7 +1,6 @@
 // The library's calls beside CUB's, in one run on one GPU: a table of times and rates with the rate that each job must
 // reach, and what it is of the measured ceiling. `gpu_bench whole small rows` names its parts.
 #include "bench/parts.h"
-#include "bench/table.h"
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
@@ -115,6 +114,7 @@ void small_arrays() {
         const std::size_t n = std::size_t{1} << size.log2;
         const Job own = our_reduce(WR_F32, table->input, 1, n, 1, WR_F32, true);
         const Job null = our_reduce(WR_F32, table->input, 1, n, 1, WR_F32, false);
+        table->rest();
         const auto us = bench::in_stream(table->stream, {own, null, cub_sum<float>(n)}, 200, samples);
         const double graph = bench::in_graph(table->stream, own, 100, samples);
         const bool met = us[0] <= size.limit && graph <= us[0] && us[1] <= us[0] + 0.6;
@@ -149,21 +149,17 @@ void rows_and_columns() {
     }
 }
 
+template <void (*Run)()>
+void with_table(Table &opened) {
+    table = &opened;
+    Run();
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-    const Parts asked(argc, argv);
-    Table opened(asked.rest());
-    table = &opened;
-    if (asked.wants("whole")) {
-        whole_arrays();
-    }
-    if (asked.wants("small")) {
-        small_arrays();
-    }
-    if (asked.wants("rows")) {
-        rows_and_columns();
-    }
-    std::printf("\n%d demands missed\n", table->missed());
-    return 0;
+    return run_parts(argc, argv,
+                     {{"whole", with_table<whole_arrays>},
+                      {"small", with_table<small_arrays>},
+                      {"rows", with_table<rows_and_columns>}});
 }

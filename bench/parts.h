@@ -1,33 +1,20 @@
-// What a benchmark's command line asks for: parts of its table by their names, all of it where none is named, and `hot`
-// beside them for jobs that follow each other without a rest.
+// A benchmark is made up of parts, which its command line may choose from.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <string>
+#include "bench/table.h"
+
 #include <vector>
 
 namespace bench {
 
-class Parts {
-  public:
-    Parts(int count, char **words) : names_(words + 1, words + count) {
-        const auto hot = std::remove(names_.begin(), names_.end(), "hot");
-        hot_ = hot != names_.end();
-        names_.erase(hot, names_.end());
-    }
-
-    bool wants(const char *part) const {
-        return names_.empty() || std::find(names_.begin(), names_.end(), part) != names_.end();
-    }
-
-    // Before each job: after it a card that was driven down to 1.2 GHz by the jobs before is at its highest clock
-    // again.
-    std::chrono::milliseconds rest() const { return std::chrono::milliseconds(hot_ ? 0 : 100); }
-
-  private:
-    std::vector<std::string> names_;
-    bool hot_ = false;
+struct Part {
+    const char *name;
+    void (*run)(Table &);
 };
+
+// Runs the parts that the command line names, all where it names none, and says how many demands were missed. With
+// `hot` among the words jobs follow each other at once, without it the GPU rests before each. Returns the program's
+// exit status: 2, before anything has run, where there is no such part.
+int run_parts(int count, char **words, const std::vector<Part> &parts);
 
 } // namespace bench

@@ -1,7 +1,6 @@
 // Every kind of reduction at full size: operators, types, widths of rows and columns, segments, fields, dot products.
 // `reduce_bench operators widths segments fields` names its parts.
 #include "bench/parts.h"
-#include "bench/table.h"
 
 #include <cub/device/device_segmented_reduce.cuh>
 
@@ -207,17 +206,6 @@ void fields(Table &t) {
 } // namespace
 
 int main(int argc, char **argv) {
-    const Parts asked(argc, argv);
-    Table table(asked.rest());
-    const struct {
-        const char *name;
-        void (*run)(Table &);
-    } parts[] = {{"operators", operators}, {"widths", widths}, {"segments", segments}, {"fields", fields}};
-    for (const auto &part : parts) {
-        if (asked.wants(part.name)) {
-            part.run(table);
-        }
-    }
-    std::printf("\n%d demands missed\n", table.missed());
-    return 0;
+    return run_parts(argc, argv,
+                     {{"operators", operators}, {"widths", widths}, {"segments", segments}, {"fields", fields}});
 }

@@ -1,8 +1,6 @@
 // The softmax family at full size: 2 GiB an array, rows and columns of every length, few rows, gradients, knobs,
-// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd short` names its parts; see parts.h for
-// `hot`.
+// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd short` names its parts.
 #include "bench/parts.h"
-#include "bench/table.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -462,18 +460,13 @@ void short_jobs(Table &t) {
 } // namespace
 
 int main(int argc, char **argv) {
-    const Parts asked(argc, argv);
-    Table table(asked.rest());
-    const struct {
-        const char *name;
-        void (*run)(Table &);
-    } parts[] = {{"rows", rows},         {"few", few_rows},         {"columns", columns}, {"backward", backward},
-                 {"selected", selected}, {"logsumexp", logsumexps}, {"odd", odd_jobs},    {"short", short_jobs}};
-    for (const auto &part : parts) {
-        if (asked.wants(part.name)) {
-            part.run(table);
-        }
-    }
-    std::printf("\n%d demands missed\n", table.missed());
-    return 0;
+    return run_parts(argc, argv,
+                     {{"rows", rows},
+                      {"few", few_rows},
+                      {"columns", columns},
+                      {"backward", backward},
+                      {"selected", selected},
+                      {"logsumexp", logsumexps},
+                      {"odd", odd_jobs},
+                      {"short", short_jobs}});
 }

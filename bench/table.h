@@ -53,8 +53,10 @@ class Table {
     void count(bool met) { missed_ += met ? 0 : 1; }
     int missed() const { return missed_; }
 
-  private:
+    // For jobs that a caller times itself.
     void rest() const;
+
+  private:
     // The multiprocessors' clock now; behind a job, while it is still what the job has left it at.
     double clock_mhz();
 

@@ -49,9 +49,11 @@ bool wide_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
         return plan.blocks > tuning::softmax_relay_shifted_row_blocks &&
                plan.blocks != tuning::softmax_short_cluster_row;
     }
-    if (problem.log || wants_row_values(problem)) {
-        return plan.blocks >
-               (problem.log ? tuning::softmax_relay_logarithm_row_blocks : tuning::softmax_relay_logsumexp_row_blocks);
+    if (problem.log) {
+        return plan.blocks > tuning::softmax_relay_logarithm_row_blocks;
+    }
+    if (wants_row_values(problem)) {
+        return plan.blocks > tuning::softmax_relay_logsumexp_row_blocks;
     }
     const bool clusters_keep_up =
         plan.blocks > tuning::softmax_relay_cluster_row_least && plan.blocks <= tuning::softmax_relay_cluster_row_most;
@@ -60,8 +62,8 @@ bool wide_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
 
 bool narrow_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
     const bool clusters_keep_up =
-        fill_multiprocessors(plan) ||
-        (plan.blocks > tuning::softmax_relay_narrow_turn_blocks && plan.blocks <= tuning::softmax_short_cluster_row);
+        fill_multiprocessors(plan) || (plan.blocks > tuning::softmax_relay_narrow_cluster_row_least &&
+                                       plan.blocks <= tuning::softmax_short_cluster_row);
     if (shifted) {
         return plan.blocks > (clusters_keep_up ? tuning::softmax_relay_shifted_narrow_full_row_blocks
                                                : tuning::softmax_relay_shifted_narrow_row_blocks);

@@ -188,7 +188,7 @@ inline constexpr std::size_t softmax_relay_logsumexp_row_blocks = 32;
 // 30720 3.94 and 3.97; off the boundaries 3.03 and 3.26).
 inline constexpr std::size_t softmax_relay_narrow_row_blocks = 24;
 inline constexpr std::size_t softmax_relay_narrow_full_row_blocks = 40;
-inline constexpr std::size_t softmax_relay_narrow_turn_blocks = 28;
+inline constexpr std::size_t softmax_relay_narrow_cluster_row_least = 28;
 
 // Log-softmax of them of more than the first is; and with their maxima or logsumexp those of more than the second where
 // clusters would not be full, else of more than the third (log bf16 20480 4.00 and 4.01, 22528 3.63 and

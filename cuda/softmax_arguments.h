@@ -47,6 +47,7 @@ struct SoftmaxArguments {
     bool empty_row_zero;
     ElementType input_type;   // for kernels that may read elements of 8 bits
     std::uint64_t *published; // [rows][groups] and one more, what multiprocessors tell each other (published_state.cuh)
+    std::int32_t group_power; // of 2: the base blocks of such a group
 };
 
 } // namespace wr::cuda

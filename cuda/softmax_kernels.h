@@ -22,16 +22,15 @@ struct SoftmaxEachMergesKernels {
     std::size_t most_states_of_few;            // where clusters are few, rows of more are left to the others
 };
 
-// Many rows that all multiprocessors share, a block on each. A block takes some groups of base blocks a turn, each of
-// which publishes one state, and a row's exponentials wait some turns for its total.
-inline constexpr std::size_t softmax_relay_states = 256;    // of a row at most
-inline constexpr std::size_t softmax_relay_least_group = 4; // base blocks
-inline constexpr std::size_t softmax_relay_largest_group = 8;
+// Many rows that all multiprocessors share, a block on each. A block's warps take a base block each a turn; groups of
+// them, which begin where a row does, publish one state, and a row's exponentials wait some turns for its total.
+inline constexpr std::size_t softmax_relay_states = 256; // of a row at most
+inline constexpr int softmax_relay_largest_group = 8;    // base blocks: a power of two, as all are
 inline constexpr int softmax_relay_clear_threads = 256;
 struct SoftmaxRelayKernel {
     const void *clear;  // what was published before
     const void *kernel; // nullptr: not served
-    std::size_t threads, shared_bytes, groups, group_blocks, parked_turns;
+    std::size_t threads, shared_bytes, warps, parked_turns;
 };
 
 // Rows that all multiprocessors hold together: the states of a row's blocks at most, one a multiprocessor.

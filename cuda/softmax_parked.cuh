@@ -36,32 +36,63 @@ struct ParkedBlock {
     // The first `count` outputs. Of: a factor of exponentials, or the pieces of a logsumexp.
     template <class Of>
     __device__ __forceinline__ void store(T *output, int count, Of of) const {
-        if constexpr (is_staged<Places>) {
+        if constexpr (in_order) {
             store_shifted(output, count, of);
-            __syncwarp(); // the place is free
-            return;
-        }
-        constexpr int quads = Places::run / 4; // of what is parked, that a vector of outputs comes of
-        uint4 *to = reinterpret_cast<uint4 *>(output) + lane_index();
-        const int left = count / Places::run - lane_index();
+        } else if constexpr (is_staged<Places>) {
+            store_through_stage(output, count, of);
+        } else {
+            uint4 *to = reinterpret_cast<uint4 *>(output) + lane_index();
+            const int left = count / Places::run - lane_index();
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) { // without branches: each would compute its addresses again
-            float y[Places::run];
-#pragma unroll
-            for (int q = 0; q < quads; ++q) {
-                take_quad<0>(memory + quad(v * quads + q), y + 4 * q);
+            for (int v = 0; v < lane_vectors<T>; ++v) { // without branches: each would compute its addresses again
+                store_vector_if(v * warp_lanes < left, to + v * warp_lanes, outputs_of_vector(v, of));
             }
-            store_vector_if(v * warp_lanes < left, to + v * warp_lanes, outputs_of(y, of));
+        }
+        if constexpr (is_staged<Places>) {
+            __syncwarp(); // the place is free
         }
     }
 
   private:
-    // Where four of a lane's elements wait: in their order where the block is stored shifted, else so that lanes meet
-    // different banks.
+    // Elements that are stored as they wait, shifted. Narrower outputs are put together first and shifted then.
+    static constexpr bool in_order = is_staged<Places> && sizeof(T) == sizeof(float);
+
+    // Where four of a lane's elements wait: in their order, or so that lanes meet different banks.
     __device__ __forceinline__ static int quad(int number) {
         constexpr int quads = Places::run / 4; // of neighbours
-        return is_staged<Places> ? (number / quads * warp_lanes + lane_index()) * quads + number % quads
-                                 : number * warp_lanes + lane_index();
+        return in_order ? (number / quads * warp_lanes + lane_index()) * quads + number % quads
+                        : number * warp_lanes + lane_index();
+    }
+
+    // Of the vector of outputs, number v of the lane.
+    template <class Of>
+    __device__ __forceinline__ uint4 outputs_of_vector(int v, Of of) const {
+        constexpr int quads = Places::run / 4; // of what is parked, that they come of
+        float y[Places::run];
+#pragma unroll
+        for (int q = 0; q < quads; ++q) {
+            take_quad<0>(memory + quad(v * quads + q), y + 4 * q);
+        }
+        return outputs_of(y, of);
+    }
+
+    // To any address, by way of the place where their exponentials waited.
+    template <class Of>
+    __device__ __forceinline__ void store_through_stage(T *output, int count, Of of) const {
+        static_assert(stage_bytes<T, static_cast<int>(softmax_block)> <= sizeof(float4) * vectors * warp_lanes);
+        uint4 y[lane_vectors<T>];
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            y[v] = outputs_of_vector(v, of);
+        }
+        uint4 *const stage = reinterpret_cast<uint4 *>(memory);
+        __syncwarp(); // all lanes have theirs
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            stage[v * warp_lanes + lane_index()] = y[v];
+        }
+        __syncwarp();
+        copy_from_stage<T, static_cast<int>(softmax_block), 1>(output, count, stage, 0); // few registers are left
     }
 
     template <class Of>

@@ -6,6 +6,7 @@
 #include "numerics/softmax.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace wr::cuda {
@@ -22,10 +23,11 @@ bool is_narrow(const SoftmaxProblem &problem) { return traits_of(problem.dtype).
 bool may_be_long_enough(const SoftmaxProblem &problem) {
     constexpr std::size_t wide =
         std::min({tuning::softmax_relay_row_blocks, tuning::softmax_relay_shifted_row_blocks,
-                  tuning::softmax_relay_logarithm_row_blocks, tuning::softmax_relay_logsumexp_row_blocks});
+                  tuning::softmax_relay_shifted_logarithm_row_blocks, tuning::softmax_relay_logarithm_row_blocks,
+                  tuning::softmax_relay_logsumexp_row_blocks});
     constexpr std::size_t narrow =
-        std::min({tuning::softmax_relay_narrow_row_blocks, tuning::softmax_relay_shifted_narrow_row_blocks,
-                  tuning::softmax_relay_narrow_logarithm_row_blocks});
+        std::min({tuning::softmax_relay_turn_row_least, tuning::softmax_relay_narrow_row_blocks,
+                  tuning::softmax_relay_shifted_narrow_row_blocks, tuning::softmax_relay_narrow_logarithm_row_blocks});
     return row_blocks_of(problem) > (is_narrow(problem) ? narrow : wide);
 }
 
@@ -33,18 +35,17 @@ bool wants_row_values(const SoftmaxProblem &problem) {
     return problem.logsumexp != nullptr || problem.maximum != nullptr;
 }
 
-// Whether clusters would have a base block for each warp.
-bool fills_clusters(const SoftmaxPlan &plan) {
-    return plan.regime == SoftmaxRegime::clusters && plan.cluster_blocks * plan.cluster_warps == plan.blocks;
-}
-
-// And as many clusters are there at a time as keep all warps of a multiprocessor busy: larger ones leave some without
-// work.
+// Whether clusters would have a base block for each warp, and as many of them are there at a time as keep all warps of
+// a multiprocessor busy: larger ones leave some without work.
 bool fill_multiprocessors(const SoftmaxPlan &plan) {
-    return fills_clusters(plan) && plan.cluster_warps <= tuning::softmax_cluster_warps;
+    const bool full = plan.regime == SoftmaxRegime::clusters && plan.cluster_blocks * plan.cluster_warps == plan.blocks;
+    return full && plan.cluster_warps <= tuning::softmax_cluster_warps;
 }
 
 bool wide_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
+    if (shifted && problem.log) {
+        return plan.blocks > tuning::softmax_relay_shifted_logarithm_row_blocks;
+    }
     if (shifted) {
         return plan.blocks > tuning::softmax_relay_shifted_row_blocks &&
                plan.blocks != tuning::softmax_short_cluster_row;
@@ -61,13 +62,15 @@ bool wide_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
 }
 
 bool narrow_is_long_enough(const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool shifted) {
+    if (shifted) {
+        return plan.blocks > tuning::softmax_relay_shifted_narrow_row_blocks;
+    }
+    if (plan.blocks > tuning::softmax_relay_turn_row_least && plan.blocks <= tuning::softmax_relay_turn_row_most) {
+        return true;
+    }
     const bool clusters_keep_up =
         fill_multiprocessors(plan) || (plan.blocks > tuning::softmax_relay_narrow_cluster_row_least &&
                                        plan.blocks <= tuning::softmax_short_cluster_row);
-    if (shifted) {
-        return plan.blocks > (clusters_keep_up ? tuning::softmax_relay_shifted_narrow_full_row_blocks
-                                               : tuning::softmax_relay_shifted_narrow_row_blocks);
-    }
     if (problem.log) {
         return plan.blocks > tuning::softmax_relay_narrow_logarithm_row_blocks;
     }
@@ -92,11 +95,11 @@ std::size_t least_blocks_of_multiprocessor(const SoftmaxProblem &problem, const 
         return tuning::softmax_relay_long_blocks;
     }
     if (!is_narrow(problem)) {
-        return tuning::softmax_relay_blocks;
+        return shifted ? tuning::softmax_relay_shifted_blocks : tuning::softmax_relay_blocks;
     }
-    return !shifted               ? tuning::softmax_relay_narrow_blocks
-           : fills_clusters(plan) ? tuning::softmax_relay_shifted_full_blocks
-                                  : tuning::softmax_relay_shifted_narrow_blocks;
+    return !shifted                     ? tuning::softmax_relay_narrow_blocks
+           : fill_multiprocessors(plan) ? tuning::softmax_relay_shifted_full_blocks
+                                        : tuning::softmax_relay_shifted_narrow_blocks;
 }
 
 // A published state's: sums of 16-bit rows are f32, others f64.
@@ -104,24 +107,38 @@ std::size_t state_bytes(const SoftmaxProblem &problem) {
     return is_narrow(problem) ? sizeof(std::uint64_t) : 2 * sizeof(std::uint64_t);
 }
 
+// How a kernel's warps make groups of a row's base blocks, each of which publishes one state.
+struct RelayGroups {
+    int power; // of 2: the base blocks of a group
+    std::size_t row, turn;
+};
+
+constexpr std::size_t largest_group = softmax_relay_largest_group;
+
+RelayGroups groups_of(const SoftmaxProblem &problem, std::size_t warps) {
+    const std::size_t row_blocks = row_blocks_of(problem);
+    const bool pairs = row_blocks <= tuning::softmax_relay_pairs_row_blocks;
+    const bool many_states = row_blocks > tuning::softmax_relay_long_row_blocks && warps % largest_group == 0;
+    const std::size_t blocks = pairs ? 2 : many_states ? largest_group : 4;
+    return {std::countr_zero(blocks), divide_up(row_blocks, blocks), warps / blocks};
+}
+
 // The states of all groups, and behind them a word that counts the turns which blocks have drawn.
-std::size_t published_bytes(const SoftmaxProblem &problem, std::size_t group_blocks) {
-    return problem.shape.outer * divide_up(row_blocks_of(problem), group_blocks) * state_bytes(problem) +
-           sizeof(std::uint64_t);
+std::size_t published_bytes(const SoftmaxProblem &problem, std::size_t row_groups) {
+    return problem.shape.outer * row_groups * state_bytes(problem) + sizeof(std::uint64_t);
 }
 
 } // namespace
 
 std::size_t most_relay_bytes(const SoftmaxProblem &problem) {
     const bool served = is_of_rows(problem) && may_be_long_enough(problem) &&
-                        row_blocks_of(problem) <= softmax_relay_states * softmax_relay_largest_group;
-    return served ? published_bytes(problem, softmax_relay_least_group) : 0;
+                        row_blocks_of(problem) <= softmax_relay_states * largest_group;
+    return served ? published_bytes(problem, groups_of(problem, 1).row) : 0;
 }
 
 const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
                                        const SoftmaxRowKernels &rows, const GpuFacts &gpu) {
-    const std::size_t row_blocks = row_blocks_of(problem), outer = problem.shape.outer;
-    const bool many_states = row_blocks > tuning::softmax_relay_long_row_blocks;
+    const bool many_states = row_blocks_of(problem) > tuning::softmax_relay_long_row_blocks;
     const SoftmaxRelayKernel &relay = rows.relay[problem.log ? 1 : 0][many_states ? 1 : 0];
     if (relay.kernel == nullptr || gpu.cluster_blocks == 0 || !is_of_rows(problem) || problem.output == nullptr) {
         return nullptr;
@@ -129,12 +146,13 @@ const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const Soft
     const bool shifted = rows.stage_bytes != 0;
     const std::size_t least =
         static_cast<std::size_t>(gpu.multiprocessors) * least_blocks_of_multiprocessor(problem, plan, shifted);
-    const std::size_t row_groups = divide_up(row_blocks, relay.group_blocks);
-    if (!is_long_enough(problem, plan, shifted) || outer * row_blocks < least) {
+    const std::size_t outer = problem.shape.outer;
+    const RelayGroups groups = groups_of(problem, relay.warps);
+    if (!is_long_enough(problem, plan, shifted) || outer * row_blocks_of(problem) < least) {
         return nullptr;
     }
-    const bool counts_fit = outer <= std::size_t{std::numeric_limits<std::int32_t>::max()} / row_groups;
-    return counts_fit && row_groups >= relay.groups && row_groups <= softmax_relay_states ? &relay : nullptr;
+    const bool counts_fit = outer <= std::size_t{std::numeric_limits<std::int32_t>::max()} / groups.row;
+    return counts_fit && groups.row >= groups.turn && groups.row <= softmax_relay_states ? &relay : nullptr;
 }
 
 cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &problem, SoftmaxArguments a,
@@ -144,18 +162,19 @@ cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &
     how.shared_bytes = relay.shared_bytes;
     int resident = 0;
     cudaError_t error = prepare_clusters(how, gpu, &resident);
-    const std::size_t row_groups = divide_up(row_blocks_of(problem), relay.group_blocks);
+    const RelayGroups groups = groups_of(problem, relay.warps);
     // A row that a block waits for has to fit into the turns that wait in all of them (RelayTurns::next_ticket).
-    if (error != cudaSuccess || row_groups > relay.parked_turns * relay.groups * static_cast<std::size_t>(resident)) {
+    if (error != cudaSuccess || groups.row > relay.parked_turns * groups.turn * static_cast<std::size_t>(resident)) {
         return error;
     }
-    const std::size_t bytes = published_bytes(problem, relay.group_blocks);
+    const std::size_t bytes = published_bytes(problem, groups.row);
     Workspace workspace(problem.workspace, bytes, stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }
     a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
     a.pieces = bytes / sizeof(std::uint64_t);
+    a.group_power = groups.power;
     Launch clear{relay.clear, divide_up(a.pieces, std::size_t{softmax_relay_clear_threads}),
                  softmax_relay_clear_threads};
     clear.dependent = gpu.dependent_launch;

@@ -97,7 +97,7 @@ class Relay {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<float, Sum>;
     using Row = std::conditional_t<Log, LogRow<float>, PlainRow<Divisor<T, Places>>>;
-    using Turns = RelayTurns<Shape>;
+    using Turns = RelayTurns<T, is_staged<Places>, Shape>;
 
   public:
     struct Shared {
@@ -111,7 +111,7 @@ class Relay {
     };
 
     __device__ __forceinline__ Relay(const SoftmaxArguments &arguments, unsigned char *memory, Shared &all)
-        : a(arguments), shared(all), warp(uniform_warp_index()), rows(arguments, Shape::group_blocks),
+        : a(arguments), shared(all), warp(uniform_warp_index()), rows(arguments),
           turns(rows, all.turns, reinterpret_cast<unsigned *>(a.published + (a.pieces - 1)), warp) {
         slots = memory + warp * static_cast<int>(relay_warp_bytes<T, Places, Shape>);
         parked = reinterpret_cast<float4 *>(slots + Shape::ahead * slot_bytes);
@@ -144,60 +144,57 @@ class Relay {
     static constexpr int block_elements = static_cast<int>(softmax_block), each = vector_elements<T>;
     static constexpr unsigned slot_bytes = unsigned{relay_slot_bytes<T, Places>};
 
-    __device__ __forceinline__ int count_of(const RelayPlace &place) const {
-        return smaller(static_cast<int>(a.axis) - place.block * block_elements, block_elements);
+    __device__ __forceinline__ const T *input_of(const RelayTask &task) const {
+        return rows.template input<T>(task.row, task.block());
     }
-    __device__ __forceinline__ const T *input_of(const RelayPlace &place) const {
-        return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(place.row) * a.outer_stride +
-               place.block * block_elements;
-    }
-    __device__ __forceinline__ std::size_t output_of(const RelayPlace &place) const {
-        return place.row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
-               static_cast<std::size_t>(place.block) * softmax_block;
+    __device__ __forceinline__ std::size_t output_of(const RelayTask &task) const {
+        return task.row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
+               static_cast<std::size_t>(task.block()) * softmax_block;
     }
     __device__ __forceinline__ std::uint64_t *published(std::uint32_t row) const {
         return a.published + static_cast<std::size_t>(row) * rows.row_groups * published_words<Sum>;
     }
+    __device__ __forceinline__ unsigned char *slot_of(unsigned turn) const {
+        return slots + turn % Shape::ahead * slot_bytes;
+    }
     // Of a slot, where the block's first element stands: as far off a boundary as in the input.
-    __device__ __forceinline__ T *slot_of(unsigned turn, const RelayPlace &place) const {
-        unsigned char *const slot = slots + turn % Shape::ahead * slot_bytes;
-        return reinterpret_cast<T *>(slot + (is_staged<Places> ? offset_in_vector(input_of(place)) : 0));
+    __device__ __forceinline__ const T *logits_of(unsigned turn, const RelayTask &task) const {
+        return reinterpret_cast<const T *>(slot_of(turn) + (is_staged<Places> ? task.skew() : 0));
     }
     __device__ __forceinline__ ParkedBlock<T, Places> parked_of(unsigned turn) const {
         return {parked + turn % Shape::parked * static_cast<unsigned>(ParkedBlock<T, Places>::vectors * warp_lanes)};
     }
     // The logits of this turn, the next that is to be loaded, in its slot.
     __device__ __forceinline__ void load(unsigned turn) {
-        const RelayPlace place = turns.loading();
-        if (!rows.has(place)) {
+        const RelayTask task = turns.loading();
+        if (task.count() == 0) {
             return;
         }
-        const T *data = input_of(place);
-        const int count = count_of(place);
         ArrivalBarrier &loaded = shared.loaded[warp][turn % Shape::ahead];
         if constexpr (is_staged<Places>) {
-            // Between blocks of its row, the next of which may be shorter than a vector.
-            const bool inside =
-                place.block > 0 && (place.block + 1) * block_elements + each <= static_cast<int>(a.axis);
-            if (!inside && !is_readable(a.hull, data, count)) {
-                load_end_of_array(slot_of(turn, place), data, count, loaded);
+            if (!task.is_readable()) {
+                load_end_of_array(a, input_of(task), task.count(), slot_of(turn));
+                if (lane_index() == 0) {
+                    loaded.arrive();
+                }
                 return;
             }
         }
         if (lane_index() == 0) {
-            const int before = is_staged<Places> ? elements_before(data) : 0;
-            const unsigned vectors = static_cast<unsigned>(before + count + each - 1) / static_cast<unsigned>(each);
-            loaded.copy(slot_of(turn, place) - before, data - before, vectors * static_cast<unsigned>(vector_bytes));
+            const unsigned bytes = task.skew() + static_cast<unsigned>(task.count()) * unsigned{sizeof(T)};
+            constexpr unsigned vector = vector_bytes;
+            loaded.copy(slot_of(turn), turns.load_from(turn), (bytes + vector - 1) / vector * vector);
         }
     }
 
-    // A block whose first or last vector holds bytes that are not the caller's.
-    __device__ __forceinline__ static void load_end_of_array(T *to, const T *data, int count, ArrivalBarrier &loaded) {
-        copy_singly(to, data, count);
-        if (lane_index() == 0) {
-            loaded.arrive();
-        }
+    // A block whose first or last vector holds bytes that are not the caller's. All other blocks wait for its row: what
+    // is not in these goes by whole vectors.
+    __device__ __noinline__ static void load_end_of_array(const SoftmaxArguments &a, const T *data, int count,
+                                                          unsigned char *slot) {
+        copy_to_stage<T, block_elements>(a, data, count, slot);
+        wait_for_copies();
     }
+    // What is rarely read at all.
     __device__ __noinline__ static void copy_singly(T *to, const T *data, int count) {
 #pragma unroll 1
         for (int i = lane_index(); i < count; i += warp_lanes) {
@@ -235,17 +232,17 @@ class Relay {
     // What waits of the warp's block, and what it comes to.
     __device__ __forceinline__ void take(unsigned turn, float (&kept)[lane_elements]) {
         turns.look_at_next(turn + Shape::ahead);
-        const RelayPlace place = turns.taking();
+        const RelayTask task = turns.taking();
         State own = StateMerge<float, Sum>::identity();
-        if (rows.has(place)) {
+        if (task.count() != 0) {
             const unsigned slot = turn % Shape::ahead;
             shared.loaded[warp][slot].wait(loads_seen >> slot & 1u);
             loads_seen ^= 1u << slot;
-            own = take_block(turn, slot_of(turn, place), count_of(place), kept);
+            own = take_block(turn, logits_of(turn, task), task.count(), kept);
         } else {
             forget(kept);
         }
-        if (!rows.has(place) || is_unusual(own.maximum)) {
+        if (task.count() == 0 || is_unusual(own.maximum)) {
             order_with_copies();
             load(turn + Shape::ahead);
         }
@@ -305,14 +302,12 @@ class Relay {
             }
             __syncwarp();
             float maximum = larger_with_nan(own.maximum, own.maximum);
-#pragma unroll
-            for (int distance = 1; distance < Shape::group_blocks; distance *= 2) {
-                maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance));
-            }
-            const Sum sum = tree_over_lanes<FloatSum<Sum>>(scale_by_power(own.sum, frame_gap(own.maximum, maximum)),
-                                                           Shape::group_blocks);
-            const std::uint32_t group = turns.first_group() + static_cast<unsigned>(lane_index() / Shape::group_blocks);
-            if (lane_index() < Shape::warps && lane_index() % Shape::group_blocks == 0 && group < rows.groups) {
+            over_group([&](int distance) { maximum = larger_with_nan(maximum, from_lane_xor(maximum, distance)); });
+            Sum sum = scale_by_power(own.sum, frame_gap(own.maximum, maximum));
+            over_group([&](int distance) { sum = sum + from_lane_xor(sum, distance); });
+            const std::uint32_t group = turns.first_group() + rows.group_of(lane_index());
+            const bool begins_group = lane_index() % rows.group_blocks() == 0;
+            if (lane_index() < Shape::warps && begins_group && group < rows.groups) {
                 publish(a.published + static_cast<std::size_t>(group) * published_words<Sum>, State{maximum, sum});
             }
             if (lane_index() < Shape::warps) {
@@ -320,6 +315,17 @@ class Relay {
             }
             __syncwarp();
             turns.draw_behind(turn);
+        }
+    }
+
+    // The distances at which lanes of a group exchange, one after the other.
+    template <class Exchange>
+    __device__ __forceinline__ void over_group(Exchange exchange) const {
+#pragma unroll
+        for (int distance = 1; distance < softmax_relay_largest_group; distance *= 2) {
+            if (distance < rows.group_blocks()) {
+                exchange(distance);
+            }
         }
     }
 
@@ -398,7 +404,7 @@ class Relay {
             const unsigned at = Shape::kept_at(turn);
             shared.gathered[at].wait(Shape::parity_of(turn)); // by then all warps have read the totals kept here before
             const std::uint32_t first = turns.first_group(), first_row = first / rows.row_groups;
-            const std::uint32_t behind = (first + Shape::groups - 1) / rows.row_groups + 1;
+            const std::uint32_t behind = (first + rows.groups_of_turn<Shape>() - 1) / rows.row_groups + 1;
 #pragma unroll 1
             for (std::uint32_t row = first_row; row < smaller(behind, rows.count()); ++row) {
                 if (row != known_row) {
@@ -418,14 +424,14 @@ class Relay {
         }
     }
 
-    // What the row of a place comes to, the block's first row where no group before the warp's begins another. Read by
+    // What the row of a task comes to, the block's first row where no group before the warp's begins another. Read by
     // the one lane that says later that it has been.
-    __device__ __forceinline__ Row total_in(unsigned turn, const RelayPlace &place) const {
+    __device__ __forceinline__ Row total_in(unsigned turn, const RelayTask &task) const {
         const unsigned at = Shape::kept_at(turn);
         shared.totalled[at].wait(Shape::parity_of(turn));
         Row total{};
         if (lane_index() == 0) {
-            total = shared.totals[at][place.block >= warp ? 0 : 1];
+            total = shared.totals[at][task.block() >= warp ? 0 : 1];
         }
         return from_first_lane(total);
     }
@@ -433,17 +439,17 @@ class Relay {
     // Writes the outputs of a turn whose exponentials or logits are parked. Those of a later turn are in `next`: they
     // stay in registers wherever nothing is called.
     __device__ __forceinline__ void finish(unsigned turn, float (&next)[lane_elements]) {
-        const RelayPlace place = turns.finishing();
-        const Row row = total_in(turn, place);
-        if (!rows.has(place)) {
+        const RelayTask task = turns.finishing();
+        const Row row = total_in(turn, task);
+        if (task.count() == 0) {
             return;
         }
         if constexpr (Log) {
             if (row.kind == RowKind::ordinary) {
-                parked_of(turn).store(static_cast<T *>(a.output) + output_of(place), count_of(place), row.pieces);
+                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), row.pieces);
             } else {
                 const PutAside aside(next);
-                store_special<float>(a, output_of(place), count_of(place), row.kind);
+                store_special<float>(a, output_of(task), task.count(), row.kind);
                 aside.take_back(next);
             }
         } else {
@@ -451,25 +457,25 @@ class Relay {
             const std::int32_t n = state_n(maximum);
             if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) &&
                 reaches_row<T>(n, row.n)) {
-                parked_of(turn).store(static_cast<T *>(a.output) + output_of(place), count_of(place),
+                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(),
                                       factor_of(row.base, n - row.n, float()));
             } else {
                 const PutAside aside(next);
                 finish_unusual_softmax<T, Places>(
-                    a, logits_again(turn, place), output_of(place), count_of(place), maximum,
-                    merge_published<Sum>(published(place.row), static_cast<int>(rows.row_groups)));
+                    a, logits_again(turn, task), output_of(task), task.count(), maximum,
+                    merge_published<Sum>(published(task.row), static_cast<int>(rows.row_groups)));
                 aside.take_back(next);
             }
         }
     }
 
     // Off the boundaries they take the place of the exponentials, of which there are none or which nobody needs.
-    __device__ __forceinline__ const T *logits_again(unsigned turn, const RelayPlace &place) const {
+    __device__ __forceinline__ const T *logits_again(unsigned turn, const RelayTask &task) const {
         if constexpr (!is_staged<Places>) {
-            return input_of(place);
+            return input_of(task);
         }
         T *const here = reinterpret_cast<T *>(parked_of(turn).memory);
-        copy_singly(here, input_of(place), count_of(place));
+        copy_singly(here, input_of(task), task.count());
         return here;
     }
 

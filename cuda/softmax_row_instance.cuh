@@ -144,37 +144,32 @@ SoftmaxLongRowKernels softmax_long_row_kernels() {
 
 template <class T, class Places, bool Log, class Shape>
 SoftmaxRelayKernel softmax_relay_kernel() {
-    static_assert(Shape::group_blocks >= softmax_relay_least_group &&
-                  Shape::group_blocks <= softmax_relay_largest_group);
     return {address_of(softmax_relay_clear<T>),
             address_of(softmax_relay<T, Places, Log, Shape>),
             Shape::all_warps * warp_lanes,
             Shape::warps * relay_warp_bytes<T, Places, Shape>,
-            Shape::groups,
-            Shape::group_blocks,
+            Shape::warps,
             Shape::parked};
 }
 
 // Of f32 three turns of 12 warps wait (H200, TB/s, 131072, 262144, 50257: 4.15, 4.11, 3.97; two of 16 warps 3.94, 3.77,
 // 3.47; four of 8 3.98, 4.00, 3.42). 16-bit elements are short of instructions: more warps, of which fewer turns wait;
 // but rows of many states, which take longer to come together, wait longer (bf16 262144 and 1 Mi 3.66 and 3.21, by 16
-// warps, three turns of which wait, 4.02 and 3.91, with groups of 4 4.02 and 3.89, with logsumexp 3.60 for 3.77; log
-// 262144 by 20 warps 3.59, by 28, of which one turn waits, 3.25, 65536 by these 3.55). Log-softmax of 16-bit rows off
-// the boundaries is left to clusters: a kernel has 14 KB.
+// warps, three turns of which wait, 4.02 and 3.91, with logsumexp 3.60 for 3.77; log 262144 by 20 warps 3.59, by 28, of
+// which one turn waits, 3.25, 65536 by these 3.55; off the boundaries 65537 by 20 3.43, by 18 and 16 3.19, 131073 3.23,
+// 3.18, 3.24).
 template <class T, class Places>
 void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
     if constexpr (sizeof(T) == sizeof(float)) {
-        using Shape = RelayShape<12, 4, 3, 1>;
+        using Shape = RelayShape<12, 3, 1>;
         kernels[0][0] = kernels[0][1] = softmax_relay_kernel<T, Places, false, Shape>();
         kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Shape>();
     } else {
-        using Shape = RelayShape<20, 4, 2, 1>;
-        using ManyStates = RelayShape<16, 8, 3, 1>;
+        using Shape = RelayShape<20, 2, 1>;
+        using ManyStates = RelayShape<16, 3, 1>;
         kernels[0][0] = softmax_relay_kernel<T, Places, false, Shape>();
         kernels[0][1] = softmax_relay_kernel<T, Places, false, ManyStates>();
-        if constexpr (!is_staged<Places>) {
-            kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Shape>();
-        }
+        kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Shape>();
     }
 }
 

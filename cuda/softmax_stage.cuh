@@ -208,12 +208,12 @@ __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T
     }
 }
 
-// Writes elements `before` to `before + count` of the stage to the output.
-template <class T, int Elements>
+// Writes elements `before` to `before + count` of the stage to the output. Together: the vectors of a lane that are
+// read before the first of them is written.
+template <class T, int Elements, int Together = 3>
 __device__ __forceinline__ void copy_from_stage(T *output, int count, const void *stage, int before) {
     constexpr unsigned element = sizeof(T), vector = vector_bytes, line = line_bytes;
     constexpr int rounds = static_cast<int>(Elements * element / vector) / warp_lanes + 1;
-    constexpr int together = 3; // read before the first of them is written
     const unsigned bytes = static_cast<unsigned>(count) * element;
     const unsigned in_line = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(output)) % line;
     const unsigned first = (in_line + vector - 1) / vector; // of the line's vectors, the first that the run may fill
@@ -229,17 +229,17 @@ __device__ __forceinline__ void copy_from_stage(T *output, int count, const void
     const unsigned offset = skipped % vector;
     with_words<T>(offset, [&](auto words) {
 #pragma unroll
-        for (int i = 0; i < rounds; i += together) {
-            uint4 vectors[together];
+        for (int i = 0; i < rounds; i += Together) {
+            uint4 vectors[Together];
 #pragma unroll
-            for (int j = 0; j < together && i + j < rounds; ++j) {
+            for (int j = 0; j < Together && i + j < rounds; ++j) {
                 if (own + static_cast<unsigned>((i + j) * warp_lanes) < whole) {
                     vectors[j] = across_vectors<T, words>(from[(i + j) * warp_lanes], from[(i + j) * warp_lanes + 1],
                                                           offset % 4 * 8);
                 }
             }
 #pragma unroll
-            for (int j = 0; j < together && i + j < rounds; ++j) {
+            for (int j = 0; j < Together && i + j < rounds; ++j) {
                 if (own + static_cast<unsigned>((i + j) * warp_lanes) < whole) {
                     store_vector(to + (i + j) * warp_lanes * vector_bytes, vectors[j]);
                 }

@@ -198,18 +198,27 @@ inline constexpr std::size_t softmax_relay_narrow_logarithm_row_blocks = 20;
 inline constexpr std::size_t softmax_relay_narrow_values_row_blocks = 32;
 inline constexpr std::size_t softmax_relay_narrow_values_full_row_blocks = 64;
 
-// Off the boundaries f32 rows of more than the first are, but for those that clusters of small blocks hold just so
-// (24576 off by one 3.92 and 4.11, 28672 3.91 and, before, 3.55, 32768 3.94 and 4.02), and 16-bit ones of more than the
-// second where clusters would not be full or leave warps of a multiprocessor without work, of more than the third where
-// they would not (bf16 off by one 24576 3.18 and 3.40, 26624 3.02 and, before, 2.4, 32768 3.16 and 3.41, 40960 3.13
-// and 3.06, 49152 3.17 and 3.06, 65536 3.15 and 3.08).
+// And 16-bit rows that are just a turn of all warps of a multiprocessor, or a base block less (bf16 19456, 20480 4.02,
+// 4.08 and 3.79, 3.90, log 3.84, 3.98 and 3.34, 3.43, with logsumexp 3.72, 3.89 and 3.68, 3.79).
+inline constexpr std::size_t softmax_relay_turn_row_least = 18;
+inline constexpr std::size_t softmax_relay_turn_row_most = 20;
+
+// Off the boundaries f32 rows of more than the first are, but for those that clusters of small blocks hold just so (off
+// by one 16384, 20480, 24576 4.04, 4.01, 3.99 and 4.13, 4.10, 4.09, 28672, 32768 3.99, 4.00 and 3.55, 4.02), of their
+// logarithms those of more than the second (off by one 11264, 14336, 24576 4.07, 4.03, 4.02 and 3.25, 2.86, 3.31), and
+// 16-bit ones of more than the third (bf16 off by one 20480, 24576, 32768, 65536 3.75, 3.63, 3.64, 3.62 and 3.14, 3.37,
+// 3.39, 3.08, log 20480, 32768, 131072 3.39, 3.38, 3.18 and 2.66, 2.98, 2.44).
 inline constexpr std::size_t softmax_relay_shifted_row_blocks = 24;
-inline constexpr std::size_t softmax_relay_shifted_narrow_row_blocks = 24;
-inline constexpr std::size_t softmax_relay_shifted_narrow_full_row_blocks = 32;
+inline constexpr std::size_t softmax_relay_shifted_logarithm_row_blocks = 10;
+inline constexpr std::size_t softmax_relay_shifted_narrow_row_blocks = 18;
 
 // Of 16-bit rows that are, those of more base blocks than this have fewer warps a multiprocessor, whose exponentials
 // wait longer for their row's total.
 inline constexpr std::size_t softmax_relay_long_row_blocks = 192;
+
+// Rows of no more than this publish a state for every two base blocks, so that few warps are left without one at a
+// row's end; longer ones, whose states would be more than a warp's lanes, for every 4.
+inline constexpr std::size_t softmax_relay_pairs_row_blocks = 64;
 
 // How many base blocks a multiprocessor there have to be: of rows longer than that, of f32, of 16 bits (TB/s, and
 // otherwise: 262144 with 31 f32 1.85 and 1.79, bf16 1.39 and 1.30; f32 100000 with 62 2.75 and 2.79, with 93 3.18 and
@@ -218,12 +227,15 @@ inline constexpr std::size_t softmax_relay_long_blocks = 24;
 inline constexpr std::size_t softmax_relay_blocks = 80;
 inline constexpr std::size_t softmax_relay_narrow_blocks = 192;
 
-// Off the boundaries: of rows that are read twice otherwise, and of 16-bit rows where clusters would not be full and
-// where they would (262145 with 29 f32 1.09 and 1.15, bf16 0.66 and 0.77, with 59 1.67 and 1.40, 1.10 and 0.96; bf16
-// 65537 with 250 1.87 and 2.18, with 387 2.21 and 2.25; 45569 with 580 2.51 and 2.59, with 776 2.63 and 2.62).
-inline constexpr std::size_t softmax_relay_shifted_long_blocks = 40;
-inline constexpr std::size_t softmax_relay_shifted_narrow_blocks = 384;
-inline constexpr std::size_t softmax_relay_shifted_full_blocks = 768;
+// Off the boundaries: of rows that are read twice otherwise, of f32, and of 16-bit rows where clusters would leave
+// warps without work and where they would not (262144 off by one with 12, 15 f32 0.96, 1.35 and 0.94, 1.17, bf16 0.62,
+// 0.94 and 0.62, 0.80; f32 50257 with 25, 35 1.88, 2.45 and 2.09, 1.75, log 1.81, 2.32 and 1.74, 1.48; bf16 50257 with
+// logsumexp with 100 1.98 and 1.88; 36864 off by one with 100, 200 2.09, 2.60 and 2.12, 2.37; 32768 with 200, 400,
+// 800 2.62, 3.00, 3.31 and 2.82, 3.05, 3.22).
+inline constexpr std::size_t softmax_relay_shifted_long_blocks = 12;
+inline constexpr std::size_t softmax_relay_shifted_blocks = 50;
+inline constexpr std::size_t softmax_relay_shifted_narrow_blocks = 100;
+inline constexpr std::size_t softmax_relay_shifted_full_blocks = 300;
 
 // Softmax of rows that all multiprocessors hold together: where their blocks have all the warps that a block may have,
 // there is at most one idle multiprocessor in so many (H200, 1 x 3000000 f32, 40 of 132 idle: 14.4 us, by three

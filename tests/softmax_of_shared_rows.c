@@ -37,11 +37,11 @@ static void check(wr_dtype dtype, size_t axis, double scale) { check_off(dtype, 
 
 int main(int argc, char **argv) {
     static const size_t axes[] = {33800, 57344, 65544, 98304, 100008, 131072, 200008, 262144};
-    static const size_t narrow_axes[] = {24584, 28664,  30720,  33000,  50256, 61440,
-                                         65536, 131064, 196608, 196616, 262144};
+    static const size_t narrow_axes[] = {18440, 19456, 20480, 24584,  28664,  30720,  33000,
+                                         50256, 61440, 65536, 131064, 196608, 196616, 262144};
     static const size_t longest[] = {524296, 1048576}; /* which take more than a few multiprocessors */
     static const size_t odd_axes[] = {37001, 65537, 100003, 131066, 202755, 262143};
-    static const size_t short_odd_axes[] = {24577, 28673, 30997}; /* a few turns of a multiprocessor, or one */
+    static const size_t short_odd_axes[] = {18435, 20479, 24577, 28673, 30997}; /* of few turns of a multiprocessor */
     static const form forms[] = {
         {0, ROW_LOGSUMEXP}, {1, NO_ROW_VALUES}, {1, ROW_LOGSUMEXP}, {0, ROW_MAXIMUM}, {1, ROW_LOGSUMEXP | ROW_MAXIMUM}};
     size_t i;
@@ -80,6 +80,8 @@ int main(int argc, char **argv) {
         check_form(wanted, WR_BF16, 40968 + 8 * i, 1.0, 0);
         check_form(wanted, WR_F16, 200704 + 8 * i, 1.0, 0);
         check_form(wanted, WR_F16, 50001 + i, 1.0, i);
+        check_form(wanted, i % 2 == 0 ? WR_F16 : WR_BF16, 19457 + 500 * i, 1.0, i);
+        check_form(wanted, i % 2 == 0 ? WR_BF16 : WR_F16, 200701 + i, 1.0, 0);
     }
     if (multiprocessors() > 64) {
         check(WR_F16, 2000008, 1.0);

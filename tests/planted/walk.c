@@ -341,6 +341,7 @@ static void walk_many_rows(const walker *by) {
     static const shape more_longer = {"more longer rows", 100, 200000, 1, 1, 0};
     static const shape odd = {"many odd rows", 39, 140001, 1, 1, 0}, more_odd = {"more odd rows", 100, 140001, 1, 1, 0};
     static const shape odd_longer = {"many longer odd rows", 27, 200001, 1, 1, 0};
+    static const shape odd_shorter = {"many shorter odd rows", 270, 50257, 1, 1, 0};
     static const shape gradients = {"gradients of long rows", 2, 140000, 1, 1, 0};
     size_t i;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
@@ -349,6 +350,7 @@ static void walk_many_rows(const walker *by) {
     by->many(WR_F16, 0, &narrow);
     by->many(WR_F16, 0, &longer);
     by->many(WR_F16, 0, &odd);
+    by->many(WR_F16, 0, &odd_shorter);
     by->many(WR_F16, 0, &odd_longer);
     by->many(WR_BF16, 0, &more);
     by->many(WR_BF16, 0, &more_longer);
@@ -357,6 +359,8 @@ static void walk_many_rows(const walker *by) {
     by->many(WR_F32, 0, &wide);
     by->many(WR_F32, 0, &more_odd);
     by->many(WR_F16, 1, &narrow);
+    by->many(WR_F16, 1, &odd);
+    by->many(WR_BF16, 1, &odd_shorter);
     by->many(WR_BF16, 1, &more_longer);
     by->many(WR_F32, 1, &wide);
     by->many(WR_F32, 1, &more_odd);

@@ -24,8 +24,9 @@ struct SoftmaxEachMergesKernels {
 
 // Many rows that all multiprocessors share, a block on each. A block's warps take a base block each a turn; groups of
 // them, which begin where a row does, publish one state, and a row's exponentials wait some turns for its total.
-inline constexpr std::size_t softmax_relay_states = 256; // of a row at most
-inline constexpr int softmax_relay_largest_group = 8;    // base blocks: a power of two, as all are
+inline constexpr std::size_t softmax_relay_states = 256;      // of a row at most
+inline constexpr std::size_t softmax_relay_largest_group = 8; // base blocks: a power of two, as all are
+inline constexpr std::size_t softmax_relay_most_row_blocks = softmax_relay_states * softmax_relay_largest_group;
 inline constexpr int softmax_relay_clear_threads = 256;
 struct SoftmaxRelayKernel {
     const void *clear;  // what was published before

@@ -113,13 +113,12 @@ struct RelayGroups {
     std::size_t row, turn;
 };
 
-constexpr std::size_t largest_group = softmax_relay_largest_group;
-
 RelayGroups groups_of(const SoftmaxProblem &problem, std::size_t warps) {
     const std::size_t row_blocks = row_blocks_of(problem);
     const bool pairs = row_blocks <= tuning::softmax_relay_pairs_row_blocks;
-    const bool many_states = row_blocks > tuning::softmax_relay_long_row_blocks && warps % largest_group == 0;
-    const std::size_t blocks = pairs ? 2 : many_states ? largest_group : 4;
+    constexpr std::size_t largest = softmax_relay_largest_group;
+    const bool many_states = row_blocks > tuning::softmax_relay_long_row_blocks && warps % largest == 0;
+    const std::size_t blocks = pairs ? 2 : many_states ? largest : 4;
     return {std::countr_zero(blocks), divide_up(row_blocks, blocks), warps / blocks};
 }
 
@@ -131,8 +130,8 @@ std::size_t published_bytes(const SoftmaxProblem &problem, std::size_t row_group
 } // namespace
 
 std::size_t most_relay_bytes(const SoftmaxProblem &problem) {
-    const bool served = is_of_rows(problem) && may_be_long_enough(problem) &&
-                        row_blocks_of(problem) <= softmax_relay_states * largest_group;
+    const bool served =
+        is_of_rows(problem) && may_be_long_enough(problem) && row_blocks_of(problem) <= softmax_relay_most_row_blocks;
     return served ? published_bytes(problem, groups_of(problem, 1).row) : 0;
 }
 

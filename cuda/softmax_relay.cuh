@@ -318,11 +318,12 @@ class Relay {
         }
     }
 
-    // The distances at which lanes of a group exchange, one after the other.
+    // The distances at which lanes of a group exchange, one after the other: unrolled, as a loop up to a number that is
+    // known at run time is not.
     template <class Exchange>
     __device__ __forceinline__ void over_group(Exchange exchange) const {
 #pragma unroll
-        for (int distance = 1; distance < softmax_relay_largest_group; distance *= 2) {
+        for (int distance = 1; distance < static_cast<int>(softmax_relay_largest_group); distance *= 2) {
             if (distance < rows.group_blocks()) {
                 exchange(distance);
             }

@@ -6,6 +6,7 @@
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_long_rows.cuh"
 #include "cuda/softmax_relay.cuh"
+#include "cuda/tuning.h"
 
 namespace wr::cuda {
 
@@ -167,6 +168,7 @@ void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
     } else {
         using Shape = RelayShape<20, 2, 1>;
         using ManyStates = RelayShape<16, 3, 1>;
+        static_assert(Shape::warps == tuning::softmax_relay_turn_row_most); // of which the launcher knows a turn
         kernels[0][0] = softmax_relay_kernel<T, Places, false, Shape>();
         kernels[0][1] = softmax_relay_kernel<T, Places, false, ManyStates>();
         kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Shape>();

@@ -72,6 +72,7 @@ int main(int argc, char **argv) {
         form wanted = forms[i];
         check_form(wanted, WR_F32, 77824 + 8 * i, i == 1 ? 0.5 : 1.0, 0);
         check_form(wanted, WR_F32, 66666 + i, 1.0, i);
+        check_form(wanted, WR_F32, 10001 + 900 * i * i, 1.0, i % 4);
         check_form(wanted, WR_F32, 32736 + 8 * i, 1.0, 0);
         check_form(wanted, WR_F32, 24584 + 8 * i, 1.0, 0);
         check_form(wanted, i % 2 == 0 ? WR_BF16 : WR_F16, 28672 - 1024 * i, 1.0, 0);

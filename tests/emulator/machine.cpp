@@ -1,6 +1,7 @@
 #include "machine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -74,7 +75,9 @@ bool Turn::choose() {
     }
     int chosen = std::numeric_limits<int>::max();
     if (warp_.block->grid->random() % 64 == 0) {
-        chosen = warp_.place[static_cast<std::size_t>(__builtin_ctz(candidates))];
+        auto before = static_cast<int>(warp_.block->grid->random() % static_cast<unsigned>(std::popcount(candidates)));
+        each_lane(candidates,
+                  [&](int l) { chosen = before-- == 0 ? warp_.place[static_cast<std::size_t>(l)] : chosen; });
     } else {
         each_lane(candidates, [&](int l) { chosen = std::min(chosen, warp_.place[static_cast<std::size_t>(l)]); });
     }
@@ -430,12 +433,15 @@ std::string Resident::whereabouts() const {
 }
 
 void Resident::run() {
+    // A warp whose turn falls to lanes that wait does nothing in a round, though others of its lanes could.
+    constexpr int idle_rounds_of_a_deadlock = 100;
     const std::size_t size = grid_.cluster_blocks;
     for (std::size_t first = 0; first + size <= blocks_.size(); first += size) {
         start_cluster(first);
     }
+    int idle_rounds = 0;
     for (bool more = true; more;) {
-        const bool progress = run_round();
+        idle_rounds = run_round() ? 0 : idle_rounds + 1;
         more = false;
         for (std::size_t first = 0; first + size <= blocks_.size(); first += size) {
             more = (!blocks_[first].cluster.empty() && !cluster_is_done(first)) || more;
@@ -443,7 +449,7 @@ void Resident::run() {
                 more = start_cluster(first) || more;
             }
         }
-        if (more && !progress) {
+        if (more && idle_rounds == idle_rounds_of_a_deadlock) {
             give_up(grid_.program->name + ": its threads wait for each other, and none can go on\n" + whereabouts());
         }
     }

@@ -30,7 +30,14 @@ class RegisterReuse {
             visit(i.o[static_cast<std::size_t>(s)]);
         }
     }
+    // From the target of a branch back to it.
+    struct Loop {
+        int begin, end;
+        bool entered_inside; // from elsewhere, not at its beginning
+    };
+
     void find_spans();
+    std::vector<Loop> find_loops() const;
     void extend_over_loops();
     void assign();
     void rename();
@@ -56,23 +63,46 @@ void RegisterReuse::find_spans() {
     }
 }
 
+std::vector<RegisterReuse::Loop> RegisterReuse::find_loops() const {
+    std::vector<Loop> loops;
+    const auto each_branch = [&](auto visit) {
+        for (int place = 0; place < static_cast<int>(program_.code.size()); ++place) {
+            const Instruction &i = program_.code[static_cast<std::size_t>(place)];
+            if (i.control == Control::branch) {
+                visit(place, i.target);
+            }
+        }
+    };
+    each_branch([&](int place, int target) {
+        if (target <= place) {
+            loops.push_back({target, place, false});
+        }
+    });
+    for (Loop &loop : loops) {
+        each_branch([&](int place, int target) {
+            const bool from_elsewhere = place < loop.begin || place > loop.end;
+            loop.entered_inside = loop.entered_inside || (from_elsewhere && target > loop.begin && target <= loop.end);
+        });
+    }
+    return loops;
+}
+
 // What any instruction of a loop touches may be needed in its next round.
 void RegisterReuse::extend_over_loops() {
-    std::vector<std::pair<int, int>> loops;
-    for (int place = 0; place < static_cast<int>(program_.code.size()); ++place) {
-        const Instruction &i = program_.code[static_cast<std::size_t>(place)];
-        if (i.control == Control::branch && i.target <= place) {
-            loops.emplace_back(i.target, place);
-        }
-    }
+    const std::vector<Loop> loops = find_loops();
     for (bool changed = true; changed;) {
         changed = false;
-        for (const auto &[begin, end] : loops) {
+        for (const auto &[begin, end, entered_inside] : loops) {
             for (std::size_t s = 0; s < first_.size(); ++s) {
-                // One that begins and ends inside is written before it is read, in every round.
-                const bool crosses = first_[s] != none && first_[s] < begin && last_[s] >= begin && last_[s] < end;
-                const bool leaves = first_[s] != none && first_[s] > begin && first_[s] <= end && last_[s] > end;
-                if (crosses || leaves) {
+                if (first_[s] == none || (first_[s] == begin && last_[s] == end)) {
+                    continue;
+                }
+                // One that begins and ends inside is written before it is read, in every round, but where a round
+                // begins inside: there what stands further down may come first.
+                const bool crosses = first_[s] < begin && last_[s] >= begin && last_[s] < end;
+                const bool leaves = first_[s] > begin && first_[s] <= end && last_[s] > end;
+                const bool inside = entered_inside && first_[s] >= begin && last_[s] <= end;
+                if (crosses || leaves || inside) {
                     first_[s] = std::min(first_[s], begin);
                     last_[s] = std::max(last_[s], end);
                     changed = true;

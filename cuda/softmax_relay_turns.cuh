@@ -228,7 +228,7 @@ class RelayTurns {
     __device__ __forceinline__ RelayPlace next_place(unsigned turn) {
         const std::uint32_t ticket = turn < Shape::drawn_ahead ? turn * gridDim.x + blockIdx.x : next_ticket();
         RelayPlace place{rows_.count(), 0};
-        std::uint32_t behind = 0;
+        std::uint32_t behind = behind_[Shape::parked]; // an empty turn lifts nothing
         if (ticket != no_ticket) {
             const std::uint32_t group = ticket * turn_groups(), row = group / rows_.row_groups;
             const std::uint32_t of_row = group - row * rows_.row_groups;

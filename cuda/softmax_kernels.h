@@ -28,6 +28,7 @@ inline constexpr std::size_t softmax_relay_states = 256;      // of a row at mos
 inline constexpr std::size_t softmax_relay_largest_group = 8; // base blocks: a power of two, as all are
 inline constexpr std::size_t softmax_relay_most_row_blocks = softmax_relay_states * softmax_relay_largest_group;
 inline constexpr int softmax_relay_clear_threads = 256;
+inline constexpr std::size_t softmax_relay_clear_words = 2048; // of a block
 struct SoftmaxRelayKernel {
     const void *clear;  // what was published before
     const void *kernel; // nullptr: not served

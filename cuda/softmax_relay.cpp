@@ -174,8 +174,7 @@ cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &
     a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
     a.pieces = bytes / sizeof(std::uint64_t);
     a.group_power = groups.power;
-    Launch clear{relay.clear, divide_up(a.pieces, std::size_t{softmax_relay_clear_threads}),
-                 softmax_relay_clear_threads};
+    Launch clear{relay.clear, divide_up(a.pieces, softmax_relay_clear_words), softmax_relay_clear_threads};
     clear.dependent = gpu.dependent_launch;
     error = launch(clear, &a, stream);
     if (error == cudaSuccess) {

@@ -496,9 +496,16 @@ __global__ void __launch_bounds__(softmax_relay_clear_threads)
     softmax_relay_clear(const __grid_constant__ SoftmaxArguments a) {
     allow_dependent_launch();
     wait_for_previous_kernel(); // whose workspace it may be
-    const std::size_t word = blockIdx.x * std::size_t{softmax_relay_clear_threads} + threadIdx.x;
-    if (word < a.pieces) {
-        a.published[word] = absent_word;
+    constexpr unsigned pair = 2, pairs = softmax_relay_clear_words / softmax_relay_clear_threads / pair;
+#pragma unroll
+    for (unsigned i = 0; i < pairs; ++i) {
+        const std::size_t word = blockIdx.x * softmax_relay_clear_words +
+                                 pair * (i * std::size_t{softmax_relay_clear_threads} + threadIdx.x);
+        if (word + 1 < a.pieces) {
+            *reinterpret_cast<ulonglong2 *>(a.published + word) = {absent_word, absent_word};
+        } else if (word < a.pieces) {
+            a.published[word] = absent_word;
+        }
     }
 }
 

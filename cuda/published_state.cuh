@@ -12,6 +12,11 @@ namespace wr::cuda {
 // What a word holds that has not been written. As a number it is a NaN that no arithmetic gives.
 inline constexpr std::uint64_t absent_word = ~std::uint64_t{0};
 
+// Whether a kernel before did all that this one is for.
+__device__ __forceinline__ bool is_nothing_left(const std::uint64_t *left) {
+    return left != nullptr && *left == absent_word;
+}
+
 // A maximum and an f32 sum share a word; beside an f64 sum the maximum has one to itself.
 template <class Sum>
 inline constexpr int published_words = sizeof(Sum) == sizeof(float) ? 1 : 2;

@@ -9,6 +9,7 @@
 #include "cuda/softmax_pieces.h"
 #include "cuda/softmax_plan.h"
 #include "cuda/softmax_relay.h"
+#include "cuda/softmax_shared_columns.h"
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
@@ -256,6 +257,13 @@ cudaError_t launch_once_read(const SoftmaxCall &call, const SoftmaxArguments &a,
             return error;
         }
     }
+    const std::size_t pieces = divide_up(a.axis, softmax_block);
+    const cudaError_t shared = launch_shared_columns(
+        call.problem, a, call.kernels.vectors.relay[0][0].clear,
+        totals_of(call.kernels, a.outer * a.inner, pieces, call.gpu.dependent_launch), call.gpu, call.stream, served);
+    if (shared != cudaSuccess || *served) {
+        return shared;
+    }
     return launch_column_clusters(call.problem, a, call.gpu, call.stream, served);
 }
 
@@ -308,7 +316,7 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     case SoftmaxRegime::long_rows:
         return launch_long_rows(call, a);
     case SoftmaxRegime::tall_columns:
-        return launch_tall_columns(call.problem, a, totals_of(call.kernels, a.outer * a.inner, a.pieces, dependent),
+        return launch_tall_columns(call.problem, a, {}, totals_of(call.kernels, a.outer * a.inner, a.pieces, dependent),
                                    dependent, call.stream);
     case SoftmaxRegime::columns:
         return launch_columns(call.kernels, a, dependent, call.stream);

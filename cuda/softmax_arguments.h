@@ -48,6 +48,7 @@ struct SoftmaxArguments {
     ElementType input_type;   // for kernels that may read elements of 8 bits
     std::uint64_t *published; // [rows][groups] and one more, what multiprocessors tell each other (published_state.cuh)
     std::int32_t group_power; // of 2: the base blocks of such a group
+    const std::uint64_t *left; // nullptr, or what a kernel before has left to do: nothing where it holds absent_word
 };
 
 } // namespace wr::cuda

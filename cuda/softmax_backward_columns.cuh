@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(tall_threads, backward_tall_blocks<T, FromLogi
         memory.sums[static_cast<int>(threadIdx.x) * each + c] = tree.result(c);
     }
     __syncthreads();
-    const TallItem<T> item(a.tiles, a.inner, a.pieces);
+    const TallItem<T> item(a.tiles, a.inner, a.pieces, blockIdx.x);
     if (item.exists) {
         a.sums[item.piece] = static_cast<double>(item.tree(memory.sums));
     }

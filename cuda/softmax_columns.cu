@@ -1,5 +1,6 @@
 // Softmax of columns of whole vectors.
 #include "cuda/softmax_column_instance.cuh"
+#include "cuda/softmax_shared_columns.cuh"
 
 namespace wr::cuda {
 
@@ -9,5 +10,13 @@ template const SoftmaxColumnKernels &softmax_column_kernels<F16>();
 template const SoftmaxTallKernels &softmax_tall_kernels<F16>();
 template const SoftmaxColumnKernels &softmax_column_kernels<BF16>();
 template const SoftmaxTallKernels &softmax_tall_kernels<BF16>();
+
+const SharedColumnsKernel &shared_columns_kernel() {
+    using Shape = SharedColumnsShape<16, 5, 2>;
+    static const SharedColumnsKernel kernel{address_of(softmax_shared_columns<Shape>),
+                                            std::size_t{Shape::all_warps} * warp_lanes,
+                                            Shape::parked * Shape::tile_bytes, Shape::waiting};
+    return kernel;
+}
 
 } // namespace wr::cuda

@@ -2,6 +2,7 @@
 // launches; the input is read twice.
 #pragma once
 
+#include "cuda/published_state.cuh"
 #include "cuda/softmax_rows.cuh"
 
 namespace wr::cuda {
@@ -224,6 +225,9 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     allow_dependent_launch();
     wait_for_previous_kernel();
+    if (is_nothing_left(a.left)) {
+        return;
+    }
     const bool together = a.pieces > softmax_pieces_a_warp;
     const int lanes = together ? warp_lanes : warp_lanes / rows_of_totals_warp(a.pieces); // of a row and a warp
     const auto threads = static_cast<unsigned>(together ? long_row_threads : lanes);

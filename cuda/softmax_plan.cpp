@@ -6,6 +6,7 @@
 #include "cuda/softmax_grid_rows.h"
 #include "cuda/softmax_relay.h"
 #include "cuda/softmax_row_packing.h"
+#include "cuda/softmax_shared_columns.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
 #include "numerics/softmax.h"
@@ -309,7 +310,7 @@ std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     }
     const std::size_t bytes =
         std::max({workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
-                  most_relay_bytes(problem), most_grid_row_bytes(problem)});
+                  most_relay_bytes(problem), most_grid_row_bytes(problem), most_shared_columns_bytes(normal)});
     return problem.maximum == nullptr ? bytes : std::max(bytes, softmax_general_workspace_bytes(normal));
 }
 

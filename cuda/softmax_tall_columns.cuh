@@ -2,6 +2,7 @@
 // take a base block.
 #pragma once
 
+#include "cuda/published_state.cuh"
 #include "cuda/softmax_column_words.cuh"
 #include "cuda/softmax_tall_kernels.h"
 #include "cuda/tall_runs.cuh"
@@ -18,6 +19,18 @@ inline constexpr float tall_reach = 42.0f;
 template <class T>
 __device__ __forceinline__ TallPlace<T> tall_place(const SoftmaxTallArguments &all, std::uint32_t tile) {
     return {all.tiles, all.softmax.axis, all.softmax.inner, tile};
+}
+
+// Takes the kernel's place on the stream; false where others have left it nothing. As most often they have, the kernel
+// behind it may come as soon as there is room.
+__device__ __forceinline__ bool take_place_for_the_rest(const SoftmaxArguments &a) {
+    if (a.left == nullptr) {
+        take_place_on_stream();
+        return true;
+    }
+    allow_dependent_launch();
+    wait_for_previous_kernel();
+    return !is_nothing_left(a.left);
 }
 
 template <class T>
@@ -78,11 +91,12 @@ class TallStates {
     using Tree = TallTree<Sum, each, tall_group>;
 
   public:
-    __device__ __forceinline__ TallStates(const SoftmaxTallArguments &arguments, TallMemory<T> &shared)
-        : all(arguments), a(arguments.softmax), memory(shared), place(tall_place<T>(arguments, blockIdx.x)) {}
+    __device__ __forceinline__ TallStates(const SoftmaxTallArguments &arguments, TallMemory<T> &shared,
+                                          std::uint32_t number)
+        : all(arguments), a(arguments.softmax), memory(shared), tile(number), place(tall_place<T>(arguments, number)) {}
 
     __device__ __forceinline__ void work() {
-        const TallItem<T> item(all.tiles, a.inner, a.pieces);
+        const TallItem<T> item(all.tiles, a.inner, a.pieces, tile);
         const bool within = walk_unframed();
         const bool unframed = __syncthreads_and(within) != 0;
         Float maximum = 0;
@@ -95,7 +109,7 @@ class TallStates {
                 memory.maxima[threadIdx.x] = maximum;
             }
             __syncthreads();
-            walk_framed(all, memory);
+            walk_framed(all, memory, tile);
             __syncthreads();
         }
         if (item.exists) {
@@ -190,9 +204,10 @@ class TallStates {
     }
 
     // The same sums, of whatever is there, in frames of the maxima of base blocks.
-    __device__ __noinline__ static void walk_framed(const SoftmaxTallArguments &all, TallMemory<T> &memory) {
+    __device__ __noinline__ static void walk_framed(const SoftmaxTallArguments &all, TallMemory<T> &memory,
+                                                    std::uint32_t tile) {
         const SoftmaxArguments &a = all.softmax;
-        const TallPlace<T> place = tall_place<T>(all, blockIdx.x);
+        const TallPlace<T> place = tall_place<T>(all, tile);
         const int x = static_cast<int>(threadIdx.x), across = 1 << all.tiles.log_across;
         Frame<Float> frames[each];
         const Float *const maxima =
@@ -228,6 +243,7 @@ class TallStates {
     const SoftmaxTallArguments &all;
     const SoftmaxArguments &a;
     TallMemory<T> &memory;
+    const std::uint32_t tile;
     const TallPlace<T> place;
 };
 
@@ -235,8 +251,14 @@ template <class T>
 __global__ void __launch_bounds__(tall_threads, tall_resident_blocks)
     softmax_tall_states(const __grid_constant__ SoftmaxTallArguments a) {
     __shared__ TallMemory<T> memory;
-    take_place_on_stream();
-    TallStates<T>(a, memory).work();
+    if (!take_place_for_the_rest(a.softmax)) {
+        return;
+    }
+#pragma unroll 1
+    for (std::uint32_t tile = blockIdx.x; tile < a.count; tile += gridDim.x) {
+        TallStates<T>(a, memory, tile).work();
+        __syncthreads();
+    }
 }
 
 // The outputs of a thread's run, from the states and the totals of its columns.
@@ -252,7 +274,7 @@ class TallOutputs {
         : all(arguments), a(arguments.softmax), tile(number), place(tall_place<T>(arguments, number)) {}
 
     __device__ __forceinline__ void work() {
-        if (place.count == 0) {
+        if (place.count == 0 || !is_left()) {
             return;
         }
         bool plain = true;
@@ -270,6 +292,17 @@ class TallOutputs {
     }
 
   private:
+    __device__ __forceinline__ bool is_left() const {
+        if constexpr (Log || sizeof(T) != sizeof(float)) {
+            return true; // which no other kernel serves
+        } else if (all.left.factors == nullptr) {
+            return true;
+        } else {
+            const std::uint64_t word = all.left.factors[place.outer * all.left.columns + place.inner];
+            return is_nan(__uint_as_float(static_cast<unsigned>(word >> 32)));
+        }
+    }
+
     __device__ __forceinline__ static State state_of(const StoredState &stored) {
         return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
     }
@@ -379,8 +412,13 @@ class TallOutputs {
 template <class T, bool Log>
 __global__ void __launch_bounds__(tall_threads, tall_resident_blocks)
     softmax_tall_outputs(const __grid_constant__ SoftmaxTallArguments a) {
-    take_place_on_stream();
-    TallOutputs<T, Log>(a, gridDim.x - 1 - blockIdx.x).work();
+    if (!take_place_for_the_rest(a.softmax)) {
+        return;
+    }
+#pragma unroll 1
+    for (std::uint32_t behind = blockIdx.x; behind < a.count; behind += gridDim.x) {
+        TallOutputs<T, Log>(a, a.count - 1 - behind).work();
+    }
 }
 
 } // namespace wr::cuda

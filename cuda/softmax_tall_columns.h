@@ -3,6 +3,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/softmax_arguments.h"
+#include "cuda/softmax_tall_kernels.h"
 #include "numerics/problem.h"
 
 namespace wr::cuda {
@@ -15,7 +16,7 @@ bool serves_tall_states(const SoftmaxProblem &problem);
 cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent, cudaStream_t stream);
 
 // `totals` makes a.totals of a.states, and the logsumexp where that is wanted.
-cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const Launch &totals,
-                                bool dependent, cudaStream_t stream);
+cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const TallColumnsLeft &left,
+                                const Launch &totals, bool dependent, cudaStream_t stream);
 
 } // namespace wr::cuda

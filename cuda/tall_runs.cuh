@@ -58,11 +58,12 @@ struct TallItem {
     std::size_t piece; // among the pieces of all columns, a base block each
     int first, step;   // where the base block's runs left what belongs to it
 
-    __device__ __forceinline__ TallItem(const TallTiles &tiles, std::size_t columns, std::size_t pieces) {
+    __device__ __forceinline__ TallItem(const TallTiles &tiles, std::size_t columns, std::size_t pieces,
+                                        std::uint32_t tile) {
         const auto x = static_cast<unsigned>(threadIdx.x), side = static_cast<unsigned>(each) << tiles.log_across;
         const unsigned own = x / side, column = x % side;
-        const std::uint32_t line = blockIdx.x / tiles.across;
-        const std::size_t inner = static_cast<std::size_t>(blockIdx.x - line * tiles.across) * side + column;
+        const std::uint32_t line = tile / tiles.across;
+        const std::size_t inner = static_cast<std::size_t>(tile - line * tiles.across) * side + column;
         const std::size_t base = static_cast<std::size_t>(line % tiles.down) * (warp_lanes >> tiles.log_across) + own;
         exists = x < static_cast<unsigned>(warp_lanes * each) && inner < columns && base < pieces;
         piece = (line / tiles.down * columns + inner) * pieces + base;

@@ -311,6 +311,28 @@ inline constexpr std::size_t uneven_groups_ahead = 1024;
 // 128K 3.42 and 2.18, 32768 x 16K 2.15 and 1.31; bf16 1024 x 1M 2.49 and 1.42, 4096 x 256K 2.07 and 1.25.
 inline constexpr std::size_t softmax_column_cluster_axis = 769;
 
+// Softmax of f32 columns of whole vectors of more elements than this is shared by all multiprocessors, where there are
+// so many tiles of 128 rows of 64 columns a multiprocessor, or, of columns of more elements than clusters of a few
+// blocks hold, fewer (H200, TB/s, and by clusters or read twice: 1100 x 488064 3.70 and 2.54, 2048 x 256K 3.73
+// and 3.22, 4096 x 128K 3.68 and 3.43, 8192 x 64K 3.66 and 3.20, 16384 x 32K 3.69 and 2.97, 32768 x 16K 3.75 and 2.61;
+// 2048 x 6400, 12 tiles, 2.41 and 2.19, 4096 x 1664, 6 tiles, 1.91 and 1.96, 8192 x 1280, 10 tiles, 2.16 and 2.14,
+// 16384 x 256, 4 tiles, 1.55 and 1.17).
+inline constexpr std::size_t softmax_shared_column_axis = 1024;
+inline constexpr std::size_t softmax_shared_column_tiles = 10;
+inline constexpr std::size_t softmax_shared_long_column = 8192;
+inline constexpr std::size_t softmax_shared_long_column_tiles = 4;
+
+// A strip of 64 columns has so many tiles a multiprocessor at most: of more, exponentials would wait longer for their
+// columns' sums than there is room for (49152 x 10880 3.54 and 2.64, 57344 x 9344 2.79 and 2.64, 65536 x 8K 2.10 and
+// 2.64).
+inline constexpr std::size_t softmax_shared_column_most_tiles = 3;
+
+// Tiles a multiprocessor whose sums have room: twice as many as it may have drawn and not put together.
+inline constexpr std::size_t softmax_shared_column_ring = 24;
+
+// Blocks a multiprocessor that look for columns such a job has left, and take them.
+inline constexpr std::size_t softmax_left_column_blocks = 3;
+
 // Softmax of columns of whole vectors that clusters do not serve: of at least so many elements, and with so many blocks
 // of threads a multiprocessor at least, they are read twice; else in one launch, as long as a cluster's registers hold
 // them.

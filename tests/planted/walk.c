@@ -375,7 +375,12 @@ static void walk_many_wide_clusters(const walker *by) {
 
 static void walk_many_columns(const walker *by) {
     static const shape wide = {"many columns", 1, 1100, 3200, 1, 0}, high = {"high columns", 1, 5000, 1728, 1, 0},
-                       tall = {"tall columns", 1, 20000, 448, 1, 0}, narrow = {"many columns", 1, 1500, 4416, 1, 0};
+                       tall = {"tall columns", 1, 50000, 448, 1, 0}, narrow = {"many columns", 1, 1500, 4416, 1, 0};
+    /* By all multiprocessors together: so many that the places for sums come round again; and few, in two arrays. */
+    static const shape shared = {"columns shared by all", 1, 2100, 12104, 1, 0},
+                       few = {"few columns shared by all", 2, 20000, 224, 1, 0};
+    by->many(WR_F32, 0, &shared);
+    by->many(WR_F32, 0, &few);
     by->many(WR_F32, 0, &wide);
     by->many(WR_F32, 0, &high);
     by->many(WR_F32, 0, &tall);

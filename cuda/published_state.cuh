@@ -17,6 +17,23 @@ __device__ __forceinline__ bool is_nothing_left(const std::uint64_t *left) {
     return left != nullptr && *left == absent_word;
 }
 
+// Two words at once, 16-byte aligned.
+__device__ __forceinline__ void publish_words(std::uint64_t *to, std::uint64_t first, std::uint64_t second) {
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(first), "l"(second) : "memory");
+}
+__device__ __forceinline__ void look_at_words(const std::uint64_t *from, std::uint64_t (&words)[2]) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words[0]), "=l"(words[1])
+                 : "l"(from)
+                 : "memory");
+}
+
+// Whoever asks again and again is in the way of all memory traffic.
+__device__ __forceinline__ void rest_before_looking_again() {
+    constexpr unsigned nanoseconds = 40;
+    __nanosleep(nanoseconds);
+}
+
 // A maximum and an f32 sum share a word; beside an f64 sum the maximum has one to itself.
 template <class Sum>
 inline constexpr int published_words = sizeof(Sum) == sizeof(float) ? 1 : 2;
@@ -29,7 +46,7 @@ __device__ __forceinline__ void publish(std::uint64_t *to, const RowState<float,
         asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
     } else {
         const auto sum = static_cast<std::uint64_t>(__double_as_longlong(state.sum));
-        asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(maximum), "l"(sum) : "memory");
+        publish_words(to, maximum, sum);
     }
 }
 
@@ -48,10 +65,7 @@ class SeenState {
         if constexpr (published_words<Sum> == 1) {
             asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(words_[0]) : "l"(from) : "memory");
         } else {
-            asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
-                         : "=l"(words_[0]), "=l"(words_[1])
-                         : "l"(from)
-                         : "memory");
+            look_at_words(from, words_);
         }
     }
 

@@ -353,8 +353,7 @@ class Relay {
             if (__all_sync(whole_warp, all) != 0) {
                 break;
             }
-            constexpr unsigned nanoseconds = 40; // whoever asks again and again is in the way of all memory traffic
-            __nanosleep(nanoseconds);
+            rest_before_looking_again();
         }
         std::int32_t largest = absent_n;
 #pragma unroll

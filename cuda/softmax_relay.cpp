@@ -154,6 +154,12 @@ const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const Soft
     return counts_fit && groups.row >= groups.turn && groups.row <= softmax_relay_states ? &relay : nullptr;
 }
 
+cudaError_t clear_published(const void *kernel, SoftmaxArguments a, const GpuFacts &gpu, cudaStream_t stream) {
+    Launch how{kernel, divide_up(a.pieces, softmax_relay_clear_words), softmax_relay_clear_threads};
+    how.dependent = gpu.dependent_launch;
+    return launch(how, &a, stream);
+}
+
 cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &problem, SoftmaxArguments a,
                          const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     *served = false;
@@ -174,9 +180,7 @@ cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &
     a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
     a.pieces = bytes / sizeof(std::uint64_t);
     a.group_power = groups.power;
-    Launch clear{relay.clear, divide_up(a.pieces, softmax_relay_clear_words), softmax_relay_clear_threads};
-    clear.dependent = gpu.dependent_launch;
-    error = launch(clear, &a, stream);
+    error = clear_published(relay.clear, a, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
         error = launch_together(how, &a, stream, served);

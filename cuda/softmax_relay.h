@@ -19,6 +19,9 @@ std::size_t most_relay_bytes(const SoftmaxProblem &problem);
 const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
                                        const SoftmaxRowKernels &rows, const GpuFacts &gpu);
 
+// Makes a.pieces words at a.published absent, by one of the kernels for that (SoftmaxRelayKernel).
+cudaError_t clear_published(const void *kernel, SoftmaxArguments a, const GpuFacts &gpu, cudaStream_t stream);
+
 // Where the GPU does not hold enough such blocks at a time, nothing is launched and `served` is false.
 cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &problem, SoftmaxArguments a,
                          const GpuFacts &gpu, cudaStream_t stream, bool *served);

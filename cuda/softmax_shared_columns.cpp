@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_kernels.h"
 #include "cuda/softmax_plan.h"
+#include "cuda/softmax_relay.h"
 #include "cuda/softmax_shared_column_kernels.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
@@ -53,15 +54,6 @@ bool are_many(const Shape &s, const Cut &made, const GpuFacts &gpu) {
     const std::size_t least = s.axis > tuning::softmax_shared_long_column ? tuning::softmax_shared_long_column_tiles
                                                                           : tuning::softmax_shared_column_tiles;
     return made.strips * made.down >= static_cast<std::size_t>(gpu.multiprocessors) * least;
-}
-
-cudaError_t clear_words(const void *clear, SoftmaxArguments a, std::uint64_t *words, std::size_t count,
-                        const GpuFacts &gpu, cudaStream_t stream) {
-    a.published = words;
-    a.pieces = count;
-    Launch how{clear, divide_up(count, softmax_relay_clear_words), softmax_relay_clear_threads};
-    how.dependent = gpu.dependent_launch;
-    return launch(how, &a, stream);
 }
 
 // The columns that are left, if any.
@@ -119,7 +111,10 @@ cudaError_t launch_shared_columns(const SoftmaxProblem &problem, const SoftmaxAr
                                   static_cast<std::uint32_t>(made.ring)};
     shared.softmax.states = static_cast<StoredState *>(workspace.take(made.state_bytes));
     shared.softmax.totals = static_cast<StoredState *>(workspace.take(made.total_bytes));
-    error = clear_words(clear, a, words, made.words, gpu, stream);
+    SoftmaxArguments cleared = a;
+    cleared.published = words;
+    cleared.pieces = made.words;
+    error = clear_published(clear, cleared, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
         error = launch_together(how, &shared, stream, served);

@@ -98,9 +98,24 @@ void update(Warp &warp, const Instruction &i, LaneMask mask) {
         std::memcpy(at, &result, sizeof(T));
     });
 }
+// The same with one operand more, which takes the place of a value that is the other.
+template <class T>
+void exchange_if_same(Warp &warp, const Instruction &i, LaneMask mask) {
+    const std::uint64_t *base = warp.at(i.o[0]), *expected = warp.at(i.o[2]), *wanted = warp.at(i.o[3]);
+    std::uint64_t *old = warp.at(i.o[1]);
+    each_lane(mask, [&](int l) {
+        unsigned char *at = address_of(warp, i, l, base, sizeof(T));
+        T value;
+        std::memcpy(&value, at, sizeof(T));
+        const T result = value == value_of<T>(expected[l]) ? value_of<T>(wanted[l]) : value;
+        old[l] = word_of(value);
+        std::memcpy(at, &result, sizeof(T));
+    });
+}
 template <class T>
 Execute update_of(const Opcode &opcode) {
-    return opcode.has("add")   ? update<T, [](T a, T b) { return static_cast<T>(std::uint64_t(a) + std::uint64_t(b)); }>
+    return opcode.has("cas")   ? exchange_if_same<T>
+           : opcode.has("add") ? update<T, [](T a, T b) { return static_cast<T>(std::uint64_t(a) + std::uint64_t(b)); }>
            : opcode.has("max") ? update<T, [](T a, T b) { return std::max(a, b); }>
            : opcode.has("min") ? update<T, [](T a, T b) { return std::min(a, b); }>
            : opcode.has("or")  ? update<T, [](T a, T b) { return static_cast<T>(a | b); }>

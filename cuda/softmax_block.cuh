@@ -65,9 +65,24 @@ __device__ __forceinline__ Sum sum_of_exponentials(Float (&e)[lane_elements], Ex
     return warp_tree<FloatSum<Sum>, 1>(sums);
 }
 
-// The frame's exponent N of an ordinary block as states carry it, and what stands for it where a block has none.
+// The frame's exponent N of an ordinary block as states carry it, and what stands for it where a block has none. A
+// block of low logits, as masks make them, has exponentials of 0 as one of -infinity has, for an ordinary row is so far
+// above it that it has no part in it; but it has a sum, for rows of such blocks alone.
 inline constexpr std::int32_t absent_n = std::numeric_limits<std::int32_t>::min() / 2; // -infinity alone
+inline constexpr std::int32_t low_n = absent_n + 1;                                    // nothing above lowest_logit
 inline constexpr std::int32_t unusual_n = std::numeric_limits<std::int32_t>::max();    // large logits, +infinity, NaN
+inline constexpr double lowest_logit = -2 * large_logit;
+
+// Whether a block's exponentials are there, all 0 in a block of low 16-bit logits. Others are not even that: f32 loses
+// 1 to 2 % where these are.
+template <class T>
+inline constexpr bool zeroes_low_blocks = sizeof(T) == 2;
+template <class T>
+__device__ __forceinline__ bool has_exponentials(std::int32_t n) {
+    return n != unusual_n && (zeroes_low_blocks<T> || n != low_n);
+}
+
+__device__ __forceinline__ bool is_frame(std::int32_t n) { return n > low_n && n != unusual_n; }
 
 template <class Float, class Sum>
 struct alignas(16) BlockState {
@@ -89,7 +104,9 @@ __device__ __forceinline__ std::int32_t state_n(Float maximum) {
     if (is_ordinary(maximum)) {
         return nearest_exponent(maximum);
     }
-    return maximum == -std::numeric_limits<Float>::infinity() ? absent_n : unusual_n;
+    return maximum == -std::numeric_limits<Float>::infinity() ? absent_n
+           : maximum < Float(lowest_logit)                    ? low_n
+                                                              : unusual_n;
 }
 
 // A block whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
@@ -120,11 +137,19 @@ inline constexpr Unframed unframed_blocks = !may_be_unframed<T, Places, Log> ? U
                                             : keeps_vectors<Places>          ? Unframed::always
                                                                              : Unframed::without_row_values;
 
-// Of a block that may be one of these, whether plain_factor serves it beneath a row of exponent row_n.
-template <class T>
-__device__ __forceinline__ bool reaches_row(std::int32_t n, std::int32_t row_n) {
+// Of a block that may be one of these, whether its factor beneath `row` has the bits of the one in a frame of its own.
+// Far below, both have to be normal with all of their pieces: N of its own frame is no less than any of its
+// exponentials tells, and of `one` of each lane one is large enough but for the rarest.
+template <class T, class Row, class Float>
+__device__ __forceinline__ bool reaches_row(std::int32_t n, const Row &row, Float one) {
     constexpr std::int32_t lowest = sizeof(T) == 2 ? -56 : -38;
-    return n != 0 || n - row_n >= lowest;
+    constexpr float least = sizeof(T) == 2 ? 0x1p-125f : 0x1p-97f;
+    if (n != 0 || n - row.n >= lowest) {
+        return true;
+    }
+    const float factor = inverse_of_sum(row) * power_of_two_f32(n - row.n);
+    const unsigned largest = __reduce_max_sync(whole_warp, __float_as_uint(static_cast<float>(one)));
+    return factor >= least && factor * __uint_as_float(largest) >= 2 * least;
 }
 
 // Whether outputs of this type take both pieces of a block's factor.
@@ -213,8 +238,8 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
     });
 }
 
-// The same whatever the maximum is. Where n is unusual_n there are no exponentials. Not `never`: the state is for plain
-// softmax, unless `log` says otherwise.
+// The same whatever the maximum is. Where n is unusual_n or low_n there are no exponentials. Not `never`: the state is
+// for plain softmax, unless `log` says otherwise.
 template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Data, class Block,
           class Note>
 __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const Data &data, int count, const Block &x,
@@ -241,7 +266,14 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const Data &
     x.extremes(a.scaled, lowest, maximum);
     maximum = warp_maximum(maximum);
     if (is_unusual(maximum)) {
-        note(maximum, unusual_n, unusual_n);
+        const std::int32_t n = maximum < Float(lowest_logit) ? low_n : unusual_n;
+        note(maximum, n, n);
+        if constexpr (zeroes_low_blocks<T>) {
+#pragma unroll
+            for (Float &one : e) {
+                one = Float(0);
+            }
+        }
         return unusual_block_sum<T, Places, Float, Sum>(a, address_in(data), count, maximum);
     }
     return ordinary_block_sum<T, Places, Float, Sum, Which != Unframed::never>(a, x, lowest, maximum, e, note);

@@ -46,15 +46,19 @@ struct ClusterPlace : SharedRowPlace {
         : SharedRowPlace(a, cluster_number(), block_in_cluster()) {}
 };
 
-// What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is absent_n
-// or unusual_n.
+// What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is no
+// frame.
 template <class Base>
 struct PlainRow {
     Base base; // what the factors of its blocks are made of
     std::int32_t n;
 
-    __device__ __forceinline__ bool plain() const { return n != absent_n && n != unusual_n; }
+    __device__ __forceinline__ bool plain() const { return is_frame(n); }
 };
+
+// About 1 / its sum.
+__device__ __forceinline__ float inverse_of_sum(const PlainRow<float> &row) { return reciprocal_of_sum(row.base); }
+__device__ __forceinline__ float inverse_of_sum(const PlainRow<double> &row) { return static_cast<float>(row.base); }
 
 // The row of `count` blocks whose states lie in shared memory, PerLane of them for each lane.
 template <int PerLane, class Float, class Sum>
@@ -89,13 +93,9 @@ __device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum
                                    : merge_row_states<most_cluster_states / warp_lanes>(states, count);
 }
 
-template <class Float, class Base, class Sum>
-__device__ __forceinline__ PlainRow<Base> plain_row(RowView<Sum> view) {
-    return {factor_base(static_cast<Base>(view.sum), Float()), view.n};
-}
 template <class T, class Places, class Sum>
-__device__ __forceinline__ PlainRow<Divisor<T, Places>> row_for_output(const SoftmaxArguments &a, RowView<Sum> view) {
-    return {base_for_output<T, Places>(a, view.sum), view.n};
+__device__ __forceinline__ PlainRow<Divisor<T, Places>> row_for_output(RowView<Sum> view) {
+    return {base_for_output<T, Places>(view.sum), view.n};
 }
 
 // Whether a block's warps take a part of the row's tree, which one of them can put together for all.
@@ -106,7 +106,7 @@ template <class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> merge_subtree(const RowState<Float, Sum> *states, int warps) {
     const RowState<Float, Sum> mine = states[lane_index() & (warps - 1)];
     const std::int32_t n = state_n(mine.maximum), largest = __reduce_max_sync(whole_warp, n);
-    if (largest == unusual_n || largest == absent_n) { // some warp's block is, or all of them are
+    if (!is_frame(largest)) { // some warp's block has none, or all of them
         return merge_any_lanes(lane_index() < warps ? mine : StateMerge<Float, Sum>::identity());
     }
     return {warp_maximum(mine.maximum), tree_over_lanes<FloatSum<Sum>>(scale_by_power(mine.sum, n - largest), warps)};
@@ -148,12 +148,12 @@ template <class T, class Places, Unframed Which, class Place, class Float, class
 __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
                                                   Total total, Float maximum, std::int32_t frame,
                                                   Float (&e)[lane_elements]) {
-    const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(a, view);
+    const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(view);
     if constexpr (Which != Unframed::always) {
         frame = state_n(maximum); // which need not wait in a register
     }
-    if (frame != unusual_n && row.plain() && has_plain_factor<T, Places>(a, frame - row.n) &&
-        (Which == Unframed::never || reaches_row<T>(frame, row.n))) {
+    if (has_exponentials<T>(frame) && row.plain() && has_plain_factor<T, Places>(a) &&
+        (Which == Unframed::never || reaches_row<T>(frame, row, e[0]))) {
         finish_softmax<T, Places>(a, factor_of(row.base, frame - row.n, Float()), to.output(a), to.count, e);
     } else {
         finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum, total());

@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
         }
         sum = tree_over_lanes<FloatSum<Sum>>(sum, warp_lanes);
         BlockState<Float, Sum> state = tile.own[block][column];
-        state.sum = state.n == unusual_n ? settle_any_sum(state.maximum, sum) : sum;
+        state.sum = is_unusual(state.maximum) ? settle_any_sum(state.maximum, sum) : sum;
         const int place = (alone ? 0 : static_cast<int>(block_in_cluster()) * Tile::blocks) + block;
         if (alone) {
             tile.states[column][state_place(place)] = state;
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
             }
         }
     } else {
-        const bool plain = own.n != unusual_n && total.n != unusual_n && own.n != absent_n;
+        const bool plain = is_frame(own.n) && is_frame(total.n);
         const BlockFactor<Float> factor = plain
                                               ? factor_in_pieces(power_of_two_f64(own.n - total.n), total.sum, Float())
                                               : any_factor(own.maximum, RowState<Float, Sum>{total.maximum, total.sum});

@@ -140,11 +140,10 @@ template <class T, class Sum>
 __device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, const CutBlock &mine, T *outputs,
                                            std::int32_t n, RowView<Sum> row, float (&e)[lane_elements]) {
     using Places = CutPlaces<T>;
-    if (n == unusual_n || n == absent_n || !row.plain() || !has_plain_factor<T, Places>(a, n - row.n) ||
-        !reaches_row<T>(n, row.n)) {
+    if (!has_exponentials<T>(n) || !row.plain() || !has_plain_factor<T, Places>(a) || !reaches_row<T>(n, row, e[0])) {
         return false;
     }
-    form_outputs<T, Places>(a, factor_for_output<T, Places>(a, row.sum, n - row.n, float()), e);
+    form_outputs<T, Places>(a, factor_for_output<T, Places>(row.sum, n - row.n, float()), e);
     uint4 vectors[lane_vectors<T>];
 #pragma unroll
     for (int v = 0; v < lane_vectors<T>; ++v) {

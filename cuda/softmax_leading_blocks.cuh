@@ -159,7 +159,7 @@ __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, co
     const std::int32_t nearest = nearest_exponent(maximum);
     if (lane_index() == 0) {
         state->maximum = maximum;
-        state->n = unusual ? unusual_n : absent ? absent_n : nearest;
+        state->n = unusual || absent ? state_n(maximum) : nearest;
     }
     Sum sum;
     if (unusual) {

@@ -135,11 +135,11 @@ __global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
     if constexpr (Log) {
         finish_log_softmax<T, Places>(a, log_row(total), output, again.count, x);
     } else {
-        const std::int32_t gap = own.n - state_n(total.maximum);
-        if (own.n != unusual_n && is_ordinary(total.maximum) && has_plain_factor<T, Places>(a, gap) &&
-            (which == Unframed::never || reaches_row<T>(own.n, own.n - gap))) {
-            finish_softmax<T, Places>(a, factor_of(base_for_output<T, Places>(a, total.sum), gap, Float()), output,
-                                      again.count, e);
+        const RowView<Sum> row{total.sum, state_n(total.maximum)};
+        if (has_exponentials<T>(own.n) && row.plain() && has_plain_factor<T, Places>(a) &&
+            (which == Unframed::never || reaches_row<T>(own.n, row, e[0]))) {
+            const auto base = base_for_output<T, Places>(row.sum);
+            finish_softmax<T, Places>(a, factor_of(base, own.n - row.n, Float()), output, again.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, again.data, output, again.count, own.maximum, total);
         }

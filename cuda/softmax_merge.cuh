@@ -46,14 +46,14 @@ __device__ __noinline__ RowState<Float, Sum> merge_any_states(const State<Float,
     return {maximum, runs.result()};
 }
 
-// The total of a row as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is absent_n
-// or unusual_n.
+// The total of a row as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is no
+// frame.
 template <class Sum>
 struct RowView {
     Sum sum;
     std::int32_t n;
 
-    __device__ __forceinline__ bool plain() const { return n != absent_n && n != unusual_n; }
+    __device__ __forceinline__ bool plain() const { return is_frame(n); }
 };
 
 // The row of `count` blocks whose states lie in shared memory, PerLane of them for each of Span lanes, which all groups

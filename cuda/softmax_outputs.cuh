@@ -99,13 +99,44 @@ __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size
     }
 }
 
-// Writes one value to all of the block's elements: a row that is not ordinary.
+// Writes one value to `count` neighbouring outputs, whole vectors where they can be.
+template <class Float>
+__device__ __noinline__ void fill_any_outputs(ElementType type, void *output, std::size_t first, std::size_t count,
+                                              Float value) {
+    constexpr unsigned vector_size = vector_bytes;
+    const auto bytes = static_cast<unsigned>(traits_of(type).size), each = vector_size >> __popc(bytes - 1);
+    uint4 vector;
+#pragma unroll 1
+    for (unsigned i = 0; i < each; ++i) {
+        store_any(value, type, &vector, i);
+    }
+    char *const from = static_cast<char *>(output) + first * bytes;
+    const unsigned before = (0u - static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from))) % vector_size;
+    const std::size_t end = count * bytes, head = smaller<std::size_t>(before, end);
+    std::size_t at = head + vector_size * static_cast<unsigned>(lane_index());
+#pragma unroll 1
+    for (; at + vector_size <= end; at += vector_size * warp_lanes) {
+        store_vector(from + at, vector);
+    }
+    // What is left at either end is shorter than a vector: a byte a lane.
+    const std::size_t tail = head + (end - head) / vector_size * vector_size;
+    if (lane_index() < vector_bytes) {
+        const auto own = static_cast<unsigned>(lane_index());
+        const char byte = reinterpret_cast<const char *>(&vector)[own];
+        if (own < head) {
+            from[own] = byte;
+        }
+        if (tail + own < end) {
+            from[tail + own] = byte;
+        }
+    }
+}
+
+// The same to all of the block's elements: a row that is not ordinary.
 template <class Float>
 __device__ __forceinline__ void store_special(const SoftmaxArguments &a, std::size_t first, int count, RowKind kind) {
     const Float value = special_output<Float>(kind, a.log, a.empty_row_zero);
-    for (int place = lane_index(); place < count; place += warp_lanes) {
-        store_any(value, a.output_type, a.output, first + static_cast<std::size_t>(place));
-    }
+    fill_any_outputs(a.output_type, a.output, first, static_cast<std::size_t>(larger(count, 0)), value);
 }
 
 // Whether this block writes outputs of two pieces: where elements go out as they came in, their type decides.
@@ -126,12 +157,10 @@ template <class T, class Places>
 using Divisor =
     std::conditional_t<divides_in_f64<T> || divides_either_way<T, Places>, double, typename SoftmaxArithmetic<T>::Sum>;
 
-// Whether plain_factor serves a block whose frame is `gap` above the row's.
+// Whether plain_factor has the pieces that outputs of this type take.
 template <class T, class Places>
-__device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a, std::int32_t gap) {
-    constexpr std::int32_t safe_gap = -64; // over any sum below 2^61, the factor is normal
-    const bool two_pieces = block_takes_two_pieces<T, Places>(a);
-    return divides_in_f64<T> || (divides_either_way<T, Places> && two_pieces) || (gap >= safe_gap && !two_pieces);
+__device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a) {
+    return divides_in_f64<T> || divides_either_way<T, Places> || !block_takes_two_pieces<T, Places>(a);
 }
 
 // 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without
@@ -151,25 +180,57 @@ __device__ __forceinline__ double reciprocal_of_sum(double x) {
     return fused(y, fused(-x, y, 1.0), y);
 }
 
-// The factor of a block in a plain row. Where one piece of it will do and sums are f32, dividing in f32 has the bits of
-// dividing in f64 and rounding (f64 has more than twice f32's bits and two to spare), and a power of two within the
-// normal range commutes with both.
+// Whether inverse * 2^gap, as one product, is the factor of a block, `inverse` being 1 / the row's sum: a normal
+// number, or so small that all outputs of 16 bits are 0. Sums are below 2^61, and above 0.7 but where the row has frame
+// N = 0.
+__device__ __forceinline__ bool is_plain_factor(float inverse, std::int32_t gap) {
+    constexpr std::int32_t safe_gap = -64, zero_gap = -136, least_of_unframed = -47;
+    return gap >= safe_gap || gap <= zero_gap + least_of_unframed || (gap <= zero_gap && inverse < 1.5f) ||
+           inverse * power_of_two_f32(gap) >= 0x1p-126f;
+}
+
+// 2^gap / x of the same, however small. Below the normal range it is the nearest multiple of 2^-149 to the true
+// quotient, which may lie on the other side of a middle between two of these than its inverse as it is rounded.
+__device__ __forceinline__ float small_factor(float x, std::int32_t gap) {
+    constexpr std::int32_t unit = -149, half = -64;
+    const float inverse = reciprocal_of_sum(x), units = inverse * power_of_two_f32(gap - unit);
+    if (units >= 0x1p23f) {
+        return inverse * power_of_two_f32(gap - half) * power_of_two_f32(half);
+    }
+    float nearest = rintf(units);
+    if (fabsf(units - nearest) == 0.5f) {
+        const float rest = fused(-inverse, x, 1.0f);
+        nearest = rest > 0.0f ? units + 0.5f : rest < 0.0f ? units - 0.5f : nearest;
+    }
+    return __uint_as_float(static_cast<unsigned>(nearest)); // so many units
+}
+
+// The factor of a block in a plain row, whose frame is `gap` above the row's. Where one piece of it will do and sums
+// are f32, dividing in f32 has the bits of dividing in f64 and rounding (f64 has more than twice f32's bits and two to
+// spare), and a power of two within the normal range commutes with both.
 __device__ __forceinline__ BlockFactor<float> plain_factor(float row_sum, std::int32_t gap, float) {
-    return {reciprocal_of_sum(row_sum) * power_of_two_f32(gap), 0.0f};
+    const float inverse = reciprocal_of_sum(row_sum);
+    return {is_plain_factor(inverse, gap) ? inverse * power_of_two_f32(gap) : small_factor(row_sum, gap), 0.0f};
 }
 template <class Float>
 __device__ __forceinline__ BlockFactor<Float> plain_factor(double row_sum, std::int32_t gap, Float) {
     return factor_in_pieces(power_of_two_f64(gap), row_sum, Float());
 }
 
-// What the factors of a row's blocks are made of. In f32 the inverse of the sum: dividing a power of two by the sum has
-// the bits of multiplying it by the inverse, but where the factor is 0 either way.
-__device__ __forceinline__ float factor_base(float sum, float) { return reciprocal_of_sum(sum); }
+// 1 / the sum of a plain row; where that is f64, about as much.
+template <class Sum>
+__device__ __forceinline__ float inverse_of_sum(const RowView<Sum> &row) {
+    return reciprocal_of_sum(static_cast<float>(row.sum));
+}
+
+// What the factors of a row's blocks are made of. Of f64 sums for f32 outputs their inverse: dividing a power of two by
+// the sum has the bits of multiplying it by the inverse, but where the factor is 0 either way.
+__device__ __forceinline__ float factor_base(float sum, float) { return sum; }
 __device__ __forceinline__ double factor_base(double sum, float) { return reciprocal_of_sum(sum); }
 __device__ __forceinline__ double factor_base(double sum, double) { return sum; }
 
 __device__ __forceinline__ BlockFactor<float> factor_of(float base, std::int32_t gap, float) {
-    return {base * power_of_two_f32(gap), 0.0f};
+    return plain_factor(base, gap, float());
 }
 __device__ __forceinline__ BlockFactor<float> factor_of(double base, std::int32_t gap, float) {
     const double factor = base * power_of_two_f64(gap);
@@ -182,23 +243,13 @@ __device__ __forceinline__ BlockFactor<double> factor_of(double base, std::int32
 
 // plain_factor and factor_base of a row's sum, for outputs of any type.
 template <class T, class Places, class Sum>
-__device__ __forceinline__ Divisor<T, Places> base_for_output(const SoftmaxArguments &a, Sum sum) {
-    using Float = typename SoftmaxArithmetic<T>::Float;
-    if constexpr (divides_either_way<T, Places>) {
-        return takes_two_pieces(a.output_type) ? factor_base(static_cast<double>(sum), Float())
-                                               : static_cast<double>(factor_base(sum, Float()));
-    } else {
-        return factor_base(static_cast<Divisor<T, Places>>(sum), Float());
-    }
+__device__ __forceinline__ Divisor<T, Places> base_for_output(Sum sum) {
+    return factor_base(static_cast<Divisor<T, Places>>(sum), typename SoftmaxArithmetic<T>::Float());
 }
 template <class T, class Places, class Float, class Sum>
-__device__ __forceinline__ BlockFactor<Float> factor_for_output(const SoftmaxArguments &a, Sum sum, std::int32_t gap,
-                                                                Float) {
+__device__ __forceinline__ BlockFactor<Float> factor_for_output(Sum sum, std::int32_t gap, Float) {
     if constexpr (divides_either_way<T, Places>) {
-        if (takes_two_pieces(a.output_type)) {
-            return factor_of(factor_base(static_cast<double>(sum), Float()), gap, Float());
-        }
-        return plain_factor(sum, gap, Float());
+        return factor_of(factor_base(static_cast<double>(sum), Float()), gap, Float());
     } else {
         return plain_factor(static_cast<Divisor<T, Places>>(sum), gap, Float());
     }
@@ -272,6 +323,12 @@ __device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockF
     store_block<T, Places>(a, first, count, e);
 }
 
+// Whether a block of low logits has no part in its row, which is ordinary: all of its outputs are 0.
+template <class Float>
+__device__ __forceinline__ bool is_out_of_row(Float maximum, Float row_maximum) {
+    return maximum < Float(lowest_logit) && is_ordinary(row_maximum);
+}
+
 // The outputs of a block whose maximum, or whose row's, is unusual. A maximum of 0 may be that of an unframed block.
 template <class T, class Places, class Float, class Sum>
 __device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, const T *data, std::size_t first,
@@ -279,6 +336,10 @@ __device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, c
     const RowKind kind = row_kind(total.maximum);
     if (kind != RowKind::ordinary) {
         store_special<Float>(a, first, count, kind);
+        return;
+    }
+    if (is_out_of_row(maximum, total.maximum)) {
+        fill_any_outputs(a.output_type, a.output, first, static_cast<std::size_t>(larger(count, 0)), Float(0));
         return;
     }
     if (maximum == Float(0)) {

@@ -81,9 +81,7 @@ __device__ __noinline__ void store_empty_rows(const SelectedSoftmaxArguments &a,
     const Float value = special_output<Float>(RowKind::empty, a.log, a.empty_row_zero);
     for (unsigned left = __ballot_sync(whole_warp, empty); left != 0; left &= left - 1) {
         const std::uint64_t of_lane = __shfl_sync(whole_warp, row, __ffs(static_cast<int>(left)) - 1);
-        for (std::size_t at = static_cast<std::size_t>(lane_index()); at < a.axis; at += warp_lanes) {
-            store_any(value, a.output_type, a.output, of_lane * a.axis + at);
-        }
+        fill_any_outputs(a.output_type, a.output, of_lane * a.axis, a.axis, value);
     }
 }
 

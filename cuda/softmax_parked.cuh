@@ -16,6 +16,18 @@ __device__ __forceinline__ float parked_output(float x, LogPieces<float> logsume
     return log_softmax_output(x, logsumexp);
 }
 
+// A block's own frame N, by its largest exponential in frame N = 0: that is e^r 2^N with r up to half of ln 2, so that
+// the root of 2 parts one N from the next. unusual_n so near to it that roundings decide (64 units in the last place;
+// N is rounded from a product that is wrong by 8 at most, an exponential by 2).
+__device__ __forceinline__ std::int32_t frame_by_largest(float largest) {
+    constexpr std::uint32_t mantissa_bits = 23, bias = 127, root_of_2 = 0x3504F3, unsure = 64;
+    const std::uint32_t bits = __float_as_uint(largest), mantissa = bits & ((1u << mantissa_bits) - 1);
+    if (mantissa - (root_of_2 - unsure) <= 2 * unsure) {
+        return unusual_n;
+    }
+    return static_cast<std::int32_t>((bits >> mantissa_bits) - bias) + (mantissa > root_of_2 ? 1 : 0);
+}
+
 // A warp's. Places: of vectors, or staged for rows off the boundaries.
 template <class T, class Places>
 struct ParkedBlock {
@@ -31,6 +43,30 @@ struct ParkedBlock {
         if constexpr (is_staged<Places>) {
             __syncwarp(); // other lanes will write them
         }
+    }
+
+    // Of the lane's.
+    __device__ __forceinline__ float one() const { return memory[quad(0)].x; }
+
+    // Of exponentials in frame N = 0 that are to be multiplied by a factor too small for that: puts them into the
+    // block's own frame, in which none of them leaves the normal range. That frame; unusual_n where it cannot be told.
+    __device__ __noinline__ static std::int32_t put_into_own_frame(ParkedBlock block) {
+        float largest = 0;
+#pragma unroll 1
+        for (int v = 0; v < vectors; ++v) {
+            const float4 own = block.memory[quad(v)];
+            largest = fmaxf(largest, fmaxf(fmaxf(own.x, own.y), fmaxf(own.z, own.w)));
+        }
+        const unsigned of_warp = __reduce_max_sync(whole_warp, __float_as_uint(largest));
+        const std::int32_t n = frame_by_largest(__uint_as_float(of_warp));
+        const float unit = power_of_two_f32(n == unusual_n ? 0 : -n);
+#pragma unroll 1
+        for (int v = 0; v < vectors; ++v) {
+            const float4 own = block.memory[quad(v)];
+            block.memory[quad(v)] = {own.x * unit, own.y * unit, own.z * unit, own.w * unit};
+        }
+        __syncwarp(); // other lanes may write them
+        return n;
     }
 
     // The first `count` outputs. Of: a factor of exponentials, or the pieces of a logsumexp.

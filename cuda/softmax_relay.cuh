@@ -80,6 +80,10 @@ __device__ __noinline__ RowState<float, Sum> merge_published(const std::uint64_t
     return {maximum, runs.result()};
 }
 
+__device__ __noinline__ inline float small_factor_by_call(float sum, std::int32_t gap) {
+    return small_factor(sum, gap);
+}
+
 // What lane 0 knows of a row, in every lane.
 template <class Base>
 __device__ __forceinline__ PlainRow<Base> from_first_lane(const PlainRow<Base> &row) {
@@ -96,7 +100,7 @@ template <class T, class Places, bool Log, class Shape>
 class Relay {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<float, Sum>;
-    using Row = std::conditional_t<Log, LogRow<float>, PlainRow<Divisor<T, Places>>>;
+    using Row = std::conditional_t<Log, LogRow<float>, PlainRow<Sum>>;
     using Turns = RelayTurns<T, is_staged<Places>, Shape>;
 
   public:
@@ -196,7 +200,7 @@ class Relay {
     }
     // What is rarely read at all.
     __device__ __noinline__ static void copy_singly(T *to, const T *data, int count) {
-#pragma unroll 1
+#pragma unroll 8
         for (int i = lane_index(); i < count; i += warp_lanes) {
             to[i] = data[i];
         }
@@ -258,10 +262,10 @@ class Relay {
                                                 float (&kept)[lane_elements]) {
         State own;
         const BlockLogits<T, Places> x(a, logits, count);
-        const auto note = [&](float maximum, std::int32_t n, std::int32_t) {
+        const auto note = [&](float maximum, std::int32_t, std::int32_t) {
             __syncwarp(); // all lanes have their logits
             own.maximum = maximum;
-            if (n != unusual_n) {
+            if (!is_unusual(maximum)) {
                 load(turn + Shape::ahead);
             } else if constexpr (!Log) {
                 forget(kept);
@@ -370,7 +374,7 @@ class Relay {
         const Sum sum = tree_over_lanes<FloatSum<Sum>>(run_sum<Each, Sum>(sums), warp_lanes);
         if (Log || wants_row_values(a)) {
             State total{largest_of(seen), sum};
-            if (row_n == unusual_n) {
+            if (row_n == unusual_n || row_n == low_n) {
                 total = merge_published<Sum>(words, static_cast<int>(rows.row_groups));
             }
             if (wants_row_values(a) && begins && lane_index() == 0) {
@@ -381,7 +385,7 @@ class Relay {
             }
         }
         if constexpr (!Log) {
-            return {factor_base(static_cast<Divisor<T, Places>>(sum), float()), row_n};
+            return {factor_base(sum, float()), row_n};
         }
     }
 
@@ -454,11 +458,15 @@ class Relay {
             }
         } else {
             const float maximum = shared.own[Shape::kept_at(turn)][warp].maximum;
-            const std::int32_t n = state_n(maximum);
-            if (n != unusual_n && row.plain() && has_plain_factor<T, Places>(a, n - row.n) &&
-                reaches_row<T>(n, row.n)) {
-                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(),
-                                      factor_of(row.base, n - row.n, float()));
+            std::int32_t n = state_n(maximum);
+            if (row.plain() && !reaches_row<T>(n, row, parked_of(turn).one())) {
+                const PutAside aside(next);
+                n = ParkedBlock<T, Places>::put_into_own_frame(parked_of(turn));
+                aside.take_back(next);
+            }
+            if (n != unusual_n && row.plain()) {
+                const BlockFactor<float> factor = factor_beside(next, row, n - row.n);
+                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), factor);
             } else {
                 const PutAside aside(next);
                 finish_unusual_softmax<T, Places>(
@@ -466,6 +474,23 @@ class Relay {
                     merge_published<Sum>(published(task.row), static_cast<int>(rows.row_groups)));
                 aside.take_back(next);
             }
+        }
+    }
+
+    // The factor of a block in its row. Small ones are behind a call, around which exponentials are put aside.
+    __device__ __forceinline__ static BlockFactor<float> factor_beside(float (&next)[lane_elements],
+                                                                       const PlainRow<Sum> &row, std::int32_t gap) {
+        if constexpr (divides_in_f64<T>) {
+            return factor_of(row.base, gap, float());
+        } else {
+            const float inverse = inverse_of_sum(row);
+            float factor = inverse * power_of_two_f32(gap);
+            if (!is_plain_factor(inverse, gap)) {
+                const PutAside aside(next);
+                factor = small_factor_by_call(row.base, gap);
+                aside.take_back(next);
+            }
+            return {factor, 0.0f};
         }
     }
 

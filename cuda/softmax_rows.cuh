@@ -156,6 +156,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     // Blocks of 8 warps of 16-bit elements have the fewest registers a thread: both ways at once would spill (bf16 of
     // 8192: 4.06 TB/s, 4.12 without).
     constexpr Unframed which = sizeof(T) == 2 && Span == 8 ? Unframed::never : unframed_blocks<T, Places, Log>;
+    constexpr bool may_be_unframed = which != Unframed::never || leads;
     std::int32_t frame = 0;
     const auto data = [&] { return Place(a).template input<T, Places>(a); };
     const Sum sum = row_block_state<T, Places, Sum, which, leads>(a, data, from.count, x, e,
@@ -187,10 +188,10 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         if constexpr (which != Unframed::always) {
             frame = n; // which need not wait in a register
         }
-        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, frame - view.n) &&
-            (which == Unframed::never || reaches_row<T>(frame, view.n))) {
-            finish_softmax<T, Places>(a, factor_for_output<T, Places>(a, view.sum, frame - view.n, Float()),
-                                      to.output(a), to.count, e);
+        if (has_exponentials<T>(n) && view.plain() && has_plain_factor<T, Places>(a) &&
+            (!may_be_unframed || reaches_row<T>(frame, view, e[0]))) {
+            finish_softmax<T, Places>(a, factor_for_output<T, Places>(view.sum, frame - view.n, Float()), to.output(a),
+                                      to.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));

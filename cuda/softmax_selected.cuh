@@ -158,6 +158,10 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
     }
     if (kind == RowKind::ordinary) {
         const T *const data = place.in<T>(a.input, a.outer_stride);
+        if (is_out_of_row(maximum, total.maximum)) {
+            fill_any_outputs(a.output_type, a.output, first, static_cast<std::size_t>(count), Float(0));
+            return;
+        }
         if (maximum == Float(0)) { // it may be that of an unframed block
             maximum = maximum_again<T, Places, Float>(a, data, taken);
         }
@@ -167,6 +171,10 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
     }
     const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
     const Float left_out = left_out_output<Float>(kind, a.log, a.empty_row_zero);
+    if (kind == RowKind::empty) { // both are the same
+        fill_any_outputs(a.output_type, a.output, first, static_cast<std::size_t>(larger(count, 0)), special);
+        return;
+    }
     for (int at = lane_index(); at < count; at += warp_lanes) {
         const std::size_t index = first + static_cast<std::size_t>(at);
         const bool takes_part = at < taken && (a.mask == nullptr || a.mask[index] != 0);
@@ -299,10 +307,10 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
         finished = finished || (row.kind == RowKind::ordinary && left_out);
     } else {
         const RowView<Sum> view = merge_row<Warps <= few_state_warps>(shared.of_row(), count);
-        if (n != unusual_n && n != absent_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) &&
-            (!Leads || reaches_row<T>(n, view.n))) {
+        if (has_exponentials<T>(n) && !left_out && view.plain() && has_plain_factor<T, Places>(a) &&
+            (!Leads || reaches_row<T>(n, view, e[0]))) {
             const RowBlock to(a.cluster_blocks);
-            finish_softmax<T, Places>(a, factor_for_output<T, Places>(a, view.sum, n - view.n, Float()),
+            finish_softmax<T, Places>(a, factor_for_output<T, Places>(view.sum, n - view.n, Float()),
                                       first_output(a, to), present(a, to), e);
             finished = true;
         }

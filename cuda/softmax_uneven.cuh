@@ -37,15 +37,6 @@ __device__ __forceinline__ void fill_outputs(T *output, std::size_t count, Float
     }
 }
 
-// The same of a type that is known only here.
-template <class Float>
-__device__ __noinline__ void fill_any_outputs(ElementType type, void *output, std::size_t first, std::size_t count,
-                                              Float value) {
-    for (std::size_t at = static_cast<std::size_t>(lane_index()); at < count; at += warp_lanes) {
-        store_any(value, type, output, first + at);
-    }
-}
-
 // The base blocks of a row of which nothing takes part, this warp's share of them.
 template <class T, class Places, class Float>
 __device__ __forceinline__ void fill_behind(const UnevenSoftmaxArguments &a, const UnevenPlace &place, Float value) {
@@ -80,9 +71,7 @@ __device__ __noinline__ void finish_empty_rows(const UnevenSoftmaxArguments &a) 
             continue;
         }
         const UnevenRow &row = group.rows[number];
-        for (std::size_t at = static_cast<std::size_t>(lane_index()); at < row.count; at += warp_lanes) {
-            store_any(value, a.output_type, a.output, row.output + at);
-        }
+        fill_any_outputs(a.output_type, a.output, row.output, row.count, value);
         store_uneven_values(a, row.index, StateMerge<Float, Sum>::identity());
     }
 }
@@ -150,24 +139,17 @@ __device__ __noinline__ void finish_unusual_uneven(const UnevenSoftmaxArguments 
     const std::size_t first = place.row->output + place.first();
     const int taken = place.count(place.row->taken);
     if (kind == RowKind::ordinary) {
-        Float maximum = group.states[job % uneven_most_jobs].maximum;
-        if (maximum == Float(0)) { // it may be that of an unframed block
-            maximum = maximum_again<T, Places, Float>(a, place.data<T>(a), taken);
-        }
-        BlockAgain<T, Places> block(a, place.data<T>(a), taken, maximum);
-        finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, taken, block.e);
+        const Float maximum = group.states[job % uneven_most_jobs].maximum;
+        finish_unusual_softmax<T, Places>(a, place.data<T>(a), first, taken, maximum, total);
     } else {
         store_special_uneven<T>(a, place.data<T>(a), first, taken, kind);
     }
     const std::size_t step = static_cast<std::size_t>(place.row->blocks) * softmax_block;
-    for (int at = taken + lane_index(); at < place.count(place.row->count); at += warp_lanes) {
-        store_any(left_out, a.output_type, a.output, first + static_cast<std::size_t>(at));
-    }
+    const auto behind = static_cast<std::size_t>(larger(place.count(place.row->count) - taken, 0));
+    fill_any_outputs(a.output_type, a.output, first + static_cast<std::size_t>(taken), behind, left_out);
     for (std::size_t begin = place.first() + step; begin < place.row->count; begin += step) {
-        const std::size_t end = smaller(begin + softmax_block, place.row->count);
-        for (std::size_t at = begin + static_cast<std::size_t>(lane_index()); at < end; at += warp_lanes) {
-            store_any(left_out, a.output_type, a.output, place.row->output + at);
-        }
+        const std::size_t count = smaller(place.row->count - begin, softmax_block);
+        fill_any_outputs(a.output_type, a.output, place.row->output + begin, count, left_out);
     }
 }
 
@@ -270,8 +252,8 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     } else {
         const RowView<Sum> view = uneven_view(group, job);
         const std::int32_t n = state->n;
-        if (n != unusual_n && view.plain() && has_plain_factor<T, Places>(a, n - view.n) && reaches_row<T>(n, view.n)) {
-            form_outputs<T, Places>(a, factor_for_output<T, Places>(a, view.sum, n - view.n, float()), e);
+        if (has_exponentials<T>(n) && view.plain() && has_plain_factor<T, Places>(a) && reaches_row<T>(n, view, e[0])) {
+            form_outputs<T, Places>(a, factor_for_output<T, Places>(view.sum, n - view.n, float()), e);
             store_uneven_block<T, Places>(a, group, job, e);
             finished = true;
         }

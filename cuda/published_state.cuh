@@ -12,14 +12,14 @@ namespace wr::cuda {
 // What a word holds that has not been written. As a number it is a NaN that no arithmetic gives.
 inline constexpr std::uint64_t absent_word = ~std::uint64_t{0};
 
-// Whether a kernel before did all that this one is for.
-__device__ __forceinline__ bool is_nothing_left(const std::uint64_t *left) {
-    return left != nullptr && *left == absent_word;
-}
-
 // Two words at once, 16-byte aligned.
 __device__ __forceinline__ void publish_words(std::uint64_t *to, std::uint64_t first, std::uint64_t second) {
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(first), "l"(second) : "memory");
+}
+__device__ __forceinline__ std::uint64_t look_at_word(const std::uint64_t *from) {
+    std::uint64_t word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+    return word;
 }
 __device__ __forceinline__ void look_at_words(const std::uint64_t *from, std::uint64_t (&words)[2]) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
@@ -63,7 +63,7 @@ class SeenState {
   public:
     __device__ __forceinline__ void look(const std::uint64_t *from) {
         if constexpr (published_words<Sum> == 1) {
-            asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(words_[0]) : "l"(from) : "memory");
+            words_[0] = look_at_word(from);
         } else {
             look_at_words(from, words_);
         }

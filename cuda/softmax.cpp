@@ -316,8 +316,9 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     case SoftmaxRegime::long_rows:
         return launch_long_rows(call, a);
     case SoftmaxRegime::tall_columns:
-        return launch_tall_columns(call.problem, a, {}, totals_of(call.kernels, a.outer * a.inner, a.pieces, dependent),
-                                   dependent, call.stream);
+        return launch_tall_columns(call.problem, a, most_blocks,
+                                   totals_of(call.kernels, a.outer * a.inner, a.pieces, dependent), dependent,
+                                   call.stream);
     case SoftmaxRegime::columns:
         return launch_columns(call.kernels, a, dependent, call.stream);
     }

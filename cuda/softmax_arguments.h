@@ -23,6 +23,14 @@ constexpr int rows_of_totals_warp(std::size_t pieces) {
     return rows;
 }
 
+// What a kernel before has left of columns (SharedColumnsArguments), a vector of them wherever the first has a factor
+// that is no number.
+struct ColumnsLeft {
+    const std::uint64_t *any; // nullptr: all of them; nothing where it holds absent_word
+    const std::uint64_t *factors;
+    std::size_t columns; // that have one in each array [axis][inner]
+};
+
 struct SoftmaxArguments {
     const void *input;
     void *output;
@@ -48,7 +56,7 @@ struct SoftmaxArguments {
     ElementType input_type;   // for kernels that may read elements of 8 bits
     std::uint64_t *published; // [rows][groups] and one more, what multiprocessors tell each other (published_state.cuh)
     std::int32_t group_power; // of 2: the base blocks of such a group
-    const std::uint64_t *left; // nullptr, or what a kernel before has left to do: nothing where it holds absent_word
+    ColumnsLeft left;
 };
 
 } // namespace wr::cuda

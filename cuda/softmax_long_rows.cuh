@@ -2,6 +2,7 @@
 // launches; the input is read twice.
 #pragma once
 
+#include "cuda/columns_left.cuh"
 #include "cuda/published_state.cuh"
 #include "cuda/softmax_rows.cuh"
 
@@ -239,7 +240,8 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
     const std::size_t rows = a.outer * a.inner;
     for (std::size_t first = blockIdx.x * rows_a_block; first < rows; first += gridDim.x * rows_a_block) {
         const std::size_t row = first + threadIdx.x / threads;
-        const std::size_t pieces = row < rows ? a.pieces : 0;
+        const bool is_taken = row < rows && is_left(a.left, row / a.inner, row % a.inner);
+        const std::size_t pieces = is_taken ? a.pieces : 0;
         const StoredState *states = a.states + row * a.pieces;
         constexpr std::size_t most_at_once = 8;
         const StateRun<most_at_once, Float> own(states, thread * run, run <= most_at_once ? run : 0, pieces);
@@ -266,7 +268,7 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
         if (together) {
             sum = block_tree(sum);
         }
-        if (thread == 0 && row < rows) {
+        if (thread == 0 && is_taken) {
             a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
             if (a.logsumexp != nullptr) {
                 store_logsumexp(maximum, sum, a.logsumexp, row);

@@ -18,10 +18,10 @@ inline constexpr std::size_t shared_columns_most_axis = std::size_t{1} << 17;
 
 struct SharedColumnsArguments {
     SoftmaxArguments softmax;
-    std::uint64_t *sums;        // [ring][down][shared_strip_columns], what each tile comes to, of some strips in turn
-    std::uint64_t *factors;     // [strips][shared_strip_columns], two pieces each; NaN: left to other kernels
-    std::uint32_t *drawn;       // counts the tiles that multiprocessors have drawn; -1 for a start
-    std::uint64_t *left;        // absent_word, or 0 where some columns are left to other kernels
+    std::uint64_t *sums;    // [ring][down][shared_strip_columns], what each tile comes to, of some strips in turn
+    std::uint64_t *factors; // [strips][shared_strip_columns], two pieces each; NaN: left to other kernels
+    std::uint64_t *drawn;   // SharedColumnTickets less 1; absent_word for a start
+    std::uint64_t *left;    // how often some columns had to be left to other kernels, less 1; absent_word for a start
     std::uint32_t across, down; // strips of one array [axis][inner], tiles of a strip
     std::uint32_t strips;       // of all arrays
     std::uint32_t ring;         // strips whose sums there is room for

@@ -4,6 +4,7 @@
 
 #include "cuda/published_state.cuh"
 #include "cuda/softmax_shared_column_exponentials.cuh"
+#include "cuda/softmax_shared_column_turns.cuh"
 #include "cuda/warp_tree.cuh"
 
 namespace wr::cuda {
@@ -23,8 +24,12 @@ class SharedColumnSums {
     using Exponentials = SharedColumnExponentials<Shape::rows>;
 
   public:
-    __device__ __forceinline__ explicit SharedColumnSums(const SharedColumnsArguments &arguments)
-        : a(arguments), s(arguments.softmax) {}
+    // `end`, in shared memory: the first strip that nobody takes, once the publisher knows of one.
+    __device__ __forceinline__ SharedColumnSums(const SharedColumnsArguments &arguments, std::uint32_t &end)
+        : a(arguments), s(arguments.softmax), end_(end) {}
+
+    // By the publisher, where its block has drawn all that it will.
+    __device__ __forceinline__ void tell_end(std::uint32_t strip) const { atomicMin(&end_, strip); }
 
     // By the publisher: what its warps leave of two columns a lane, of a tile that begins at this row.
     __device__ __forceinline__ void publish(std::uint32_t strip, std::uint32_t row, double (&first)[Shape::warps],
@@ -51,7 +56,10 @@ class SharedColumnSums {
 #pragma unroll 1
         for (std::uint32_t job = blockIdx.x; job < jobs; job += gridDim.x) {
             const std::uint32_t strip = job / how.strip_jobs;
-            wait_for_room(strip); // else its place may hold the sums of two rounds before, whose sign is the same
+            // Else its place may hold the sums of two rounds before, whose sign is the same.
+            if (!wait_for_room_or_end(strip)) {
+                return;
+            }
             merge(how, strip, how.column(job - strip * how.strip_jobs));
         }
     }
@@ -135,7 +143,7 @@ class SharedColumnSums {
 #pragma unroll 1
         for (std::uint32_t tile = 0; tile < a.down; tile += round_tiles) {
             double sums[pair][tiles_of_base];
-            wait_for_sums(words, sign_of(strip), tile + how.base() * tiles_of_base, exists ? a.down : 0, sums);
+            usual = wait_for_sums(strip, words, tile + how.base() * tiles_of_base, exists ? a.down : 0, sums) && usual;
             const double one = tree_of_elements<FloatSum<double>>(sums[0]);
             const double other = tree_of_elements<FloatSum<double>>(sums[1]);
             usual = usual && Exponentials::is_usual(one) && Exponentials::is_usual(other);
@@ -150,12 +158,54 @@ class SharedColumnSums {
                           factor_word(usual, other));
         }
         if (!usual && lane_index() == 0) {
-            *a.left = 0;
+            leave(a, (strip + std::uint64_t{1}) * how.strip_jobs);
         }
     }
-    __device__ __forceinline__ void wait_for_sums(const std::uint64_t *words, std::uint64_t expected,
-                                                  std::uint32_t tile, std::uint32_t end,
-                                                  double (&sums)[pair][tiles_of_base]) const {
+    // Of so many jobs once more one leaves its columns to the kernels behind. Where as much as a quarter of all have
+    // done so, the columns that nobody has begun are given up: those kernels take no longer for all of them.
+    __device__ __noinline__ static void leave(const SharedColumnsArguments &a, std::uint64_t jobs) {
+        constexpr std::uint64_t part = 4;
+        const std::uint64_t times = atomicAdd(reinterpret_cast<unsigned long long *>(a.left), 1ull) + 2;
+        if (times * part < jobs) {
+            return;
+        }
+        for (;;) {
+            const SharedColumnTickets tickets = SharedColumnTickets::look(a.drawn);
+            const std::uint32_t last = Shape::dealt() + tickets.drawn - 1;
+            if (tickets.end != 0 || tickets.give_up(a.drawn, last / a.down + 1)) {
+                return;
+            }
+        }
+    }
+    // By the merger, for a strip that it waits for.
+    __device__ __forceinline__ bool is_given_up(std::uint32_t strip) const { return strip >= atomicAdd(&end_, 0u); }
+    // As wait_for_room, by the merger, for a strip that nobody may ever take: then false.
+    __device__ __forceinline__ bool wait_for_room_or_end(std::uint32_t strip) const {
+        if (strip < a.ring) {
+            return true;
+        }
+        while (!look_at_factors(strip - a.ring)) {
+            if (__any_sync(whole_warp, is_given_up(strip)) != 0) {
+                return false;
+            }
+            rest_before_looking_again();
+        }
+        return true;
+    }
+    // Whether all of a strip's factors are there.
+    __device__ __forceinline__ bool look_at_factors(std::uint32_t strip) const {
+        const unsigned column = pair * static_cast<unsigned>(lane_index());
+        SeenWords factors{};
+        if (strip % a.across * strip_columns + column < s.inner) {
+            factors.look(a.factors + std::size_t{strip} * strip_columns + column);
+        }
+        return __all_sync(whole_warp, factors.are_there()) != 0;
+    }
+    // False, and any sums, where the strip is given up.
+    __device__ __forceinline__ bool wait_for_sums(std::uint32_t strip, const std::uint64_t *words, std::uint32_t tile,
+                                                  std::uint32_t end, double (&sums)[pair][tiles_of_base]) const {
+        const std::uint64_t expected = sign_of(strip);
+        bool given_up = false;
         SeenWords seen[tiles_of_base];
         const auto is_there = [&](const SeenWords &one) {
             return one.are_there() && ((one.words[0] ^ expected) & sign) == 0 &&
@@ -178,7 +228,8 @@ class SharedColumnSums {
             for (const SeenWords &one : seen) {
                 all = all && is_there(one);
             }
-            if (__all_sync(whole_warp, all) != 0) {
+            given_up = is_given_up(strip);
+            if (__all_sync(whole_warp, all || given_up) != 0) {
                 break;
             }
             rest_before_looking_again();
@@ -190,6 +241,7 @@ class SharedColumnSums {
                 sums[c][i] = __longlong_as_double(static_cast<long long>(seen[i].words[c] & ~sign));
             }
         }
+        return !given_up;
     }
     __device__ __forceinline__ static std::uint64_t factor_word(bool usual, double sum) {
         BlockFactor<float> factor{std::numeric_limits<float>::quiet_NaN(), 0.0f};
@@ -201,6 +253,7 @@ class SharedColumnSums {
 
     const SharedColumnsArguments &a;
     const SoftmaxArguments &s;
+    std::uint32_t &end_;
 };
 
 } // namespace wr::cuda

@@ -61,11 +61,10 @@ cudaError_t launch_columns_left(const SoftmaxProblem &problem, const SharedColum
                                 const GpuFacts &gpu, cudaStream_t stream) {
     SoftmaxArguments a = shared.softmax;
     a.pieces = divide_up(a.axis, softmax_block);
-    a.left = shared.left;
+    a.left = {shared.left, shared.factors, std::size_t{shared.across} * shared_strip_columns};
     const std::size_t blocks = static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_left_column_blocks;
-    const TallColumnsLeft left{shared.factors, std::size_t{shared.across} * shared_strip_columns, blocks};
     totals.blocks = std::min(totals.blocks, blocks);
-    return launch_tall_columns(problem, a, left, totals, gpu.dependent_launch, stream);
+    return launch_tall_columns(problem, a, blocks, totals, gpu.dependent_launch, stream);
 }
 
 } // namespace
@@ -103,7 +102,7 @@ cudaError_t launch_shared_columns(const SoftmaxProblem &problem, const SoftmaxAr
     SharedColumnsArguments shared{a,
                                   words,
                                   words + made.sums,
-                                  reinterpret_cast<std::uint32_t *>(words + (made.words - 2)),
+                                  words + (made.words - 2),
                                   words + (made.words - 1),
                                   static_cast<std::uint32_t>(made.across),
                                   static_cast<std::uint32_t>(made.down),

@@ -27,6 +27,7 @@ class SharedColumns {
         ArrivalBarrier gathered[Shape::kept]; // the publisher has read them
         ArrivalBarrier totalled[Shape::kept]; // the factors of its columns are there
         Place places[Shape::kept];
+        std::uint32_t end;                                    // of the strips that are taken, once it is known
         alignas(16) float frames[Shape::kept][strip_columns]; // the rounding constant less N
         alignas(16) float high[Shape::kept][strip_columns];   // pieces of the factors
         alignas(16) float low[Shape::kept][strip_columns];
@@ -34,10 +35,13 @@ class SharedColumns {
     };
 
     __device__ __forceinline__ SharedColumns(const SharedColumnsArguments &arguments, Shared &all, uint4 *memory)
-        : a(arguments), s(arguments.softmax), exchange(arguments), shared(all), parked(memory + threadIdx.x) {}
+        : a(arguments), s(arguments.softmax), exchange(arguments, all.end), shared(all), parked(memory + threadIdx.x) {}
 
     // Each lane that reads what others write says so itself: racecheck does not see that lanes of a warp have met.
     __device__ __forceinline__ void set_up() {
+        if (threadIdx.x == 0) {
+            shared.end = Place::no_strip;
+        }
         if (threadIdx.x < Shape::kept) {
             shared.drawn[threadIdx.x].initialise();
             shared.framed[threadIdx.x].initialise(warp_lanes);
@@ -231,6 +235,9 @@ class SharedColumns {
             if (lane_index() == 0 && !ended) {
                 const Place place = draws.next(turn);
                 ended = place.is_end();
+                if (ended) {
+                    exchange.tell_end(draws.end());
+                }
                 shared.places[Shape::kept_at(turn)] = place;
                 shared.drawn[Shape::kept_at(turn)].arrive();
             }

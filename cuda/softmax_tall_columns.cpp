@@ -24,10 +24,8 @@ Launch one_block_a_tile(const SoftmaxProblem &problem, bool dependent) {
 }
 
 SoftmaxTallArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxArguments &a) {
-    return {a,
-            cut_into_tall_tiles(problem.shape, traits_of(problem.dtype).size),
-            static_cast<std::uint32_t>(tall_tiles(problem)),
-            {}};
+    return {a, cut_into_tall_tiles(problem.shape, traits_of(problem.dtype).size),
+            static_cast<std::uint32_t>(tall_tiles(problem))};
 }
 
 } // namespace
@@ -64,13 +62,12 @@ cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *state
     return launch(how, &all, stream);
 }
 
-cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const TallColumnsLeft &left,
+cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, std::size_t most,
                                 const Launch &totals, bool dependent, cudaStream_t stream) {
     const SoftmaxTallKernels &kernels = *find_tall_kernels(problem.dtype);
     SoftmaxTallArguments all = arguments_of(problem, a);
-    all.left = left;
     Launch how = one_block_a_tile(problem, dependent);
-    how.blocks = left.factors == nullptr ? how.blocks : std::min(how.blocks, left.blocks);
+    how.blocks = std::min(how.blocks, most);
     how.kernel = kernels.states;
     cudaError_t error = launch(how, &all, stream);
     if (error == cudaSuccess) {

@@ -2,7 +2,7 @@
 // take a base block.
 #pragma once
 
-#include "cuda/published_state.cuh"
+#include "cuda/columns_left.cuh"
 #include "cuda/softmax_column_words.cuh"
 #include "cuda/softmax_tall_kernels.h"
 #include "cuda/tall_runs.cuh"
@@ -24,7 +24,7 @@ __device__ __forceinline__ TallPlace<T> tall_place(const SoftmaxTallArguments &a
 // Takes the kernel's place on the stream; false where others have left it nothing. As most often they have, the kernel
 // behind it may come as soon as there is room.
 __device__ __forceinline__ bool take_place_for_the_rest(const SoftmaxArguments &a) {
-    if (a.left == nullptr) {
+    if (a.left.any == nullptr) {
         take_place_on_stream();
         return true;
     }
@@ -58,15 +58,17 @@ __device__ __forceinline__ void load_tall_logits(const SoftmaxArguments &a, cons
     }
 }
 
-// The sums of a group's first `left` rows in frames of each column. For what is rare: one column after the other.
+// The sums of a group's first `left` rows in frames of each column.
 template <class T, class Float, class Sum>
-__device__ __noinline__ void add_tall_group(const uint4 *v, int left, const Frame<Float> *frames, Sum *sums) {
-#pragma unroll 1
+__device__ __forceinline__ void add_tall_group(const uint4 (&v)[tall_group], int left,
+                                               const Frame<Float> (&frames)[vector_elements<T>],
+                                               Sum (&sums)[vector_elements<T>]) {
+#pragma unroll
     for (int c = 0; c < vector_elements<T>; ++c) {
         Float e[tall_group];
 #pragma unroll
         for (int i = 0; i < tall_group; ++i) {
-            e[i] = i < left ? exponential_in(frames[c], widen(reinterpret_cast<const T *>(v + i)[c])) : Float(0);
+            e[i] = i < left ? exponential_in(frames[c], element_of(v[i], c, T())) : Float(0);
         }
         sums[c] = run_sum<tall_group, Sum>(e);
     }
@@ -96,6 +98,10 @@ class TallStates {
         : all(arguments), a(arguments.softmax), memory(shared), tile(number), place(tall_place<T>(arguments, number)) {}
 
     __device__ __forceinline__ void work() {
+        if (a.left.any != nullptr &&
+            __syncthreads_or(place.count > 0 && is_left(a.left, place.outer, place.inner) ? 1 : 0) == 0) {
+            return;
+        }
         const TallItem<T> item(all.tiles, a.inner, a.pieces, tile);
         const bool within = walk_unframed();
         const bool unframed = __syncthreads_and(within) != 0;
@@ -212,6 +218,7 @@ class TallStates {
         Frame<Float> frames[each];
         const Float *const maxima =
             memory.maxima + (x >> all.tiles.log_across) / tall_runs * across * each + (x & (across - 1)) * each;
+#pragma unroll
         for (int c = 0; c < each; ++c) {
             frames[c] = frame_of(maxima[c]);
         }
@@ -226,6 +233,7 @@ class TallStates {
             add_tall_group<T, Float, Sum>(v, place.count - first, frames, sums);
             tree.push(sums);
         }
+#pragma unroll
         for (int c = 0; c < each; ++c) {
             memory.sums[x * each + c] = tree.result(c);
         }
@@ -274,14 +282,15 @@ class TallOutputs {
         : all(arguments), a(arguments.softmax), tile(number), place(tall_place<T>(arguments, number)) {}
 
     __device__ __forceinline__ void work() {
-        if (place.count == 0 || !is_left()) {
+        if (place.count == 0 || !is_left(a.left, place.outer, place.inner)) {
             return;
         }
         bool plain = true;
 #pragma unroll
         for (int c = 0; c < each; ++c) {
             const State own = own_state(a, place, c), total = column_total(a, place, c);
-            plain = plain && is_ordinary(total.maximum) && (Log || is_ordinary(own.maximum));
+            plain = plain && is_ordinary(total.maximum) &&
+                    (Log || is_ordinary(own.maximum) || own.maximum < Float(lowest_logit));
             decide(c, own.maximum, total);
         }
         if (plain) {
@@ -292,17 +301,6 @@ class TallOutputs {
     }
 
   private:
-    __device__ __forceinline__ bool is_left() const {
-        if constexpr (Log || sizeof(T) != sizeof(float)) {
-            return true; // which no other kernel serves
-        } else if (all.left.factors == nullptr) {
-            return true;
-        } else {
-            const std::uint64_t word = all.left.factors[place.outer * all.left.columns + place.inner];
-            return is_nan(__uint_as_float(static_cast<unsigned>(word >> 32)));
-        }
-    }
-
     __device__ __forceinline__ static State state_of(const StoredState &stored) {
         return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
     }
@@ -321,13 +319,14 @@ class TallOutputs {
             low[c] = logsumexp.low;
         } else {
             using C = ExponentialConstants<Float>;
-            const std::int32_t n = nearest_exponent(maximum);
-            const BlockFactor<Float> factor =
-                factor_in_pieces(power_of_two_f64(n - nearest_exponent(total.maximum)), total.sum, Float());
+            const bool ordinary = is_ordinary(maximum); // else it has no part in its column
+            const std::int32_t n = ordinary ? nearest_exponent(maximum) : 0;
+            const double numerator = ordinary ? power_of_two_f64(n - nearest_exponent(total.maximum)) : 0.0;
+            const BlockFactor<Float> factor = factor_in_pieces(numerator, total.sum, Float());
             high[c] = factor.high;
             low[c] = factor.low;
             magic_less_n[c] = C::magic - static_cast<Float>(n);
-            bound[c] = maximum - C::reach;
+            bound[c] = ordinary ? maximum - C::reach : std::numeric_limits<Float>::infinity();
         }
     }
 

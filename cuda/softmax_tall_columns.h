@@ -15,8 +15,9 @@ std::size_t tall_tiles(const SoftmaxProblem &problem);
 bool serves_tall_states(const SoftmaxProblem &problem);
 cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent, cudaStream_t stream);
 
-// `totals` makes a.totals of a.states, and the logsumexp where that is wanted.
-cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const TallColumnsLeft &left,
+// `totals` makes a.totals of a.states, and the logsumexp where that is wanted. No more than `most` blocks, which take
+// the parts in turn.
+cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, std::size_t most,
                                 const Launch &totals, bool dependent, cudaStream_t stream);
 
 } // namespace wr::cuda

@@ -6,19 +6,10 @@
 
 namespace wr::cuda {
 
-// Where another kernel has served most columns: vectors of columns whose first has a factor that is no number are left
-// (SharedColumnsArguments). nullptr: all are.
-struct TallColumnsLeft {
-    const std::uint64_t *factors;
-    std::size_t columns; // that have one in each array [axis][inner]
-    std::size_t blocks;  // that look for them: most often there are none
-};
-
 struct SoftmaxTallArguments {
     SoftmaxArguments softmax; // pieces: base blocks of a column
     TallTiles tiles;
     std::uint32_t count; // of all tiles, which blocks take in turn where there are fewer
-    TallColumnsLeft left;
 };
 
 struct SoftmaxTallKernels {

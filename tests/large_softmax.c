@@ -32,6 +32,15 @@ static wr_dtype output_dtype_of(const wr_softmax_args *args) {
     return (int)args->output_dtype == 0 ? args->dtype : args->output_dtype;
 }
 
+static size_t first_difference(const void *expected, const void *result, size_t bytes) {
+    const unsigned char *one = expected, *other = result;
+    size_t i = 0;
+    while (i < bytes && one[i] == other[i]) {
+        ++i;
+    }
+    return i;
+}
+
 /* Arrays begin so many bytes behind where allocations do. */
 static void check_at(const place *where, wr_softmax_args args, const large_arrays *all, size_t off, int in_place) {
     size_t output_off = in_place ? off : off == 0 ? 16 : 0;
@@ -51,8 +60,9 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
           dtype_name(args.dtype), where->name, wr_status_name(status));
     place_read(where, to + output_off, all->result, all->output_bytes);
     CHECK(memcmp(all->expected, all->result, all->output_bytes) == 0,
-          "[%zu][%zu][%zu] %s%s, scale %g, bytes %zu to %zu%s: not the host's", args.outer, args.axis, args.inner,
-          dtype_name(args.dtype), args.log ? ", log" : "", args.scale, off, output_off, in_place ? ", in place" : "");
+          "[%zu][%zu][%zu] %s%s, scale %g, bytes %zu to %zu%s: not the host's, first at byte %zu of the outputs",
+          args.outer, args.axis, args.inner, dtype_name(args.dtype), args.log ? ", log" : "", args.scale, off,
+          output_off, in_place ? ", in place" : "", first_difference(all->expected, all->result, all->output_bytes));
     for (which = 0; which < ROW_VALUES; ++which) {
         void *values = *row_value_of(&args, which);
         if (values != NULL) {

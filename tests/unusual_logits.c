@@ -12,11 +12,12 @@ static double large_of(wr_dtype dtype) {
     return dtype == WR_F8_E4M3 ? 100.0 : dtype == WR_F16 || dtype == WR_F8_E5M2 ? 14000.0 : 4e6;
 }
 
-/* One element or one base block of every row in six is out of the ordinary. */
+/* One element or one base block of every row in five is out of the ordinary. */
 static double logit(uint64_t *state, size_t row, size_t column, size_t axis, double large) {
     double ordinary = random_logit(state);
     size_t block = column / 1024, special_block = row / 64 % (axis / 1024 + 1);
     int in_block = block == special_block;
+    size_t turn = row / 64 + axis;
     switch (row % 64) {
     case 3: /* of every exponent, and zeros with both signs */
         return ldexp(ordinary, -(int)(random_next(state) % 160));
@@ -42,6 +43,16 @@ static double logit(uint64_t *state, size_t row, size_t column, size_t axis, dou
         return in_block ? ordinary - 300.0 : ordinary;
     case 49:
         return in_block && column % 32 == 5 ? ordinary - 86.0 : ordinary;
+    case 21: /* one above all others */
+        return column == axis / 3 ? 20.0 + (double)(turn * 29 % 140) : ordinary;
+    case 29: /* a mask's tail, and rows of it alone */
+        return column > axis / 2 ? -3e38 : ordinary;
+    case 53:
+        return in_block ? -(double)INFINITY : -3e38;
+    case 45: /* every base block at a height of its own */
+        return ordinary - (double)((turn * 37 + block * 19) % 280);
+    case 61: /* as low as masks begin to be */
+        return in_block ? -2097168.0 : -1048448.0 + ordinary;
     case 57:
         return column < 1024 ? ordinary : ordinary - 100.0;
     default:

@@ -1,7 +1,9 @@
 // The softmax family at full size: 2 GiB an array, rows and columns of every length, few rows, gradients, knobs,
-// logsumexp. `softmax_bench rows few columns backward selected logsumexp odd short` names its parts.
+// logsumexp, logits far apart. `softmax_bench rows few columns backward selected logsumexp odd short wide` names its
+// parts.
 #include "bench/parts.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -457,6 +459,74 @@ void short_jobs(Table &t) {
     }
 }
 
+__host__ __device__ std::uint32_t any_place(std::uint64_t row, std::size_t n) {
+    return static_cast<std::uint32_t>((row + 1) * 0x9E3779B97F4A7C15u >> 33) % static_cast<std::uint32_t>(n);
+}
+// From one place of each row on, or there alone, another value.
+template <class Bits>
+__global__ void put_value(Bits *logits, std::size_t rows, std::size_t n, bool all_behind, Bits value) {
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < rows * n; i += step) {
+        const std::size_t row = i / n, column = i - row * n;
+        const std::uint32_t place = 1 + any_place(row, n - 1);
+        if (all_behind ? column >= place : column == place) {
+            logits[i] = value;
+        }
+    }
+}
+void put_value(Table &t, const Type &type, std::size_t rows, std::size_t n, bool all_behind, float value) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    if (type.dtype == WR_F32) {
+        put_value<<<1024, 256>>>(reinterpret_cast<std::uint32_t *>(t.input), rows, n, all_behind, bits);
+    } else {
+        put_value<<<1024, 256>>>(reinterpret_cast<std::uint16_t *>(t.input), rows, n, all_behind,
+                                 static_cast<std::uint16_t>(bits >> 16));
+    }
+    require(cudaDeviceSynchronize(), "logits");
+}
+
+// The same rows of logits between -4 and 4 and of others, which must not take much longer.
+void run_wide(Table &t, const Type &type, std::size_t n) {
+    constexpr double part = 0.75; // of the plain rate
+    const std::size_t rows = elements_of(type) / n;
+    const double bytes = 2.0 * static_cast<double>(rows * n * wr_dtype_size(type.dtype));
+    const auto run = [&](const char *what, double demanded) {
+        return t.run({label("softmax", type, rows, n) + what, bytes, softmax_job(t, type, rows, n, 1), nullptr,
+                      demanded, t.copy_ceiling});
+    };
+    t.fill_input(elements_of(type), type.fill, -4, 4);
+    const double plain = run("", 0);
+    put_value(t, type, rows, n, false, 45);
+    run(", one logit 45", part * plain);
+    put_value(t, type, rows, n, true, -10000);
+    run(", tails -10000", part * plain);
+    put_value(t, type, rows, n, true, -INFINITY);
+    run(", tails -infinity", part * plain);
+    for (const float most : {30.0f, 100.0f}) {
+        t.fill_input(elements_of(type), type.fill, -most, most);
+        run(most > 50 ? ", from -100 to 100" : ", from -30 to 30", part * plain);
+    }
+}
+
+void wide(Table &t) {
+    for (const Type &type : types) {
+        std::printf("\nlogits far apart, %s\n", type.name);
+        for (const std::size_t n : {128, 1000, 4096, 5000, 32768, 50257, 131072}) {
+            run_wide(t, type, n);
+        }
+        for (const std::size_t n : {4096, 32768}) {
+            const std::size_t inner = elements_of(type) / n;
+            for (const float most : {4.0f, 30.0f, 100.0f}) {
+                t.fill_input(elements_of(type), type.fill, -most, most);
+                t.run(
+                    {label("softmax of axis 0,", type, n, inner) + ", within " + std::to_string(static_cast<int>(most)),
+                     2 * array_bytes, softmax_job(t, type, 1, n, inner), nullptr, 0, t.copy_ceiling});
+            }
+        }
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -468,5 +538,6 @@ int main(int argc, char **argv) {
                       {"selected", selected},
                       {"logsumexp", logsumexps},
                       {"odd", odd_jobs},
-                      {"short", short_jobs}});
+                      {"short", short_jobs},
+                      {"wide", wide}});
 }

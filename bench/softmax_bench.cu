@@ -459,7 +459,7 @@ void short_jobs(Table &t) {
     }
 }
 
-__host__ __device__ std::uint32_t any_place(std::uint64_t row, std::size_t n) {
+__device__ std::uint32_t any_place(std::uint64_t row, std::size_t n) {
     return static_cast<std::uint32_t>((row + 1) * 0x9E3779B97F4A7C15u >> 33) % static_cast<std::uint32_t>(n);
 }
 // From one place of each row on, or there alone, another value.

@@ -3,6 +3,7 @@
 
 #include "cuda/published_state.cuh"
 #include "cuda/softmax_arguments.h"
+#include "cuda/tile_load.cuh"
 
 namespace wr::cuda {
 
@@ -16,7 +17,7 @@ __device__ __forceinline__ bool is_left(const ColumnsLeft &left, std::size_t out
     if (left.any == nullptr) {
         return true;
     }
-    constexpr std::size_t each = 4; // of f32
+    constexpr std::size_t each = vector_elements<float>;
     const std::uint64_t word = left.factors[outer * left.columns + inner / each * each];
     return is_nan(__uint_as_float(static_cast<unsigned>(word >> 32)));
 }

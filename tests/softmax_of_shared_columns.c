@@ -1,8 +1,8 @@
 /*
  * Softmax of so many f32 columns that all multiprocessors share them has the host's bits: whatever part of a tile and
  * of a strip of columns is there, in one array and in several, in place and not, scaled and not; of logits about
- * anything, of which some are masked, with columns or whole strips among them that are left to other kernels. As many
- * columns as the GPU at hand shares, whatever it has.
+ * anything, of which some are masked, with columns or whole strips among them that are left to other kernels, and of
+ * columns of which so many are left that the others are given up. As many as the GPU at hand shares, whatever it has.
  */
 #include "harness.h"
 #include "jobs.h"

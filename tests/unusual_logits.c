@@ -12,7 +12,7 @@ static double large_of(wr_dtype dtype) {
     return dtype == WR_F8_E4M3 ? 100.0 : dtype == WR_F16 || dtype == WR_F8_E5M2 ? 14000.0 : 4e6;
 }
 
-/* One element or one base block of every row in five is out of the ordinary. */
+/* Of every four rows one and a little more are out of the ordinary: in one element, one base block or as a whole. */
 static double logit(uint64_t *state, size_t row, size_t column, size_t axis, double large) {
     double ordinary = random_logit(state);
     size_t block = column / 1024, special_block = row / 64 % (axis / 1024 + 1);

@@ -3,7 +3,8 @@
 
 #include "host/reduce_kernels.h"
 #include "host/softmax_arithmetic.h"
-#include "host/store_runs.h"
+#include "host/softmax_lane_block.h"
+#include "host/softmax_lane_outputs.h"
 
 namespace wr::host::WR_ISA {
 namespace {
@@ -15,13 +16,13 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
     using typename SoftmaxTypes<Element>::State;
     using typename SoftmaxTypes<Element>::Counter;
 
-    static constexpr std::size_t lanes = 64 / sizeof(Float);
+    using Block = LaneBlock<Float>;
+    static constexpr std::size_t lanes = Block::lanes;
 
     struct Rows {
         const Element *x;
         std::ptrdiff_t axis_stride, lane_stride;
-        std::size_t output; // index of the first row's first output
-        std::ptrdiff_t output_axis_stride, output_lane_stride;
+        LaneOutputs outputs;
         std::size_t width, count;
         const std::uint8_t *mask;  // of all of the output; nullptr: none is left out
         bool selective;            // some elements may take no part
@@ -29,16 +30,8 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         Float scale;
 
         bool takes_part(std::size_t at, std::size_t lane) const {
-            const auto place = static_cast<std::ptrdiff_t>(output) +
-                               static_cast<std::ptrdiff_t>(at) * output_axis_stride +
-                               static_cast<std::ptrdiff_t>(lane) * output_lane_stride;
-            return at < limits[lane] && (mask == nullptr || mask[place] != 0);
+            return at < limits[lane] && (mask == nullptr || mask[outputs.index(at, lane)] != 0);
         }
-    };
-
-    struct Block {
-        alignas(64) Float values[softmax_block][lanes];
-        Float maxima[lanes];
     };
 
     static void load(const Rows &rows, std::size_t done, std::size_t count, Block &block) {
@@ -65,32 +58,6 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
                 if (!rows.takes_part(done + r, k)) {
                     block.values[r][k] = -std::numeric_limits<Float>::infinity();
                 }
-            }
-        }
-    }
-
-    static void find_maxima(std::size_t count, Block &block) {
-        for (Float &each : block.maxima) {
-            each = -std::numeric_limits<Float>::infinity();
-        }
-        for (std::size_t r = 0; r < count; ++r) {
-            for (std::size_t k = 0; k < lanes; ++k) {
-                block.maxima[k] = larger_or_nan(block.maxima[k], block.values[r][k]);
-            }
-        }
-    }
-
-    static void exponentiate(std::size_t count, Block &block) {
-        Float magic[lanes], shift[lanes], lowest[lanes];
-        for (std::size_t k = 0; k < lanes; ++k) {
-            const Frame<Float> frame = frame_of(block.maxima[k]);
-            magic[k] = frame.magic_less_n;
-            shift[k] = frame.shift;
-            lowest[k] = frame.lowest;
-        }
-        for (std::size_t r = 0; r < count; ++r) {
-            for (std::size_t k = 0; k < lanes; ++k) {
-                block.values[r][k] = exponential_in(Frame<Float>{magic[k], shift[k], lowest[k]}, block.values[r][k]);
             }
         }
     }
@@ -133,54 +100,16 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         std::memcpy(states, all, rows.width * sizeof(State));
     }
 
-    static void store(const SoftmaxJob &job, const Rows &rows, std::size_t done, std::size_t count,
-                      const Block &block) {
-        const auto output = static_cast<std::ptrdiff_t>(rows.output);
-        const auto first = static_cast<std::ptrdiff_t>(done);
-        if (rows.output_lane_stride == 1) {
-            for (std::size_t r = 0; r < count; ++r) {
-                const auto index = output + (first + static_cast<std::ptrdiff_t>(r)) * rows.output_axis_stride;
-                store_run(block.values[r], rows.width, job.output_type, job.output, static_cast<std::size_t>(index));
-            }
-            return;
-        }
-        for (std::size_t k = 0; k < rows.width; ++k) {
-            alignas(64) Float row[softmax_block];
-            for (std::size_t r = 0; r < count; ++r) {
-                row[r] = block.values[r][k];
-            }
-            const auto index = output + first + static_cast<std::ptrdiff_t>(k) * rows.output_lane_stride;
-            store_run(row, count, job.output_type, job.output, static_cast<std::size_t>(index));
-        }
-    }
-
-    static void finish_log(const RowFinish<Float> *finish, std::size_t count, Block &block) {
-        Float high[lanes], low[lanes];
+    template <bool Both>
+    static void finish_softmax(const State *whole, std::size_t count, Block &block) {
+        BlockFactor<Float> factors[lanes];
         for (std::size_t k = 0; k < lanes; ++k) {
-            high[k] = finish[k].pieces.high;
-            low[k] = finish[k].pieces.low;
+            factors[k] = block_factor(block.maxima[k], whole[k].maximum, whole[k].sum);
         }
-        for (std::size_t r = 0; r < count; ++r) {
-            for (std::size_t k = 0; k < lanes; ++k) {
-                block.values[r][k] = log_softmax_output(block.values[r][k], LogPieces<Float>{high[k], low[k]});
-            }
-        }
-    }
-
-    static void finish_softmax(const SoftmaxJob &job, const State *whole, std::size_t count, Block &block) {
-        Float high[lanes], low[lanes];
-        for (std::size_t k = 0; k < lanes; ++k) {
-            const BlockFactor<Float> factor = block_factor(block.maxima[k], whole[k].maximum, whole[k].sum);
-            high[k] = factor.high;
-            low[k] = factor.low;
-        }
-        const bool both = takes_both_pieces(job.output_type);
-        for (std::size_t r = 0; r < count; ++r) {
-            for (std::size_t k = 0; k < lanes; ++k) {
-                const BlockFactor<Float> factor{high[k], low[k]};
-                const Float e = block.values[r][k];
-                block.values[r][k] = both ? softmax_output(e, factor) : softmax_narrow_output(e, factor);
-            }
+        if (any_small_exponential(factors, Both, count, block)) {
+            scale_small<Both>(factors, count, block);
+        } else {
+            scale<Both>(factors, count, block);
         }
     }
 
@@ -194,8 +123,10 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         }
         if (job.log) {
             finish_log(finish, count, block);
+        } else if (takes_both_pieces(job.output_type)) {
+            finish_softmax<true>(whole, count, block);
         } else {
-            finish_softmax(job, whole, count, block);
+            finish_softmax<false>(whole, count, block);
         }
         for (std::size_t k = 0; k < rows.width; ++k) {
             for (std::size_t r = 0; finish[k].kind != RowKind::ordinary && r < count; ++r) {
@@ -203,7 +134,7 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
                 block.values[r][k] = takes_part ? finish[k].special : finish[k].left_out;
             }
         }
-        store(job, rows, done, count, block);
+        store_lanes(job, rows.outputs, rows.width, done, count, block);
     }
 
     static void write(const SoftmaxJob &job, const Rows &rows, const State *states, Block &block) {

@@ -1,6 +1,7 @@
 // Softmax of a row whose elements are contiguous, block by block: vectors lie along the row.
 #pragma once
 
+#include "host/small_outputs.h"
 #include "host/softmax_arithmetic.h"
 #include "host/store_runs.h"
 #include "host/tree_runs.h"
@@ -60,9 +61,26 @@ void exponentials_of(const Frame<Float> &frame, const Float *__restrict x, std::
     }
 }
 
+// Rare, and as long as all the rest.
 template <class Float>
-void scale_block(const BlockFactor<Float> &factor, bool both, std::size_t count, Float *e) {
+__attribute__((noinline)) void scale_small_block(BlockFactor<Float> factor, bool both, std::size_t count, Float *e) {
+    const SmallOutputs<Float> small = small_outputs(factor);
     if (both) {
+        for (std::size_t i = 0; i < count; ++i) {
+            e[i] = small.output(e[i]);
+        }
+    } else {
+        for (std::size_t i = 0; i < count; ++i) {
+            e[i] = small.narrow_output(e[i]);
+        }
+    }
+}
+
+template <class Float>
+void scale_block(BlockFactor<Float> factor, bool both, std::size_t count, Float *e) {
+    if (any_small_exponential(factor, both, count, e)) {
+        scale_small_block(factor, both, count, e);
+    } else if (both) {
         for (std::size_t i = 0; i < count; ++i) {
             e[i] = softmax_output(e[i], factor);
         }

@@ -259,6 +259,9 @@ void check_softmaxes(ElementType dtype, ElementType other_output) {
         check_softmax<T>(dtype, other_output, l, count % 2 == 0, scale, spread, specials);
         // Logits so large that blocks subtract their maximum.
         check_softmax<T>(dtype, dtype, l, count % 2 == 0, dtype == ElementType::f16 ? 1e4 : 1.0, 28, false);
+        // Logits so far apart that outputs, or what the lower piece of their factor adds, are below the normal range.
+        const double apart = (30.0 + count % 40) * (dtype == ElementType::f64 ? 8.0 : 1.0);
+        check_softmax<T>(dtype, count % 2 == 0 ? dtype : other_output, l, false, apart, 0, false);
         ++count;
     }
     std::printf("softmax type %-15d %d layouts\n", static_cast<int>(dtype), count);

@@ -109,6 +109,13 @@ __device__ __forceinline__ std::int32_t state_n(Float maximum) {
                                                               : unusual_n;
 }
 
+// The same for those who merge states in a plain row: a block of low logits has no more part in it than an absent one,
+// and a row of such blocks alone is not plain either way.
+template <class Float>
+__device__ __forceinline__ std::int32_t merging_n(Float maximum) {
+    return is_ordinary(maximum) ? nearest_exponent(maximum) : maximum < Float(lowest_logit) ? absent_n : unusual_n;
+}
+
 // A block whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
 // maximum, and its state says 0 in that place: powers of two are exact, so that a row has the bits it has in frames of
 // its own. The bound keeps all that is rounded within the normal range in either frame: N of such a block is at most 38

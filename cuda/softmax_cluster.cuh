@@ -56,26 +56,27 @@ struct PlainRow {
     __device__ __forceinline__ bool plain() const { return is_frame(n); }
 };
 
+__device__ __forceinline__ float sum_of(const PlainRow<float> &row) { return row.base; }
+
 // About 1 / its sum.
 __device__ __forceinline__ float inverse_of_sum(const PlainRow<float> &row) { return reciprocal_of_sum(row.base); }
 __device__ __forceinline__ float inverse_of_sum(const PlainRow<double> &row) { return static_cast<float>(row.base); }
 
-// The row of `count` blocks whose states lie in shared memory, PerLane of them for each lane.
+// The row of `count` blocks whose states lie in shared memory, PerLane of them for each lane. What lies behind them is
+// read, for that all may be read at once, and passed over.
 template <int PerLane, class Float, class Sum>
 __device__ __forceinline__ RowView<Sum> merge_row_states(const RowState<Float, Sum> *states, int count) {
     std::int32_t n[PerLane];
     Sum sums[PerLane];
     std::int32_t largest = absent_n;
     const int first = lane_index() * PerLane;
+    static_assert(state_place(PerLane - 1) == PerLane - 1); // a lane's are neighbours
+    const RowState<Float, Sum> *const own = states + state_place(first);
 #pragma unroll
     for (int i = 0; i < PerLane; ++i) {
-        n[i] = absent_n;
-        sums[i] = Sum(0);
-        if (first + i < count) {
-            const RowState<Float, Sum> state = states[state_place(first + i)];
-            n[i] = state_n(state.maximum);
-            sums[i] = state.sum;
-        }
+        const bool there = first + i < count;
+        n[i] = merging_n(there ? own[i].maximum : -std::numeric_limits<Float>::infinity());
+        sums[i] = there ? own[i].sum : Sum(0);
         largest = larger(largest, n[i]);
     }
     const std::int32_t row_n = __reduce_max_sync(whole_warp, largest);
@@ -105,7 +106,7 @@ __device__ __forceinline__ bool share_a_subtree(int warps) { return (warps & (wa
 template <class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> merge_subtree(const RowState<Float, Sum> *states, int warps) {
     const RowState<Float, Sum> mine = states[lane_index() & (warps - 1)];
-    const std::int32_t n = state_n(mine.maximum), largest = __reduce_max_sync(whole_warp, n);
+    const std::int32_t n = merging_n(mine.maximum), largest = __reduce_max_sync(whole_warp, n);
     if (!is_frame(largest)) { // some warp's block has none, or all of them
         return merge_any_lanes(lane_index() < warps ? mine : StateMerge<Float, Sum>::identity());
     }
@@ -144,19 +145,22 @@ __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, 
 }
 
 // The outputs of softmax of such a block, from what its row comes to; total(): the same where it is not plain.
-template <class T, class Places, Unframed Which, class Place, class Float, class Sum, class Total>
+// maximum(): the block's.
+template <class T, class Places, Unframed Which, class Place, class Float, class Sum, class Total, class Maximum>
 __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
-                                                  Total total, Float maximum, std::int32_t frame,
+                                                  Total total, Maximum maximum, std::int32_t frame,
                                                   Float (&e)[lane_elements]) {
     const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(view);
     if constexpr (Which != Unframed::always) {
-        frame = state_n(maximum); // which need not wait in a register
+        frame = state_n(maximum()); // which need not wait in a register
     }
-    if (has_exponentials<T>(frame) && row.plain() && has_plain_factor<T, Places>(a) &&
-        (Which == Unframed::never || reaches_row<T>(frame, row, e[0]))) {
-        finish_softmax<T, Places>(a, factor_of(row.base, frame - row.n, Float()), to.output(a), to.count, e);
+    BlockFactor<Float> factor;
+    if (has_factor_in_row<T, Places, Which != Unframed::never>(
+            a, frame, row, e[0], factor, [&](std::int32_t gap) { return factor_of(row.base, gap, Float()); })) {
+        finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
     } else {
-        finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum, total());
+        finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum(),
+                                          total());
     }
 }
 
@@ -251,7 +255,10 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
             view = merge_row_states<StatesALane>(states, count);
         }
         const auto total = [&] { return merge_any_states(states, count); };
-        finish_shared_row<T, Places, which>(a, to, view, total, maximum, frame, e);
+        const auto own = [&] { // among the row's states where it is, so that it waits in no register
+            return !by_blocks && which == Unframed::always ? states[state_place(to.block)].maximum : maximum;
+        };
+        finish_shared_row<T, Places, which>(a, to, view, total, own, frame, e);
     }
     if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
         const RowState<Float, Sum> total = merge_any_states(states, count);

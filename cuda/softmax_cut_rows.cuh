@@ -140,10 +140,13 @@ template <class T, class Sum>
 __device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, const CutBlock &mine, T *outputs,
                                            std::int32_t n, RowView<Sum> row, float (&e)[lane_elements]) {
     using Places = CutPlaces<T>;
-    if (!has_exponentials<T>(n) || !row.plain() || !has_plain_factor<T, Places>(a) || !reaches_row<T>(n, row, e[0])) {
+    BlockFactor<float> factor;
+    if (!has_factor_in_row<T, Places, true>(a, n, row, e[0], factor, [&](std::int32_t gap) {
+            return factor_for_output<T, Places>(row.sum, gap, float());
+        })) {
         return false;
     }
-    form_outputs<T, Places>(a, factor_for_output<T, Places>(row.sum, n - row.n, float()), e);
+    form_outputs<T, Places>(a, factor, e);
     uint4 vectors[lane_vectors<T>];
 #pragma unroll
     for (int v = 0; v < lane_vectors<T>; ++v) {

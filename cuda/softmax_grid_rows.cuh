@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(most_warps_of_block *warp_lanes, 1)
     } else {
         const RowView<Sum> view{shared_row.sum, state_n(shared_row.maximum)};
         const auto total = [&] { return shared_row; };
-        finish_shared_row<T, Places, which>(a, to, view, total, maximum, frame, e);
+        finish_shared_row<T, Places, which>(a, to, view, total, [&] { return maximum; }, frame, e);
     }
 }
 

@@ -137,10 +137,11 @@ __global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
         finish_log_softmax<T, Places>(a, log_row(total), output, again.count, x);
     } else {
         const RowView<Sum> row{total.sum, state_n(total.maximum)};
-        if (has_exponentials<T>(own.n) && row.plain() && has_plain_factor<T, Places>(a) &&
-            (which == Unframed::never || reaches_row<T>(own.n, row, e[0]))) {
-            const auto base = base_for_output<T, Places>(row.sum);
-            finish_softmax<T, Places>(a, factor_of(base, own.n - row.n, Float()), output, again.count, e);
+        BlockFactor<Float> factor;
+        if (has_factor_in_row<T, Places, which != Unframed::never>(a, own.n, row, e[0], factor, [&](std::int32_t gap) {
+                return factor_for_output<T, Places>(row.sum, gap, Float());
+            })) {
+            finish_softmax<T, Places>(a, factor, output, again.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, again.data, output, again.count, own.maximum, total);
         }

@@ -104,12 +104,15 @@ template <class Float>
 __device__ __noinline__ void fill_any_outputs(ElementType type, void *output, std::size_t first, std::size_t count,
                                               Float value) {
     constexpr unsigned vector_size = vector_bytes;
-    const auto bytes = static_cast<unsigned>(traits_of(type).size), each = vector_size >> __popc(bytes - 1);
-    uint4 vector;
+    const auto bytes = static_cast<unsigned>(traits_of(type).size);
+    std::uint64_t pattern = 0;
+    store_any(value, type, &pattern, 0);
 #pragma unroll 1
-    for (unsigned i = 0; i < each; ++i) {
-        store_any(value, type, &vector, i);
+    for (unsigned known = bytes; known < sizeof(pattern); known *= 2) {
+        pattern |= pattern << known * 8;
     }
+    const auto low = static_cast<unsigned>(pattern), high = static_cast<unsigned>(pattern >> 32);
+    const uint4 vector{low, high, low, high};
     char *const from = static_cast<char *>(output) + first * bytes;
     const unsigned before = (0u - static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from))) % vector_size;
     const std::size_t end = count * bytes, head = smaller<std::size_t>(before, end);
@@ -253,6 +256,53 @@ __device__ __forceinline__ BlockFactor<Float> factor_for_output(Sum sum, std::in
     } else {
         return plain_factor(static_cast<Divisor<T, Places>>(sum), gap, Float());
     }
+}
+
+// Whether the frame n of a block of 16-bit elements is so near its row's, which is one, that its factor is the plain
+// product whatever the sum is, with the bits of the one in a frame of its own. Nearly all are.
+__device__ __forceinline__ bool is_near_row(std::int32_t n, std::int32_t row_n) {
+    constexpr unsigned reach = 56; // as reaches_row has it
+    return is_frame(row_n) && static_cast<unsigned>(n) - static_cast<unsigned>(row_n) + reach <= 2 * reach;
+}
+__device__ __forceinline__ float normal_power_of_two(std::int32_t k) {
+    return __uint_as_float(static_cast<unsigned>(k + 127) << 23);
+}
+
+// The sum of a plain row of 16-bit elements.
+__device__ __forceinline__ float sum_of(const RowView<float> &row) { return row.sum; }
+
+// Whether the factor of a block of 16-bit elements, which are short of instructions, needs none of the tests that
+// others do, and what it is.
+template <class T, class Row>
+__device__ __forceinline__ bool has_near_factor(std::int32_t n, const Row &row, BlockFactor<float> &factor) {
+    if constexpr (!divides_in_f64<T>) {
+        if (is_near_row(n, row.n)) {
+            factor = {reciprocal_of_sum(sum_of(row)) * normal_power_of_two(n - row.n), 0.0f};
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether a block's exponentials, which have frame n, only have to be multiplied to be its outputs, and by what. `one`
+// is one of the lane's; factor_of_gap(gap) makes the factor. MayBeUnframed: the frame may be N = 0 for no other reason
+// than that the logits are small.
+template <class T, class Places, bool MayBeUnframed, class Row, class Float, class Factor>
+__device__ __forceinline__ bool has_factor_in_row(const SoftmaxArguments &a, std::int32_t n, const Row &row, Float one,
+                                                  BlockFactor<Float> &factor, Factor factor_of_gap) {
+    if (!has_plain_factor<T, Places>(a)) {
+        return false;
+    }
+    if constexpr (std::is_same_v<Divisor<T, Places>, float>) {
+        if (has_near_factor<T>(n, row, factor)) {
+            return true;
+        }
+    }
+    if (!has_exponentials<T>(n) || !row.plain() || (MayBeUnframed && !reaches_row<T>(n, row, one))) {
+        return false;
+    }
+    factor = factor_of_gap(n - row.n);
+    return true;
 }
 
 // What log-softmax needs to know of any row.

@@ -74,6 +74,34 @@ __device__ __forceinline__ void store_converted_vector(const SoftmaxArguments &a
     }
 }
 
+// What is left to do for a tile some of whose rows are rare: `row` of it where a lane holds one, and whether that is.
+// All others' outputs are where they belong, or in the stage.
+template <class T, bool Log, PackedRows How, class Arguments, class Float, class Sum>
+__device__ __noinline__ void finish_rare_tile(const Arguments &a, int rows_a_tile, uint4 *stage,
+                                              RowState<Float, Sum> total, bool holds_row, bool rare, int row) {
+    const WarpRows rows(a, rows_a_tile);
+    const std::uint64_t index = rows.first + static_cast<std::uint64_t>(row);
+    if constexpr (How == PackedRows::selected) {
+        __syncwarp(); // these rows' outputs are written again
+        store_empty_rows<T>(a, index, holds_row && row_kind(total.maximum) == RowKind::empty);
+    }
+    if (holds_row) {
+        store_row_values(a, total, index);
+    }
+    if constexpr (How == PackedRows::selected) {
+        selected_rows_alone<T>(a, rows.first, holds_row && rare, row);
+    } else {
+        T *const outputs = How == PackedRows::staged ? reinterpret_cast<T *>(stage) : rows.output<T>(a);
+        softmax_rows_alone<T, Log, How == PackedRows::converted>(a, rows.input<T>(a), outputs, rows.first,
+                                                                 holds_row && rare, row, total.maximum);
+    }
+    if constexpr (How == PackedRows::staged) {
+        __syncwarp();
+        copy_from_stage<T, static_cast<int>(softmax_block)>(rows.output<T>(a), rows.count * static_cast<int>(a.axis),
+                                                            stage, 0);
+    }
+}
+
 template <class T, bool Log, PackedRows How, class Arguments>
 __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -94,7 +122,7 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     if (from.count == 0) {
         return;
     }
-    const PackedTile<T> tile(a, shift, from.count);
+    PackedTile<T> tile(a, shift, from.count);
     const T *data = from.input<T>(a);
     uint4 vectors[registers];
     if constexpr (staged) {
@@ -120,6 +148,7 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     }
     Float e[lane_elements];
     Float maximum = 0;
+    bool any_rare = false;
     Sum sum;
     if (!selected && is_unframed<T, Log>(a, vectors)) {
         sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
@@ -135,15 +164,7 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
         exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
         const bool empty = selected && maximum == -std::numeric_limits<Float>::infinity();
-        if (!__all_sync(whole_warp, is_ordinary(maximum) || empty)) {
-            const WarpRows rare(a, rows_a_tile);
-            if constexpr (selected) {
-                selected_rows_alone<T>(a, rare.first, rare.count);
-            } else {
-                softmax_rows_alone<T, Log, converted>(a, rare.input<T>(a), rare.output<T>(a), rare.first, rare.count);
-            }
-            return;
-        }
+        any_rare = tile.leave_out_rare(!is_ordinary(maximum) && !empty);
         const RowFrame<Float> frame(maximum);
         sum = sum_of_packed<T, Sum, false>(tile, e, [&](int v, Float *of_vector) {
             const Float magic = __shfl_sync(whole_warp, frame.magic_less_n, tile.holder_of(v));
@@ -192,14 +213,18 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
             store_vector_if(tile.filled(v), reinterpret_cast<uint4 *>(output) + tile.sources[v], pack(y, T()));
         }
     }
+    if (any_rare) {
+        finish_rare_tile<T, Log, How>(a, rows_a_tile, stage, total, tile.holds_row(to.count), tile.held_row_is_rare(),
+                                      tile.held_row());
+        return;
+    }
     if constexpr (staged) {
         __syncwarp();
         copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }
     if (selected || wants_row_values(a)) {
-        const int held_row = tile.held_place() >> tile.shift;
-        const bool holds_row = held_row < to.count && (tile.held_place() & ((1 << tile.shift) - 1)) == 0;
-        const std::uint64_t row = to.first + static_cast<std::uint64_t>(held_row);
+        const bool holds_row = tile.holds_row(to.count);
+        const std::uint64_t row = to.first + static_cast<std::uint64_t>(tile.held_row());
         if constexpr (selected) {
             const bool empty = holds_row && maximum == -std::numeric_limits<Float>::infinity();
             if (__any_sync(whole_warp, empty) != 0) {

@@ -29,15 +29,18 @@ struct SelectedRow {
     }
 };
 
-// Rows of a tile among which one holds large logits, +infinity or NaN, one after the other. They are rare: short code
-// rather than quick.
+// Of a tile's rows those that hold large logits, +infinity or NaN, one after the other: `row_of_tile` where a lane says
+// that it is rare. Short code rather than quick.
 template <class T>
-__device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments &a, std::uint64_t first_row, int rows) {
+__device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments &a, std::uint64_t first_row, bool rare,
+                                                 int row_of_tile) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     const int axis = static_cast<int>(a.axis);
+    __syncwarp(); // what other lanes have stored for these rows is stored again
 #pragma unroll 1
-    for (int i = 0; i < rows; ++i) {
-        const std::uint64_t row = first_row + static_cast<unsigned>(i);
+    for (unsigned left = __ballot_sync(whole_warp, rare); left != 0; left &= left - 1) {
+        const int of_lane = __shfl_sync(whole_warp, row_of_tile, __ffs(static_cast<int>(left)) - 1);
+        const std::uint64_t row = first_row + static_cast<unsigned>(of_lane);
         const SelectedRow<T> x(a, row);
         float maximum = -std::numeric_limits<float>::infinity();
 #pragma unroll 1

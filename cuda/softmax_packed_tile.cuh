@@ -11,11 +11,12 @@ struct PackedTile {
     static constexpr int registers = lane_vectors<T>;
     static constexpr int steps = log2_of(registers); // of the exchange: its lowest lane bits
     static constexpr int fewest_slots = registers;   // of a row
+    static constexpr unsigned rare_row = 1u << 31;
 
     int shift;                   // log2 of a row's slots
     int row_vectors;             // that fill the first of them
     unsigned sources[registers]; // the vectors to read: behind a row's end its last one, behind the last row that again
-    unsigned filled_places;      // a bit a register
+    unsigned filled_places;      // a bit a register; the highest: the row that the lane holds is rare
 
     template <class Arguments>
     __device__ __forceinline__ PackedTile(const Arguments &a, int row_shift, int rows)
@@ -48,6 +49,28 @@ struct PackedTile {
     // Once the values of all registers are exchanged, a lane holds what belongs to this place of the tile.
     __device__ __forceinline__ int held_place() const {
         return exchanged_register<steps, registers>(lane_index()) * warp_lanes + (lane_index() & ~(registers - 1));
+    }
+    // Takes the rows of which the lanes that hold them say that they are rare out of what is filled: their outputs are
+    // formed elsewhere, and nobody needs to know what their exponentials are.
+    // Whether there are any.
+    __device__ __forceinline__ bool leave_out_rare(bool held_row_is_rare) {
+        if (__any_sync(whole_warp, held_row_is_rare) == 0) {
+            return false;
+        }
+        const unsigned rare = __ballot_sync(whole_warp, held_row_is_rare);
+#pragma unroll
+        for (int v = 0; v < registers; ++v) {
+            filled_places &= ~((rare >> holder_of(v) & 1) << v);
+        }
+        filled_places |= held_row_is_rare ? rare_row : 0;
+        return true;
+    }
+    __device__ __forceinline__ bool held_row_is_rare() const { return (filled_places & rare_row) != 0; }
+
+    // The row whose total this lane has then, and whether it is the one that speaks for it, of so many rows.
+    __device__ __forceinline__ int held_row() const { return held_place() >> shift; }
+    __device__ __forceinline__ bool holds_row(int rows) const {
+        return held_row() < rows && (held_place() & ((1 << shift) - 1)) == 0;
     }
     // And what belongs to register v of a lane is found in this one.
     __device__ __forceinline__ static int holder_of(int v) {

@@ -458,23 +458,38 @@ class Relay {
             }
         } else {
             const float maximum = shared.own[Shape::kept_at(turn)][warp].maximum;
-            std::int32_t n = state_n(maximum);
-            if (row.plain() && !reaches_row<T>(n, row, parked_of(turn).one())) {
-                const PutAside aside(next);
-                n = ParkedBlock<T, Places>::put_into_own_frame(parked_of(turn));
-                aside.take_back(next);
-            }
-            if (n != unusual_n && row.plain()) {
-                const BlockFactor<float> factor = factor_beside(next, row, n - row.n);
-                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), factor);
-            } else {
+            BlockFactor<float> factor{0, 0};
+            if (!has_near_factor<T>(state_n(maximum), row, factor) &&
+                !has_far_factor(turn, maximum, row, factor, next)) {
                 const PutAside aside(next);
                 finish_unusual_softmax<T, Places>(
                     a, logits_again(turn, task), output_of(task), task.count(), maximum,
                     merge_published<Sum>(published(task.row), static_cast<int>(rows.row_groups)));
                 aside.take_back(next);
+                return;
             }
+            parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), factor);
         }
+    }
+
+    // Whether a turn's exponentials, put into their own frame where that is needed, have only to be multiplied, and by
+    // what.
+    __device__ __forceinline__ bool has_far_factor(unsigned turn, float maximum, const Row &row,
+                                                   BlockFactor<float> &factor, float (&next)[lane_elements]) {
+        std::int32_t n = state_n(maximum);
+        if (!row.plain()) {
+            return false;
+        }
+        if (!reaches_row<T>(n, row, parked_of(turn).one())) {
+            const PutAside aside(next);
+            n = ParkedBlock<T, Places>::put_into_own_frame(parked_of(turn));
+            aside.take_back(next);
+        }
+        if (n == unusual_n) {
+            return false;
+        }
+        factor = factor_beside(next, row, n - row.n);
+        return true;
     }
 
     // The factor of a block in its row. Small ones are behind a call, around which exponentials are put aside.

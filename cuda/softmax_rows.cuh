@@ -188,10 +188,11 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         if constexpr (which != Unframed::always) {
             frame = n; // which need not wait in a register
         }
-        if (has_exponentials<T>(n) && view.plain() && has_plain_factor<T, Places>(a) &&
-            (!may_be_unframed || reaches_row<T>(frame, view, e[0]))) {
-            finish_softmax<T, Places>(a, factor_for_output<T, Places>(view.sum, frame - view.n, Float()), to.output(a),
-                                      to.count, e);
+        BlockFactor<Float> factor;
+        if (has_factor_in_row<T, Places, may_be_unframed>(a, frame, view, e[0], factor, [&](std::int32_t gap) {
+                return factor_for_output<T, Places>(view.sum, gap, Float());
+            })) {
+            finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));

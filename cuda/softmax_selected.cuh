@@ -307,11 +307,12 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
         finished = finished || (row.kind == RowKind::ordinary && left_out);
     } else {
         const RowView<Sum> view = merge_row<Warps <= few_state_warps>(shared.of_row(), count);
-        if (has_exponentials<T>(n) && !left_out && view.plain() && has_plain_factor<T, Places>(a) &&
-            (!Leads || reaches_row<T>(n, view, e[0]))) {
+        BlockFactor<Float> factor;
+        if (!left_out && has_factor_in_row<T, Places, Leads>(a, n, view, e[0], factor, [&](std::int32_t gap) {
+                return factor_for_output<T, Places>(view.sum, gap, Float());
+            })) {
             const RowBlock to(a.cluster_blocks);
-            finish_softmax<T, Places>(a, factor_for_output<T, Places>(view.sum, n - view.n, Float()),
-                                      first_output(a, to), present(a, to), e);
+            finish_softmax<T, Places>(a, factor, first_output(a, to), present(a, to), e);
             finished = true;
         }
         finished = finished || (view.plain() && left_out);

@@ -180,7 +180,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
     int before = elements_before(data);
     asm("" : "+r"(before)); // kept: the compiler would compute it again
     copy_to_stage<T, elements>(a, data, rows * axis, stages[warp_index()]);
-    T *raw = reinterpret_cast<T *>(stages[warp_index()]);
+    // Found again wherever it is wanted: a pointer that waits would be spilled.
+    const auto stage = [&] { return reinterpret_cast<T *>(stages[warp_again()]); };
     const int vectors_of_lane = (divide_up(axis, each) + lanes - 1) >> (31 - __clz(lanes));
     const int distance = lanes * each;
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
@@ -190,6 +191,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
         const ShortRowLane from(a, batch, rows, each);
         const int start = before + from.row * axis + from.column;
         const auto left = [&](int v) { return from.left - v * distance; };
+        const T *const raw = stage();
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
             vectors[v] = {0, 0, 0, 0};
@@ -210,6 +212,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
         __syncwarp();
         Float e[registers * each];
         Float maximum = 0;
+        bool rare = false, any_rare = false;
         Sum sum;
         if (is_unframed<T, Log>(a, vectors)) {
             sum = sum_of_short_row<T, Sum, true>(
@@ -230,13 +233,9 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
             for (int d = 1; d < lanes; d *= 2) {
                 maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
             }
-            if (!__all_sync(whole_warp, is_ordinary(maximum))) {
-                T *rows_here = raw + before + batch * axis;
-                softmax_rows_alone<T, Log>(a, rows_here, rows_here,
-                                           WarpRows(a, rows_of_warp).first + static_cast<unsigned>(batch),
-                                           smaller(rows_at_once, rows - batch));
-                continue;
-            }
+            // Their outputs are not stored, so that nobody needs to know what their exponentials are.
+            rare = !is_ordinary(maximum);
+            any_rare = __any_sync(whole_warp, rare) != 0;
             const RowFrame<Float> frame(maximum);
             sum = sum_of_short_row<T, Sum, false>(
                 lanes, vectors_of_lane, e,
@@ -255,11 +254,12 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
             factor = factor_of_sum(sum, Float());
         }
         const ShortRowLane to(a, batch, rows, each);
-        const int place = before + to.row * axis + to.column;
+        T *const outputs = stage();
+        const int place = before + to.row * axis + to.column, stored = to.there && !rare ? to.left : 0;
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
-            const int left_here = to.left - v * distance;
-            if (v < vectors_of_lane && left_here > 0 && to.there) {
+            const int left_here = stored - v * distance;
+            if (v < vectors_of_lane && left_here > 0) {
                 Float y[each];
 #pragma unroll
                 for (int i = 0; i < each; ++i) {
@@ -272,15 +272,20 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
                     }
                 }
                 if (v + 1 < vectors_of_lane) {
-                    store_vector_at(raw, place + v * distance, each, y);
+                    store_vector_at(outputs, place + v * distance, each, y);
                 } else {
-                    store_vector_at(raw, place + v * distance, left_here, y);
+                    store_vector_at(outputs, place + v * distance, left_here, y);
                 }
             }
         }
         if (a.logsumexp != nullptr && to.there && to.column == 0) {
             store_row_logsumexp(total, a.logsumexp,
                                 WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
+        }
+        if (any_rare) {
+            const ShortRowLane here(a, batch, rows, each);
+            staged_rows_alone<T, Log>(a, rows_of_warp, stages[warp_index()], rare && here.there && here.column == 0,
+                                      here.row, maximum);
         }
         __syncwarp();
     }

@@ -177,27 +177,37 @@ __device__ __forceinline__ BlockFactor<double> factor_of_sum(double sum, double)
     return factor_in_pieces(1.0, sum, double());
 }
 
-// A row of up to a base block, whatever it holds, from and to memory of any kind. Converted: its outputs are of another
-// type and lie where the call's are, instead of at `output`.
-template <class T, bool Log, bool Converted>
+// The outputs of a row of NaN, +infinity or nothing but -infinity, where softmax_row_alone puts its.
+template <class T, bool Converted, class Float>
+__device__ __forceinline__ void fill_row(const SoftmaxArguments &a, T *output, std::uint64_t row, RowKind kind) {
+    const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
+    if constexpr (Converted) {
+        fill_any_outputs(a.output_type, a.output, row * a.axis, a.axis, special);
+    } else {
+        T one;
+        store_any(special, a.output_type, &one, 0);
+        for (int place = lane_index(); place < static_cast<int>(a.axis); place += warp_lanes) {
+            output[place] = one;
+        }
+    }
+}
+
+// A row of up to a base block and of this maximum, from and to memory of any kind. Converted: its outputs are of
+// another type and lie where the call's are, instead of at `output`.
+template <class T, bool Log, bool Converted, class Float>
 __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, const T *data, T *output,
-                                                  std::uint64_t row) {
+                                                  std::uint64_t row, Float maximum) {
     using Places = SinglePlaces<T>;
-    using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     const int count = static_cast<int>(a.axis);
     const Logits<T, Places> x(a, data, count);
-    const Float maximum = warp_maximum(x.maximum());
     const Frame<Float> frame = frame_of(maximum);
     Float y[lane_elements];
     const Sum sum = settle_block_sum(
         maximum, sum_of_exponentials<Places, Sum>(y, [&](int i) { return exponential_in(frame, x[i]); }));
     const RowState<Float, Sum> total{maximum, sum};
-    const RowKind kind = row_kind(maximum);
     const LogRow<Float> log = Log ? log_row(total) : LogRow<Float>{};
-    const BlockFactor<Float> factor =
-        kind == RowKind::ordinary ? block_factor(maximum, maximum, sum) : BlockFactor<Float>{0, 0};
-    const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
+    const BlockFactor<Float> factor = block_factor(maximum, maximum, sum);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < lane_elements; ++i) {
@@ -205,13 +215,10 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
         if (place < count) {
             if constexpr (Converted) {
                 const bool two_pieces = takes_two_pieces(a.output_type);
-                const Float value = kind != RowKind::ordinary ? special
-                                    : Log                     ? log_softmax_output(x[i], log.pieces)
-                                    : two_pieces              ? softmax_output(y[i], factor)
-                                                              : softmax_narrow_output(y[i], factor);
+                const Float value = Log          ? log_softmax_output(x[i], log.pieces)
+                                    : two_pieces ? softmax_output(y[i], factor)
+                                                 : softmax_narrow_output(y[i], factor);
                 store_any(value, a.output_type, a.output, row * a.axis + static_cast<unsigned>(place));
-            } else if (kind != RowKind::ordinary) {
-                store_any(special, a.output_type, output, static_cast<std::size_t>(place));
             } else if (Log) {
                 output[place] = narrow_one(log_softmax_output(x[i], log.pieces), T());
             } else {
@@ -227,15 +234,35 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
     __syncwarp();
 }
 
-// Rows among which one is not ordinary, one after the other.
-template <class T, bool Log, bool Converted = false>
+// Of a warp's rows those that are not ordinary, one after the other: where a lane says that it is rare, its `row` and
+// that one's maximum. Their logsumexp is there already but where they are large.
+template <class T, bool Log, bool Converted = false, class Float>
 __device__ __noinline__ void softmax_rows_alone(const SoftmaxArguments &a, const T *data, T *output,
-                                                std::uint64_t first_row, int rows) {
+                                                std::uint64_t first_row, bool rare, int row, Float maximum) {
+    __syncwarp(); // what other lanes have stored for these rows is stored again
 #pragma unroll 1
-    for (int row = 0; row < rows; ++row) {
-        const auto place = static_cast<std::ptrdiff_t>(row) * static_cast<int>(a.axis);
-        softmax_row_alone<T, Log, Converted>(a, data + place, output + place, first_row + static_cast<unsigned>(row));
+    for (unsigned left = __ballot_sync(whole_warp, rare); left != 0; left &= left - 1) {
+        const int lane = __ffs(static_cast<int>(left)) - 1;
+        const int of_lane = __shfl_sync(whole_warp, row, lane);
+        const Float its_maximum = __shfl_sync(whole_warp, maximum, lane);
+        const RowKind kind = row_kind(its_maximum);
+        const auto place = static_cast<std::ptrdiff_t>(of_lane) * static_cast<int>(a.axis);
+        const std::uint64_t index = first_row + static_cast<unsigned>(of_lane);
+        if (kind == RowKind::ordinary) {
+            softmax_row_alone<T, Log, Converted>(a, data + place, output + place, index, its_maximum);
+        } else {
+            fill_row<T, Converted, Float>(a, output + place, index, kind);
+        }
     }
+}
+
+// The same of rows that lie in a warp's stage as they lay in memory, and whose outputs do, too: up to `most` of a warp.
+template <class T, bool Log, class Float>
+__device__ __noinline__ void staged_rows_alone(const SoftmaxArguments &a, int most, uint4 *stage, bool rare, int row,
+                                               Float maximum) {
+    const WarpRows rows(a, most);
+    T *const first = reinterpret_cast<T *>(stage) + elements_before(rows.input<T>(a));
+    softmax_rows_alone<T, Log>(a, first, first, rows.first, rare, row, maximum);
 }
 
 } // namespace wr::cuda

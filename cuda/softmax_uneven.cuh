@@ -252,8 +252,11 @@ __device__ __forceinline__ void do_uneven_job(const UnevenSoftmaxArguments &a, U
     } else {
         const RowView<Sum> view = uneven_view(group, job);
         const std::int32_t n = state->n;
-        if (has_exponentials<T>(n) && view.plain() && has_plain_factor<T, Places>(a) && reaches_row<T>(n, view, e[0])) {
-            form_outputs<T, Places>(a, factor_for_output<T, Places>(view.sum, n - view.n, float()), e);
+        BlockFactor<float> factor;
+        if (has_factor_in_row<T, Places, true>(a, n, view, e[0], factor, [&](std::int32_t gap) {
+                return factor_for_output<T, Places>(view.sum, gap, float());
+            })) {
+            form_outputs<T, Places>(a, factor, e);
             store_uneven_block<T, Places>(a, group, job, e);
             finished = true;
         }

@@ -462,25 +462,26 @@ void short_jobs(Table &t) {
 __device__ std::uint32_t any_place(std::uint64_t row, std::size_t n) {
     return static_cast<std::uint32_t>((row + 1) * 0x9E3779B97F4A7C15u >> 33) % static_cast<std::uint32_t>(n);
 }
-// From one place of each row on, or there alone, another value.
+// Another value at one place of each row, from there on, or all over one row in 128.
+enum class Put { at_one, behind, whole_rows };
 template <class Bits>
-__global__ void put_value(Bits *logits, std::size_t rows, std::size_t n, bool all_behind, Bits value) {
+__global__ void put_value(Bits *logits, std::size_t rows, std::size_t n, Put where, Bits value) {
     const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
     for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < rows * n; i += step) {
         const std::size_t row = i / n, column = i - row * n;
         const std::uint32_t place = 1 + any_place(row, n - 1);
-        if (all_behind ? column >= place : column == place) {
+        if (where == Put::at_one ? column == place : where == Put::behind ? column >= place : row % 128 == 77) {
             logits[i] = value;
         }
     }
 }
-void put_value(Table &t, const Type &type, std::size_t rows, std::size_t n, bool all_behind, float value) {
+void put_value(Table &t, const Type &type, std::size_t rows, std::size_t n, Put where, float value) {
     std::uint32_t bits;
     std::memcpy(&bits, &value, sizeof(bits));
     if (type.dtype == WR_F32) {
-        put_value<<<1024, 256>>>(reinterpret_cast<std::uint32_t *>(t.input), rows, n, all_behind, bits);
+        put_value<<<1024, 256>>>(reinterpret_cast<std::uint32_t *>(t.input), rows, n, where, bits);
     } else {
-        put_value<<<1024, 256>>>(reinterpret_cast<std::uint16_t *>(t.input), rows, n, all_behind,
+        put_value<<<1024, 256>>>(reinterpret_cast<std::uint16_t *>(t.input), rows, n, where,
                                  static_cast<std::uint16_t>(bits >> 16));
     }
     require(cudaDeviceSynchronize(), "logits");
@@ -497,11 +498,16 @@ void run_wide(Table &t, const Type &type, std::size_t n) {
     };
     t.fill_input(elements_of(type), type.fill, -4, 4);
     const double plain = run("", 0);
-    put_value(t, type, rows, n, false, 45);
+    put_value(t, type, rows, n, Put::whole_rows, -INFINITY);
+    run(", of one row in 128 -infinity", part * plain);
+    put_value(t, type, rows, n, Put::whole_rows, 4e6f);
+    run(", of one row in 128 4e6", part * plain);
+    t.fill_input(elements_of(type), type.fill, -4, 4);
+    put_value(t, type, rows, n, Put::at_one, 45);
     run(", one logit 45", part * plain);
-    put_value(t, type, rows, n, true, -10000);
+    put_value(t, type, rows, n, Put::behind, -10000);
     run(", tails -10000", part * plain);
-    put_value(t, type, rows, n, true, -INFINITY);
+    put_value(t, type, rows, n, Put::behind, -INFINITY);
     run(", tails -infinity", part * plain);
     for (const float most : {30.0f, 100.0f}) {
         t.fill_input(elements_of(type), type.fill, -most, most);

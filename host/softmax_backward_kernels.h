@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/reduce_kernels.h"
+#include "host/small_products.h"
 #include "host/store_runs.h"
 #include "numerics/softmax_backward.h"
 #include "numerics/softmax_rows.h"
@@ -133,8 +134,12 @@ struct RowBackward {
         for (std::size_t done = 0; done < piece.count; done += softmax_block) {
             const std::size_t count = smaller(softmax_block, piece.count - done);
             load(job, piece, done, count, block);
-            for (std::size_t i = 0; i < count; ++i) {
-                block.weights[i] = gradient_term(job.problem.log, block.weights[i], block.gradients[i]);
+            if (!job.problem.log && any_small_factor(count, block.weights)) {
+                multiply_small(count, block.weights, block.gradients, block.weights);
+            } else {
+                for (std::size_t i = 0; i < count; ++i) {
+                    block.weights[i] = gradient_term(job.problem.log, block.weights[i], block.gradients[i]);
+                }
             }
             if (job.problem.selection.mask != nullptr) {
                 for (std::size_t i = 0; i < count; ++i) {
@@ -176,16 +181,33 @@ struct RowBackward {
         }
     }
 
+    // From the output's gradients of a block to the input's.
+    static void form_gradients(bool log, Float total, Float scale, std::size_t count, Block &block) {
+        if (log || !any_small_factor(count, block.weights)) {
+            for (std::size_t i = 0; i < count; ++i) {
+                block.gradients[i] = softmax_gradient(log, block.weights[i], block.gradients[i], total) * scale;
+            }
+            return;
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            block.gradients[i] = block.gradients[i] - total;
+        }
+        multiply_small(count, block.weights, block.gradients, block.gradients);
+        if (scale != Float(1)) {
+            alignas(64) Float scales[softmax_block];
+            for (std::size_t i = 0; i < count; ++i) {
+                scales[i] = scale;
+            }
+            multiply_small(count, block.gradients, scales, block.gradients);
+        }
+    }
+
     static void write(const Job &job, const Piece &piece, Float total) {
         Block block;
         for (std::size_t done = 0; done < piece.count; done += softmax_block) {
             const std::size_t count = smaller(softmax_block, piece.count - done);
             load(job, piece, done, count, block);
-            const bool log = job.problem.log;
-            for (std::size_t i = 0; i < count; ++i) {
-                block.gradients[i] =
-                    softmax_gradient(log, block.weights[i], block.gradients[i], total) * piece.row.scale;
-            }
+            form_gradients(job.problem.log, total, piece.row.scale, count, block);
             for (std::size_t i = 0; job.problem.selection.mask != nullptr && i < count; ++i) {
                 block.gradients[i] = takes_part(job, piece, done + i) ? block.gradients[i] : Float(0);
             }

@@ -1,8 +1,12 @@
 // Every variant of the host's kernels, on one thread and on several, gives the same bits for softmax with elements left
-// out and for its gradient: those of the first variant on one thread, which the C harness compares with references.
+// out and for its gradient: those of the first variant on one thread, which the C harness compares with references. Of
+// gradients with weights near and below the end of the normal range those of the plain definition, element by element.
 #include "host/run.h"
 #include "numerics/element_types.h"
+#include "numerics/softmax_backward.h"
 
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -140,6 +144,73 @@ Shape contiguous(std::size_t outer, std::size_t axis, std::size_t inner) {
     return {outer, axis, inner, a * i, i, 1};
 }
 
+// Of either sign, 2^-range and more apart from 1, a few of them 0, infinite or NaN.
+template <class Float>
+Float any_magnitude(int range, bool specials) {
+    const std::uint64_t bits = random_bits();
+    if (specials && bits % 64 < 3) {
+        return bits % 64 == 0   ? Float(0)
+               : bits % 64 == 1 ? std::numeric_limits<Float>::infinity()
+                                : std::numeric_limits<Float>::quiet_NaN();
+    }
+    const double fraction = 1.0 + std::ldexp(static_cast<double>(bits >> 20), -44);
+    const int exponent = -static_cast<int>(bits / 64 % static_cast<unsigned>(range));
+    return static_cast<Float>(std::ldexp(bits % 2 == 0 ? fraction : -fraction, exponent));
+}
+
+template <class Float>
+Float plain_sum(const std::vector<Float> &terms, std::size_t first, std::size_t count) {
+    if (count == 1) {
+        return terms[first];
+    }
+    const std::size_t left = std::bit_ceil(count) / 2;
+    return plain_sum(terms, first, left) + plain_sum(terms, first + left, count - left);
+}
+
+template <class Float>
+void check_small_weights(ElementType dtype, std::size_t count, double scale, bool specials) {
+    const int range = dtype == ElementType::f32 ? 160 : 1090;
+    std::vector<Float> weights(count), gradients(count), terms(count), expected(count), actual(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        weights[i] = any_magnitude<Float>(range, specials && count > 1000);
+        gradients[i] = any_magnitude<Float>(i % 4 == 0 ? range : 20, specials);
+        terms[i] = gradient_term(false, weights[i], gradients[i]);
+    }
+    const Float total = plain_sum(terms, 0, count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Float result = softmax_gradient(false, weights[i], gradients[i], total) * static_cast<Float>(scale);
+        store_float(result, dtype, expected.data(), i);
+    }
+    SoftmaxBackwardProblem p{};
+    p.dtype = p.output_gradient_dtype = p.input_gradient_dtype = dtype;
+    p.scale = scale;
+    p.output = weights.data();
+    p.output_gradient = gradients.data();
+    p.input_gradient = actual.data();
+    p.shape = contiguous(1, count, 1);
+    p.gradient_outer_stride = p.shape.outer_stride;
+    p.gradient_axis_stride = p.gradient_inner_stride = 1;
+    const host::Variants variants = host::usable_variants();
+    for (std::size_t v = 0; v < variants.count; ++v) {
+        const Status status = host::run_softmax_backward(p, *variants.kernels[v], 1);
+        ++checks;
+        if (status != Status::success || std::memcmp(actual.data(), expected.data(), count * sizeof(Float)) != 0) {
+            ++failures;
+            std::printf("small weights: type %d variant %zu count %zu scale %g\n", static_cast<int>(dtype), v, count,
+                        scale);
+        }
+    }
+}
+
+template <class Float>
+void check_small_weights(ElementType dtype) {
+    for (const std::size_t count : {1, 3, 17, 64, 100, 1000, 1024, 1025, 5000}) {
+        for (int round = 0; round < 40; ++round) {
+            check_small_weights<Float>(dtype, count, round % 2 == 0 ? 1.0 : 0.3, round % 8 == 7);
+        }
+    }
+}
+
 } // namespace
 
 int main() {
@@ -155,6 +226,8 @@ int main() {
             }
         }
     }
+    check_small_weights<float>(ElementType::f32);
+    check_small_weights<double>(ElementType::f64);
     std::printf("%ld checks, %d failures\n", checks, failures);
     return failures == 0 ? 0 : 1;
 }

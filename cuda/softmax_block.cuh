@@ -144,14 +144,17 @@ inline constexpr Unframed unframed_blocks = !may_be_unframed<T, Places, Log> ? U
                                             : keeps_vectors<Places>          ? Unframed::always
                                                                              : Unframed::without_row_values;
 
+// How far below its row's such a frame may be without a look at what the factor comes to.
+template <class T>
+inline constexpr std::int32_t unframed_gap = sizeof(T) == 2 ? 56 : 38;
+
 // Of a block that may be one of these, whether its factor beneath `row` has the bits of the one in a frame of its own.
 // Far below, both have to be normal with all of their pieces: N of its own frame is no less than any of its
 // exponentials tells, and of `one` of each lane one is large enough but for the rarest.
 template <class T, class Row, class Float>
 __device__ __forceinline__ bool reaches_row(std::int32_t n, const Row &row, Float one) {
-    constexpr std::int32_t lowest = sizeof(T) == 2 ? -56 : -38;
     constexpr float least = sizeof(T) == 2 ? 0x1p-125f : 0x1p-97f;
-    if (n != 0 || n - row.n >= lowest) {
+    if (n != 0 || n - row.n >= -unframed_gap<T>) {
         return true;
     }
     const float factor = inverse_of_sum(row) * power_of_two_f32(n - row.n);

@@ -62,8 +62,8 @@ __device__ __forceinline__ float sum_of(const PlainRow<float> &row) { return row
 __device__ __forceinline__ float inverse_of_sum(const PlainRow<float> &row) { return reciprocal_of_sum(row.base); }
 __device__ __forceinline__ float inverse_of_sum(const PlainRow<double> &row) { return static_cast<float>(row.base); }
 
-// The row of `count` blocks whose states lie in shared memory, PerLane of them for each lane. What lies behind them is
-// read, for that all may be read at once, and passed over.
+// The row of `count` blocks whose states lie in shared memory, PerLane of them for each lane, which asks for all of its
+// own at once.
 template <int PerLane, class Float, class Sum>
 __device__ __forceinline__ RowView<Sum> merge_row_states(const RowState<Float, Sum> *states, int count) {
     std::int32_t n[PerLane];

@@ -260,8 +260,9 @@ __device__ __forceinline__ BlockFactor<Float> factor_for_output(Sum sum, std::in
 
 // Whether the frame n of a block of 16-bit elements is so near its row's, which is one, that its factor is the plain
 // product whatever the sum is, with the bits of the one in a frame of its own. Nearly all are.
+template <class T>
 __device__ __forceinline__ bool is_near_row(std::int32_t n, std::int32_t row_n) {
-    constexpr unsigned reach = 56; // as reaches_row has it
+    constexpr unsigned reach = unframed_gap<T>;
     return is_frame(row_n) && static_cast<unsigned>(n) - static_cast<unsigned>(row_n) + reach <= 2 * reach;
 }
 __device__ __forceinline__ float normal_power_of_two(std::int32_t k) {
@@ -276,7 +277,7 @@ __device__ __forceinline__ float sum_of(const RowView<float> &row) { return row.
 template <class T, class Row>
 __device__ __forceinline__ bool has_near_factor(std::int32_t n, const Row &row, BlockFactor<float> &factor) {
     if constexpr (!divides_in_f64<T>) {
-        if (is_near_row(n, row.n)) {
+        if (is_near_row<T>(n, row.n)) {
             factor = {reciprocal_of_sum(sum_of(row)) * normal_power_of_two(n - row.n), 0.0f};
             return true;
         }

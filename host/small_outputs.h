@@ -91,22 +91,23 @@ struct CombineVectors<Smallest<Bits>> {
     WR_HD static Register<Bits> apply(Register<Bits> a, Register<Bits> b) { return a < b ? a : b; }
 };
 
-// Whether some of a block's are.
+// The least magnitude of some numbers but for 0, as its bits less 1.
 template <class Float>
-bool any_small_exponential(BlockFactor<Float> factor, bool both, std::size_t count, const Float *e) {
+auto least_magnitude(std::size_t count, const Float *x) {
     using Bits = typename LiftedRange<Float>::Bits;
     using V = Register<Bits>;
+    constexpr Bits all_but_sign = ~Bits{} >> 1;
     V smallest = ~V{};
     std::size_t i = 0;
     for (; i + lanes_of<Bits> <= count; i += lanes_of<Bits>) {
-        const V less_one = load_vector<V>(e + i) - 1;
+        const V less_one = (load_vector<V>(x + i) & all_but_sign) - 1;
         smallest = CombineVectors<Smallest<Bits>>::apply(smallest, less_one);
     }
     Bits of_all = combine_lanes<Smallest<Bits>>(smallest);
     for (; i < count; ++i) {
-        of_all = smaller(of_all, bit_cast<Bits>(e[i]) - 1);
+        of_all = smaller(of_all, (bit_cast<Bits>(x[i]) & all_but_sign) - 1);
     }
-    return of_all < small_exponential_bound(factor, both);
+    return of_all;
 }
 
 } // namespace

@@ -38,22 +38,16 @@ WR_HD Float small_product(Float small, Float other) {
 template <class Float>
 bool any_small_factor(std::size_t count, const Float *factors) {
     using Bits = typename LiftedRange<Float>::Bits;
-    constexpr Bits all_but_sign = ~Bits{} >> 1;
     constexpr Float room = sizeof(Float) == 4 ? Float(0x1p30f) : static_cast<Float>(0x1p120);
-    const Bits bound = bit_cast<Bits>(std::numeric_limits<Float>::min() * room) - 1;
-    int any = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        any |= static_cast<int>((bit_cast<Bits>(factors[i]) & all_but_sign) - 1 < bound);
-    }
-    return any != 0;
+    return least_magnitude(count, factors) < bit_cast<Bits>(std::numeric_limits<Float>::min() * room) - 1;
 }
 
-// Rare, and as long as all the rest.
+// small * others * scale. Rare, and as long as all the rest.
 template <class Float>
-__attribute__((noinline)) void multiply_small(std::size_t count, const Float *small, const Float *others,
+__attribute__((noinline)) void multiply_small(std::size_t count, const Float *small, const Float *others, Float scale,
                                               Float *products) {
     for (std::size_t i = 0; i < count; ++i) {
-        products[i] = small_product(small[i], others[i]);
+        products[i] = small_product(small_product(small[i], others[i]), scale);
     }
 }
 

@@ -135,7 +135,7 @@ struct RowBackward {
             const std::size_t count = smaller(softmax_block, piece.count - done);
             load(job, piece, done, count, block);
             if (!job.problem.log && any_small_factor(count, block.weights)) {
-                multiply_small(count, block.weights, block.gradients, block.weights);
+                multiply_small(count, block.weights, block.gradients, Float(1), block.weights);
             } else {
                 for (std::size_t i = 0; i < count; ++i) {
                     block.weights[i] = gradient_term(job.problem.log, block.weights[i], block.gradients[i]);
@@ -192,14 +192,7 @@ struct RowBackward {
         for (std::size_t i = 0; i < count; ++i) {
             block.gradients[i] = block.gradients[i] - total;
         }
-        multiply_small(count, block.weights, block.gradients, block.gradients);
-        if (scale != Float(1)) {
-            alignas(64) Float scales[softmax_block];
-            for (std::size_t i = 0; i < count; ++i) {
-                scales[i] = scale;
-            }
-            multiply_small(count, block.gradients, scales, block.gradients);
-        }
+        multiply_small(count, block.weights, block.gradients, scale, block.gradients);
     }
 
     static void write(const Job &job, const Piece &piece, Float total) {

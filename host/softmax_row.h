@@ -78,7 +78,7 @@ __attribute__((noinline)) void scale_small_block(BlockFactor<Float> factor, bool
 
 template <class Float>
 void scale_block(BlockFactor<Float> factor, bool both, std::size_t count, Float *e) {
-    if (any_small_exponential(factor, both, count, e)) {
+    if (least_magnitude(count, e) < small_exponential_bound(factor, both)) {
         scale_small_block(factor, both, count, e);
     } else if (both) {
         for (std::size_t i = 0; i < count; ++i) {

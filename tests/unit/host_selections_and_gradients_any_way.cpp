@@ -144,7 +144,7 @@ Shape contiguous(std::size_t outer, std::size_t axis, std::size_t inner) {
     return {outer, axis, inner, a * i, i, 1};
 }
 
-// Of either sign, 2^-range and more apart from 1, a few of them 0, infinite or NaN.
+// Of either sign, between 2 and 2^-range; with specials a few of them 0, infinite or NaN.
 template <class Float>
 Float any_magnitude(int range, bool specials) {
     const std::uint64_t bits = random_bits();

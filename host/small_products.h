@@ -47,7 +47,10 @@ template <class Float>
 __attribute__((noinline)) void multiply_small(std::size_t count, const Float *small, const Float *others, Float scale,
                                               Float *products) {
     for (std::size_t i = 0; i < count; ++i) {
-        products[i] = small_product(small_product(small[i], others[i]), scale);
+        products[i] = small_product(small[i], others[i]);
+    }
+    for (std::size_t i = 0; scale != Float(1) && i < count; ++i) {
+        products[i] = small_product(products[i], scale);
     }
 }
 

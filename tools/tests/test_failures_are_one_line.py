@@ -168,6 +168,22 @@ class RefusedJobs(ToolTest):
         self.assertEqual((self.folder / "out.npy").read_bytes(), b"old")
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.npy", "out.npy"])
 
+    def test_two_outputs_are_written_or_none(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        for options in (
+            ("-o", "out.npy", "--values", "no/folder/v.npy"),
+            ("-o", "no/folder/o.npy", "--values", "v.npy"),
+        ):
+            self.assertIn("no/folder", self.fails(1, "reduce", "argmax", "a.npy", "--axis", 1, *options))
+        self.assertIn("no/folder", self.fails(1, "softmax", "a.npy", "out.npy", "--lse", "no/folder/lse.npy"))
+        self.assertEqual(os.listdir(self.folder), ["a.npy"])
+
+    def test_two_outputs_in_one_file(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        message = self.fails(2, "reduce", "argmax", "a.npy", "--axis", 1, "-o", "r.npy", "--values", "./r.npy")
+        self.assertIn("--values ./r.npy is the file of the results too; name another", message)
+        self.assertEqual(os.listdir(self.folder), ["a.npy"])
+
     def test_device_that_is_not_there(self) -> None:
         self.save("a.npy", np.zeros(4, np.float32))
         message = self.fails(1, "reduce", "sum", "a.npy", "--device", "cuda:4000")

@@ -91,6 +91,21 @@ class SoftmaxFiles(ToolTest):
         self.assertTrue((self.folder / "link.npy").is_symlink())
         self.assertEqual(self.load("real.npy").shape, self.logits.shape)
 
+    def test_two_outputs_in_one_file_are_refused(self) -> None:
+        (self.folder / "old.npy").write_bytes(b"old")
+        (self.folder / "link.npy").symlink_to("in.npy")
+        for output, sums in (
+            ("in.npy", "in.npy"),
+            ("link.npy", "in.npy"),
+            ("old.npy", "./old.npy"),
+            ("o.npy", "o.npy"),
+        ):
+            message = self.fails(2, "softmax", "in.npy", output, "--lse", sums)
+            self.assertIn(f"--lse {sums} is the file of the results too; name another", message)
+        self.assert_same_bits(self.load("in.npy"), self.logits)
+        self.assertEqual((self.folder / "old.npy").read_bytes(), b"old")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["in.npy", "link.npy", "old.npy"])
+
     def test_no_rows(self) -> None:
         self.save("in.npy", np.zeros((0, 5), np.float32))
         self.succeeds("softmax", "in.npy", "out.npy")

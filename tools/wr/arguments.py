@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -29,6 +30,12 @@ def checked(parse: Any) -> Any:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return converted
+
+
+def refuse_same_file(option: str, path: str | None, output: str | None) -> None:
+    """Of two outputs in one file only one would be left."""
+    if path and output and os.path.realpath(path) == os.path.realpath(output):
+        raise UsageError(f"{option} {path} is the file of the results too; name another")
 
 
 def add_device_option(parser: argparse.ArgumentParser, default: str | None = "host") -> None:

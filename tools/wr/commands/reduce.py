@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import add_device_option, add_element_options, checked
+from ..arguments import add_device_option, add_element_options, checked, refuse_same_file
 from ..errors import UsageError, WrError
 from ..operators import ALIASES, GIVE_AN_INDEX, OPERATORS, default_output, operator_named
 
@@ -97,10 +98,7 @@ def run(options: argparse.Namespace) -> None:
         ignore_nan=options.nan == "ignore",
     )
     results = _segments(options, job, source) if options.offsets else _array(options, job, source, weights)
-    if options.output:
-        _write(options.output, results.output, job.output)
-    if options.values:
-        _write(options.values, results.values, job.element)
+    _write(options, job, results)
     if options.quiet:
         _print_bare(results.output, job.output)
     else:
@@ -118,6 +116,7 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--weights goes with the operator sum, not with {options.operator}")
     if options.values and options.operator not in GIVE_AN_INDEX:
         raise UsageError(f"--values goes with argmin and argmax, not with {options.operator}")
+    refuse_same_file("--values", options.values, options.output)
 
 
 def _array(options: argparse.Namespace, job: Reduction, source: NpyArray, weights: NpyArray | None) -> Results:
@@ -182,11 +181,16 @@ def _old_results(options: argparse.Namespace, job: Reduction, shape: tuple[int, 
     return old.words.reshape(shape)
 
 
-def _write(path: str, result: np.ndarray, output: ElementType) -> None:
+def _write(options: argparse.Namespace, job: Reduction, results: Results) -> None:
+    """The files that were asked for: all of them, or none where one cannot be written."""
     from ..npy_files import writing_npy
 
-    with writing_npy(path, result.shape, output) as array:
-        array[:] = result.reshape(-1)
+    files = ((options.output, results.output, job.output), (options.values, results.values, job.element))
+    with ExitStack() as stack:
+        wanted = [(path, result, element) for path, result, element in files if path]
+        arrays = [stack.enter_context(writing_npy(path, result.shape, element)) for path, result, element in wanted]
+        for array, (_, result, _) in zip(arrays, wanted):
+            array[:] = result.reshape(-1)
 
 
 def _print_bare(result: np.ndarray, output: ElementType) -> None:

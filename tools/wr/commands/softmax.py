@@ -7,7 +7,7 @@ import math
 from contextlib import ExitStack
 from typing import Any
 
-from ..arguments import add_device_option, add_element_options, checked
+from ..arguments import add_device_option, add_element_options, checked, refuse_same_file
 from ..errors import UsageError
 
 EPILOG = """element types: f32 f64 f16 bf16 f8_e4m3 f8_e5m2; in a .npy file bf16 is uint16 (or V2) with --dtype bf16,
@@ -76,6 +76,7 @@ def run(options: argparse.Namespace) -> None:
     from ..shapes import split_at_axis, without_axis
     from ..softmax import Selection, Softmax, read_lengths, read_mask, run_softmax
 
+    refuse_same_file("--lse", options.lse, options.output)
     library = load_library()
     source = open_npy(options.file, options.dtype)
     outer, axis, inner = split_at_axis(source.shape, options.axis)
@@ -92,15 +93,16 @@ def run(options: argparse.Namespace) -> None:
         lengths=read_lengths(options.lengths, rows_shape).reshape(outer, inner) if options.lengths else None,
     )
     device = open_device(library, options.device)
-    logsumexp = np.empty((outer, inner), job.logsumexp_element().storage)
     with ExitStack() as stack:
         words = source.words.reshape(outer, axis, inner)
         written = stack.enter_context(writing_npy(options.output, source.shape, job.output)).reshape(words.shape)
-        advance = stack.enter_context(progress(f"softmax of {options.file}", words.nbytes))
-        seconds = run_softmax(library, device, job, words, written, logsumexp, advance, selection=selection)
         if options.lse:
             sums = stack.enter_context(writing_npy(options.lse, rows_shape, job.logsumexp_element()))
-            sums[:] = logsumexp.reshape(-1)
+        else:
+            sums = np.empty(outer * inner, job.logsumexp_element().storage)
+        advance = stack.enter_context(progress(f"softmax of {options.file}", words.nbytes))
+        logsumexp = sums.reshape(outer, inner)
+        seconds = run_softmax(library, device, job, words, written, logsumexp, advance, selection=selection)
     name = "log-softmax" if options.log else "softmax"
     rows = [
         ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),

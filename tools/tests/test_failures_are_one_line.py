@@ -27,6 +27,10 @@ class RefusedFiles(ToolTest):
     def test_pipe(self) -> None:
         self.assertIn("no regular file", self.refused("/dev/null"))
 
+    def test_pipe_that_nobody_writes(self) -> None:
+        os.mkfifo(self.folder / "pipe.npy")
+        self.assertIn("no regular file", self.refused("pipe.npy"))
+
     def test_no_npy_file(self) -> None:
         for content in (b"", b"\x93NUM", b"1.0, 2.0\n", bytes(100)):
             (self.folder / "text.npy").write_bytes(content)
@@ -39,6 +43,38 @@ class RefusedFiles(ToolTest):
         for content in (*damaged, whole.replace(b"(4,), ", b"(-4,),"), whole.replace(b"<f4", b"<q9")):
             (self.folder / "damaged.npy").write_bytes(content)
             self.assertIn("header is damaged", self.refused("damaged.npy"))
+
+    def test_a_header_that_is_no_dictionary_of_an_array(self) -> None:
+        for text in (
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (4,),  ",
+            "{'descr': (), 'fortran_order': False, 'shape': (4,), }",
+            "{'descr': ('<f4',), 'fortran_order': False, 'shape': (4,), }",
+            "{[]: 1}",
+            "(" * 2000,
+            "-" * 9000 + "1",
+            r"{'descr': '\d', 'fortran_order': False, 'shape': (4,), }",
+            *(
+                f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+                for shape in ((True,), (0, 2**62, 8), (0,) * 70, (0, -1), (4.0,), 4, (0, 2**80))
+            ),
+            *(
+                f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({sign}0x{'f' * 5000},), }}"
+                for sign in ("", "-")  # numbers too long for Python to print
+            ),
+        ):
+            self.save_header("a.npy", text, bytes(16))
+            self.assertIn("header is damaged", self.refused("a.npy"))
+            self.assertIn("header is damaged", self.fails(1, "reduce", "sum", "a.npy", "--axis", 0))
+            self.assertIn("header is damaged", self.fails(1, "dot", "a.npy", "a.npy"))
+
+    def save_header(self, name: str, text: str, data: bytes) -> None:
+        content = text.encode() + b"\n"
+        (self.folder / name).write_bytes(b"\x93NUMPY\x01\x00" + len(content).to_bytes(2, "little") + content + data)
+
+    def test_a_header_that_python_2_wrote_is_read(self) -> None:
+        text = "{'descr': '<f4', 'fortran_order': False, 'shape': (4L,), }"
+        self.save_header("a.npy", text, np.ones(4, np.float32).tobytes())
+        self.assertEqual(self.succeeds("reduce", "sum", "a.npy", "-q"), "4.0\n")
 
     def test_unknown_format_version(self) -> None:
         self.save("a.npy", np.zeros(4, np.float32))
@@ -77,6 +113,53 @@ class RefusedFiles(ToolTest):
     def test_pickled_objects_are_not_run(self) -> None:
         np.save(self.folder / "a.npy", np.array([print, 1], object), allow_pickle=True)
         self.assertIn("its elements are object", self.refused("a.npy"))
+
+
+class RefusedSelections(ToolTest):
+    """The files of --mask and --lengths."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+
+    def refused(self, name: str) -> str:
+        messages = [self.fails(1, "softmax", "a.npy", "out.npy", option, name) for option in ("--mask", "--lengths")]
+        for message in messages:
+            self.assertIn(f"wr: {name}: ", message)
+        self.assertEqual(len({message.split(";")[0] for message in messages}), 1, messages)
+        return messages[0]
+
+    def test_no_npy_file(self) -> None:
+        np.savez(self.folder / "m.npz", np.ones((2, 3), np.uint8))
+        self.assertIn("is not a .npy file; numpy.save writes one", self.refused("m.npz"))
+        (self.folder / "folder.npy").mkdir()
+        self.assertIn("is a directory", self.refused("folder.npy"))
+        os.mkfifo(self.folder / "pipe.npy")
+        self.assertIn("no regular file", self.refused("pipe.npy"))
+        self.assertIn("no such file", self.refused("nowhere.npy"))
+
+    def test_objects(self) -> None:
+        np.save(self.folder / "m.npy", np.array([[print, 1, 2]] * 2, object), allow_pickle=True)
+        self.assertIn("its elements are object", self.refused("m.npy"))
+
+    def test_damaged_header(self) -> None:
+        self.save("m.npy", np.ones((2, 3), np.uint8))
+        whole = (self.folder / "m.npy").read_bytes()
+        (self.folder / "m.npy").write_bytes(whole.replace(b"}", b" "))
+        self.assertIn("header is damaged", self.refused("m.npy"))
+
+    def test_length_of_the_file(self) -> None:
+        self.save("m.npy", np.ones((2, 3), np.uint8))
+        self.save("l.npy", np.ones(2, np.int64))
+        for option, name in (("--mask", "m.npy"), ("--lengths", "l.npy")):
+            whole = (self.folder / name).read_bytes()
+            for content, reason in (
+                (whole[:-1], "is truncated: shape"),
+                (whole + b"a", "1 bytes after the array's end"),
+            ):
+                (self.folder / name).write_bytes(content)
+                self.assertIn(f"wr: {name}: ", self.fails(1, "softmax", "a.npy", "out.npy", option, name))
+                self.assertIn(reason, self.fails(1, "softmax", "a.npy", "out.npy", option, name))
 
 
 class RefusedJobs(ToolTest):

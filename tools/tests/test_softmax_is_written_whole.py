@@ -70,6 +70,25 @@ class SoftmaxFiles(ToolTest):
         np.testing.assert_allclose(result, expected, rtol=1e-6)
         np.testing.assert_allclose(self.load("l.npy"), sums, rtol=1e-6)
 
+    def test_masks_and_lengths_of_every_type_and_order(self) -> None:
+        random = np.random.default_rng(7)
+        mask, lengths = random.integers(0, 2, self.logits.shape), random.integers(0, 71, (6, 4))
+        self.save("mask.npy", mask.astype(bool))
+        self.save("lengths.npy", lengths)
+        options = ("--axis", 1, "--mask", "mask.npy", "--lengths", "lengths.npy")
+        self.succeeds("softmax", "in.npy", "expected.npy", *options)
+        for mask_type, lengths_type in (("u1", "i1"), ("i1", ">i2"), ("?", "u4"), ("u1", ">i8"), ("?", "u2")):
+            self.save("mask.npy", np.asfortranarray(mask.astype(mask_type)))
+            self.save("lengths.npy", np.asfortranarray(lengths.astype(lengths_type)))
+            self.succeeds("softmax", "in.npy", "out.npy", *options)
+            self.assert_same_bits(self.load("out.npy"), self.load("expected.npy"), (mask_type, lengths_type))
+
+    def test_a_mask_of_no_elements(self) -> None:
+        self.save("in.npy", np.zeros((0, 5), np.float32))
+        self.save("mask.npy", np.zeros((0, 5), bool))
+        self.save("lengths.npy", np.zeros(0, np.int64))
+        self.succeeds("softmax", "in.npy", "out.npy", "--mask", "mask.npy", "--lengths", "lengths.npy")
+
     def test_a_mask_of_another_shape_or_type_is_refused(self) -> None:
         self.save("mask.npy", np.ones((6, 70), np.uint8))
         self.assertIn("its shape is [6, 70]", self.fails(1, "softmax", "in.npy", "out.npy", "--mask", "mask.npy"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,10 @@ import numpy as np
 
 from .elements import ElementType, element_of_file
 from .errors import WrError
+
+# What NumPy can hold.
+MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
+MOST_BYTES = np.iinfo(np.intp).max
 
 
 @dataclass(frozen=True)
@@ -29,42 +34,91 @@ class NpyArray:
 
 def open_npy(path: str, wanted: ElementType | None) -> NpyArray:
     """Opens path; `wanted` says what its words mean where NumPy has no such type (bf16, field elements)."""
+    with _opened(path) as file:
+        shape, fortran_order, dtype = _read_header(file)
+        _check_order(shape, fortran_order)
+        element = element_of_file(dtype, wanted)
+        _check_length(file, shape, dtype)
+        shape = _shape_of_elements(shape, dtype, element)
+        words = _map(file, math.prod(shape), element)
+    return NpyArray(path, words, shape, element)
+
+
+def open_array(path: str, takes: Callable[[np.dtype], bool], taken: str) -> np.ndarray:
+    """Opens path as the array that NumPy calls it, in any order; `taken` says in words which types it may have."""
+    with _opened(path) as file:
+        shape, fortran_order, dtype = _read_header(file)
+        if not takes(dtype):
+            raise WrError(f"its elements are {dtype}; {taken}")
+        _check_length(file, shape, dtype)
+        if math.prod(shape) == 0:
+            return np.zeros(shape, dtype)
+        order = "F" if fortran_order else "C"
+        return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order=order)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """The file, with its name put before what goes wrong with it."""
     try:
+        _check_regular(path)
         with open(path, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise WrError("is no regular file; save the array to disk first")
-            shape, fortran_order, dtype = _read_header(file)
-            _check_order(shape, fortran_order)
-            element = element_of_file(dtype, wanted)
-            _check_length(os.fstat(file.fileno()).st_size - file.tell(), shape, dtype)
-            shape = _shape_of_elements(shape, dtype, element)
-            words = _map(file, math.prod(shape), element)
+            yield file
     except FileNotFoundError:
         raise WrError(f"{path}: there is no such file") from None
     except OSError as error:
         raise WrError(f"{path}: {error.strerror or error}") from None
     except WrError as error:
         raise WrError(f"{path}: {error}") from None
-    return NpyArray(path, words, shape, element)
+
+
+def _check_regular(path: str) -> None:
+    """Before the file is opened, which for a pipe would wait for its writer."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise WrError("is a directory; name a .npy file in it")
+    if not stat.S_ISREG(mode):
+        raise WrError("is no regular file; save the array to disk first")
 
 
 def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
     if file.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
         raise WrError("is not a .npy file; numpy.save writes one")
     file.seek(0)
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
-        version = np.lib.format.read_magic(file)
-        if version not in readers:
-            raise WrError(
-                f"has .npy format {version[0]}.{version[1]}; save it again with numpy.save (1.0 and 2.0 are read)"
-            )
-        shape, fortran_order, dtype = readers[version](file)
-    except ValueError as error:
-        raise WrError(f"its .npy header is damaged ({str(error).splitlines()[0]})") from None
-    if any(length < 0 for length in shape):
-        raise WrError(f"its .npy header is damaged (a negative length in the shape {shape})")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a header that reads all the same is no failure
+            shape, fortran_order, dtype = _parse_header(file)
+    except (OSError, WrError):
+        raise
+    except Exception as error:  # NumPy evaluates the header's text, and what that raises depends on the text
+        raise _damaged(next(iter(str(error).splitlines()), type(error).__name__)) from None
+    _check_shape(shape, dtype)
     return shape, fortran_order, dtype
+
+
+def _parse_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    version = np.lib.format.read_magic(file)
+    if version not in readers:
+        raise WrError(
+            f"has .npy format {version[0]}.{version[1]}; save it again with numpy.save (1.0 and 2.0 are read)"
+        )
+    return readers[version](file)
+
+
+def _damaged(what: str) -> WrError:
+    return WrError(f"its .npy header is damaged ({what}); save it again with numpy.save")
+
+
+def _check_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Refuses what is no shape of an array, also where a zero among the lengths hides the others."""
+    if any(type(length) is not int or length < 0 for length in shape):
+        raise _damaged("a shape of other than natural numbers")
+    if len(shape) > MOST_DIMENSIONS:
+        raise _damaged(f"{len(shape)} dimensions, more than the {MOST_DIMENSIONS} that an array can have")
+    if math.prod(filter(None, shape)) * dtype.itemsize > MOST_BYTES:
+        raise _damaged("a shape larger than any memory")
 
 
 def _check_order(shape: tuple[int, ...], fortran_order: bool) -> None:
@@ -72,7 +126,8 @@ def _check_order(shape: tuple[int, ...], fortran_order: bool) -> None:
         raise WrError("is in Fortran order; save it with numpy.ascontiguousarray(a)")
 
 
-def _check_length(present: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+def _check_length(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    present = os.fstat(file.fileno()).st_size - file.tell()
     needed = math.prod(shape) * dtype.itemsize
     if present < needed:
         raise WrError(f"is truncated: shape {list(shape)} of {dtype} needs {needed} bytes, {present} are there")

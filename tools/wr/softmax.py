@@ -13,6 +13,7 @@ from .devices import Device
 from .elements import F32, F64, ElementType
 from .errors import WrError
 from .library import ERROR_UNSUPPORTED, Library, Refused, SoftmaxArgs
+from .npy_files import open_array
 
 PIECE_BYTES = 256 << 20
 
@@ -42,26 +43,20 @@ class Selection:
 
 
 def read_mask(path: str, shape: tuple[int, ...]) -> np.ndarray:
-    mask = _read(path, shape, "the input's")
-    if mask.dtype.kind not in "biu" or mask.dtype.itemsize != 1:
-        raise WrError(f"{path}: its elements are {mask.dtype}; a mask is of bool or uint8")
-    return mask.view(np.uint8)
+    mask = open_array(path, lambda dtype: dtype.kind in "biu" and dtype.itemsize == 1, "a mask is of bool or uint8")
+    return _of_shape(path, mask, shape, "the input's").view(np.uint8)
 
 
 def read_lengths(path: str, shape: tuple[int, ...]) -> np.ndarray:
-    lengths = _read(path, shape, "the input's without its axis")
-    if lengths.dtype.kind not in "iu" or lengths.dtype == np.uint64:
-        raise WrError(f"{path}: its elements are {lengths.dtype}; lengths are integers of up to int64")
-    return lengths.astype(np.int64)
+    lengths = open_array(
+        path,
+        lambda dtype: dtype.kind in "iu" and np.can_cast(dtype, np.int64),
+        "lengths are integers of up to int64",
+    )
+    return _of_shape(path, lengths, shape, "the input's without its axis").astype(np.int64)
 
 
-def _read(path: str, shape: tuple[int, ...], whose: str) -> np.ndarray:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise WrError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, EOFError):
-        raise WrError(f"{path}: is not a .npy file; numpy.save writes one") from None
+def _of_shape(path: str, array: np.ndarray, shape: tuple[int, ...], whose: str) -> np.ndarray:
     if array.shape != shape:
         raise WrError(f"{path}: its shape is {list(array.shape)}, and {whose} is {list(shape)}")
     return np.ascontiguousarray(array).reshape(shape)

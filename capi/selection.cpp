@@ -28,7 +28,7 @@ Status resolve_selection(const SelectionAsked &asked, const Shape &given, bool s
     found.causal_first = asked.causal_first;
     found.causal_rows = larger<std::size_t>(asked.causal_rows == 0 ? given.axis : asked.causal_rows, 1);
     found.ragged = asked.offsets != nullptr && given.axis != 0; // without elements all rows are equal
-    found.offsets = found.ragged ? asked.offsets : nullptr;
+    found.offsets = asked.offsets;                              // and still these must be right
     found.offsets_type = ElementType::i64;
     return Status::success;
 }
@@ -50,7 +50,7 @@ Status locate_selection(const Selection &selection, const Shape &given, std::siz
 Status check_offsets(const Selection &selection, std::size_t rows, std::size_t elements) {
     const auto *offsets = static_cast<const std::int64_t *>(selection.offsets);
     std::int64_t before = 0;
-    for (std::size_t i = 0; selection.ragged && i <= rows; ++i) {
+    for (std::size_t i = 0; offsets != nullptr && i <= rows; ++i) {
         if (offsets[i] < before) {
             return Status::invalid_offsets;
         }

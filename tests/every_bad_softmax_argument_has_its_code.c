@@ -138,9 +138,9 @@ static wr_softmax_args ragged_args(void) {
     return args;
 }
 
-static void expect_offsets(wr_status expected, int64_t first, int64_t second, int64_t third, const char *label) {
+static void expect_offsets(wr_status expected, wr_softmax_args args, int64_t first, int64_t second, int64_t third,
+                           const char *label) {
     int64_t offsets[3];
-    wr_softmax_args args = ragged_args();
     offsets[0] = first;
     offsets[1] = second;
     offsets[2] = third;
@@ -169,9 +169,40 @@ static void check_ragged_rows(void) {
     expect(WR_ERROR_MISALIGNED, &args, "offsets");
     args.offsets = at(ARENA_OUTPUT + 24);
     expect(WR_ERROR_OVERLAP, &args, "offsets on the output");
-    expect_offsets(WR_ERROR_INVALID_OFFSETS, -1, 4, 12, "a negative offset");
-    expect_offsets(WR_ERROR_INVALID_OFFSETS, 0, 13, 12, "an offset below the one before it");
-    expect_offsets(WR_ERROR_INVALID_OFFSETS, 0, 4, 13, "an offset beyond the elements");
+    expect_offsets(WR_ERROR_INVALID_OFFSETS, args, -1, 4, 12, "a negative offset");
+    expect_offsets(WR_ERROR_INVALID_OFFSETS, args, 0, 13, 12, "an offset below the one before it");
+    expect_offsets(WR_ERROR_INVALID_OFFSETS, args, 0, 4, 13, "an offset beyond the elements");
+}
+
+static void check_ragged_rows_of_nothing(void) {
+    wr_softmax_args args = ragged_args();
+    args.axis = 0;
+    args.logsumexp = at(ARENA_EXTRA);
+    expect_offsets(WR_ERROR_INVALID_OFFSETS, args, -5, 0, 0, "a negative offset, no elements");
+    expect_offsets(WR_ERROR_INVALID_OFFSETS, args, 0, 0, -1, "an offset below the one before it, no elements");
+    expect_offsets(WR_ERROR_INVALID_OFFSETS, args, 0, 2, 5, "an offset beyond no elements");
+    args.logsumexp = NULL;
+    args.maximum = at(ARENA_EXTRA);
+    expect_offsets(WR_ERROR_INVALID_OFFSETS, args, 0, 0, 1, "an offset beyond no elements, maxima");
+    args.offsets = at(ARENA_WORKSPACE + 4);
+    expect(WR_ERROR_MISALIGNED, &args, "offsets, no elements");
+    args.offsets = at(ARENA_EXTRA);
+    expect(WR_ERROR_OVERLAP, &args, "maxima on the offsets, no elements");
+}
+
+static void check_right_offsets_are_allowed(void) {
+    static const int64_t zeros[3] = {0, 0, 0};
+    wr_softmax_args args = ragged_args();
+    if (around.where->on_gpu) {
+        return; /* these offsets are no memory of a GPU */
+    }
+    args.axis = 0;
+    args.logsumexp = at(ARENA_EXTRA);
+    args.offsets = zeros;
+    expect_allowed(&args, "rows of nothing");
+    args.logsumexp = NULL;
+    args.offsets = at(ARENA_WORKSPACE + 4);
+    expect_allowed(&args, "rows of nothing, nothing is written");
 }
 
 static void check_null_pointers(void) {
@@ -345,6 +376,8 @@ static void check_all(void) {
     check_options();
     check_selections();
     check_ragged_rows();
+    check_ragged_rows_of_nothing();
+    check_right_offsets_are_allowed();
     check_null_pointers();
     check_overflows();
     check_misaligned();

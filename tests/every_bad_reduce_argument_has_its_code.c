@@ -43,7 +43,7 @@ static void check_valid_call_succeeds(void) {
     CHECK(status == WR_SUCCESS, "the call that the others are made from: %s", wr_status_name(status));
     CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "its workspace query");
     args.input = args.output = at(1);
-    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query looks at no pointer");
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query follows no pointer");
     args.input = args.output = NULL;
     CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query needs no pointer");
     arena_reset();

@@ -50,7 +50,7 @@ static void check_valid_call_succeeds(void) {
     expect_allowed(&args, "the call that the others are made from");
     CHECK(wr_softmax_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "its workspace query");
     args.input = args.output = args.logsumexp = at(1);
-    CHECK(wr_softmax_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query looks at no pointer");
+    CHECK(wr_softmax_workspace_size(&args, &bytes) == WR_SUCCESS, "a workspace query follows no pointer");
 }
 
 static void check_types(void) {

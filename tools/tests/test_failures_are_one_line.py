@@ -182,6 +182,10 @@ class RefusedJobs(ToolTest):
         for operator in ("mean", "norm_l2"):
             self.assertIn("add --output-dtype f64", self.fails(1, "reduce", operator, "a.npy"))
         self.assertIn("WR_ERROR_UNSUPPORTED", self.fails(1, "softmax", "a.npy", "out.npy"))
+        self.assertIn("'wr ops logsumexp' lists", self.fails(1, "reduce", "logsumexp", "a.npy"))
+        self.save("a.npy", np.zeros(4, np.float32))
+        message = self.fails(1, "reduce", "logsumexp", "a.npy", "--nan", "ignore")
+        self.assertIn("leave --nan ignore out", message)
         self.assertEqual(os.listdir(self.folder), ["a.npy"])
 
     def test_words_that_are_no_elements_of_an_extension(self) -> None:

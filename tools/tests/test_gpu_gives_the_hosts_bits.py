@@ -37,7 +37,7 @@ class Gpu(ToolTest):
 
     def test_pieces(self) -> None:
         words = np.random.default_rng(2).standard_normal((1, 100_001, 1)).astype(np.float32)
-        for operator in ("sum", "product", "mean", "min", "argmax", "norm_l2", "count_nonzero"):
+        for operator in ("sum", "product", "mean", "min", "argmax", "norm_l2", "count_nonzero", "logsumexp"):
             job = Reduction(operator, BY_NAME["f32"], default_output(operator, BY_NAME["f32"]))
             host = Reducer(self.library, HostDevice(self.library)).run(job, words)
             gpu = Reducer(self.library, self.gpu, piece_bytes=5000).run(job, words)

@@ -57,6 +57,19 @@ class AgainstNumpy(ToolTest):
         array = np.ldexp(np.float64(1), self.random.integers(-3, 4, (30, 20)))
         self.assert_same_bits(self.reduced("prod", array, "--axis", 0), array.prod(axis=0))
 
+    def test_logsumexp(self) -> None:
+        array = self.random.standard_normal((30, 20)) * 5
+        for name, expected in (
+            ("logsumexp", np.log(np.exp(array).sum(axis=0))),
+            ("lse", np.logaddexp.reduce(array, axis=0)),
+        ):
+            np.testing.assert_allclose(self.reduced(name, array, "--axis", 0), expected, rtol=1e-14)
+        narrow = array.astype(np.float32)
+        self.save("a.npy", narrow)
+        self.succeeds("softmax", "a.npy", "out.npy", "--lse", "lse.npy")
+        self.assert_same_bits(self.reduced("logsumexp", narrow, "--axis", -1), self.load("lse.npy"))
+        self.assert_same_bits(self.reduced("lse", np.zeros(0, np.float32)), np.array(-np.inf, np.float32))
+
     def test_integers(self) -> None:
         for dtype in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64):
             limits = np.iinfo(dtype)

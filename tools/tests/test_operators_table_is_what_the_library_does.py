@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from itertools import product
 from pathlib import Path
 
@@ -36,6 +37,11 @@ class OperatorsTable(ToolTest):
         document = (Path(os.environ["WR_DOCUMENTS"]) / "operations.md").read_text(encoding="utf-8")
         table = self.succeeds("ops", "--markdown")
         self.assertIn(table, document, "put the output of `wr ops --markdown` into docs/operations.md")
+
+    def test_the_operators_are_the_headers(self) -> None:
+        header = (Path(os.environ["WR_DOCUMENTS"]).parent / "capi/include/warp_reduce.h").read_text(encoding="utf-8")
+        enum = re.search(r"typedef enum wr_op \{(.*?)WR_OP_FORCE_INT32", header, re.DOTALL)[1]
+        self.assertEqual({name.lower(): int(code) for name, code in re.findall(r"WR_(\w+) = (\d+),", enum)}, OPERATORS)
 
     def test_a_call_is_refused_exactly_where_the_table_says_so(self) -> None:
         for operator, element, output in product(OPERATORS, ELEMENT_TYPES, ELEMENT_TYPES):

@@ -59,6 +59,8 @@ WIDER_AND_NARROWER = (
     ("any", "f32", "i64", None),
     ("count_nonzero", "i32", "f32", None),
     ("count_nonzero", "f8_e5m2", "u8", None),
+    ("logsumexp", "f32", "f16", None),
+    ("logsumexp", "bf16", "f64", None),
 )
 
 

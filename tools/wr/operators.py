@@ -24,6 +24,7 @@ OPERATORS = {
     "bit_and": 15,
     "bit_or": 16,
     "bit_xor": 17,
+    "logsumexp": 18,
 }
 ALIASES = {
     "prod": "product",
@@ -35,6 +36,7 @@ ALIASES = {
     "and": "bit_and",
     "or": "bit_or",
     "xor": "bit_xor",
+    "lse": "logsumexp",
 }
 GIVE_AN_INDEX = ("argmin", "argmax")
 _OUTPUTS = {"argmin": I64, "argmax": I64, "count_nonzero": I64, "any": U8, "all": U8}

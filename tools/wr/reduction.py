@@ -2,7 +2,7 @@
 
 The pieces rest on the library's promise that floats are combined pairwise in natural order: every aligned piece of 2^k
 elements is a subtree, so the results of pieces, combined by the same rule, are the result of the whole, bit for bit.
-Everything else is exact in any order.
+Everything else is exact in any order, but for logsumexp, whose axis is never cut.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _OF_PIECES = {
     "norm_l2": ("sum_of_squares", "sum"),
     "count_nonzero": ("count_nonzero", "sum"),
 }
+_NOT_CUT = ("logsumexp",)  # nothing combines the results of its pieces into the bits of the whole
 _NEVER_NEGATIVE = ("sum_of_squares", "norm_l1", "norm_l2", "norm_max")
 
 
@@ -144,7 +145,7 @@ class Reducer:
             parts = [self._run(job, words[each], weights, _part(old, each), _part(values, each)) for each in groups]
             return np.concatenate(parts)
         rows = self._piece_bytes // (inner * words.itemsize)
-        if rows < 2:
+        if rows < 2 or job.operator in _NOT_CUT:
             return self._piece(job, words, weights, old, values)
         rows = 1 << (rows.bit_length() - 1)
         pieces = [slice(at, at + rows) for at in range(0, axis, rows)]
@@ -263,4 +264,6 @@ def explained(refusal: Refused, job: Reduction) -> Refused:
 def _hint(job: Reduction) -> str:
     if job.operator in ("mean", "norm_l2") and job.element.kind == "integer" and job.output.kind != "float":
         return "add --output-dtype f64"
+    if job.operator == "logsumexp" and job.ignore_nan:
+        return "leave --nan ignore out"
     return f"'wr ops {job.operator}' lists what there is"

@@ -19,7 +19,7 @@ be asked for; where there are brackets alone, a type must be. -: not offered. We
 the second table says. floats: f32 f64 f16 bf16 f8_e4m3 f8_e5m2; integers: i8 i16 i32 i64 u8 u16 u32 u64;
 fields: koalabear babybear mersenne31 goldilocks koalabear_x4 babybear_x4."""
 
-EPILOG = """The table is asked of the loaded library, not written down: it is what this library does.
+EPILOG = """Each cell is asked of the loaded library, not written down: it is what this library does.
 
 examples:
   wr ops

@@ -33,6 +33,7 @@ examples:
   wr reduce mean data.npy --axis -1 -o means.npy          each row of a matrix, into a file
   wr reduce argmax data.npy --axis 0 --values peaks.npy   where each column's largest element is, and what it is
   wr reduce norm_l2 data.npy --nan ignore --device cuda:0
+  wr reduce logsumexp logits.npy --axis -1                log(sum of exp(x)) of each row
   wr reduce sum pixels.npy --output-dtype i64             u8 or any other integers, without wrapping
   wr reduce sum prices.npy --axis 1 --weights amounts.npy each row times one vector
   wr reduce max data.npy --offsets starts.npy             ragged rows: elements starts[s] up to starts[s + 1]

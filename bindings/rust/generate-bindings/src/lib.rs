@@ -1,30 +1,61 @@
-//! Makes the bindings of `warp-reduce-sys` from `capi/include/warp_reduce.h`.
+//! Makes the bindings of `warp-reduce-sys`, and its page of general rules, from `capi/include/warp_reduce.h`.
 //!
 //! The result depends on the header and on the versions in `Cargo.lock` alone: the target is fixed, the two standard
 //! headers come from `freestanding/`, and prettyplease does the formatting.
 
+mod header;
 mod markdown;
 
 use bindgen::callbacks::{EnumVariantCustomBehavior, EnumVariantValue, ParseCallbacks};
 use bindgen::{Builder, EnumVariation, RustEdition, RustTarget};
 use std::path::{Path, PathBuf};
 
-/// Where the bindings are kept.
-pub fn checked_in() -> PathBuf {
-    workspace().join("warp-reduce-sys/src/bindings.rs")
+/// A file that is kept in the tree, and the text that the header gives for it today.
+pub struct Generated {
+    pub place: PathBuf,
+    pub text: String,
 }
 
-/// The text that the header gives today.
+/// Everything that is made from the header.
 ///
 /// # Panics
 ///
 /// Where libclang cannot be loaded (the environment variable `LIBCLANG_PATH` says in which folder it is) or the header
 /// does not compile.
-pub fn generate() -> String {
+pub fn generate() -> [Generated; 2] {
+    let header = header_text();
+    let sources = workspace().join("warp-reduce-sys/src");
+    [
+        Generated {
+            place: sources.join("bindings.rs"),
+            text: header::with_rules_of_tiles(&bindings(), &header),
+        },
+        Generated {
+            place: sources.join("rules.md"),
+            text: header::rules_of_every_call(&header),
+        },
+    ]
+}
+
+/// The header itself.
+///
+/// # Panics
+///
+/// Where it cannot be read.
+pub fn header_text() -> String {
+    let place = header_place();
+    std::fs::read_to_string(&place).unwrap_or_else(|error| panic!("{}: {error}", place.display()))
+}
+
+fn header_place() -> PathBuf {
+    workspace().join("../../capi/include/warp_reduce.h")
+}
+
+fn bindings() -> String {
     let oldest_rust = RustTarget::stable(77, 0)
         .unwrap_or_else(|_| panic!("bindgen does not know the crate's rust-version"));
     Builder::default()
-        .header(path(&workspace().join("../../capi/include/warp_reduce.h")))
+        .header(path(&header_place()))
         .clang_args([
             "-x",
             "c",

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let place = generate_bindings::checked_in();
-    match std::fs::write(&place, generate_bindings::generate()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{}: {error}", place.display());
-            ExitCode::FAILURE
+    for file in generate_bindings::generate() {
+        if let Err(error) = std::fs::write(&file.place, file.text) {
+            eprintln!("{}: {error}", file.place.display());
+            return ExitCode::FAILURE;
         }
     }
+    ExitCode::SUCCESS
 }

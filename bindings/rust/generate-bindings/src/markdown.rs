@@ -4,6 +4,7 @@
 ///
 /// An indented line goes on with the one above it. A line that is not indented, after one that is or after the end of
 /// a sentence, begins a new paragraph. Indented lines that follow an empty line are a table and keep their columns.
+/// An indented line with a dash is an item of a list, and those further in go on with it.
 /// Each line of the result begins with the space that Rust puts after `///`.
 pub fn from_plain_text(comment: &str) -> String {
     let mut text = Text::default();
@@ -18,10 +19,17 @@ struct Text {
     lines: Vec<String>,
     previous_is_indented: bool,
     in_table: bool,
+    item_indent: Option<usize>,
 }
 
 impl Text {
     fn push(&mut self, line: &str) {
+        let indent = line.len() - line.trim_start().len();
+        if indent > 0 && line.trim_start().starts_with("- ") {
+            self.item_indent = Some(indent);
+        } else if self.item_indent.is_some_and(|item| indent <= item) {
+            self.item_indent = None;
+        }
         if line.is_empty() {
             self.close_table();
             self.separate();
@@ -44,7 +52,10 @@ impl Text {
         if !line.starts_with(' ') && (self.previous_is_indented || after_sentence) {
             self.separate();
         }
-        self.lines.push(mark_up(line.trim_start()));
+        let is_in_item = self.item_indent.is_some() && !line.trim_start().starts_with("- ");
+        let inward = if is_in_item { "  " } else { "" };
+        self.lines
+            .push(format!("{inward}{}", mark_up(line.trim_start())));
     }
 
     fn separate(&mut self) {
@@ -100,6 +111,9 @@ fn mark_up_prose(prose: &str) -> String {
         );
         marked.push_str(&mark_up_name(name));
         let (between, next) = after.split_at(after.find(is_of_name).unwrap_or(after.len()));
+        if name.starts_with("wr_") && between.starts_with('(') {
+            marked.push('\\'); // or the parentheses would be the link's address
+        }
         between
             .chars()
             .for_each(|character| push_escaped(&mut marked, character));
@@ -158,6 +172,24 @@ mod tests {
         assert_eq!(
             from_plain_text(text),
             " Sums. Floats are\n added.\n\n Means. Divided"
+        );
+    }
+
+    #[test]
+    fn a_call_is_no_link_to_its_arguments() {
+        let text = " wr_host_stream(): memory (of the host)";
+        assert_eq!(
+            from_plain_text(text),
+            r" [`wr_host_stream`]\(): memory (of the host)"
+        );
+    }
+
+    #[test]
+    fn items_of_a_list_stay_items() {
+        let text = " Here:\n   - one\n     goes on.\n   - two.\n     Three.\n\n Next.\n   And on.";
+        assert_eq!(
+            from_plain_text(text),
+            " Here:\n - one\n   goes on.\n - two.\n   Three.\n\n Next.\n And on."
         );
     }
 

@@ -1075,6 +1075,28 @@ extern "C" {
  Operators (but for `WR_LOGSUMEXP`), element types, output types, order of addition, NaN: those of [`wr_reduce`], whose
  result for the lanes of the tile alone this is, bit by bit; a short last tile is reduced over the lanes that are
  present, and a mean divides by their number. `WR_ARGMIN` and `WR_ARGMAX` give the lane within its tile.*/
+    ///
+    /// # Of all tiles
+    ///
+    /// `count` lanes stand in consecutive tiles of `width` lanes: 2, 4, 8, 16 or 32. Lane l of tile t is element
+    /// t \* width + l of the input and of the output. Where count is no multiple of width the last tile is short: its
+    /// lanes beyond count are absent, nothing is read from or written to them, and the others act as if no more had ever
+    /// been there.
+    ///
+    /// members, where a call has it: bit i stands for lane i of every tile; 0 is no lane. An absent lane is no member.
+    ///
+    /// Masks in the output count in the same way: bit i is lane i of the tile, whatever warp the tile lies in.
+    ///
+    /// count 0: nothing is done, and the pointers may be NULL.
+    ///
+    /// Overlap: output may be the input itself where their elements have the same size; any other overlap is refused.
+    ///
+    /// Streams, threads and bits: as for every call; on a GPU a call is one kernel that takes no memory of its own.
+    ///
+    /// Errors of all four: `WR_ERROR_INVALID_OPTION` for another width, for a mode, vote or match that is none of its enum,
+    /// for members beyond the width and an XOR with an operand beyond it; `WR_ERROR_INVALID_OP` and `_INVALID_DTYPE` where the
+    /// call has them; `WR_ERROR_UNSUPPORTED`, `_NULL_POINTER`, `_SIZE_OVERFLOW`, `_MISALIGNED`, `_OVERLAP`, `_OUT_OF_MEMORY`,
+    /// `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`, `_NO_KERNEL`, 1000 + e.
     pub fn wr_tile_reduce(
         op: wr_op,
         dtype: wr_dtype,
@@ -1090,6 +1112,28 @@ extern "C" {
 
  A source lane that lies outside the tile, or is absent in a short last tile, leaves the lane its own value; so
  UP and DOWN take any operand.*/
+    ///
+    /// # Of all tiles
+    ///
+    /// `count` lanes stand in consecutive tiles of `width` lanes: 2, 4, 8, 16 or 32. Lane l of tile t is element
+    /// t \* width + l of the input and of the output. Where count is no multiple of width the last tile is short: its
+    /// lanes beyond count are absent, nothing is read from or written to them, and the others act as if no more had ever
+    /// been there.
+    ///
+    /// members, where a call has it: bit i stands for lane i of every tile; 0 is no lane. An absent lane is no member.
+    ///
+    /// Masks in the output count in the same way: bit i is lane i of the tile, whatever warp the tile lies in.
+    ///
+    /// count 0: nothing is done, and the pointers may be NULL.
+    ///
+    /// Overlap: output may be the input itself where their elements have the same size; any other overlap is refused.
+    ///
+    /// Streams, threads and bits: as for every call; on a GPU a call is one kernel that takes no memory of its own.
+    ///
+    /// Errors of all four: `WR_ERROR_INVALID_OPTION` for another width, for a mode, vote or match that is none of its enum,
+    /// for members beyond the width and an XOR with an operand beyond it; `WR_ERROR_INVALID_OP` and `_INVALID_DTYPE` where the
+    /// call has them; `WR_ERROR_UNSUPPORTED`, `_NULL_POINTER`, `_SIZE_OVERFLOW`, `_MISALIGNED`, `_OVERLAP`, `_OUT_OF_MEMORY`,
+    /// `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`, `_NO_KERNEL`, 1000 + e.
     pub fn wr_tile_shuffle(
         mode: wr_shuffle,
         dtype: wr_dtype,
@@ -1102,6 +1146,28 @@ extern "C" {
     ) -> wr_status;
     /** Gives every member lane what the members' predicates (true where not 0) say together: output\[count\]; 0 to lanes that
  are no members.*/
+    ///
+    /// # Of all tiles
+    ///
+    /// `count` lanes stand in consecutive tiles of `width` lanes: 2, 4, 8, 16 or 32. Lane l of tile t is element
+    /// t \* width + l of the input and of the output. Where count is no multiple of width the last tile is short: its
+    /// lanes beyond count are absent, nothing is read from or written to them, and the others act as if no more had ever
+    /// been there.
+    ///
+    /// members, where a call has it: bit i stands for lane i of every tile; 0 is no lane. An absent lane is no member.
+    ///
+    /// Masks in the output count in the same way: bit i is lane i of the tile, whatever warp the tile lies in.
+    ///
+    /// count 0: nothing is done, and the pointers may be NULL.
+    ///
+    /// Overlap: output may be the input itself where their elements have the same size; any other overlap is refused.
+    ///
+    /// Streams, threads and bits: as for every call; on a GPU a call is one kernel that takes no memory of its own.
+    ///
+    /// Errors of all four: `WR_ERROR_INVALID_OPTION` for another width, for a mode, vote or match that is none of its enum,
+    /// for members beyond the width and an XOR with an operand beyond it; `WR_ERROR_INVALID_OP` and `_INVALID_DTYPE` where the
+    /// call has them; `WR_ERROR_UNSUPPORTED`, `_NULL_POINTER`, `_SIZE_OVERFLOW`, `_MISALIGNED`, `_OVERLAP`, `_OUT_OF_MEMORY`,
+    /// `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`, `_NO_KERNEL`, 1000 + e.
     pub fn wr_tile_vote(
         vote: wr_vote,
         predicates: *const i32,
@@ -1116,6 +1182,28 @@ extern "C" {
 
  Every element type, compared bit by bit: -0 is not +0, a NaN equals a NaN of the same bits, an x4 element is equal
  where all four words are.*/
+    ///
+    /// # Of all tiles
+    ///
+    /// `count` lanes stand in consecutive tiles of `width` lanes: 2, 4, 8, 16 or 32. Lane l of tile t is element
+    /// t \* width + l of the input and of the output. Where count is no multiple of width the last tile is short: its
+    /// lanes beyond count are absent, nothing is read from or written to them, and the others act as if no more had ever
+    /// been there.
+    ///
+    /// members, where a call has it: bit i stands for lane i of every tile; 0 is no lane. An absent lane is no member.
+    ///
+    /// Masks in the output count in the same way: bit i is lane i of the tile, whatever warp the tile lies in.
+    ///
+    /// count 0: nothing is done, and the pointers may be NULL.
+    ///
+    /// Overlap: output may be the input itself where their elements have the same size; any other overlap is refused.
+    ///
+    /// Streams, threads and bits: as for every call; on a GPU a call is one kernel that takes no memory of its own.
+    ///
+    /// Errors of all four: `WR_ERROR_INVALID_OPTION` for another width, for a mode, vote or match that is none of its enum,
+    /// for members beyond the width and an XOR with an operand beyond it; `WR_ERROR_INVALID_OP` and `_INVALID_DTYPE` where the
+    /// call has them; `WR_ERROR_UNSUPPORTED`, `_NULL_POINTER`, `_SIZE_OVERFLOW`, `_MISALIGNED`, `_OVERLAP`, `_OUT_OF_MEMORY`,
+    /// `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`, `_NO_KERNEL`, 1000 + e.
     pub fn wr_tile_match(
         match_: wr_match,
         dtype: wr_dtype,

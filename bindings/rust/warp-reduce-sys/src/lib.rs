@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![doc = include_str!("rules.md")]
 #![no_std]
 
 #[rustfmt::skip]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import numpy as np
-from support import ToolTest
+from support import LAUNCHER, ToolTest
 
 
 class RefusedFiles(ToolTest):
@@ -277,6 +278,27 @@ class RefusedJobs(ToolTest):
         self.assertRegex(message, "no CUDA driver on this machine|no device cuda:4000|CUDA driver answered")
 
 
+class ClosedStreams(ToolTest):
+    """A caller that closes stdout or stderr gets the exit status and the files, and nothing else."""
+
+    def closed(self, redirections: str, *arguments: object) -> subprocess.CompletedProcess:
+        line = f'exec "$0" "$@" {redirections}'
+        command = ["sh", "-c", line, LAUNCHER, *map(str, arguments)]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+
+    def test_results_go_nowhere(self) -> None:
+        self.save("a.npy", np.ones((2, 3), np.float32))
+        for arguments in (("sum", "a.npy"), ("sum", "a.npy", "-q"), ("sum", "a.npy", "-o", "out.npy")):
+            for redirections in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
+                done = self.closed(redirections, "reduce", *arguments)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), redirections)
+        self.assert_same_bits(self.load("out.npy"), np.array(6, np.float32))
+
+    def test_a_failure_is_not_among_the_results(self) -> None:
+        done = self.closed("2>&-", "reduce", "sum", "nowhere.npy")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+
+
 class Usage(ToolTest):
     def test_command_lines_that_make_no_sense(self) -> None:
         lines = (
@@ -297,6 +319,22 @@ class Usage(ToolTest):
             ("softmax", "a.npy", "b.npy", "--scale", "warm"),
             ("softmax", "a.npy", "b.npy", "--scale", "0"),
             ("softmax", "a.npy", "b.npy", "--scale", "inf"),
+            ("reduce", "sum", ""),
+            ("reduce", "sum", "a.npy", "-o", ""),
+            ("reduce", "sum", "a.npy", "--offsets", ""),
+            ("reduce", "sum", "a.npy", "--weights", ""),
+            ("reduce", "sum", "a.npy", "--add-to", ""),
+            ("reduce", "argmax", "a.npy", "--values", ""),
+            ("dot", "", "a.npy"),
+            ("dot", "a.npy", ""),
+            ("dot", "a.npy", "a.npy", "-o", ""),
+            ("softmax", "", "b.npy"),
+            ("softmax", "a.npy", ""),
+            ("softmax", "a.npy", "b.npy", "--mask", ""),
+            ("softmax", "a.npy", "b.npy", "--lengths", ""),
+            ("softmax", "a.npy", "b.npy", "--lse", ""),
+            ("bench", "softmax", "--plot", ""),
+            ("bench", "softmax", "--plot", "a.svg", "--peers", ""),
             ("bench", "everything"),
             ("bench", "--largest", "99"),
             ("info", "more"),
@@ -304,6 +342,21 @@ class Usage(ToolTest):
         for line in lines:
             with self.subTest(line=line):
                 self.assertIn("--help'", self.fails(2, *line))
+
+    def test_an_empty_name_is_no_file(self) -> None:
+        message = self.fails(2, "reduce", "sum", "")
+        self.assertIn("argument FILE: a file's name cannot be empty; name one", message)
+
+    def test_a_scale_that_f32_does_not_have(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        for scale, value in (("1e300", "inf"), ("-3.5e38", "-inf"), ("1e-300", "0.0"), ("7e-46", "0.0")):
+            message = self.fails(2, "softmax", "a.npy", "out.npy", f"--scale={scale}")
+            self.assertIn(f"is {value} in f32, in which logits of f32 are scaled", message)
+            self.assertIn("its magnitude must lie from 1e-45 to 3.4e38", message)
+        for scale in ("3.4e38", "-1e-45", "7.1e-46"):
+            self.succeeds("softmax", "a.npy", "out.npy", f"--scale={scale}")
+        self.save("a.npy", np.zeros((2, 3), np.float64))
+        self.succeeds("softmax", "a.npy", "out.npy", "--scale", "1e300")
 
     def test_options_that_do_not_go_together(self) -> None:
         for line, reason in (

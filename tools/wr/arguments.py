@@ -32,6 +32,15 @@ def checked(parse: Any) -> Any:
     return converted
 
 
+def _file_name(text: str) -> str:
+    if not text:
+        raise UsageError("a file's name cannot be empty; name one")
+    return text
+
+
+file_name = checked(_file_name)
+
+
 def refuse_same_file(option: str, path: str | None, output: str | None) -> None:
     """Of two outputs in one file only one would be left."""
     if path and output and os.path.realpath(path) == os.path.realpath(output):

@@ -54,7 +54,15 @@ def _fail(message: object, status: int) -> NoReturn:
     sys.exit(status)
 
 
+def _replace_closed_streams() -> None:
+    """What is written to a stream that the caller has closed goes nowhere, rather than into a file opened later."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+
+
 def main() -> None:
+    _replace_closed_streams()
     try:
         _run(sys.argv[1:])
         sys.stdout.flush()

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import add_device_option, checked
+from ..arguments import add_device_option, checked, file_name
 
 if TYPE_CHECKING:
     from ..ceiling import Ceiling
@@ -96,9 +96,14 @@ def add_parser(subparsers: Any) -> None:
         help="go up to 2^K elements (with 'reduce' and 'softmax': as many bytes as 2^K elements of f32, or of --dtype)",
     )
     parser.add_argument(
-        "--plot", metavar="FILE", help="with 'softmax': draw bytes a second over the length of rows, .svg or .png"
+        "--plot",
+        type=file_name,
+        metavar="FILE",
+        help="with 'softmax': draw bytes a second over the length of rows, .svg or .png",
     )
-    parser.add_argument("--peers", metavar="FILE", help="with --plot: also what bench/peers.py printed into this file")
+    parser.add_argument(
+        "--peers", type=file_name, metavar="FILE", help="with --plot: also what bench/peers.py printed into this file"
+    )
     add_device_option(parser, default=None)
     parser.set_defaults(run=run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..arguments import add_device_option, add_element_options, checked
+from ..arguments import add_device_option, add_element_options, checked, file_name
 from ..errors import WrError
 
 EPILOG = """The elements of both files are taken in the order in which they lie. Each product is rounded once (floats),
@@ -29,13 +29,13 @@ def add_parser(subparsers: Any) -> None:
         description="Multiplies two .npy files element by element and adds the products.",
         epilog=EPILOG,
     )
-    parser.add_argument("left", metavar="LEFT", help="a .npy file, in C order")
-    parser.add_argument("right", metavar="RIGHT", help="another of the same shape; may be the same")
+    parser.add_argument("left", type=file_name, metavar="LEFT", help="a .npy file, in C order")
+    parser.add_argument("right", type=file_name, metavar="RIGHT", help="another of the same shape; may be the same")
     add_element_options(parser)
     parser.add_argument("--right-dtype", type=element, metavar="T", help="what RIGHT holds, if not the same as LEFT")
     parser.add_argument("--accumulate-dtype", type=element, metavar="T", help="what a float sum is kept in: f32 or f64")
     add_device_option(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the result to this .npy file")
+    parser.add_argument("-o", "--output", type=file_name, metavar="FILE", help="write the result to this .npy file")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the result alone")
     parser.set_defaults(run=run)
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import add_device_option, add_element_options, checked, refuse_same_file
+from ..arguments import add_device_option, add_element_options, checked, file_name, refuse_same_file
 from ..errors import UsageError, WrError
 from ..operators import ALIASES, GIVE_AN_INDEX, OPERATORS, default_output, operator_named
 
@@ -59,9 +59,11 @@ def add_parser(subparsers: Any) -> None:
         epilog=EPILOG,
     )
     parser.add_argument("operator", type=checked(operator_named), metavar="OPERATOR", help="what to compute, see below")
-    parser.add_argument("file", metavar="FILE", help="the .npy file, in C order")
+    parser.add_argument("file", type=file_name, metavar="FILE", help="the .npy file, in C order")
     parser.add_argument("--axis", type=int, metavar="K", help="reduce this axis only; negative counts from the last")
-    parser.add_argument("--offsets", metavar="FILE", help="reduce ragged segments: where each starts, and the end")
+    parser.add_argument(
+        "--offsets", type=file_name, metavar="FILE", help="reduce ragged segments: where each starts, and the end"
+    )
     add_element_options(parser)
     parser.add_argument(
         "--accumulate-dtype", type=element, metavar="T", help="what float sums and products are kept in: f32 or f64"
@@ -72,12 +74,18 @@ def add_parser(subparsers: Any) -> None:
         default="propagate",
         help="whether a NaN counts (default) or is absent",
     )
-    parser.add_argument("--weights", metavar="FILE", help="multiply the elements along the axis with these first (sum)")
+    parser.add_argument(
+        "--weights", type=file_name, metavar="FILE", help="multiply the elements along the axis with these first (sum)"
+    )
     parser.add_argument("--weights-dtype", type=element, metavar="T", help="what the weights are, if not the same")
-    parser.add_argument("--values", metavar="FILE", help="argmin, argmax: write the elements there to this .npy file")
-    parser.add_argument("--add-to", metavar="FILE", help="combine the results with those in this file, by the operator")
+    parser.add_argument(
+        "--values", type=file_name, metavar="FILE", help="argmin, argmax: write the elements there to this .npy file"
+    )
+    parser.add_argument(
+        "--add-to", type=file_name, metavar="FILE", help="combine the results with those in this file, by the operator"
+    )
     add_device_option(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the results to this .npy file")
+    parser.add_argument("-o", "--output", type=file_name, metavar="FILE", help="write the results to this .npy file")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the results alone, one a line")
     parser.set_defaults(run=run)
 

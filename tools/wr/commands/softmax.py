@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..arguments import add_device_option, add_element_options, checked, refuse_same_file
+from ..arguments import add_device_option, add_element_options, checked, file_name, refuse_same_file
 from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ..elements import ElementType
 
 EPILOG = """element types: f32 f64 f16 bf16 f8_e4m3 f8_e5m2; in a .npy file bf16 is uint16 (or V2) with --dtype bf16,
 f8 is uint8 with --dtype f8_e4m3 or f8_e5m2.
@@ -28,8 +31,8 @@ def add_parser(subparsers: Any) -> None:
         description="Writes exp(x) / sum of exp(x) along an axis of a .npy file to another of the same shape.",
         epilog=EPILOG,
     )
-    parser.add_argument("file", metavar="INPUT", help="the .npy file, in C order")
-    parser.add_argument("output", metavar="OUTPUT", help="the .npy file to write; may be the input")
+    parser.add_argument("file", type=file_name, metavar="INPUT", help="the .npy file, in C order")
+    parser.add_argument("output", type=file_name, metavar="OUTPUT", help="the .npy file to write; may be the input")
     parser.add_argument(
         "--axis", type=int, default=-1, metavar="K", help="the axis that sums to 1 (default: -1, the last)"
     )
@@ -38,12 +41,20 @@ def add_parser(subparsers: Any) -> None:
         "--scale", type=checked(_scale), default=0.0, metavar="S", help="multiplies each logit first: 1 / temperature"
     )
     parser.add_argument(
-        "--mask", metavar="FILE", help="leave out the elements where this array of the input's shape is 0 or false"
+        "--mask",
+        type=file_name,
+        metavar="FILE",
+        help="leave out the elements where this array of the input's shape is 0 or false",
     )
     parser.add_argument(
-        "--lengths", metavar="FILE", help="how many leading elements of each row take part: integers, one a row"
+        "--lengths",
+        type=file_name,
+        metavar="FILE",
+        help="how many leading elements of each row take part: integers, one a row",
     )
-    parser.add_argument("--lse", metavar="FILE", help="also write log(sum of exp(x)) of each row to this .npy file")
+    parser.add_argument(
+        "--lse", type=file_name, metavar="FILE", help="also write log(sum of exp(x)) of each row to this .npy file"
+    )
     parser.add_argument(
         "--empty-row",
         choices=("nan", "zero"),
@@ -66,6 +77,21 @@ def _scale(text: str) -> float:
     return scale
 
 
+def _check_scale(scale: float, element: ElementType) -> None:
+    """Refuses the scale that the library would, and says which option it was."""
+    import numpy as np
+
+    from ..elements import F64
+
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = np.float32(scale)
+    if scale != 0 and element is not F64 and (narrow == 0 or np.isinf(narrow)):
+        raise UsageError(
+            f"--scale {scale} is {narrow} in f32, in which logits of {element.name} are scaled;"
+            " its magnitude must lie from 1e-45 to 3.4e38"
+        )
+
+
 def run(options: argparse.Namespace) -> None:
     import numpy as np
 
@@ -79,6 +105,7 @@ def run(options: argparse.Namespace) -> None:
     refuse_same_file("--lse", options.lse, options.output)
     library = load_library()
     source = open_npy(options.file, options.dtype)
+    _check_scale(options.scale, source.element)
     outer, axis, inner = split_at_axis(source.shape, options.axis)
     job = Softmax(
         element=source.element,

@@ -1,4 +1,5 @@
-# A C compiler and pkg-config alone build a program against the installed library.
+# A C compiler and pkg-config alone build a program against the installed library, which finds it by the run path that
+# README gives.
 cmake_minimum_required(VERSION 3.25)
 find_program(pkg_config NAMES pkg-config pkgconf NO_CACHE)
 if(NOT pkg_config)
@@ -22,10 +23,12 @@ if(NOT version STREQUAL VERSION)
 endif()
 ask(--cflags compile_flags)
 ask(--libs link_flags)
+ask(--variable=libdir library_folder)
 separate_arguments(compile_flags UNIX_COMMAND "${compile_flags}")
 separate_arguments(link_flags UNIX_COMMAND "${link_flags}")
 execute_process(
-    COMMAND "${C_COMPILER}" ${compile_flags} "${SOURCE}" -o "${BINARY}" ${link_flags} COMMAND_ERROR_IS_FATAL ANY
+    COMMAND "${C_COMPILER}" ${compile_flags} "${SOURCE}" -o "${BINARY}" ${link_flags} "-Wl,-rpath,${library_folder}"
+    COMMAND_ERROR_IS_FATAL ANY
 )
-set(ENV{LD_LIBRARY_PATH} "${STAGE}/${LIBRARY_FOLDER}")
+unset(ENV{LD_LIBRARY_PATH})
 execute_process(COMMAND "${BINARY}" "${VERSION}" COMMAND_ERROR_IS_FATAL ANY)

@@ -66,6 +66,9 @@ Word funnel_right_clamped(Word low, Word high, Word by) {
 Word funnel_left_wrapping(Word low, Word high, Word by) {
     return static_cast<Word>((std::uint64_t{high} << 32 | low) << (by & 31) >> 32);
 }
+Word funnel_left_clamped(Word low, Word high, Word by) {
+    return static_cast<Word>((std::uint64_t{high} << 32 | low) << (by < 32 ? by : 32) >> 32);
+}
 
 // Byte number i is the one of low and high, eight together, that digit number i of `which` says, or only its sign.
 Word permute_bytes(Word low, Word high, Word which) {
@@ -150,10 +153,11 @@ Execute bit_operation_of(const Opcode &opcode) {
         return type == "b32" ? unary<Word, ones> : unary<std::uint64_t, ones_of_64>;
     }
     if (name == "shf") {
-        return opcode.text == "shf.r.clamp.b32"  ? ternary<Word, Word, funnel_right_clamped>
-               : opcode.text == "shf.r.wrap.b32" ? ternary<Word, Word, funnel_right_wrapping>
-               : opcode.text == "shf.l.wrap.b32" ? ternary<Word, Word, funnel_left_wrapping>
-                                                 : nullptr;
+        return opcode.text == "shf.r.clamp.b32"   ? ternary<Word, Word, funnel_right_clamped>
+               : opcode.text == "shf.r.wrap.b32"  ? ternary<Word, Word, funnel_right_wrapping>
+               : opcode.text == "shf.l.wrap.b32"  ? ternary<Word, Word, funnel_left_wrapping>
+               : opcode.text == "shf.l.clamp.b32" ? ternary<Word, Word, funnel_left_clamped>
+                                                  : nullptr;
     }
     return name == "and"                                ? of_integer<And>(type)
            : name == "or"                               ? of_integer<Or>(type)

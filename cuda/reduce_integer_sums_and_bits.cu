@@ -1,8 +1,13 @@
-// Bit operators and counts.
+// Sums of integers, bit operators and counts: near copies of each other, which compress together.
 #include "cuda/atomic_update.cuh"
 #include "cuda/reduce_instance.cuh"
 
 namespace wr::cuda {
+
+template const ReduceKernels &reduce_kernels<std::uint8_t, IntegerSum>();
+template const ReduceKernels &reduce_kernels<std::uint16_t, IntegerSum>();
+template const ReduceKernels &reduce_kernels<std::uint32_t, IntegerSum>();
+template const ReduceKernels &reduce_kernels<std::uint64_t, IntegerSum>();
 
 template const ReduceKernels &reduce_kernels<std::uint8_t, BitOr>();
 template const ReduceKernels &reduce_kernels<std::uint16_t, BitOr>();

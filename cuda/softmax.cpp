@@ -23,12 +23,13 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t warp_lanes = 32;
+constexpr std::size_t vector_bytes = 16;
 
 // Empty where the array is smaller than a base block and two vectors.
 Hull interior_of(const Hull &hull, std::size_t element_bytes) {
-    constexpr std::ptrdiff_t vector_bytes = 16;
-    const auto kept = static_cast<std::ptrdiff_t>(softmax_block * element_bytes) + vector_bytes;
-    return hull.end - hull.begin > vector_bytes + kept ? Hull{hull.begin + vector_bytes, hull.end - kept} : Hull{};
+    const std::size_t kept = softmax_block * element_bytes + vector_bytes;
+    const bool is_longer = static_cast<std::size_t>(hull.end - hull.begin) > vector_bytes + kept;
+    return is_longer ? Hull{hull.begin + vector_bytes, hull.end - kept} : Hull{};
 }
 
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
@@ -74,13 +75,24 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     a.outer -= rows;
 }
 
+// Whether all rows lie as far off the boundaries of vectors as each other and as their outputs do, and most of their
+// blocks are whole.
+bool rotates(const SoftmaxArguments &a) {
+    const std::size_t row_bytes = a.axis * traits_of(a.input_type).size;
+    const bool rows_touch = a.outer <= 1 || a.outer_stride == static_cast<std::ptrdiff_t>(a.axis);
+    const auto between = reinterpret_cast<std::uintptr_t>(a.output) - reinterpret_cast<std::uintptr_t>(a.input);
+    return !a.log && rows_touch && row_bytes % vector_bytes == 0 && between % vector_bytes == 0 &&
+           a.axis >= softmax_block;
+}
+
 cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_blocks, bool dependent,
                              cudaStream_t stream) {
     const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
     const std::size_t log = a.log ? 1 : 0;
     const auto rows_a_block = static_cast<std::size_t>(rows.rows_of_block[log][size]);
-    const void *kernel = rows.rows[log][size];
+    const bool rotated = rows.rotated_rows[size] != nullptr && rotates(a);
+    const void *const kernel = rotated ? rows.rotated_rows[size] : rows.rows[log][size];
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
@@ -111,10 +123,10 @@ const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::siz
     return nullptr;
 }
 
-const void *cluster_kernel(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
+const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
     const std::size_t states = plan.cluster_blocks * plan.cluster_warps;
     const void *const each_merges = each_merges_kernel(rows.each_merges, states, plan);
-    if (!log && each_merges != nullptr) {
+    if (!a.log && each_merges != nullptr) {
         return each_merges;
     }
     int size = states <= warp_lanes ? 0 : 1; // states of one a lane, or more
@@ -122,12 +134,13 @@ const void *cluster_kernel(const SoftmaxRowKernels &rows, bool log, const Softma
            static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
         ++size;
     }
-    return rows.clusters[log ? 1 : 0][size];
+    const bool rotated = rows.rotated_clusters[size] != nullptr && rotates(a);
+    return rotated ? rows.rotated_clusters[size] : rows.clusters[a.log ? 1 : 0][size];
 }
 
 // One cluster of a plan; `blocks` is to be set to the whole grid's.
-Launch one_cluster(const SoftmaxRowKernels &rows, bool log, const SoftmaxPlan &plan) {
-    return {cluster_kernel(rows, log, plan),
+Launch one_cluster(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
+    return {cluster_kernel(rows, a, plan),
             plan.cluster_blocks,
             static_cast<int>(plan.cluster_warps * warp_lanes),
             1,
@@ -143,14 +156,14 @@ cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, S
     if (wants_wide_cluster(plan, a.outer, gpu)) {
         const SoftmaxPlan wide = with_wide_cluster(plan, a.outer, gpu);
         int resident = 0;
-        const cudaError_t error = prepare_clusters(one_cluster(rows, a.log, wide), gpu, &resident);
+        const cudaError_t error = prepare_clusters(one_cluster(rows, a, wide), gpu, &resident);
         if (error != cudaSuccess) {
             return error;
         }
         plan = resident > 0 ? wide : plan;
     }
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    Launch how = one_cluster(rows, a.log, plan);
+    Launch how = one_cluster(rows, a, plan);
     how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.blocks, gpu);
     bool allowed = false;
     const cudaError_t unready = allow_shared_bytes(how, gpu, &allowed);

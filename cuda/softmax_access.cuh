@@ -30,10 +30,17 @@ struct ShiftedPlaces {
     static constexpr bool shifted = true;
     static constexpr int run = vector_elements<T>;
 };
-// Like vectors, of a block that stands in shared memory as far off a boundary as it stood in the input.
+// Like vectors, of a block that stands in shared memory as far off a boundary as it stood in the input; of 16-bit
+// elements rotated (softmax_rotated.cuh).
 template <class T>
 struct StagedPlaces : VectorPlaces<T> {
     static constexpr bool staged = true;
+    static constexpr bool rotated = sizeof(T) == 2;
+};
+// Like shifted ones, of rows whose outputs lie as far off the boundaries as they do: whole blocks are rotated.
+template <class T>
+struct RotatedPlaces : ShiftedPlaces<T> {
+    static constexpr bool rotated = true;
 };
 template <class T>
 struct ConvertedPlaces : VectorPlaces<T> {
@@ -52,6 +59,22 @@ struct SinglePlaces {
 
 template <class Places>
 inline constexpr bool is_staged = requires { Places::staged; };
+template <class Places>
+inline constexpr bool is_rotated = false;
+template <class Places>
+    requires requires { Places::rotated; }
+inline constexpr bool is_rotated<Places> = Places::rotated;
+// How a block is read and written that is rare: in its order.
+template <class Places>
+struct InOrder {
+    using Type = Places;
+};
+template <class T>
+struct InOrder<RotatedPlaces<T>> {
+    using Type = ShiftedPlaces<T>;
+};
+template <class Places>
+using PlacesInOrder = typename InOrder<Places>::Type;
 template <class Places>
 inline constexpr bool converts = requires { Places::converted; };
 // Whether outputs may be of another type than the input.

@@ -50,10 +50,28 @@ __device__ __forceinline__ Sum run_of_exponentials(int run, Float (&e)[lane_elem
     return run_sum<Places::run, Sum, Normal>(e + run * Places::run);
 }
 
+// The tree over the exponentials of a rotated block.
+__device__ __forceinline__ float sum_of_rotated(int skew, const float (&e)[lane_elements]) {
+    float eights[rotated_vectors], sums[rotated_vectors / 2];
+    add_eights(skew, e, eights);
+#pragma unroll
+    for (int v = 0; v < rotated_vectors / 2; ++v) {
+        sums[v] = exchange_pair<FloatSum<float>, 0>(eights[v], eights[v + rotated_vectors / 2]);
+    }
+    return warp_tree<FloatSum<float>, 1>(sums);
+}
+
 // The block's exponentials and the natural tree over them. Runs are taken in the pairs that the first step of the
 // exchange brings together, so that half as many sums wait in registers.
-template <class Places, class Sum, bool Normal = false, class Float, class Exponential>
-__device__ __forceinline__ Sum sum_of_exponentials(Float (&e)[lane_elements], Exponential exponential) {
+template <class Places, class Sum, bool Normal = false, class Block, class Float, class Exponential>
+__device__ __forceinline__ Sum sum_of_exponentials(const Block &x, Float (&e)[lane_elements], Exponential exponential) {
+    if constexpr (is_rotated<Places>) {
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = exponential(i);
+        }
+        return sum_of_rotated(x.skew, e);
+    }
     constexpr int half = lane_elements / Places::run / 2;
     Sum sums[half];
 #pragma unroll
@@ -178,7 +196,7 @@ __device__ __forceinline__ bool reaches_outputs(ElementType output_type) {
 template <class T, class Places, class Float>
 __device__ __forceinline__ Float maximum_again(const SoftmaxArguments &a, const T *data, int count) {
     Float lowest, highest;
-    BlockLogits<T, Places>(a, data, count).extremes(a.scaled, lowest, highest);
+    BlockLogits<T, PlacesInOrder<Places>>(a, data, count).extremes(a.scaled, lowest, highest);
     return warp_maximum(highest);
 }
 
@@ -195,13 +213,13 @@ struct BlockAgain {
     __device__ __forceinline__ BlockAgain(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
         const BlockLogits<T, Places> x(a, data, count);
         const Frame<Float> frame = frame_of(maximum);
-        sum = sum_of_exponentials<Places, Sum>(e, [&](int i) { return exponential_in(frame, x[i]); });
+        sum = sum_of_exponentials<Places, Sum>(x, e, [&](int i) { return exponential_in(frame, x[i]); });
     }
 };
 
 template <class T, class Places, class Float, class Sum>
 __device__ __noinline__ Sum unusual_block_sum(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
-    return settle_block_sum(maximum, BlockAgain<T, Places>(a, data, count, maximum).sum);
+    return settle_block_sum(maximum, BlockAgain<T, PlacesInOrder<Places>>(a, data, count, maximum).sum);
 }
 
 // Where a block's logits are that are seldom read again: an address, or what makes it, for which no register waits.
@@ -238,10 +256,10 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
         // In nearly every block no exponential needs a test, or is 0.
         if (!(is_packed<T, Places> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
             return sum_of_exponentials<Places, Sum, true>(
-                e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
+                x, e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
         }
     }
-    return sum_of_exponentials<Places, Sum>(e, [&](int i) {
+    return sum_of_exponentials<Places, Sum>(x, e, [&](int i) {
         const Float value = x[i];
         const Float result = scaled_exponential(value, magic_less_n);
         return value > bound ? result : Float(0);
@@ -268,7 +286,7 @@ __device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const Data &
             }
             note(maximum, n, 0);
             const Sum sum = sum_of_exponentials<Places, Sum, true>(
-                e, [&](int i) { return scaled_exponential(x.plain_value(i), ExponentialConstants<Float>::magic); });
+                x, e, [&](int i) { return scaled_exponential(x.plain_value(i), ExponentialConstants<Float>::magic); });
             return Which == Unframed::always ? scale_by_power(sum, -n) : sum;
         }
     }

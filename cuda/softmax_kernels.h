@@ -55,6 +55,9 @@ struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes];         // [log]
     int rows_of_block[2][softmax_row_sizes];        // [log]
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
+    // The same for plain softmax where all rows lie as far off the boundaries, as do their outputs; nullptr: those
+    // above
+    const void *rotated_rows[softmax_row_sizes], *rotated_clusters[softmax_cluster_sizes];
     SoftmaxEachMergesKernels each_merges;
     SoftmaxRelayKernel relay[2][2]; // [log][many states]
     const void *grid_rows[2];       // [log]; nullptr: not served

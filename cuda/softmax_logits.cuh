@@ -1,7 +1,7 @@
 // A lane's logits of a base block of 1024 elements, and the extremes of a warp's.
 #pragma once
 
-#include "cuda/softmax_access.cuh"
+#include "cuda/softmax_rotated.cuh"
 #include "numerics/operators.h"
 #include "numerics/tree.h"
 
@@ -125,12 +125,17 @@ struct PackedLogits {
     using Float = float;
     static constexpr int words = lane_elements / 2;
     unsigned pairs[words];
-    float scale; // 1 where not scaled
+    float scale;  // 1 where not scaled
+    int skew = 0; // of a rotated block; 0 of one in its order
 
     __device__ __forceinline__ PackedLogits(const SoftmaxArguments &a, const Half *data, int count)
         : scale(a.narrow_scale) {
         uint4 vectors[lane_vectors<Half>];
-        if constexpr (Rest == Behind::anything) {
+        if constexpr (is_rotated<Places> && is_staged<Places>) {
+            skew = load_rotated_block(data, count, a.scale < 0, vectors);
+        } else if constexpr (is_rotated<Places>) {
+            skew = load_rotated_or_shifted<Rest>(a, data, count, vectors);
+        } else if constexpr (Rest == Behind::anything) {
             load_shifted_block<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
         } else {
             load_block_vectors<Half, Places>(a, data, count, vectors);
@@ -175,6 +180,15 @@ struct PackedLogits {
         }
     }
 };
+
+template <class Places, class Block>
+__device__ __forceinline__ int skew_of(const Block &x) {
+    if constexpr (is_rotated<Places>) {
+        return x.skew;
+    } else {
+        return 0;
+    }
+}
 
 template <class T, class Places>
 inline constexpr bool is_packed = sizeof(T) == 2 && Places::vectors;

@@ -49,10 +49,11 @@ __device__ __forceinline__ bool store_as(ElementType type, void *output, std::si
     }
 }
 
-// Writes the block's outputs, the first `count` of them from element `first` of the output on.
+// Writes the block's outputs, the first `count` of them from element `first` of the output on. Skew: of a rotated
+// block.
 template <class T, class Places, class Float>
 __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size_t first, int count,
-                                            const Float (&y)[lane_elements]) {
+                                            const Float (&y)[lane_elements], int skew = 0) {
     if constexpr (converts<Places> && Places::shifted) {
         store_shifted_converted<T>(a, first, count, y);
     } else if constexpr (converts<Places>) {
@@ -72,7 +73,9 @@ __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = pack(y + v * Places::run, T());
         }
-        if constexpr (Places::shifted) {
+        if constexpr (is_rotated<Places>) {
+            store_rotated_or_shifted(static_cast<T *>(a.output) + first, count, skew, vectors);
+        } else if constexpr (Places::shifted) {
             store_shifted_block(static_cast<T *>(a.output) + first, count, vectors);
         } else {
             store_aligned_block(static_cast<T *>(a.output) + first, count, vectors);
@@ -369,9 +372,9 @@ __device__ __forceinline__ void form_outputs(const SoftmaxArguments &a, BlockFac
 }
 template <class T, class Places, class Float>
 __device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockFactor<Float> factor, std::size_t first,
-                                               int count, Float (&e)[lane_elements]) {
+                                               int count, Float (&e)[lane_elements], int skew = 0) {
     form_outputs<T, Places>(a, factor, e);
-    store_block<T, Places>(a, first, count, e);
+    store_block<T, Places>(a, first, count, e, skew);
 }
 
 // Whether a block of low logits has no part in its row, which is ordinary: all of its outputs are 0.
@@ -396,8 +399,8 @@ __device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, c
     if (maximum == Float(0)) {
         maximum = maximum_again<T, Places, Float>(a, data, count);
     }
-    BlockAgain<T, Places> block(a, data, count, maximum);
-    finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
+    BlockAgain<T, PlacesInOrder<Places>> block(a, data, count, maximum);
+    finish_softmax<T, PlacesInOrder<Places>>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
 }
 
 // From a block's logits to its outputs of log-softmax.

@@ -69,13 +69,19 @@ struct ParkedBlock {
         return n;
     }
 
-    // The first `count` outputs. Of: a factor of exponentials, or the pieces of a logsumexp.
+    // The first `count` outputs. Of: a factor of exponentials, or the pieces of a logsumexp. Skew: of a rotated block.
     template <class Of>
-    __device__ __forceinline__ void store(T *output, int count, Of of) const {
+    __device__ __forceinline__ void store(T *output, int count, Of of, int skew) const {
         if constexpr (in_order) {
             store_shifted(output, count, of);
-        } else if constexpr (is_staged<Places>) {
-            store_through_stage(output, count, of);
+        } else if constexpr (is_rotated<Places>) {
+            if (elements_before(output) != skew) {
+                store_through_stage(output, count, of, skew);
+            } else if (count == static_cast<int>(softmax_block)) {
+                store_rotated(output, skew, of);
+            } else {
+                store_short_rotated(output, count, skew, of);
+            }
         } else {
             uint4 *to = reinterpret_cast<uint4 *>(output) + lane_index();
             const int left = count / Places::run - lane_index();
@@ -112,9 +118,49 @@ struct ParkedBlock {
         return outputs_of(y, of);
     }
 
+    // A whole rotated block to where it is as far off the boundaries as its logits were. The vector that holds its ends
+    // goes by single elements: its other places are the neighbours'.
+    template <class Of>
+    __device__ __forceinline__ void store_rotated(T *output, int skew, Of of) const {
+        uint4 *const to = reinterpret_cast<uint4 *>(output - skew) + lane_index();
+        const bool is_whole = lane_index() != 0 || skew == 0;
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            store_vector_if(v > 0 || is_whole, to + v * warp_lanes, outputs_of_vector(v, of));
+        }
+        if (skew != 0 && lane_index() < Places::run) {
+            T *const at = output + (lane_index() - skew);
+            at[lane_index() < skew ? static_cast<int>(softmax_block) : 0] = output_at(lane_index(), of);
+        }
+    }
+
+    // The same of a block that is not whole.
+    template <class Of>
+    __device__ __forceinline__ void store_short_rotated(T *output, int count, int skew, Of of) const {
+        uint4 *const to = reinterpret_cast<uint4 *>(output - skew) + lane_index();
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            store_vector_if(fills_vector(skew, count, v * warp_lanes + lane_index()), to + v * warp_lanes,
+                            outputs_of_vector(v, of));
+        }
+        const RotatedEnd own(skew, count);
+        if (own.exists) {
+            output[own.place - skew] = output_at(own.place % static_cast<int>(softmax_block), of);
+        }
+    }
+
+    // That of a place of the block, whichever lane has it.
+    template <class Of>
+    __device__ __forceinline__ T output_at(int place, Of of) const {
+        const int vector = place / Places::run, i = place % Places::run;
+        const int number = vector / warp_lanes * (Places::run / 4) + i / 4; // as quad() has it of that lane
+        const float4 *const quad = memory + number * warp_lanes + vector % warp_lanes;
+        return narrow_one(parked_output<T>(reinterpret_cast<const float *>(quad)[i % 4], of), T());
+    }
+
     // To any address, by way of the place where their exponentials waited.
     template <class Of>
-    __device__ __forceinline__ void store_through_stage(T *output, int count, Of of) const {
+    __device__ __forceinline__ void store_through_stage(T *output, int count, Of of, int skew) const {
         static_assert(stage_bytes<T, static_cast<int>(softmax_block)> <= sizeof(float4) * vectors * warp_lanes);
         uint4 y[lane_vectors<T>];
 #pragma unroll
@@ -127,8 +173,11 @@ struct ParkedBlock {
         for (int v = 0; v < lane_vectors<T>; ++v) {
             stage[v * warp_lanes + lane_index()] = y[v];
         }
+        if (lane_index() == 0) {
+            stage[lane_vectors<T> * warp_lanes] = y[0]; // which holds the last elements
+        }
         __syncwarp();
-        copy_from_stage<T, static_cast<int>(softmax_block), 1>(output, count, stage, 0); // few registers are left
+        copy_from_stage<T, static_cast<int>(softmax_block), 1>(output, count, stage, skew); // few registers are left
     }
 
     template <class Of>

@@ -165,6 +165,10 @@ class Relay {
     __device__ __forceinline__ const T *logits_of(unsigned turn, const RelayTask &task) const {
         return reinterpret_cast<const T *>(slot_of(turn) + (is_staged<Places> ? task.skew() : 0));
     }
+    // Elements of its first vector that lie before a block.
+    __device__ __forceinline__ static int skew_of(const RelayTask &task) {
+        return static_cast<int>(task.skew() / unsigned{sizeof(T)});
+    }
     __device__ __forceinline__ ParkedBlock<T, Places> parked_of(unsigned turn) const {
         return {parked + turn % Shape::parked * static_cast<unsigned>(ParkedBlock<T, Places>::vectors * warp_lanes)};
     }
@@ -450,7 +454,8 @@ class Relay {
         }
         if constexpr (Log) {
             if (row.kind == RowKind::ordinary) {
-                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), row.pieces);
+                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), row.pieces,
+                                      skew_of(task));
             } else {
                 const PutAside aside(next);
                 store_special<float>(a, output_of(task), task.count(), row.kind);
@@ -468,7 +473,7 @@ class Relay {
                 aside.take_back(next);
                 return;
             }
-            parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), factor);
+            parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), factor, skew_of(task));
         }
     }
 

@@ -175,6 +175,12 @@ void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
     }
 }
 
+// 16-bit rows off the boundaries, where all lie alike (H200, off by one element, TB/s: 1024, 4096, 5000, 8000, 8192,
+// 16384 3.99, 3.75, 3.49, 3.48, 3.57, 3.46 and rotated 4.13, 4.06, 3.57, 3.69, 3.91, 3.61; but rows of 1001, 3001,
+// 8193, which lie each another way, 3.62, 3.51, 2.91 and 3.49, 3.41, 2.79; log-softmax of 5000 3.05 and 3.06).
+template <class T, class Places>
+inline constexpr bool has_rotated_rows = sizeof(T) == 2 && Places::shifted && !converts<Places>;
+
 template <class T, class Places>
 void add_block_rows(SoftmaxRowKernels &kernels) {
     set_row_kernels<T, Places, false>(kernels.rows[0]);
@@ -182,6 +188,11 @@ void add_block_rows(SoftmaxRowKernels &kernels) {
     set_rows_of_block<Places, false>(kernels.rows_of_block[0]);
     set_rows_of_block<Places, true>(kernels.rows_of_block[1]);
     kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
+    if constexpr (has_rotated_rows<T, Places>) {
+        kernels.rotated_rows[0] = softmax_rows_kernel<T, RotatedPlaces<T>, false, 0>();
+        kernels.rotated_rows[1] = kernels.rotated_rows[2] = kernels.rotated_rows[3] =
+            softmax_rows_kernel<T, RotatedPlaces<T>, false, 3>();
+    }
 }
 
 template <class T, class Places>
@@ -190,6 +201,9 @@ void add_cluster_rows(SoftmaxRowKernels &kernels) {
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
     if constexpr (sizeof(T) < sizeof(double) && !Places::shifted) {
         kernels.each_merges = softmax_each_merges_kernels<T, Places>();
+    }
+    if constexpr (has_rotated_rows<T, Places>) {
+        kernels.rotated_clusters[0] = softmax_cluster_kernel<T, RotatedPlaces<T>, false, 0>();
     }
     if constexpr (sizeof(T) < sizeof(double) && !converts<Places>) {
         set_relay_kernels<T, std::conditional_t<Places::shifted, StagedPlaces<T>, Places>>(kernels.relay);

@@ -192,7 +192,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         if (has_factor_in_row<T, Places, may_be_unframed>(a, frame, view, e[0], factor, [&](std::int32_t gap) {
                 return factor_for_output<T, Places>(view.sum, gap, Float());
             })) {
-            finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
+            finish_softmax<T, Places>(a, factor, to.output(a), to.count, e, skew_of<Places>(x));
         } else {
             finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));

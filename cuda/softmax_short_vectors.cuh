@@ -204,7 +204,7 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
     const Frame<Float> frame = frame_of(maximum);
     Float y[lane_elements];
     const Sum sum = settle_block_sum(
-        maximum, sum_of_exponentials<Places, Sum>(y, [&](int i) { return exponential_in(frame, x[i]); }));
+        maximum, sum_of_exponentials<Places, Sum>(x, y, [&](int i) { return exponential_in(frame, x[i]); }));
     const RowState<Float, Sum> total{maximum, sum};
     const LogRow<Float> log = Log ? log_row(total) : LogRow<Float>{};
     const BlockFactor<Float> factor = block_factor(maximum, maximum, sum);

@@ -82,19 +82,26 @@ static void check_softmax_shape(const wr_softmax_args *shape) {
     fill_random(shape->dtype, DATA_UNIFORM, count, values.payload, count);
     softmax_from(shape, &values, 0, 0, &expected, &expected_sums);
     for (offset = 0; offset < OFFSETS_BYTES; offset += size) {
-        image moved, moved_sums, in_place;
+        image moved, moved_sums, alike, alike_sums, in_place;
         softmax_from(shape, &values, offset, OFFSETS_BYTES - size - offset, &moved, &moved_sums);
+        softmax_from(shape, &values, offset, offset, &alike, &alike_sums);
         softmax_in_place_from(shape, &values, offset, &in_place);
         CHECK(memcmp(expected.payload, moved.payload, count * size) == 0, "%s softmax [%zu][%zu][%zu] moved by %zu",
               dtype_name(shape->dtype), shape->outer, shape->axis, shape->inner, offset);
         CHECK(memcmp(expected_sums.payload, moved_sums.payload, expected_sums.payload_bytes) == 0,
               "%s logsumexp [%zu][%zu][%zu] moved by %zu", dtype_name(shape->dtype), shape->outer, shape->axis,
               shape->inner, offset);
+        CHECK(memcmp(expected.payload, alike.payload, count * size) == 0 &&
+                  memcmp(expected_sums.payload, alike_sums.payload, expected_sums.payload_bytes) == 0,
+              "%s softmax [%zu][%zu][%zu] moved by %zu, outputs too", dtype_name(shape->dtype), shape->outer,
+              shape->axis, shape->inner, offset);
         CHECK(memcmp(expected.payload, in_place.payload, count * size) == 0,
               "%s softmax [%zu][%zu][%zu] in place, moved by %zu", dtype_name(shape->dtype), shape->outer, shape->axis,
               shape->inner, offset);
         image_free(&moved);
         image_free(&moved_sums);
+        image_free(&alike);
+        image_free(&alike_sums);
         image_free(&in_place);
     }
     image_free(&values);
@@ -103,6 +110,7 @@ static void check_softmax_shape(const wr_softmax_args *shape) {
 }
 
 static void check_softmax(wr_dtype dtype) {
+    static const size_t whole_vectors[] = {1024, 1032, 2048, 5000, 8192, 8200, 16384}; /* all rows off in one way */
     size_t i, axis;
     int log;
     for (axis = 1; axis <= 40; ++axis) { /* many rows a warp */
@@ -111,6 +119,10 @@ static void check_softmax(wr_dtype dtype) {
             rows.log = log;
             check_softmax_shape(&rows);
         }
+    }
+    for (i = 0; i < sizeof whole_vectors / sizeof *whole_vectors; ++i) {
+        wr_softmax_args rows = softmax_args(dtype, 3, whole_vectors[i], 1);
+        check_softmax_shape(&rows);
     }
     for (i = 0; i < LENGTHS; ++i) {
         for (log = 0; log < 2; ++log) {

@@ -75,11 +75,13 @@ enum { SOFTMAX_TYPES = sizeof softmax_types / sizeof *softmax_types };
 
 static const shape softmax_shapes[] = {
     {"rows of less than a base block", 37, 1000, 1, 1, 0},
+    {"rows of a base block", 5, 1024, 1, 1, 0},
     {"blocks of 128 threads", 3, 4096, 1, 1, 0},
     {"blocks of 256 threads", 3, 7000, 1, 1, 0},
     {"blocks of 512 threads", 3, 16000, 1, 1, 0},
     {"blocks of 1024 threads", 3, 32768, 1, 1, 0},
     {"odd rows", 3, 16001, 1, 1, 0},
+    {"odd rows of 256 threads", 3, 7001, 1, 1, 0},
     {"long rows", 3, 100000, 1, 1, 0},
     {"a long row", 1, 700000, 1, 1, 0},
     {"a long odd row", 1, 700001, 1, 1, 0},

@@ -75,14 +75,19 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     a.outer -= rows;
 }
 
-// Whether all rows lie as far off the boundaries of vectors as each other and as their outputs do, and most of their
-// blocks are whole.
-bool rotates(const SoftmaxArguments &a) {
+// Whether all rows lie as far off the boundaries of vectors as each other and as their outputs do.
+bool lie_alike(const SoftmaxArguments &a) {
     const std::size_t row_bytes = a.axis * traits_of(a.input_type).size;
     const bool rows_touch = a.outer <= 1 || a.outer_stride == static_cast<std::ptrdiff_t>(a.axis);
     const auto between = reinterpret_cast<std::uintptr_t>(a.output) - reinterpret_cast<std::uintptr_t>(a.input);
-    return !a.log && rows_touch && row_bytes % vector_bytes == 0 && between % vector_bytes == 0 &&
-           a.axis >= softmax_block;
+    return rows_touch && row_bytes % vector_bytes == 0 && between % vector_bytes == 0;
+}
+
+// Whether kernels that rotate whole blocks are worth it.
+bool rotates(const SoftmaxArguments &a) {
+    const std::size_t whole_blocks = a.axis / softmax_block;
+    const bool all_whole = whole_blocks != 0 && a.axis % softmax_block == 0;
+    return !a.log && lie_alike(a) && (all_whole || whole_blocks >= tuning::softmax_rotated_whole_blocks);
 }
 
 cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_blocks, bool dependent,

@@ -60,10 +60,7 @@ struct SinglePlaces {
 template <class Places>
 inline constexpr bool is_staged = requires { Places::staged; };
 template <class Places>
-inline constexpr bool is_rotated = false;
-template <class Places>
-    requires requires { Places::rotated; }
-inline constexpr bool is_rotated<Places> = Places::rotated;
+inline constexpr bool is_rotated = requires { requires Places::rotated; };
 // How a block is read and written that is rare: in its order.
 template <class Places>
 struct InOrder {

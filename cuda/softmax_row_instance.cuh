@@ -175,9 +175,9 @@ void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
     }
 }
 
-// 16-bit rows off the boundaries, where all lie alike (H200, off by one element, TB/s: 1024, 4096, 5000, 8000, 8192,
-// 16384 3.99, 3.75, 3.49, 3.48, 3.57, 3.46 and rotated 4.13, 4.06, 3.57, 3.69, 3.91, 3.61; but rows of 1001, 3001,
-// 8193, which lie each another way, 3.62, 3.51, 2.91 and 3.49, 3.41, 2.79; log-softmax of 5000 3.05 and 3.06).
+// 16-bit rows off the boundaries have kernels for when all lie alike (tuning::softmax_rotated_whole_blocks; H200, TB/s:
+// rows of 1001, 3001, 8193, which lie each another way, would fall from 3.62, 3.51, 2.91 to 3.49, 3.41, 2.79;
+// log-softmax of 5000 off by one has 3.05 and 3.06).
 template <class T, class Places>
 inline constexpr bool has_rotated_rows = sizeof(T) == 2 && Places::shifted && !converts<Places>;
 

@@ -115,6 +115,11 @@ inline constexpr int softmax_blocks_a_multiprocessor = 8;
 // second-level cache rather than others (H200, 1 x 2^27 f32, us: all bytes alike 397.8, 40 MB 394.6, 25 MB 393.5).
 inline constexpr std::ptrdiff_t softmax_cached_end_bytes = 25'000'000;
 
+// Softmax of 16-bit rows off the boundaries that all lie in the same way: whole base blocks are rotated where there are
+// so many of them beside one that is not, or where all are (H200, off by one element, TB/s: 1024, 4096, 5000, 8000,
+// 8192, 16384 3.99, 3.75, 3.49, 3.48, 3.57, 3.46 and rotated 4.13, 4.06, 3.57, 3.69, 3.91, 3.61; fewer were not timed).
+inline constexpr std::size_t softmax_rotated_whole_blocks = 4;
+
 // Softmax: rows of up to so many base blocks (of f32 and f64, of 16-bit elements) are one block's on GPUs with clusters
 // too. Beyond, blocks of 8 warps share a row of up to so many base blocks, blocks of 16 a longer one (H200, f32 of
 // 65536 by blocks of 8 and of 16: 3.92 and 4.17 TB/s; bf16 3.75 and 3.57).

@@ -143,13 +143,13 @@ const SoftmaxRelayKernel *relay_kernel(const SoftmaxProblem &problem, const Soft
         return nullptr;
     }
     const bool shifted = rows.stage_bytes != 0;
-    const std::size_t least =
-        static_cast<std::size_t>(gpu.multiprocessors) * least_blocks_of_multiprocessor(problem, plan, shifted);
     const std::size_t outer = problem.shape.outer;
-    const RelayGroups groups = groups_of(problem, relay.warps);
-    if (!is_long_enough(problem, plan, shifted) || outer * row_blocks_of(problem) < least) {
+    if (!is_long_enough(problem, plan, shifted) ||
+        outer * row_blocks_of(problem) <
+            static_cast<std::size_t>(gpu.multiprocessors) * least_blocks_of_multiprocessor(problem, plan, shifted)) {
         return nullptr;
     }
+    const RelayGroups groups = groups_of(problem, relay.warps);
     const bool counts_fit = outer <= std::size_t{std::numeric_limits<std::int32_t>::max()} / groups.row;
     return counts_fit && groups.row >= groups.turn && groups.row <= softmax_relay_states ? &relay : nullptr;
 }

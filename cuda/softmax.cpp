@@ -75,6 +75,8 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     a.outer -= rows;
 }
 
+bool wants_row_values(const SoftmaxArguments &a) { return a.logsumexp != nullptr || a.maximum != nullptr; }
+
 // Whether all rows lie as far off the boundaries of vectors as each other and as their outputs do.
 bool lie_alike(const SoftmaxArguments &a) {
     const std::size_t row_bytes = a.axis * traits_of(a.input_type).size;
@@ -83,21 +85,39 @@ bool lie_alike(const SoftmaxArguments &a) {
     return rows_touch && row_bytes % vector_bytes == 0 && between % vector_bytes == 0;
 }
 
-// Whether kernels that rotate whole blocks are worth it.
-bool rotates(const SoftmaxArguments &a) {
-    const std::size_t whole_blocks = a.axis / softmax_block;
-    const bool all_whole = whole_blocks != 0 && a.axis % softmax_block == 0;
-    return !a.log && lie_alike(a) && (all_whole || whole_blocks >= tuning::softmax_rotated_whole_blocks);
+// Whether the kernels that rotate blocks may take the rows, and are the quicker ones.
+bool rotates(const SoftmaxArguments &a) { return a.axis % softmax_block == 0 && !wants_row_values(a) && lie_alike(a); }
+
+struct RowsKernel {
+    const void *kernel;
+    std::size_t rows_a_block;
+};
+
+// For rows of so many base blocks, of which a block may have up to 2^size.
+RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, std::size_t warps, std::size_t size) {
+    const std::size_t log = a.log ? 1 : 0;
+    const RowsKernel usual{rows.rows[log][size], static_cast<std::size_t>(rows.rows_of_block[log][size])};
+    if (a.log) {
+        return usual;
+    }
+    if (rows.rotated_rows[size] != nullptr && rotates(a)) {
+        return {rows.rotated_rows[size], usual.rows_a_block};
+    }
+    if (rows.three_quarter_rows != nullptr && a.axis <= softmax_three_quarters) {
+        return {rows.three_quarter_rows, usual.rows_a_block};
+    }
+    const bool waits = wants_row_values(a) || a.axis % softmax_block != 0;
+    if (!waits || rows.waiting_rows == nullptr || warps > 4) {
+        return usual;
+    }
+    return warps == 1 ? RowsKernel{rows.waiting_block, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
 }
 
 cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_blocks, bool dependent,
                              cudaStream_t stream) {
     const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
-    const std::size_t log = a.log ? 1 : 0;
-    const auto rows_a_block = static_cast<std::size_t>(rows.rows_of_block[log][size]);
-    const bool rotated = rows.rotated_rows[size] != nullptr && rotates(a);
-    const void *const kernel = rotated ? rows.rotated_rows[size] : rows.rows[log][size];
+    const auto [kernel, rows_a_block] = rows_kernel(rows, a, warps, size);
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
@@ -139,8 +159,7 @@ const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments
            static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
         ++size;
     }
-    const bool rotated = rows.rotated_clusters[size] != nullptr && rotates(a);
-    return rotated ? rows.rotated_clusters[size] : rows.clusters[a.log ? 1 : 0][size];
+    return rows.clusters[a.log ? 1 : 0][size];
 }
 
 // One cluster of a plan; `blocks` is to be set to the whole grid's.
@@ -262,19 +281,18 @@ struct SoftmaxCall {
     cudaStream_t stream;
 };
 
-// Rows and columns that kernels which stay read once and write once; else `served` is false.
-cudaError_t launch_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
+// Rows that kernels which stay read once and write once; else `served` is false.
+cudaError_t launch_rows_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
     const cudaError_t few = launch_grid_rows(call.rows, call.problem, a, call.plan, call.gpu, call.stream, served);
     if (few != cudaSuccess || *served) {
         return few;
     }
     const SoftmaxRelayKernel *relay = relay_kernel(call.problem, call.plan, call.rows, call.gpu);
-    if (relay != nullptr) {
-        const cudaError_t error = launch_relay(*relay, call.problem, a, call.gpu, call.stream, served);
-        if (error != cudaSuccess || *served) {
-            return error;
-        }
-    }
+    return relay == nullptr ? cudaSuccess : launch_relay(*relay, call.problem, a, call.gpu, call.stream, served);
+}
+
+// Columns likewise.
+cudaError_t launch_columns_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
     const std::size_t pieces = divide_up(a.axis, softmax_block);
     const cudaError_t shared = launch_shared_columns(
         call.problem, a, call.kernels.vectors.relay[0][0].clear,
@@ -435,7 +453,8 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const SoftmaxCall call{problem, plan, *kernels, rows, gpu, stream};
     SoftmaxArguments a = arguments_of(problem, plan);
     bool served = false;
-    const cudaError_t once = launch_once_read(call, a, &served);
+    const cudaError_t once =
+        problem.shape.inner == 1 ? launch_rows_once_read(call, a, &served) : launch_columns_once_read(call, a, &served);
     return report(once != cudaSuccess || served ? once : launch_with_workspace(call, a));
 }
 

@@ -24,6 +24,11 @@ struct VectorPlaces {
     static constexpr bool shifted = false;
     static constexpr int run = vector_elements<T>; // neighbours that a lane holds
 };
+// Likewise, of rows that leave the last quarter of their one base block empty, as no lane has to find out.
+template <class T>
+struct ThreeQuarterPlaces : VectorPlaces<T> {
+    static constexpr bool three_quarters = true;
+};
 template <class T>
 struct ShiftedPlaces {
     static constexpr bool vectors = true;
@@ -37,7 +42,7 @@ struct StagedPlaces : VectorPlaces<T> {
     static constexpr bool staged = true;
     static constexpr bool rotated = sizeof(T) == 2;
 };
-// Like shifted ones, of rows whose outputs lie as far off the boundaries as they do: whole blocks are rotated.
+// Like shifted ones, of rows of whole blocks whose outputs lie as far off the boundaries as they do: rotated.
 template <class T>
 struct RotatedPlaces : ShiftedPlaces<T> {
     static constexpr bool rotated = true;
@@ -61,6 +66,11 @@ template <class Places>
 inline constexpr bool is_staged = requires { Places::staged; };
 template <class Places>
 inline constexpr bool is_rotated = requires { requires Places::rotated; };
+template <class Places>
+inline constexpr bool has_three_quarters = requires { Places::three_quarters; };
+// Of a lane's vectors those that a block may have.
+template <class T, class Places>
+inline constexpr int held_vectors = has_three_quarters<Places> ? lane_vectors<T> / 4 * 3 : lane_vectors<T>;
 // How a block is read and written that is rare: in its order.
 template <class Places>
 struct InOrder {
@@ -69,6 +79,10 @@ struct InOrder {
 template <class T>
 struct InOrder<RotatedPlaces<T>> {
     using Type = ShiftedPlaces<T>;
+};
+template <class T>
+struct InOrder<ThreeQuarterPlaces<T>> {
+    using Type = VectorPlaces<T>;
 };
 template <class Places>
 using PlacesInOrder = typename InOrder<Places>::Type;
@@ -133,12 +147,13 @@ __device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative
     return vector;
 }
 
-// A block whose rows start and end on 16-byte boundaries; the first `count` elements exist.
-template <class T>
+// A block whose rows start and end on 16-byte boundaries; the first `count` elements exist, in the first `Held` vectors
+// of each lane. What others hold is not set.
+template <int Held, class T>
 __device__ __forceinline__ void load_aligned_block(const T *data, int count, bool negative_scale,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
-    if (count == static_cast<int>(softmax_block)) {
+    if (Held == lane_vectors<T> && count == static_cast<int>(softmax_block)) {
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = load_vector(mine + v * warp_lanes);
@@ -147,7 +162,7 @@ __device__ __forceinline__ void load_aligned_block(const T *data, int count, boo
         const int left = count / vector_elements<T> - lane_index();
         const uint4 behind = filler_vector<T>(negative_scale);
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
+        for (int v = 0; v < Held; ++v) {
             vectors[v] = behind;
             if (v * warp_lanes < left) {
                 vectors[v] = load_vector(mine + v * warp_lanes);
@@ -249,7 +264,7 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, co
     } else if constexpr (Places::shifted) {
         load_shifted_block(a.hull, a.interior, data, count, a.scale < 0, vectors);
     } else {
-        load_aligned_block(data, count, a.scale < 0, vectors);
+        load_aligned_block<held_vectors<T, Places>>(data, count, a.scale < 0, vectors);
     }
 }
 
@@ -265,10 +280,10 @@ __device__ __forceinline__ void load_singles(const T *data, std::ptrdiff_t strid
     }
 }
 
-template <class T>
+template <int Held, class T>
 __device__ __forceinline__ void store_aligned_block(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
     uint4 *mine = reinterpret_cast<uint4 *>(output) + lane_index();
-    if (count == static_cast<int>(softmax_block)) {
+    if (Held == lane_vectors<T> && count == static_cast<int>(softmax_block)) {
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             store_vector(mine + v * warp_lanes, vectors[v]);
@@ -276,12 +291,17 @@ __device__ __forceinline__ void store_aligned_block(T *output, int count, const 
     } else {
         const int left = count / vector_elements<T> - lane_index();
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
+        for (int v = 0; v < Held; ++v) {
             if (v * warp_lanes < left) {
                 store_vector(mine + v * warp_lanes, vectors[v]);
             }
         }
     }
+}
+
+template <class T>
+__device__ __forceinline__ void store_aligned_block(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
+    store_aligned_block<lane_vectors<T>>(output, count, vectors);
 }
 
 // The elements of a vector from number `from` up to `to`, one at a time.

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "cuda/softmax_arguments.h"
+#include "numerics/softmax.h"
 
 namespace wr::cuda {
 
 // Rows in the registers of one block: kernel `size` serves rows of up to 2^size warps.
 inline constexpr int softmax_row_sizes = 6;
+
+inline constexpr std::size_t softmax_three_quarters = softmax_block / 4 * 3;
 
 // Rows in the registers of a cluster: the warps that its blocks may have.
 inline constexpr int softmax_cluster_sizes = 3;
@@ -55,9 +58,13 @@ struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes];         // [log]
     int rows_of_block[2][softmax_row_sizes];        // [log]
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
-    // The same for plain softmax where all rows lie as far off the boundaries, as do their outputs; nullptr: those
-    // above
-    const void *rotated_rows[softmax_row_sizes], *rotated_clusters[softmax_cluster_sizes];
+    // The same for plain softmax of whole base blocks where all rows lie as far off the boundaries, as do their
+    // outputs; nullptr: those above
+    const void *rotated_rows[softmax_row_sizes];
+    // The same for plain softmax of rows whose warps wait more than others do, so that more of them are there at a
+    // time: of a base block and of up to softmax_three_quarters, as many a block as of rows[0][0]; of two to four base
+    // blocks, one a block; nullptr: those above
+    const void *waiting_block, *three_quarter_rows, *waiting_rows;
     SoftmaxEachMergesKernels each_merges;
     SoftmaxRelayKernel relay[2][2]; // [log][many states]
     const void *grid_rows[2];       // [log]; nullptr: not served

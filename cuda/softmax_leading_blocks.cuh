@@ -109,7 +109,7 @@ __device__ __forceinline__ Sum vector_of_exponentials(int v, int count, float (&
 }
 
 // The natural tree over the exponentials of `count` elements. Vectors behind them are not looked at.
-template <class T, bool Normal, class Sum, class Exponential>
+template <class T, class Places, bool Normal, class Sum, class Exponential>
 __device__ __forceinline__ Sum sum_of_leading_exponentials(int count, float (&e)[lane_elements],
                                                            Exponential exponential) {
     constexpr int half = lane_vectors<T> / 2, distance = warp_lanes * vector_elements<T>;
@@ -120,7 +120,7 @@ __device__ __forceinline__ Sum sum_of_leading_exponentials(int count, float (&e)
         if (v * distance < count) {
             low = vector_of_exponentials<T, Normal, Sum>(v, count, e, exponential);
         }
-        if ((v + half) * distance < count) {
+        if (v + half < held_vectors<T, Places> && (v + half) * distance < count) {
             high = vector_of_exponentials<T, Normal, Sum>(v + half, count, e, exponential);
         }
         sums[v] = exchange_pair<FloatSum<Sum>, 0>(low, high);
@@ -141,7 +141,7 @@ __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, co
     typename Parts::Extreme least, largest;
     const typename Parts::Filling value = Parts::first(x);
 #pragma unroll
-    for (int v = 0; v < lane_vectors<T>; ++v) {
+    for (int v = 0; v < held_vectors<T, Places>; ++v) {
         if (v == 0 || v * distance < count) {
             if ((v + 1) * distance > count) {
                 Parts::fill(x, v, count - v * distance - lane_index() * vector_elements<T>, value);
@@ -168,10 +168,10 @@ __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, co
         const float bound = absent ? std::numeric_limits<float>::infinity() : maximum - C::reach;
         const float magic_less_n = C::magic - static_cast<float>(nearest);
         if (!(sizeof(T) == 2 && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
-            sum = sum_of_leading_exponentials<T, true, Sum>(
+            sum = sum_of_leading_exponentials<T, Places, true, Sum>(
                 count, e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
         } else {
-            sum = sum_of_leading_exponentials<T, false, Sum>(count, e, [&](int i) {
+            sum = sum_of_leading_exponentials<T, Places, false, Sum>(count, e, [&](int i) {
                 const float logit = x[i];
                 const float result = scaled_exponential(logit, magic_less_n);
                 return logit > bound ? result : 0.0f;
@@ -192,7 +192,7 @@ __device__ __forceinline__ Sum row_block_state(const SoftmaxArguments &a, const 
                                                std::int32_t &frame) {
     if constexpr (Leads) {
         const int leading = same_in_warp(count);
-        if (leading != static_cast<int>(softmax_block)) {
+        if (has_three_quarters<Places> || leading != static_cast<int>(softmax_block)) {
             zero(e);
             const Sum sum = leading_block_state<T, Places, Sum>(a, data, leading, x, e, state, !wants_row_values(a));
             __syncwarp();

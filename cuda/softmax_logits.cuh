@@ -134,7 +134,7 @@ struct PackedLogits {
         if constexpr (is_rotated<Places> && is_staged<Places>) {
             skew = load_rotated_block(data, count, a.scale < 0, vectors);
         } else if constexpr (is_rotated<Places>) {
-            skew = load_rotated_or_shifted<Rest>(a, data, count, vectors);
+            skew = load_rotated_or_shifted(a, data, count, vectors);
         } else if constexpr (Rest == Behind::anything) {
             load_shifted_block<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
         } else {

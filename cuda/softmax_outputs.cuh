@@ -78,7 +78,7 @@ __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size
         } else if constexpr (Places::shifted) {
             store_shifted_block(static_cast<T *>(a.output) + first, count, vectors);
         } else {
-            store_aligned_block(static_cast<T *>(a.output) + first, count, vectors);
+            store_aligned_block<held_vectors<T, Places>>(static_cast<T *>(a.output) + first, count, vectors);
         }
     } else {
         const std::size_t place = first + static_cast<std::size_t>(lane_index());

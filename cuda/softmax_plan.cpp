@@ -89,6 +89,19 @@ bool packs_into(const SoftmaxProblem &problem) {
     return problem.dtype == ElementType::f32 || problem.output_dtype == ElementType::f32;
 }
 
+// Elements of the longest rows of whole vectors that share a warp, or have one as if they did.
+std::size_t longest_packed_row(const SoftmaxProblem &problem, SoftmaxPlaces places, std::size_t element_bytes) {
+    if (element_bytes != 2) {
+        return tuning::softmax_short_row;
+    }
+    const bool values = problem.logsumexp != nullptr || problem.maximum != nullptr;
+    const bool on_boundaries = places == SoftmaxPlaces::vectors;
+    const bool has_quick_rows =
+        problem.output_dtype == problem.dtype &&
+        (values || (on_boundaries && (problem.log || problem.shape.axis <= softmax_three_quarters)));
+    return has_quick_rows ? tuning::softmax_short_row : tuning::softmax_narrow_packed_row;
+}
+
 // Rows that share a warp, if these do.
 void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels,
                      SoftmaxPlaces places, const GpuFacts &gpu) {
@@ -103,13 +116,12 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     const std::size_t elements = vector_bytes / element_bytes; // of a vector
     const std::size_t registers = softmax_block / warp_lanes / elements;
     const std::size_t vectors = divide_up(s.axis, elements);
-    const std::size_t longest = element_bytes == 2 ? tuning::softmax_narrow_packed_row : tuning::softmax_short_row;
     const void *const *const packed = converted                          ? kernels.converted.packed
                                       : places == SoftmaxPlaces::vectors ? kernels.short_rows.packed
                                                                          : kernels.short_rows.staged;
     // Half of a row's places may be empty (f32 of 16: 3.16 TB/s on an H200, a row a lane 1.73).
     if (packed[0] != nullptr && s.axis % elements == 0 && 2 * std::bit_ceil(vectors) >= registers &&
-        s.axis <= longest) {
+        s.axis <= longest_packed_row(problem, places, element_bytes)) {
         const RowPacking packing(s.axis, elements);
         plan.regime = SoftmaxRegime::short_rows;
         plan.short_rows = packed;

@@ -60,13 +60,17 @@ __device__ __forceinline__ int load_rotated_block(const T *data, int count, bool
     return skew;
 }
 
-// A block in global memory: rotated where it is whole and its vectors may be read, else in its order. Its skew; 0 of a
-// block in its order.
-template <Behind Rest, class T>
+// A whole block in global memory, or one of no elements: rotated where its vectors may be read, else in its order. Its
+// skew; 0 of a block in its order.
+template <class T>
 __device__ __forceinline__ int load_rotated_or_shifted(const SoftmaxArguments &a, const T *data, int count,
                                                        uint4 (&vectors)[rotated_vectors]) {
-    if (count != static_cast<int>(softmax_block) || !block_is_readable(a.hull, a.interior, data, count)) {
-        load_shifted_block<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
+    if (count == 0 || !block_is_readable(a.hull, a.interior, data, count)) {
+        const LaneVectors<T> loaded = load_end_block(data, count, a.scale < 0);
+#pragma unroll
+        for (int v = 0; v < rotated_vectors; ++v) {
+            vectors[v] = loaded.of[v];
+        }
         return 0;
     }
     const int skew = elements_before(data);

@@ -13,15 +13,20 @@ namespace wr::cuda {
 // Warps that a multiprocessor should hold, which bounds their registers: mostly as many as leave nothing spilled.
 // 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
 // H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12). Log-softmax has its logarithm to
-// wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). f32 rows of a warp each off the
-// boundaries spill least with 20 (1000: 4.10, with 24 4.01).
+// wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). Off the boundaries outputs go
+// through shared memory (1001, 3001, 7001, 8193 bf16: 3.64, 3.68, 3.61, 3.14, with 32 warps 3.58, 3.48, 3.38, 2.89),
+// but rotated ones would spill 240 bytes. Three quarters of a block leave room for 48 warps (768 bf16: 4.10, with
+// 40 3.97). f32 rows of a warp each off the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
+inline constexpr int waiting_warps = 40;
 template <class T, class Places, bool Log = false>
 constexpr int resident_warps(int warps_of_block) {
     if (sizeof(T) == 8) {
         return Places::shifted ? 8 : 16;
     }
     if (sizeof(T) == 2) {
-        return (warps_of_block == 8 || Log) && keeps_vectors<Places> ? 40 : 32;
+        const bool waits =
+            keeps_vectors<Places> ? warps_of_block == 8 || Log : !converts<Places> && !is_rotated<Places>;
+        return has_three_quarters<Places> ? 48 : waits ? waiting_warps : 32;
     }
     const bool several_shifted_rows = warps_of_block < 8 && Places::shifted && !converts<Places>;
     return warps_of_block > 8 ? 32 : several_shifted_rows ? 20 : 24;
@@ -175,11 +180,22 @@ void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
     }
 }
 
-// 16-bit rows off the boundaries have kernels for when all lie alike (tuning::softmax_rotated_whole_blocks; H200, TB/s:
-// rows of 1001, 3001, 8193, which lie each another way, would fall from 3.62, 3.51, 2.91 to 3.49, 3.41, 2.79;
-// log-softmax of 5000 off by one has 3.05 and 3.06).
+// 16-bit rows off the boundaries of whole blocks have kernels for when all lie alike (H200, TB/s: 1024, 2048, 4096,
+// 8192 off by one 4.10, 4.09, 4.04, 3.88, else 4.02, 3.88, 3.88, 3.79; but 16384, in clusters, 3.61 and 3.66, 4096 with
+// logsumexp 3.62 and 3.73, and rows of which one block is not whole, 5000 and 8000, 3.55, 3.65 and 3.73, 3.68).
 template <class T, class Places>
 inline constexpr bool has_rotated_rows = sizeof(T) == 2 && Places::shifted && !converts<Places>;
+
+// Of 16-bit rows of whole vectors: with logsumexp and maximum 4096 bf16 has 4.19 and 4.17 TB/s on an H200 by 40 warps,
+// 3.95 and 4.00 by 32, 800 and 1000 with logsumexp 3.21, 3.88 and 3.06, 3.70, 1536 and 3000 alone 3.98, 4.23 and 3.79,
+// 4.12, but 2048 and 4096 alone 4.14 and 4.13, by 32 warps 4.21 and 4.18.
+template <class T, class Places>
+void add_waiting_rows(SoftmaxRowKernels &kernels) {
+    constexpr int of_one = rows_of_block<Places, false, 1>, span = 4;
+    kernels.waiting_block = address_of(softmax_rows<T, Places, false, 1, waiting_warps / of_one>);
+    kernels.waiting_rows = address_of(softmax_rows<T, Places, false, span, waiting_warps / span>);
+    kernels.three_quarter_rows = softmax_rows_kernel<T, ThreeQuarterPlaces<T>, false, 0>();
+}
 
 template <class T, class Places>
 void add_block_rows(SoftmaxRowKernels &kernels) {
@@ -188,6 +204,9 @@ void add_block_rows(SoftmaxRowKernels &kernels) {
     set_rows_of_block<Places, false>(kernels.rows_of_block[0]);
     set_rows_of_block<Places, true>(kernels.rows_of_block[1]);
     kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
+    if constexpr (sizeof(T) == 2 && keeps_vectors<Places>) {
+        add_waiting_rows<T, Places>(kernels);
+    }
     if constexpr (has_rotated_rows<T, Places>) {
         kernels.rotated_rows[0] = softmax_rows_kernel<T, RotatedPlaces<T>, false, 0>();
         kernels.rotated_rows[1] = kernels.rotated_rows[2] = kernels.rotated_rows[3] =
@@ -201,9 +220,6 @@ void add_cluster_rows(SoftmaxRowKernels &kernels) {
     set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
     if constexpr (sizeof(T) < sizeof(double) && !Places::shifted) {
         kernels.each_merges = softmax_each_merges_kernels<T, Places>();
-    }
-    if constexpr (has_rotated_rows<T, Places>) {
-        kernels.rotated_clusters[0] = softmax_cluster_kernel<T, RotatedPlaces<T>, false, 0>();
     }
     if constexpr (sizeof(T) < sizeof(double) && !converts<Places>) {
         set_relay_kernels<T, std::conditional_t<Places::shifted, StagedPlaces<T>, Places>>(kernels.relay);

@@ -131,7 +131,8 @@ __device__ __forceinline__ void wait_for_rows() {
 // logsumexp 5000 2.90 and 3.04; but f32 of 1001, 5001 3.57, 3.67 and 3.79, 3.98, in clusters bf16 of 20001 2.46 and
 // 2.60).
 template <class T, class Places, bool Log>
-inline constexpr bool leads_off_boundaries = is_packed<T, Places> && Places::shifted && !converts<Places> && !Log;
+inline constexpr bool leads_off_boundaries =
+    is_packed<T, Places> && Places::shifted && !is_rotated<Places> && !converts<Places> && !Log;
 template <class T, class Places, bool Log, int Span>
 inline constexpr bool leads_last_block =
     leads_off_boundaries<T, Places, Log> ||

@@ -353,7 +353,7 @@ __global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_cons
 // 1 %.
 template <class T, bool Log, bool Converts>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
-    constexpr int narrow = Converts ? 32 : 40, log = sizeof(T) == 4 ? 24 : 32;
+    constexpr int narrow = Converts ? 32 : 40, log = sizeof(T) == 4 ? 24 : 40;
     constexpr RowsOf of_blocks = Log || Converts ? RowsOf::block : RowsOf::either;
     if constexpr (sizeof(T) == 4 && !Log && !Converts) {
         kernels[0] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[0], RowsOf::either, 72>);

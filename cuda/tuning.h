@@ -115,11 +115,6 @@ inline constexpr int softmax_blocks_a_multiprocessor = 8;
 // second-level cache rather than others (H200, 1 x 2^27 f32, us: all bytes alike 397.8, 40 MB 394.6, 25 MB 393.5).
 inline constexpr std::ptrdiff_t softmax_cached_end_bytes = 25'000'000;
 
-// Softmax of 16-bit rows off the boundaries that all lie in the same way: whole base blocks are rotated where there are
-// so many of them beside one that is not, or where all are (H200, off by one element, TB/s: 1024, 4096, 5000, 8000,
-// 8192, 16384 3.99, 3.75, 3.49, 3.48, 3.57, 3.46 and rotated 4.13, 4.06, 3.57, 3.69, 3.91, 3.61; fewer were not timed).
-inline constexpr std::size_t softmax_rotated_whole_blocks = 4;
-
 // Softmax: rows of up to so many base blocks (of f32 and f64, of 16-bit elements) are one block's on GPUs with clusters
 // too. Beyond, blocks of 8 warps share a row of up to so many base blocks, blocks of 16 a longer one (H200, f32 of
 // 65536 by blocks of 8 and of 16: 3.92 and 4.17 TB/s; bf16 3.75 and 3.57).
@@ -251,8 +246,11 @@ inline constexpr std::size_t softmax_grid_busy_for_an_idle = 4;
 inline constexpr std::size_t softmax_backward_resident_row_blocks = 128;
 
 // Softmax: rows up to so many elements that touch each other share a warp (f32 of 128: 4.11 TB/s on an H200, 2.45
-// before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel (bf16 of 768: 3.38, by
-// softmax_rows 3.20).
+// before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel where those that give each row
+// a warp are no quicker (bf16 of 800, 1000: 3.62, 4.13, by softmax_rows 3.34, 4.01; off the boundaries 600,
+// 1000 2.72, 3.78 and 2.50, 3.61, log 600 2.06 and 1.95; but 520, 768 2.88, 3.86 and 2.85, 4.10, log 1000 3.41
+// and 3.65, with logsumexp 800, 1000 2.84, 3.48 and 3.21, 3.88, and off the boundaries 600, 1000 1.94, 2.85
+// and 2.36, 3.47).
 inline constexpr std::size_t softmax_short_row = 512;
 inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 

@@ -75,7 +75,10 @@ enum { SOFTMAX_TYPES = sizeof softmax_types / sizeof *softmax_types };
 
 static const shape softmax_shapes[] = {
     {"rows of less than a base block", 37, 1000, 1, 1, 0},
+    {"rows of three quarters of a base block", 37, 768, 1, 1, 0},
+    {"rows of a base block but one vector", 37, 1016, 1, 1, 0},
     {"rows of a base block", 5, 1024, 1, 1, 0},
+    {"rows of two base blocks and a half", 5, 2560, 1, 1, 0},
     {"blocks of 128 threads", 3, 4096, 1, 1, 0},
     {"blocks of 256 threads", 3, 7000, 1, 1, 0},
     {"blocks of 512 threads", 3, 16000, 1, 1, 0},
@@ -233,11 +236,14 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
 enum { LONGEST_ROW_IN_REGISTERS = 128 * 1024, LONGEST_ROW_OF_CLUSTERS = 512 * 1024 };
 
 static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by) {
-    softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0};
+    softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0, 0};
     kind.dtype = dtype;
     by->logsumexp(dtype, of);
     by->softmax(&kind, of);
     kind.scaled = 0;
+    kind.is_alone = 1;
+    by->softmax(&kind, of);
+    kind.is_alone = 0;
     for (kind.log = 0; kind.log < 2; ++kind.log) {
         for (kind.masked = 0; kind.masked <= shape_is_contiguous(of); ++kind.masked) {
             by->softmax(&kind, of);
@@ -260,7 +266,7 @@ static void walk_converted(wr_dtype dtype, const walker *by) {
                                    {"odd rows of several warps into another type", 3, 8001, 1, 1, 0},
                                    {"odd rows of clusters into another type", 2, 40001, 1, 1, 0},
                                    {"a long odd row into another type", 1, 700001, 1, 1, 0}};
-    softmax_kind kind = {WR_F32, 0, 0, 0, WR_F32};
+    softmax_kind kind = {WR_F32, 0, 0, 0, WR_F32, 0};
     size_t i;
     kind.dtype = dtype;
     for (i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
@@ -399,7 +405,7 @@ static void walk_large(const walker *by) {
                        rows = {"several base blocks a warp", 300, 50000, 1, 1, 0},
                        row = {"a row beyond all registers", 1, 4400000, 1, 1, 0};
     static const wr_dtype row_types[] = {WR_F32, WR_F16, WR_BF16};
-    static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0};
+    static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0, 0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0, 0};
     static const gradient_kind gradient = {WR_F32, 0, 0, 0};
     static const reduction of_words[] = {{WR_SUM, WR_F32, WR_F32, 0},
                                          {WR_MAX, WR_F32, (wr_dtype)0, 0},
@@ -426,7 +432,7 @@ static void walk_large(const walker *by) {
         by->reduce(&max_f64, &doubles, moved);
     }
     for (i = 0; i < sizeof row_types / sizeof *row_types; ++i) {
-        softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0};
+        softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0, 0};
         kind.dtype = row_types[i];
         by->softmax(&kind, &row);
         kind.scaled = 0;

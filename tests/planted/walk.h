@@ -38,12 +38,13 @@ typedef struct ragged {
     size_t segments, most, huge;
 } ragged;
 
-/* A softmax call: every third element left out where it is masked; a scale that is not 1 where it is scaled. Output
- * type 0: the input's. */
+/* A softmax call: every third element left out where it is masked; a scale that is not 1 where it is scaled; no
+ * logsumexp where it is alone. Output type 0: the input's. */
 typedef struct softmax_kind {
     wr_dtype dtype;
     int log, masked, scaled;
     wr_dtype output_dtype;
+    int is_alone;
 } softmax_kind;
 
 /* Of softmax or log-softmax, from its outputs or from logits and their logsumexp. Ragged: a shape's elements are spread

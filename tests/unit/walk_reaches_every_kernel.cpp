@@ -114,7 +114,7 @@ void softmax(const softmax_kind *kind, const shape *of) {
         args.input = memory(input, offset_of(kind->dtype, moved));
         args.output_dtype = kind->output_dtype;
         args.output = memory(output, offset_of(kind->output_dtype == 0 ? kind->dtype : kind->output_dtype, moved));
-        args.logsumexp = memory(sums);
+        args.logsumexp = kind->is_alone != 0 ? nullptr : memory(sums);
         args.scale = kind->scaled != 0 ? 0.5 : 0.0;
         args.mask = kind->masked != 0 ? static_cast<const std::uint8_t *>(memory(mask)) : nullptr;
         expect_success(wr_softmax_ex(&args, stream()), of->regime);

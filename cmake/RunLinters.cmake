@@ -36,6 +36,13 @@ function(run name)
     endif()
 endfunction()
 
+# The compile commands without what Clang does not know and cannot be told to pass over.
+function(without_options_of_gcc database written)
+    file(READ "${database}" json)
+    string(REGEX REPLACE " -mmem(set|cpy)-strategy=[^ ]+" "" json "${json}")
+    file(WRITE "${written}" "${json}")
+endfunction()
+
 # The C and C++ sources of ours that the build folder compiles; of a source that is compiled for several instruction sets
 # the baseline. Clang does not read the newest CUDA, so the kernels are left to nvcc's warnings.
 function(translation_units database units_variable)
@@ -66,13 +73,15 @@ else()
         run("ruff format" "${programs}/ruff" format --check ${python_sources})
         run("ruff check" "${programs}/ruff" check ${python_sources})
     endif()
-    translation_units("${BUILD_DIR}/compile_commands.json" units)
+    set(tidy_folder "${BUILD_DIR}/clang_tidy")
+    without_options_of_gcc("${BUILD_DIR}/compile_commands.json" "${tidy_folder}/compile_commands.json")
+    translation_units("${tidy_folder}/compile_commands.json" units)
     list(JOIN units "\n" text)
-    file(WRITE "${BUILD_DIR}/clang_tidy_units.txt" "${text}\n")
+    file(WRITE "${tidy_folder}/units.txt" "${text}\n")
     cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
     # The compile commands are GCC's; what Clang does not know in them is no fault of the sources.
-    run("clang-tidy" xargs --arg-file "${BUILD_DIR}/clang_tidy_units.txt" --max-args 1 --max-procs ${cores}
-        "${programs}/clang-tidy" -p "${BUILD_DIR}" --quiet
+    run("clang-tidy" xargs --arg-file "${tidy_folder}/units.txt" --max-args 1 --max-procs ${cores}
+        "${programs}/clang-tidy" -p "${tidy_folder}" --quiet
         --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error
     )
 endif()

@@ -338,7 +338,8 @@ __global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_cons
 }
 
 // Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (bf16 of 1024, masked:
-// 3.22 TB/s on an H200 with 32 warps, 3.47 with 40, of 4096 3.43 and 3.95). A cluster's rows have an exchange to wait
+// 3.22 TB/s on an H200 with 32 warps, 3.47 with 40, of 4096 3.43 and 3.95; with the logarithm, 16 bytes of which are
+// spilled, 3.92 and 4.04, 3.80 and 3.88). A cluster's rows have an exchange to wait
 // for (masked bf16 rows of 32768: 3.34 with 32 warps, 3.40 with 40), but for f32 logits, which are kept for
 // log-softmax. Converted 16-bit elements need more registers.
 //

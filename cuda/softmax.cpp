@@ -75,8 +75,6 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     a.outer -= rows;
 }
 
-bool wants_row_values(const SoftmaxArguments &a) { return a.logsumexp != nullptr || a.maximum != nullptr; }
-
 // Whether all rows lie as far off the boundaries of vectors as each other and as their outputs do.
 bool lie_alike(const SoftmaxArguments &a) {
     const std::size_t row_bytes = a.axis * traits_of(a.input_type).size;
@@ -93,8 +91,8 @@ struct RowsKernel {
     std::size_t rows_a_block;
 };
 
-// For rows of so many base blocks, of which a block may have up to 2^size.
-RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, std::size_t warps, std::size_t size) {
+// For rows of up to 2^size base blocks.
+RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, std::size_t size) {
     const std::size_t log = a.log ? 1 : 0;
     const RowsKernel usual{rows.rows[log][size], static_cast<std::size_t>(rows.rows_of_block[log][size])};
     if (a.log) {
@@ -107,17 +105,17 @@ RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a,
         return {rows.three_quarter_rows, usual.rows_a_block};
     }
     const bool waits = wants_row_values(a) || a.axis % softmax_block != 0;
-    if (!waits || rows.waiting_rows == nullptr || warps > 4) {
+    if (!waits || rows.waiting_rows == nullptr || (1 << size) > softmax_waiting_row_warps) {
         return usual;
     }
-    return warps == 1 ? RowsKernel{rows.waiting_block, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
+    return size == 0 ? RowsKernel{rows.waiting_block, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
 }
 
 cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_blocks, bool dependent,
                              cudaStream_t stream) {
     const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
-    const auto [kernel, rows_a_block] = rows_kernel(rows, a, warps, size);
+    const auto [kernel, rows_a_block] = rows_kernel(rows, a, size);
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);

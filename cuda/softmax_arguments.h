@@ -59,4 +59,7 @@ struct SoftmaxArguments {
     ColumnsLeft left;
 };
 
+// What there is of a row beside its outputs.
+WR_HD bool wants_row_values(const SoftmaxArguments &a) { return a.logsumexp != nullptr || a.maximum != nullptr; }
+
 } // namespace wr::cuda

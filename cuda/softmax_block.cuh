@@ -148,11 +148,6 @@ template <class T, class Places, bool Log>
 inline constexpr bool may_be_unframed =
     !Log && Places::vectors && sizeof(T) < sizeof(double) && !(sizeof(T) == 2 && converts<Places>);
 
-// What there is of a row beside its outputs.
-__device__ __forceinline__ bool wants_row_values(const SoftmaxArguments &a) {
-    return a.logsumexp != nullptr || a.maximum != nullptr;
-}
-
 // Whether blocks are: where no row values are wanted, or then too. With them their state has the true maximum, and
 // their exponentials a frame that is not its n, for which blocks off the boundaries have no register.
 enum class Unframed { never, without_row_values, always };

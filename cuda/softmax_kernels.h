@@ -9,7 +9,9 @@ namespace wr::cuda {
 // Rows in the registers of one block: kernel `size` serves rows of up to 2^size warps.
 inline constexpr int softmax_row_sizes = 6;
 
+// Kernels of their own serve rows of up to three quarters of a base block, and rows that wait of up to so many warps.
 inline constexpr std::size_t softmax_three_quarters = softmax_block / 4 * 3;
+inline constexpr int softmax_waiting_row_warps = 4;
 
 // Rows in the registers of a cluster: the warps that its blocks may have.
 inline constexpr int softmax_cluster_sizes = 3;
@@ -62,8 +64,8 @@ struct SoftmaxRowKernels {
     // outputs; nullptr: those above
     const void *rotated_rows[softmax_row_sizes];
     // The same for plain softmax of rows whose warps wait more than others do, so that more of them are there at a
-    // time: of a base block and of up to softmax_three_quarters, as many a block as of rows[0][0]; of two to four base
-    // blocks, one a block; nullptr: those above
+    // time: of a base block and of up to softmax_three_quarters, as many a block as of rows[0][0]; of two to
+    // softmax_waiting_row_warps base blocks, one a block; nullptr: those above
     const void *waiting_block, *three_quarter_rows, *waiting_rows;
     SoftmaxEachMergesKernels each_merges;
     SoftmaxRelayKernel relay[2][2]; // [log][many states]

@@ -94,11 +94,10 @@ std::size_t longest_packed_row(const SoftmaxProblem &problem, SoftmaxPlaces plac
     if (element_bytes != 2) {
         return tuning::softmax_short_row;
     }
-    const bool values = problem.logsumexp != nullptr || problem.maximum != nullptr;
     const bool on_boundaries = places == SoftmaxPlaces::vectors;
     const bool has_quick_rows =
         problem.output_dtype == problem.dtype &&
-        (values || (on_boundaries && (problem.log || problem.shape.axis <= softmax_three_quarters)));
+        (wants_row_values(problem) || (on_boundaries && (problem.log || problem.shape.axis <= softmax_three_quarters)));
     return has_quick_rows ? tuning::softmax_short_row : tuning::softmax_narrow_packed_row;
 }
 
@@ -263,6 +262,10 @@ SoftmaxProblem normalised(SoftmaxProblem problem) {
         s = {s.outer * s.inner, 0, 1, 0, 1, 1};
     }
     return problem;
+}
+
+bool wants_row_values(const SoftmaxProblem &problem) {
+    return problem.logsumexp != nullptr || problem.maximum != nullptr;
 }
 
 bool is_logsumexp_alone(const SoftmaxProblem &problem) {

@@ -37,6 +37,9 @@ struct SoftmaxPlan {
 // Rows without elements are rows wherever the axis stands.
 SoftmaxProblem normalised(SoftmaxProblem problem);
 
+// Whether anything of a row is wanted beside its outputs.
+bool wants_row_values(const SoftmaxProblem &problem);
+
 // Whether nothing but the logsumexp of whole rows is wanted.
 bool is_logsumexp_alone(const SoftmaxProblem &problem);
 

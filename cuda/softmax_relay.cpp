@@ -31,10 +31,6 @@ bool may_be_long_enough(const SoftmaxProblem &problem) {
     return row_blocks_of(problem) > (is_narrow(problem) ? narrow : wide);
 }
 
-bool wants_row_values(const SoftmaxProblem &problem) {
-    return problem.logsumexp != nullptr || problem.maximum != nullptr;
-}
-
 // Whether clusters would have a base block for each warp, and as many of them are there at a time as keep all warps of
 // a multiprocessor busy: larger ones leave some without work.
 bool fill_multiprocessors(const SoftmaxPlan &plan) {

@@ -191,7 +191,7 @@ inline constexpr bool has_rotated_rows = sizeof(T) == 2 && Places::shifted && !c
 // 4.12, but 2048 and 4096 alone 4.14 and 4.13, by 32 warps 4.21 and 4.18.
 template <class T, class Places>
 void add_waiting_rows(SoftmaxRowKernels &kernels) {
-    constexpr int of_one = rows_of_block<Places, false, 1>, span = 4;
+    constexpr int of_one = rows_of_block<Places, false, 1>, span = softmax_waiting_row_warps;
     kernels.waiting_block = address_of(softmax_rows<T, Places, false, 1, waiting_warps / of_one>);
     kernels.waiting_rows = address_of(softmax_rows<T, Places, false, span, waiting_warps / span>);
     kernels.three_quarter_rows = softmax_rows_kernel<T, ThreeQuarterPlaces<T>, false, 0>();

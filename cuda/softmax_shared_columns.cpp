@@ -40,7 +40,7 @@ std::size_t bytes_of(const Cut &made) {
 
 bool are_tall_columns(const SoftmaxProblem &problem) {
     const Shape &s = problem.shape;
-    const bool alone = problem.output != nullptr && problem.logsumexp == nullptr && problem.maximum == nullptr;
+    const bool alone = problem.output != nullptr && !wants_row_values(problem);
     // Of fewer than 2^32 places where a tile may begin.
     constexpr std::size_t most_tiles = std::numeric_limits<std::int32_t>::max();
     const std::size_t down = divide_up(s.axis, std::size_t{shared_tile_rows});

@@ -1,4 +1,5 @@
 // Softmax of rows of whole vectors, a row in the registers of a block.
+#define WR_LANE_FROM_REGISTER
 #include "cuda/softmax_instance.cuh"
 
 namespace wr::cuda {

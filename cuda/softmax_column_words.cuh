@@ -31,8 +31,4 @@ __device__ __forceinline__ float column_of_word(unsigned word, int column) {
     return element_of(uint4{word, 0, 0, 0}, column, T());
 }
 
-__device__ __forceinline__ unsigned word_of(const uint4 &v, int i) {
-    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
-
 } // namespace wr::cuda

@@ -1,4 +1,5 @@
 // Softmax of 16-bit rows of whole vectors, of a few base blocks, that are cut off.
+#define WR_LANE_FROM_REGISTER
 #include "cuda/softmax_cut_rows.cuh"
 
 namespace wr::cuda {

@@ -52,13 +52,17 @@ SoftmaxTileKernels softmax_tile_kernels() {
 }
 
 template <class T>
+void softmax_rows_of_lanes(SoftmaxShortRowKernels &kernels) {
+    kernels.of_a_lane[0] = address_of(softmax_lane_rows<T, false>);
+    kernels.of_a_lane[1] = address_of(softmax_lane_rows<T, true>);
+}
+
+template <class T>
 SoftmaxShortRowKernels softmax_short_row_kernels() {
     SoftmaxShortRowKernels kernels{};
     kernels.any[0] = address_of(softmax_short_rows<T, false>);
     kernels.any[1] = address_of(softmax_short_rows<T, true>);
     if constexpr (sizeof(T) < sizeof(double)) {
-        kernels.of_a_lane[0] = address_of(softmax_lane_rows<T, false>);
-        kernels.of_a_lane[1] = address_of(softmax_lane_rows<T, true>);
         kernels.packed[0] = address_of(softmax_packed_rows<T, false, PackedRows::plain>);
         kernels.packed[1] = address_of(softmax_packed_rows<T, true, PackedRows::plain>);
         kernels.staged[0] = address_of(softmax_packed_rows<T, false, PackedRows::staged>);

@@ -21,6 +21,9 @@ const SoftmaxKernels &softmax_kernels() {
             made.shifted_converted = softmax_shifted_converted_kernels<T>(made.rare.shifted);
         }
         made.short_rows = softmax_short_row_kernels<T>();
+        if constexpr (sizeof(T) < sizeof(double)) {
+            softmax_rows_of_lanes<T>(made.short_rows);
+        }
         made.tiles = softmax_tile_kernels<T>();
         made.element_bytes = static_cast<int>(sizeof(T));
         return made;

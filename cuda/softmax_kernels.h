@@ -146,6 +146,8 @@ SoftmaxRareKernels softmax_rare_kernels();
 template <class T>
 SoftmaxShortRowKernels softmax_short_row_kernels();
 template <class T>
+void softmax_rows_of_lanes(SoftmaxShortRowKernels &kernels); // but f64
+template <class T>
 SoftmaxTileKernels softmax_tile_kernels();
 
 } // namespace wr::cuda

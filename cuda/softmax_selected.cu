@@ -1,4 +1,5 @@
 // Softmax of rows of whole vectors, of which elements may be left out.
+#define WR_LANE_FROM_REGISTER
 #include "cuda/softmax_selected.cuh"
 
 namespace wr::cuda {

@@ -37,8 +37,7 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     SoftmaxArguments a{};
     a.input = problem.input;
     a.output = problem.output;
-    a.logsumexp = problem.logsumexp;
-    a.maximum = problem.maximum;
+    want_row_values(a, problem.logsumexp, problem.maximum);
     a.hull = hull_of(problem.input, s, traits_of(problem.dtype).size);
     a.interior = interior_of(a.hull, traits_of(problem.dtype).size);
     a.outer = s.outer;
@@ -415,7 +414,7 @@ cudaError_t launch_shifted_states(const SoftmaxProblem &problem, const GeneralPl
     pieces.pieces = plan.pieces;
     pieces.blocks_a_warp = plan.blocks_a_warp;
     SoftmaxArguments a = arguments_of(problem, pieces);
-    a.logsumexp = nullptr; // which the totals give
+    want_row_values(a, nullptr, nullptr); // which the totals give
     a.states = states;
     a.log = true; // states are to have their true maxima
     Launch how{kernels.shifted.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1),

@@ -36,6 +36,7 @@ struct SoftmaxArguments {
     void *output;
     void *logsumexp;     // nullptr: not wanted
     void *maximum;       // likewise
+    bool row_values;     // whether either is
     StoredState *states; // [rows][pieces], what each piece of a row comes to
     StoredState *totals; // [rows], what each whole row comes to
     Hull hull;           // of the input
@@ -60,6 +61,11 @@ struct SoftmaxArguments {
 };
 
 // What there is of a row beside its outputs.
-WR_HD bool wants_row_values(const SoftmaxArguments &a) { return a.logsumexp != nullptr || a.maximum != nullptr; }
+inline void want_row_values(SoftmaxArguments &a, void *logsumexp, void *maximum) {
+    a.logsumexp = logsumexp;
+    a.maximum = maximum;
+    a.row_values = logsumexp != nullptr || maximum != nullptr;
+}
+WR_HD bool wants_row_values(const SoftmaxArguments &a) { return a.row_values; }
 
 } // namespace wr::cuda

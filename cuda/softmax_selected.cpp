@@ -60,8 +60,7 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     SelectedSoftmaxArguments a{};
     a.input = p.input;
     a.output = p.output;
-    a.logsumexp = p.logsumexp;
-    a.maximum = p.maximum;
+    want_row_values(a, p.logsumexp, p.maximum);
     a.outer = s.outer;
     a.axis = s.axis;
     a.inner = 1;

@@ -71,8 +71,7 @@ cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &pla
     UnevenSoftmaxArguments a{};
     a.input = p.input;
     a.output = p.output;
-    a.logsumexp = p.logsumexp;
-    a.maximum = p.maximum;
+    want_row_values(a, p.logsumexp, p.maximum);
     a.outer = s.outer;
     a.axis = s.axis;
     a.inner = 1;

@@ -13,6 +13,13 @@ __device__ __forceinline__ void zero(float (&e)[lane_elements]) {
     }
 }
 
+// Ones from bit n on, none where n is 32 or more: what the hardware shifts by is not cut to five bits.
+__device__ __forceinline__ unsigned bits_from(int n) {
+    unsigned bits;
+    asm("shl.b32 %0, 0xFFFFFFFF, %1;" : "=r"(bits) : "r"(n));
+    return bits;
+}
+
 // A lane's logits of a block, vector by vector: putting others in the place of what stands behind the block's end, and
 // the extremes. The lower one says nothing about NaN.
 struct WideParts {
@@ -60,9 +67,9 @@ struct PackedParts {
     __device__ __forceinline__ static void fill(Block &x, int v, int left, unsigned value) {
 #pragma unroll
         for (int i = 0; i < words; ++i) {
-            const unsigned kept = left > 2 * i + 1 ? 0xFFFFFFFFu : left > 2 * i ? 0xFFFFu : 0u;
+            const unsigned behind = bits_from(larger(16 * left - 32 * i, 0));
             unsigned &pair = x.pairs[v * words + i];
-            pair = (pair & kept) | (value & ~kept);
+            pair = (pair & ~behind) | (value & behind);
         }
     }
     template <class Block>
@@ -88,44 +95,65 @@ struct PackedParts {
 template <class T>
 using PartsOf = std::conditional_t<sizeof(T) == 2, PackedParts<T>, WideParts>;
 
-// Vector v's exponentials and their tree; 0 behind the end of `count` elements.
-template <class T, bool Normal, class Sum, class Exponential>
-__device__ __forceinline__ Sum vector_of_exponentials(int v, int count, float (&e)[lane_elements],
-                                                      Exponential exponential) {
-    constexpr int elements = vector_elements<T>;
-#pragma unroll
-    for (int i = v * elements; i < (v + 1) * elements; ++i) {
-        e[i] = exponential(i);
+// The extremes of a lane's vectors from V on, the last of which, number `last`, ends after `left` elements of the
+// lane's.
+template <class T, int V, int Held, class Block, class Extreme, class Filling>
+__device__ __forceinline__ void take_vectors(Block &x, int last, int left, Filling value, Extreme &least,
+                                             Extreme &largest) {
+    using Parts = PartsOf<T>;
+    if (V == Held - 1 || last == V) {
+        Parts::fill(x, V, left, value);
+        Parts::take(x, V, least, largest);
+    } else {
+        Parts::take(x, V, least, largest);
+        if constexpr (V < Held - 1) {
+            take_vectors<T, V + 1, Held>(x, last, left, value, least, largest);
+        }
     }
-    if ((v + 1) * warp_lanes * elements <= count) {
-        return run_sum<elements, Sum, Normal>(e + v * elements);
-    }
-    const int left = count - (v * warp_lanes + lane_index()) * elements;
-#pragma unroll
-    for (int i = 0; i < elements; ++i) {
-        e[v * elements + i] = i < left ? e[v * elements + i] : 0.0f;
-    }
-    return run_sum<elements, Sum>(e + v * elements);
 }
 
-// The natural tree over the exponentials of `count` elements. Vectors behind them are not looked at.
+// The exponentials of the same and the trees over each vector's.
+template <class T, int V, int Held, bool Normal, class Sum, class Exponential>
+__device__ __forceinline__ void form_vectors(int last, int left, float (&e)[lane_elements],
+                                             Sum (&sums)[lane_vectors<T>], Exponential exponential) {
+    constexpr int elements = vector_elements<T>;
+    float *const mine = e + V * elements;
+#pragma unroll
+    for (int i = 0; i < elements; ++i) {
+        mine[i] = exponential(V * elements + i);
+    }
+    if (V == Held - 1 || last == V) {
+        const unsigned behind = bits_from(larger(left, 0));
+#pragma unroll
+        for (int i = 0; i < elements; ++i) {
+            mine[i] = (behind & 1u << i) == 0 ? mine[i] : 0.0f;
+        }
+        sums[V] = run_sum<elements, Sum>(mine);
+#pragma unroll
+        for (int v = V + 1; v < lane_vectors<T>; ++v) {
+            sums[v] = Sum(0);
+        }
+    } else {
+        sums[V] = run_sum<elements, Sum, Normal>(mine);
+        if constexpr (V < Held - 1) {
+            form_vectors<T, V + 1, Held, Normal>(last, left, e, sums, exponential);
+        }
+    }
+}
+
+// The natural tree over the exponentials of the same. Vectors behind the last are not looked at.
 template <class T, class Places, bool Normal, class Sum, class Exponential>
-__device__ __forceinline__ Sum sum_of_leading_exponentials(int count, float (&e)[lane_elements],
+__device__ __forceinline__ Sum sum_of_leading_exponentials(int last, int left, float (&e)[lane_elements],
                                                            Exponential exponential) {
-    constexpr int half = lane_vectors<T> / 2, distance = warp_lanes * vector_elements<T>;
-    Sum sums[half];
+    constexpr int half = lane_vectors<T> / 2;
+    Sum sums[lane_vectors<T>];
+    form_vectors<T, 0, held_vectors<T, Places>, Normal>(last, left, e, sums, exponential);
+    Sum halves[half];
 #pragma unroll
     for (int v = 0; v < half; ++v) {
-        Sum low = Sum(0), high = Sum(0);
-        if (v * distance < count) {
-            low = vector_of_exponentials<T, Normal, Sum>(v, count, e, exponential);
-        }
-        if (v + half < held_vectors<T, Places> && (v + half) * distance < count) {
-            high = vector_of_exponentials<T, Normal, Sum>(v + half, count, e, exponential);
-        }
-        sums[v] = exchange_pair<FloatSum<Sum>, 0>(low, high);
+        halves[v] = exchange_pair<FloatSum<Sum>, 0>(sums[v], sums[v + half]);
     }
-    return warp_tree<FloatSum<Sum>, 1>(sums);
+    return warp_tree<FloatSum<Sum>, 1>(halves);
 }
 
 // The exponentials of a block of `count` elements, one at least, and its state at `state`; `e` comes as zeros. Where n
@@ -137,41 +165,44 @@ __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, co
                                                    bool plain) {
     using C = ExponentialConstants<float>;
     using Parts = PartsOf<T>;
-    constexpr int distance = warp_lanes * vector_elements<T>;
+    constexpr unsigned distance = warp_lanes * vector_elements<T>;
     typename Parts::Extreme least, largest;
     const typename Parts::Filling value = Parts::first(x);
-#pragma unroll
-    for (int v = 0; v < held_vectors<T, Places>; ++v) {
-        if (v == 0 || v * distance < count) {
-            if ((v + 1) * distance > count) {
-                Parts::fill(x, v, count - v * distance - lane_index() * vector_elements<T>, value);
-            }
-            Parts::take(x, v, least, largest);
-        }
-    }
+    // Of no elements, which are all -infinity, no vector is the last, and nothing is filled.
+    const unsigned before_last = static_cast<unsigned>(count) - 1;
+    const int last = static_cast<int>(before_last / distance),
+              left = static_cast<int>(before_last % distance) + 1 - lane_index() * vector_elements<T>;
+    take_vectors<T, 0, held_vectors<T, Places>>(x, last, left, value, least, largest);
     float lowest, maximum;
     Parts::settle(x, a.scaled, least, largest, lowest, maximum);
     const bool small = maximum < unframed_reach<T> && lowest > -unframed_reach<T>;
     const bool unframed = __all_sync(whole_warp, plain && !(sizeof(T) == 2 && a.scaled) && small) != 0;
     maximum = unframed ? 0.0f : warp_maximum(maximum);
-    const bool absent = maximum == -std::numeric_limits<float>::infinity();
-    const bool unusual = is_unusual(maximum);
     const std::int32_t nearest = nearest_exponent(maximum);
+    const bool ordinary = is_ordinary(maximum);
     if (lane_index() == 0) {
         state->maximum = maximum;
-        state->n = unusual || absent ? state_n(maximum) : nearest;
+        state->n = nearest;
     }
-    Sum sum;
-    if (unusual) {
+    Sum sum = Sum(0);
+    if (is_unusual(maximum)) {
+        zero(e);
+        if (lane_index() == 0) {
+            state->n = state_n(maximum);
+        }
         sum = unusual_block_sum<T, Places, float, Sum>(a, address_in(data), count, maximum);
     } else {
+        const bool absent = !ordinary;
+        if (absent && lane_index() == 0) {
+            state->n = absent_n;
+        }
         const float bound = absent ? std::numeric_limits<float>::infinity() : maximum - C::reach;
         const float magic_less_n = C::magic - static_cast<float>(nearest);
         if (!(sizeof(T) == 2 && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
             sum = sum_of_leading_exponentials<T, Places, true, Sum>(
-                count, e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
+                last, left, e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
         } else {
-            sum = sum_of_leading_exponentials<T, Places, false, Sum>(count, e, [&](int i) {
+            sum = sum_of_leading_exponentials<T, Places, false, Sum>(last, left, e, [&](int i) {
                 const float logit = x[i];
                 const float result = scaled_exponential(logit, magic_less_n);
                 return logit > bound ? result : 0.0f;

@@ -74,17 +74,6 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     a.outer -= rows;
 }
 
-// Whether all rows lie as far off the boundaries of vectors as each other and as their outputs do.
-bool lie_alike(const SoftmaxArguments &a) {
-    const std::size_t row_bytes = a.axis * traits_of(a.input_type).size;
-    const bool rows_touch = a.outer <= 1 || a.outer_stride == static_cast<std::ptrdiff_t>(a.axis);
-    const auto between = reinterpret_cast<std::uintptr_t>(a.output) - reinterpret_cast<std::uintptr_t>(a.input);
-    return rows_touch && row_bytes % vector_bytes == 0 && between % vector_bytes == 0;
-}
-
-// Whether the kernels that rotate blocks may take the rows, and are the quicker ones.
-bool rotates(const SoftmaxArguments &a) { return a.axis % softmax_block == 0 && !wants_row_values(a) && lie_alike(a); }
-
 struct RowsKernel {
     const void *kernel;
     std::size_t rows_a_block;
@@ -96,9 +85,6 @@ RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a,
     const RowsKernel usual{rows.rows[log][size], static_cast<std::size_t>(rows.rows_of_block[log][size])};
     if (a.log) {
         return usual;
-    }
-    if (rows.rotated_rows[size] != nullptr && rotates(a)) {
-        return {rows.rotated_rows[size], usual.rows_a_block};
     }
     if (rows.three_quarter_rows != nullptr && a.axis <= softmax_three_quarters) {
         return {rows.three_quarter_rows, usual.rows_a_block};

@@ -42,11 +42,6 @@ struct StagedPlaces : VectorPlaces<T> {
     static constexpr bool staged = true;
     static constexpr bool rotated = sizeof(T) == 2;
 };
-// Like shifted ones, of rows of whole blocks whose outputs lie as far off the boundaries as they do: rotated.
-template <class T>
-struct RotatedPlaces : ShiftedPlaces<T> {
-    static constexpr bool rotated = true;
-};
 template <class T>
 struct ConvertedPlaces : VectorPlaces<T> {
     static constexpr bool converted = true;
@@ -75,10 +70,6 @@ inline constexpr int held_vectors = has_three_quarters<Places> ? lane_vectors<T>
 template <class Places>
 struct InOrder {
     using Type = Places;
-};
-template <class T>
-struct InOrder<RotatedPlaces<T>> {
-    using Type = ShiftedPlaces<T>;
 };
 template <class T>
 struct InOrder<ThreeQuarterPlaces<T>> {

@@ -149,7 +149,7 @@ __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, 
 template <class T, class Places, Unframed Which, class Place, class Float, class Sum, class Total, class Maximum>
 __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
                                                   Total total, Maximum maximum, std::int32_t frame,
-                                                  Float (&e)[lane_elements], int skew = 0) {
+                                                  Float (&e)[lane_elements]) {
     const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(view);
     if constexpr (Which != Unframed::always) {
         frame = state_n(maximum()); // which need not wait in a register
@@ -157,7 +157,7 @@ __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, con
     BlockFactor<Float> factor;
     if (has_factor_in_row<T, Places, Which != Unframed::never>(
             a, frame, row, e[0], factor, [&](std::int32_t gap) { return factor_of(row.base, gap, Float()); })) {
-        finish_softmax<T, Places>(a, factor, to.output(a), to.count, e, skew);
+        finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
     } else {
         finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum(),
                                           total());
@@ -258,7 +258,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
         const auto own = [&] { // among the row's states where it is, so that it waits in no register
             return !by_blocks && which == Unframed::always ? states[state_place(to.block)].maximum : maximum;
         };
-        finish_shared_row<T, Places, which>(a, to, view, total, own, frame, e, skew_of<Places>(x));
+        finish_shared_row<T, Places, which>(a, to, view, total, own, frame, e);
     }
     if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
         const RowState<Float, Sum> total = merge_any_states(states, count);

@@ -60,9 +60,6 @@ struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes];         // [log]
     int rows_of_block[2][softmax_row_sizes];        // [log]
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
-    // The same for plain softmax of whole base blocks where all rows lie as far off the boundaries, as do their
-    // outputs; nullptr: those above
-    const void *rotated_rows[softmax_row_sizes];
     // The same for plain softmax of rows whose warps wait more than others do, so that more of them are there at a
     // time: of a base block and of up to softmax_three_quarters, as many a block as of rows[0][0]; of two to
     // softmax_waiting_row_warps base blocks, one a block; nullptr: those above

@@ -131,10 +131,8 @@ struct PackedLogits {
     __device__ __forceinline__ PackedLogits(const SoftmaxArguments &a, const Half *data, int count)
         : scale(a.narrow_scale) {
         uint4 vectors[lane_vectors<Half>];
-        if constexpr (is_rotated<Places> && is_staged<Places>) {
+        if constexpr (is_rotated<Places>) {
             skew = load_rotated_block(data, count, a.scale < 0, vectors);
-        } else if constexpr (is_rotated<Places>) {
-            skew = load_rotated_or_shifted(a, data, count, vectors);
         } else if constexpr (Rest == Behind::anything) {
             load_shifted_block<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
         } else {
@@ -180,15 +178,6 @@ struct PackedLogits {
         }
     }
 };
-
-template <class Places, class Block>
-__device__ __forceinline__ int skew_of(const Block &x) {
-    if constexpr (is_rotated<Places>) {
-        return x.skew;
-    } else {
-        return 0;
-    }
-}
 
 template <class T, class Places>
 inline constexpr bool is_packed = sizeof(T) == 2 && Places::vectors;

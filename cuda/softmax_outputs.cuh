@@ -49,11 +49,10 @@ __device__ __forceinline__ bool store_as(ElementType type, void *output, std::si
     }
 }
 
-// Writes the block's outputs, the first `count` of them from element `first` of the output on. Skew: of a rotated
-// block.
+// Writes the block's outputs, the first `count` of them from element `first` of the output on.
 template <class T, class Places, class Float>
 __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size_t first, int count,
-                                            const Float (&y)[lane_elements], int skew = 0) {
+                                            const Float (&y)[lane_elements]) {
     if constexpr (converts<Places> && Places::shifted) {
         store_shifted_converted<T>(a, first, count, y);
     } else if constexpr (converts<Places>) {
@@ -73,8 +72,8 @@ __device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = pack(y + v * Places::run, T());
         }
-        if constexpr (is_rotated<Places>) {
-            store_rotated_or_shifted(static_cast<T *>(a.output) + first, count, skew, vectors);
+        if constexpr (Places::shifted && sizeof(T) == 2) {
+            store_rotating(static_cast<T *>(a.output) + first, count, vectors);
         } else if constexpr (Places::shifted) {
             store_shifted_block(static_cast<T *>(a.output) + first, count, vectors);
         } else {
@@ -372,9 +371,9 @@ __device__ __forceinline__ void form_outputs(const SoftmaxArguments &a, BlockFac
 }
 template <class T, class Places, class Float>
 __device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockFactor<Float> factor, std::size_t first,
-                                               int count, Float (&e)[lane_elements], int skew = 0) {
+                                               int count, Float (&e)[lane_elements]) {
     form_outputs<T, Places>(a, factor, e);
-    store_block<T, Places>(a, first, count, e, skew);
+    store_block<T, Places>(a, first, count, e);
 }
 
 // Whether a block of low logits has no part in its row, which is ordinary: all of its outputs are 0.

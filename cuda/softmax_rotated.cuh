@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cuda/softmax_access.cuh"
+#include "cuda/vector_shifts.cuh"
 
 namespace wr::cuda {
 
@@ -60,29 +61,6 @@ __device__ __forceinline__ int load_rotated_block(const T *data, int count, bool
     return skew;
 }
 
-// A whole block in global memory, or one of no elements: rotated where its vectors may be read, else in its order. Its
-// skew; 0 of a block in its order.
-template <class T>
-__device__ __forceinline__ int load_rotated_or_shifted(const SoftmaxArguments &a, const T *data, int count,
-                                                       uint4 (&vectors)[rotated_vectors]) {
-    if (count == 0 || !block_is_readable(a.hull, a.interior, data, count)) {
-        const LaneVectors<T> loaded = load_end_block(data, count, a.scale < 0);
-#pragma unroll
-        for (int v = 0; v < rotated_vectors; ++v) {
-            vectors[v] = loaded.of[v];
-        }
-        return 0;
-    }
-    const int skew = elements_before(data);
-    const uint4 *const base = reinterpret_cast<const uint4 *>(data - skew);
-#pragma unroll
-    for (int v = 0; v < rotated_vectors; ++v) {
-        vectors[v] = load_vector(base + v * warp_lanes + lane_index());
-    }
-    vectors[0] = turned(vectors[0], load_vector(base + (skew == 0 ? 0 : rotated_vectors * warp_lanes)), skew);
-    return skew;
-}
-
 // The ends of a rotated block, which go to memory by single elements, for they share vectors with its neighbours: a
 // lane has an element of the vector at either end.
 struct RotatedEnd {
@@ -92,7 +70,7 @@ struct RotatedEnd {
     __device__ __forceinline__ RotatedEnd(int skew, int count) {
         const int end = skew + count;
         const bool is_tail = (lane_index() & rotated_run) != 0;
-        place = lane_index() % rotated_run + (is_tail ? end / rotated_run * rotated_run : 0);
+        place = (lane_index() & (rotated_run - 1)) + (is_tail ? end & ~(rotated_run - 1) : 0);
         const bool is_filled = !is_tail && skew == 0 && count >= rotated_run;
         exists = lane_index() < 2 * rotated_run && place >= skew && place < end && !is_filled;
     }
@@ -103,32 +81,33 @@ __device__ __forceinline__ bool fills_vector(int skew, int count, int number) {
     return (number > 0 || skew == 0) && (number + 1) * rotated_run <= skew + count;
 }
 
-// Writes a block that was loaded so, and whose outputs are as far off the boundaries as its logits were: a rotated one
-// by memory's vectors, and its ends, which share one with its neighbours, by single elements.
+// Writes a block that stands in its order, at any address: the lanes rotate it as memory's vectors there want it, and
+// it needs a stage for its ends alone. `vectors` are used up.
 template <class T>
-__device__ __forceinline__ void store_rotated_or_shifted(T *output, int count, int skew,
-                                                         const uint4 (&vectors)[rotated_vectors]) {
-    constexpr int whole = static_cast<int>(softmax_block);
-    if (count != whole || elements_before(output) != skew) {
-        store_shifted_block(output, count, vectors);
-        return;
+__device__ __forceinline__ void store_rotating(T *output, int count, uint4 (&vectors)[rotated_vectors]) {
+    const int skew = same_in_warp(elements_before(output));
+    if (skew != 0) {
+        with_shift<T>(skew,
+                      [&]<int Words, bool Halves>(unsigned half_bits) { shift_up<Words, Halves>(vectors, half_bits); });
     }
+    const RotatedEnd own(skew, count);
+    const int left = static_cast<int>(static_cast<unsigned>(skew + count) / unsigned{rotated_run}) - lane_index();
     uint4 *const to = reinterpret_cast<uint4 *>(output - skew) + lane_index();
-    const bool is_whole = lane_index() != 0 || skew == 0;
+    uint4 *const ends = own_stage<T>();
+    __syncwarp();
+    if (lane_index() == 0) {
+        ends[0] = vectors[0];
+    }
 #pragma unroll
     for (int v = 0; v < rotated_vectors; ++v) {
-        store_vector_if(v > 0 || is_whole, to + v * warp_lanes, vectors[v]);
+        const bool is_first = v == 0 && lane_index() == 0 && skew != 0;
+        store_vector_if(v * warp_lanes < left && !is_first, to + v * warp_lanes, vectors[v]);
+        store_staged_if(v * warp_lanes == left, ends + 1, vectors[v]);
     }
-    if (skew != 0) {
-        uint4 *const ends = own_stage<T>();
-        if (lane_index() == 0) {
-            *ends = vectors[0];
-        }
-        __syncwarp();
-        if (lane_index() < rotated_run) {
-            T *const at = output + (lane_index() - skew);
-            at[lane_index() < skew ? whole : 0] = reinterpret_cast<const T *>(ends)[lane_index()];
-        }
+    store_staged_if(rotated_vectors * warp_lanes == left, ends + 1, vectors[0]);
+    __syncwarp();
+    if (own.exists) {
+        output[own.place - skew] = reinterpret_cast<const T *>(ends)[lane_index()];
     }
 }
 

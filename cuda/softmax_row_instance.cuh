@@ -13,10 +13,10 @@ namespace wr::cuda {
 // Warps that a multiprocessor should hold, which bounds their registers: mostly as many as leave nothing spilled.
 // 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
 // H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12). Log-softmax has its logarithm to
-// wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). Off the boundaries outputs go
-// through shared memory (1001, 3001, 7001, 8193 bf16: 3.64, 3.68, 3.61, 3.14, with 32 warps 3.58, 3.48, 3.38, 2.89),
-// but rotated ones would spill 240 bytes. Three quarters of a block leave room for 48 warps (768 bf16: 4.10, with
-// 40 3.97). f32 rows of a warp each off the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
+// wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). Off the boundaries lanes wait
+// for each other's elements (1001, 3001, 7001, 8193 bf16: 3.64, 3.68, 3.61, 3.14, with 32
+// warps 3.58, 3.48, 3.38, 2.89). Three quarters of a block leave room for 48 warps (768 bf16: 4.10, with 40 3.97). f32
+// rows of a warp each off the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
 inline constexpr int waiting_warps = 40;
 template <class T, class Places, bool Log = false>
 constexpr int resident_warps(int warps_of_block) {
@@ -24,8 +24,7 @@ constexpr int resident_warps(int warps_of_block) {
         return Places::shifted ? 8 : 16;
     }
     if (sizeof(T) == 2) {
-        const bool waits =
-            keeps_vectors<Places> ? warps_of_block == 8 || Log : !converts<Places> && !is_rotated<Places>;
+        const bool waits = keeps_vectors<Places> ? warps_of_block == 8 || Log : !converts<Places>;
         return has_three_quarters<Places> ? 48 : waits ? waiting_warps : 32;
     }
     const bool several_shifted_rows = warps_of_block < 8 && Places::shifted && !converts<Places>;
@@ -180,12 +179,6 @@ void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
     }
 }
 
-// 16-bit rows off the boundaries of whole blocks have kernels for when all lie alike (H200, TB/s: 1024, 2048, 4096,
-// 8192 off by one 4.10, 4.09, 4.04, 3.88, else 4.02, 3.88, 3.88, 3.79; but 16384, in clusters, 3.61 and 3.66, 4096 with
-// logsumexp 3.62 and 3.73, and rows of which one block is not whole, 5000 and 8000, 3.55, 3.65 and 3.73, 3.68).
-template <class T, class Places>
-inline constexpr bool has_rotated_rows = sizeof(T) == 2 && Places::shifted && !converts<Places>;
-
 // Of 16-bit rows of whole vectors: with logsumexp and maximum 4096 bf16 has 4.19 and 4.17 TB/s on an H200 by 40 warps,
 // 3.95 and 4.00 by 32, 800 and 1000 with logsumexp 3.21, 3.88 and 3.06, 3.70, 1536 and 3000 alone 3.98, 4.23 and 3.79,
 // 4.12, but 2048 and 4096 alone 4.14 and 4.13, by 32 warps 4.21 and 4.18.
@@ -206,11 +199,6 @@ void add_block_rows(SoftmaxRowKernels &kernels) {
     kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
     if constexpr (sizeof(T) == 2 && keeps_vectors<Places>) {
         add_waiting_rows<T, Places>(kernels);
-    }
-    if constexpr (has_rotated_rows<T, Places>) {
-        kernels.rotated_rows[0] = softmax_rows_kernel<T, RotatedPlaces<T>, false, 0>();
-        kernels.rotated_rows[1] = kernels.rotated_rows[2] = kernels.rotated_rows[3] =
-            softmax_rows_kernel<T, RotatedPlaces<T>, false, 3>();
     }
 }
 

@@ -131,8 +131,7 @@ __device__ __forceinline__ void wait_for_rows() {
 // logsumexp 5000 2.90 and 3.04; but f32 of 1001, 5001 3.57, 3.67 and 3.79, 3.98, in clusters bf16 of 20001 2.46 and
 // 2.60).
 template <class T, class Places, bool Log>
-inline constexpr bool leads_off_boundaries =
-    is_packed<T, Places> && Places::shifted && !is_rotated<Places> && !converts<Places> && !Log;
+inline constexpr bool leads_off_boundaries = is_packed<T, Places> && Places::shifted && !converts<Places> && !Log;
 template <class T, class Places, bool Log, int Span>
 inline constexpr bool leads_last_block =
     leads_off_boundaries<T, Places, Log> ||
@@ -193,7 +192,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         if (has_factor_in_row<T, Places, may_be_unframed>(a, frame, view, e[0], factor, [&](std::int32_t gap) {
                 return factor_for_output<T, Places>(view.sum, gap, Float());
             })) {
-            finish_softmax<T, Places>(a, factor, to.output(a), to.count, e, skew_of<Places>(x));
+            finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
         } else {
             finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
                                               states[state_place(to.warp)].maximum, merge_any_states(states, warps));

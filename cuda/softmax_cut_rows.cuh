@@ -2,7 +2,7 @@
 // a block's or a cluster's warps. Those whose base blocks are left out write their outputs and end.
 #pragma once
 
-#include "cuda/block_barrier.cuh"
+#include "cuda/row_barrier.cuh"
 #include "cuda/softmax_selected.cuh"
 
 namespace wr::cuda {

@@ -156,9 +156,10 @@ __device__ __forceinline__ Sum sum_of_leading_exponentials(int last, int left, f
     return warp_tree<FloatSum<Sum>, 1>(halves);
 }
 
-// The exponentials of a block of `count` elements, one at least, and its state at `state`; `e` comes as zeros. Where n
-// is unusual_n there are none. Places: how the logits are read again where the maximum is unusual. What x holds behind
-// the elements does not matter and does not stay. Plain: no use for the block's maximum. The sum, in every lane.
+// The exponentials of a block of `count` elements and its state at `state`. Where n is unusual_n they are zeros; behind
+// the last vector that has an element `e` stays as it came, so that who looks there has to bring zeros. Places: how the
+// logits are read again where the maximum is unusual. What x holds behind the elements does not matter and does not
+// stay; of no elements all its logits are -infinity. Plain: no use for the block's maximum. The sum, in every lane.
 template <class T, class Places, class Sum, class Data, class Block>
 __device__ __forceinline__ Sum leading_block_state(const SoftmaxArguments &a, const Data &data, int count, Block &x,
                                                    float (&e)[lane_elements], BlockState<float, Sum> *state,

@@ -14,9 +14,9 @@ namespace wr::cuda {
 // 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
 // H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12). Log-softmax has its logarithm to
 // wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). Off the boundaries lanes wait
-// for each other's elements (1001, 3001, 7001, 8193 bf16: 3.64, 3.68, 3.61, 3.14, with 32
-// warps 3.58, 3.48, 3.38, 2.89). Three quarters of a block leave room for 48 warps (768 bf16: 4.10, with 40 3.97). f32
-// rows of a warp each off the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
+// for each other's elements (1001, 3001, 7001, 8193 bf16: 3.64, 3.68, 3.61, 3.14, with 32 warps 3.58, 3.48, 3.38,
+// 2.89). Three quarters of a block leave room for 48 warps (768 bf16: 4.10, with 40 3.97). f32 rows of a warp each off
+// the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
 inline constexpr int waiting_warps = 40;
 template <class T, class Places, bool Log = false>
 constexpr int resident_warps(int warps_of_block) {

@@ -339,9 +339,9 @@ __global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_cons
 
 // Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (bf16 of 1024, masked:
 // 3.22 TB/s on an H200 with 32 warps, 3.47 with 40, of 4096 3.43 and 3.95; with the logarithm, 16 bytes of which are
-// spilled, 3.92 and 4.04, 3.80 and 3.88). A cluster's rows have an exchange to wait
-// for (masked bf16 rows of 32768: 3.34 with 32 warps, 3.40 with 40), but for f32 logits, which are kept for
-// log-softmax. Converted 16-bit elements need more registers.
+// spilled, 3.92 and 4.04, 3.80 and 3.88). A cluster's rows have an exchange to wait for (masked bf16 rows of
+// 32768: 3.34 with 32 warps, 3.40 with 40), but for f32 logits, which are kept for log-softmax. Converted 16-bit
+// elements need more registers.
 //
 // Of f32 rows 72 registers a thread, which leave room for 28 warps in blocks of 4 and of which 2 are spilled, and in
 // clusters 64, of which the compiler spills none where it is told so and 5 where it is told how many blocks should fit

@@ -22,6 +22,10 @@ struct ExponentialConstants<float> {
     static constexpr float log2e_high = 0x1.715476p+0f; // log2 e rounded to f32
     static constexpr float log2e_low = 0x1.4ae0cp-26f;  // the rest of it
     static constexpr float reach = 86.0f;               // exp(-reach) and all above it is normal in a frame
+    // scaled_exponential of this logit is +0 in every frame: where -infinity stood nothing has to be asked. So large
+    // that the frame is lost in rounding; what is left of it lets the polynomial overflow to 0x7F800000, and the steps
+    // are 0x80800000. A bf16 number.
+    static constexpr float vanishing = -0x1.84p+80f;
 };
 
 template <>

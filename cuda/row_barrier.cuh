@@ -17,6 +17,9 @@ __device__ __forceinline__ void leave_word_at_numbered_barrier(int warps) {
     asm volatile("bar.arrive %0, %1;" ::"n"(Number), "r"(warps * warp_lanes) : "memory");
 }
 
+// Rows of a block that have more than one warp, at most.
+inline constexpr int most_shared_rows = 2;
+
 // Of row number 0 or 1 of the block.
 __device__ __forceinline__ void wait_at_row_barrier(int row, int warps) {
     if (row == 0) {

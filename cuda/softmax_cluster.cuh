@@ -233,10 +233,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     } else {
         if (warp_again() == 0) {
             arrivals.wait();
-            const LogRow<Float> row = log_row(merge_any_states(states, count));
-            if (lane_index() == 0) {
-                shared_row = row;
-            }
+            find_log_row(states, count, &shared_row);
         }
         __syncthreads();
     }
@@ -246,7 +243,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     }
     if constexpr (Log) {
         const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
-        finish_log_softmax<T, Places>(a, row, to.output(a), to.count, x);
+        finish_log_row<T, Places>(a, row, to.output(a), to.count, x);
     } else {
         RowView<Sum> view;
         if constexpr (by_blocks) {

@@ -38,7 +38,7 @@ struct GeneralCall {
     cudaStream_t stream;
 };
 
-// Short rows, and longer ones whose vectors stay in registers, elements left out or not: `served` where they are such.
+// Short rows, and longer ones that stay in registers, elements left out or not: `served` where they are such.
 cudaError_t launch_selected_rows(const GeneralCall &call, const SoftmaxProblem &problem, bool *served) {
     *served = true;
     if (serves_selected_short(problem)) {
@@ -52,12 +52,13 @@ cudaError_t launch_selected_rows(const GeneralCall &call, const SoftmaxProblem &
     if (call.alone.units == 0 && serves_slot_softmax(problem, limits)) {
         return launch_slot_softmax(problem, {}, call.gpu, call.stream);
     }
-    *served = vectors;
-    return vectors ? launch_selected_softmax(problem, registers, call.stream) : cudaSuccess;
+    const RowBlocksPlan plan = vectors ? registers : plan_softmax_anywhere(problem, call.gpu);
+    *served = plan.warps != 0;
+    return *served ? launch_selected_softmax(problem, plan, call.stream) : cudaSuccess;
 }
 
-// Rows of many lengths, of which several share a warp where they are short. Where not `served`, only these are done,
-// and a.longer says which are left.
+// Ragged rows, of which several share a warp where they are short. Where not `served`, only these are done, and a.longer
+// says which are left.
 cudaError_t launch_uneven_rows(const GeneralCall &call, GeneralSoftmaxArguments &a, bool *served) {
     a.longer = rows_too_long_for_slots(a.problem, call.gpu);
     if (a.longer.least != 0) {

@@ -402,6 +402,27 @@ __device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, c
     finish_softmax<T, PlacesInOrder<Places>>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
 }
 
+// What log-softmax needs to know of a row of `count` states, by one warp for those that share it, which wait: of few
+// states in one piece, in which the steps of either chain fill the other's gaps.
+template <template <class, class> class State, class Float, class Sum>
+__device__ __noinline__ void find_log_row(const State<Float, Sum> *states, int count, LogRow<Float> *found) {
+    LogRow<Float> row;
+    if (count <= warp_lanes) {
+        RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+        if (lane_index() < count) {
+            const State<Float, Sum> &own = states[state_place(lane_index())];
+            mine = {own.maximum, own.sum};
+        }
+        const RowState<Float, Sum> total = merge_one_a_lane(mine);
+        row = {row_kind(total.maximum), pieces_of_row(total)};
+    } else {
+        row = log_row(merge_any_states(states, count));
+    }
+    if (lane_index() == 0) {
+        *found = row;
+    }
+}
+
 // From a block's logits to its outputs of log-softmax.
 template <class T, class Places, class Logits, class Float>
 __device__ __forceinline__ void finish_log_softmax(const SoftmaxArguments &a, const LogRow<Float> &row,

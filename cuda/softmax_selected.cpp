@@ -26,11 +26,11 @@ const SelectedShortKernels *short_kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &selected_short_kernels<T>(); });
 }
 
-// Of f32 rows the kernels above are quicker (H200, TB/s, 4096: lengths 3.93 and 3.78, causal 3.94 and 3.87).
 const CutRowsKernels *cut_kernels_of(ElementType dtype) {
-    return dtype == ElementType::bf16  ? &cut_rows_kernels<BF16>()
-           : dtype == ElementType::f16 ? &cut_rows_kernels<F16>()
-                                       : nullptr;
+    return of_vector_type(dtype, []<class T>() { return &cut_rows_kernels<T>(); });
+}
+const CutRowsKernels *cut_anywhere_kernels_of(ElementType dtype) {
+    return of_vector_type(dtype, []<class T>() { return &cut_rows_anywhere_kernels<T>(); });
 }
 
 // Whether they write this type.
@@ -64,6 +64,7 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     a.outer = s.outer;
     a.axis = s.axis;
     a.inner = 1;
+    a.hull = hull_of(p.input, s, traits_of(p.dtype).size);
     a.outer_stride = s.outer_stride;
     a.axis_stride = 1;
     a.scale = p.scale;
@@ -82,20 +83,49 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     return a;
 }
 
-// Whether rows are only cut off, and have kernels for that where they are not too long.
-bool are_cut_rows(const SoftmaxProblem &p) {
-    return cut_kernels_of(p.dtype) != nullptr && p.output_dtype == p.dtype && p.selection.mask == nullptr &&
-           (p.selection.lengths != nullptr || p.selection.causal);
+// Whether rows are vectors as has_vectors says, at least of what is read.
+bool lies_on_boundaries(const SoftmaxProblem &p) {
+    return has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size);
 }
 
-// The kernel for cut rows that are put on a GPU so; nullptr where there is none.
+// Whether the elements of rows are neighbours, and the mask's bytes lie as they do.
+bool has_neighbours(const SoftmaxProblem &p) {
+    const Shape &s = p.shape;
+    const bool mask_fits =
+        p.selection.mask == nullptr || s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
+    return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && mask_fits;
+}
+
+// Whether rows that are not too long have kernels for cut rows.
+bool are_cut_rows(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && cut_kernels_of(p.dtype) != nullptr; }
+
+bool fits_cut_rows(const RowBlocksPlan &plan) {
+    return plan.warps * plan.rows_a_block <= cut_rows_warps && plan.warps * plan.cluster_blocks <= cut_cluster_states;
+}
+
+// The kernel for cut rows that are put on a GPU so; nullptr where there is none. (H200, TB/s, f32 of 4096:
+// lengths 3.78, causal 3.87, by the others 3.93, 3.94.)
 const void *cut_kernel(const SoftmaxProblem &p, const RowBlocksPlan &plan) {
-    if (!are_cut_rows(p) || plan.warps * plan.rows_a_block > cut_rows_warps ||
-        plan.warps * plan.cluster_blocks > cut_cluster_states) {
+    if (!are_cut_rows(p) || !fits_cut_rows(plan)) {
         return nullptr;
     }
-    const CutRowsKernels &kernels = *cut_kernels_of(p.dtype);
-    return (plan.cluster_blocks > 1 ? kernels.of_clusters : kernels.of)[p.log ? 1 : 0];
+    const CutRowsKernels &kernels =
+        lies_on_boundaries(p) ? *cut_kernels_of(p.dtype) : *cut_anywhere_kernels_of(p.dtype);
+    const bool masked = p.selection.mask != nullptr;
+    return (plan.cluster_blocks > 1 ? kernels.of_clusters : kernels.of)[masked ? 1 : 0][p.log ? 1 : 0];
+}
+
+// How rows of so many base blocks are put on a GPU.
+RowBlocksPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
+    const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
+    const std::size_t blocks = divide_up(p.shape.axis, base_block);
+    return plan_row_blocks(
+        p.shape.outer, blocks,
+        {static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
+         wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
+         wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
+         are_cut_rows(p) && blocks <= cut_cluster_states ? cut_rows_warps : tuning::softmax_long_cluster_warps},
+        gpu);
 }
 
 } // namespace
@@ -108,19 +138,20 @@ bool has_small_limits(const Shape &s, const Selection &chosen) {
 }
 
 RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    if (kernels_of(p) == nullptr || !serves_output(p) || p.selection.ragged ||
-        !has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size) || !has_small_limits(p.shape, p.selection)) {
+    if (kernels_of(p) == nullptr || !serves_output(p) || p.selection.ragged || !lies_on_boundaries(p) ||
+        !has_small_limits(p.shape, p.selection)) {
         return {};
     }
-    const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
-    const std::size_t blocks = divide_up(p.shape.axis, base_block);
-    return plan_row_blocks(
-        p.shape.outer, blocks,
-        {static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
-         wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
-         wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
-         are_cut_rows(p) && blocks <= cut_cluster_states ? cut_rows_warps : tuning::softmax_long_cluster_warps},
-        gpu);
+    return plan_rows(p, gpu);
+}
+
+RowBlocksPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu) {
+    if (!are_cut_rows(p) || !serves_output(p) || p.selection.ragged || !has_neighbours(p) ||
+        !has_small_limits(p.shape, p.selection)) {
+        return {};
+    }
+    const RowBlocksPlan plan = plan_rows(p, gpu);
+    return fits_cut_rows(plan) ? plan : RowBlocksPlan{};
 }
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {

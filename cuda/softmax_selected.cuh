@@ -337,33 +337,28 @@ __global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_cons
     do_selected_rows<T, Log, Converts, Warps, Which, takes_leading_vectors<T, Log>(Registers > 64)>(a);
 }
 
-// Warps that a multiprocessor should hold. Of rows of one block as many as leave nothing spilled (bf16 of 1024, masked:
-// 3.22 TB/s on an H200 with 32 warps, 3.47 with 40, of 4096 3.43 and 3.95; with the logarithm, 16 bytes of which are
-// spilled, 3.92 and 4.04, 3.80 and 3.88). A cluster's rows have an exchange to wait for (masked bf16 rows of
-// 32768: 3.34 with 32 warps, 3.40 with 40), but for f32 logits, which are kept for log-softmax. Converted 16-bit
-// elements need more registers.
+// Warps that a multiprocessor should hold. Converted 16-bit elements have registers for 32, or for 40 where logarithms
+// spill 16 bytes (masked log-softmax of bf16 1024, 4096, of its own type, 4.04, 3.88 TB/s on an H200, by
+// 32 3.92, 3.80).
 //
-// Of f32 rows 72 registers a thread, which leave room for 28 warps in blocks of 4 and of which 2 are spilled, and in
-// clusters 64, of which the compiler spills none where it is told so and 5 where it is told how many blocks should fit
-// (24 warps of 80 registers in blocks, and 32 in clusters; now: lengths of 1024, 2048, 4096 3.80, 3.77, 3.80 and 3.98,
-// 3.99, 3.99, causal 4.00, 3.71, 3.73 and 4.04, 3.99, 3.99, with maximum 4096 3.80 and 4.10, masked 4.25 and 4.21;
-// masked 32768 4.17 and 4.27). Others lose 1 to 2 % where the compiler is told registers.
+// Of f32 rows of a block 72 registers a thread, which leave room for 28 warps in blocks of 4 and of which 2 are spilled
+// (24 warps of 80 registers, and now: lengths of 1024, 2048, 4096 3.80, 3.77, 3.80 and 3.98, 3.99, 3.99, causal 4.00,
+// 3.71, 3.73 and 4.04, 3.99, 3.99, with maximum 4096 3.80 and 4.10, masked 4.25 and 4.21). Others lose 1 to 2 % where
+// the compiler is told registers.
 //
-// Where a kernel of blocks need not look whether it is a cluster's, logarithms and outputs of another type gain
-// (lengths and log-softmax of 4096 bf16 2.63 and 2.73, masked f32 3.98 and 4.05, into bf16 4.21 and 4.38), others lose
-// 1 %.
+// Where a kernel of blocks need not look whether it is a cluster's, logarithms and outputs of another type gain (masked
+// log-softmax of 4096 f32 3.98 and 4.05, softmax into bf16 4.21 and 4.38), others lose 1 %.
 template <class T, bool Log, bool Converts>
 void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
-    constexpr int narrow = Converts ? 32 : 40, log = sizeof(T) == 4 ? 24 : 40;
     constexpr RowsOf of_blocks = Log || Converts ? RowsOf::block : RowsOf::either;
-    if constexpr (sizeof(T) == 4 && !Log && !Converts) {
-        kernels[0] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[0], RowsOf::either, 72>);
-        kernels[1] = address_of(softmax_selected_within<T, Log, Converts, selected_warps[1], RowsOf::either, 64>);
-    } else {
-        constexpr int blocks = Log ? log : sizeof(T) == 4 ? 24 : narrow;
-        constexpr int clusters = sizeof(T) == 2 ? narrow : 24;
-        kernels[0] = address_of(softmax_selected<T, Log, Converts, selected_warps[0], of_blocks, blocks>);
-        kernels[1] = address_of(softmax_selected<T, Log, Converts, selected_warps[1], RowsOf::either, clusters>);
+    if constexpr (Converts) {
+        constexpr int blocks = sizeof(T) == 4 ? 24 : Log ? 40 : 32, clusters = sizeof(T) == 4 ? 24 : 32;
+        kernels[0] = address_of(softmax_selected<T, Log, true, selected_warps[0], of_blocks, blocks>);
+        kernels[1] = address_of(softmax_selected<T, Log, true, selected_warps[1], RowsOf::either, clusters>);
+    } else if constexpr (sizeof(T) == 4 && Log) {
+        kernels[0] = address_of(softmax_selected<T, true, false, selected_warps[0], of_blocks, 24>);
+    } else if constexpr (sizeof(T) == 4) {
+        kernels[0] = address_of(softmax_selected_within<T, false, false, selected_warps[0], of_blocks, 72>);
     }
     kernels[2] = address_of(softmax_selected<T, Log, Converts, selected_warps[2], RowsOf::either, 32>);
 }

@@ -18,7 +18,7 @@ struct SelectedSoftmaxArguments : SoftmaxArguments {
 };
 
 // The kernels: for rows of a block, for rows of up to 32 base blocks by clusters, and for longer ones; and the warps
-// along a row that a block of each may have.
+// along a row that a block of each may have. nullptr where the kernels for cut rows take all of these.
 inline constexpr int selected_sizes = 3;
 inline constexpr int selected_warps[selected_sizes] = {8, 8, 32};
 inline constexpr std::size_t selected_few_blocks = 32;
@@ -38,16 +38,18 @@ struct SelectedShortKernels {
 template <class T>
 const SelectedShortKernels &selected_short_kernels();
 
-// For 16-bit rows that are only cut off, of a block or of a cluster: the warps that a block may have, and the base
-// blocks of a row.
+// For rows of T of a block or of a cluster whose outputs are of T: the warps that a block may have, and the base blocks
+// of a row. Of f32 rows of whole vectors those of a block are softmax_selected's.
 inline constexpr int cut_rows_warps = 8;
 inline constexpr int cut_cluster_states = 64;
 struct CutRowsKernels {
-    const void *of[2];          // [log]
-    const void *of_clusters[2]; // [log]
+    const void *of[2][2];          // [masked][log]
+    const void *of_clusters[2][2]; // [masked][log]
 };
 template <class T>
 const CutRowsKernels &cut_rows_kernels();
+template <class T>
+const CutRowsKernels &cut_rows_anywhere_kernels();
 
 // For rows of T whose outputs are of another type; those of F16 for rows of 8 bits as well.
 template <class T>

@@ -1,4 +1,4 @@
-// Softmax of rows of whole vectors, with masks, lengths, the causal limit or maxima.
+// Softmax of rows in registers, with masks, lengths, the causal limit or maxima.
 #pragma once
 
 #include "cuda/row_blocks_plan.h"
@@ -9,8 +9,11 @@ namespace wr::cuda {
 // Whether rows' limits can be counted in 32 bits and without overflow.
 bool has_small_limits(const Shape &shape, const Selection &chosen);
 
-// No warps: the general kernels do it.
+// Rows of whole vectors. No warps: other kernels do it.
 RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu);
+
+// Rows of up to 64 base blocks anywhere in memory, whose outputs have their type. No warps: other kernels do it.
+RowBlocksPlan plan_softmax_anywhere(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &problem, const RowBlocksPlan &plan, cudaStream_t stream);
 

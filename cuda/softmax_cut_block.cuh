@@ -1,0 +1,179 @@
+// A warp's base block of a row that lengths or the causal limit cut off, or a mask cuts elements out of: which it is,
+// its logits, and what it writes where nothing of it takes part.
+#pragma once
+
+#include "cuda/softmax_realigned.cuh"
+#include "cuda/softmax_selected.cuh"
+
+namespace wr::cuda {
+
+// What cuts a row: lengths or the causal limit alone, or a mask, with them or without.
+enum class Cut { off, out };
+
+// Where rows lie: whole 16-byte vectors on their boundaries, beside whole words of mask bytes; or anywhere.
+enum class Lie { on_boundaries, anywhere };
+
+// Such rows of T, and how a block of them is read: its leading elements; what stands behind them is anything at all, or
+// -infinity. What a mask leaves out is taken out of what was read later.
+template <class T, Cut Which, bool Log, Lie Where>
+struct CutRows : VectorPlaces<T> {
+    using Element = T;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    static constexpr bool cut = true, masked = Which == Cut::out, log = Log, anywhere = Where == Lie::anywhere;
+    // f32 softmax that is cut off has no registers to be taken vector by vector (H200, lengths, causal limit of 32768:
+    // 5.24, 6.26 TB/s of whole rows, else 5.10, 6.16).
+    static constexpr bool filled = Which == Cut::off && sizeof(T) == 4 && !Log;
+};
+
+// How rare blocks of them are read again.
+template <class T>
+struct SelectedSingles : SinglePlaces<T> {
+    static constexpr bool cut = true, masked = true;
+};
+template <class T, Cut Which, bool Log>
+struct InOrder<CutRows<T, Which, Log, Lie::on_boundaries>> {
+    using Type = SelectedPlaces<T>;
+};
+template <class T, Cut Which, bool Log>
+struct InOrder<CutRows<T, Which, Log, Lie::anywhere>> {
+    using Type = SelectedSingles<T>;
+};
+
+template <class T, class Places>
+    requires(Places::cut && Places::masked)
+__device__ __forceinline__ void leave_out(const SoftmaxArguments &arguments, const T *data, int count,
+                                          T (&x)[lane_elements]) {
+    const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
+    if (a.mask == nullptr) {
+        return;
+    }
+    const std::uint8_t *mask = a.mask + (data - static_cast<const T *>(a.input)) + lane_index();
+    const int left = count - lane_index();
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        if (i * warp_lanes < left && mask[i * warp_lanes] == 0) {
+            x[i] = filler<T>(a.scale < 0);
+        }
+    }
+}
+
+template <class T, class Rows>
+    requires(Rows::cut && Rows::vectors)
+__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, const T *data, int count,
+                                                   uint4 (&vectors)[lane_vectors<T>]) {
+    constexpr int elements = vector_elements<T>;
+    if constexpr (Rows::anywhere) {
+        load_realigned(data, count, a.hull, vectors);
+    } else if constexpr (Rows::masked || Rows::filled) {
+        // Where a mask's bytes are not read all is left out: zeros are in no way of the extremes.
+        load_leading_vectors(data, count, true, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
+    } else {
+        const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
+        const int left = count - lane_index() * elements;
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            if (v * warp_lanes * elements < left) {
+                vectors[v] = load_vector(mine + v * warp_lanes);
+            }
+        }
+    }
+    if (Rows::filled && count != static_cast<int>(softmax_block) && (Rows::anywhere || count % elements != 0)) {
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = fill_from<T>(vectors[v], count - (v * warp_lanes + lane_index()) * elements, a.scale < 0);
+        }
+    }
+}
+
+// No more than an axis of few base blocks.
+__device__ __forceinline__ int cut_off(int axis, std::int64_t limit) {
+    const auto low = static_cast<std::uint32_t>(limit);
+    const int high = static_cast<int>(limit >> 32);
+    const int within = static_cast<int>(smaller(low, static_cast<std::uint32_t>(axis)));
+    return high == 0 ? within : high < 0 ? 0 : axis;
+}
+
+// A warp's base block of a row that is cut off. All of it is known to be the same in all lanes.
+struct CutBlock {
+    std::uint32_t row;
+    int row_of_block, row_warps; // which of the block's rows, and how many warps there are for each
+    int block, blocks;           // of the row's base blocks with elements that take part
+    int count;                   // of its elements take part; none where it is below 1
+
+    // Lengths that come together when one is asked for.
+    static constexpr std::uint32_t lengths_of_sector = 32 / sizeof(std::int64_t);
+
+    // Of a row that exists, the block's number `of_rows`.
+    __device__ __forceinline__ CutBlock(const SelectedSoftmaxArguments &a, std::uint32_t of_row, int of_rows,
+                                        int of_block)
+        : row(of_row), row_of_block(of_rows), row_warps(static_cast<int>(blockDim.x / warp_lanes)), block(of_block) {
+        constexpr int whole = static_cast<int>(softmax_block);
+        if (block == 0 && row % lengths_of_sector == 0) {
+            ask_for_length_ahead(a, row);
+        }
+        int taken = static_cast<int>(a.axis);
+        if (a.lengths != nullptr) {
+            taken = cut_off(taken, a.lengths[row]);
+        }
+        if (a.causal) {
+            taken = cut_off(taken, a.causal_first + row % a.causal_rows);
+        }
+        taken = same_in_warp(taken);
+        blocks = blocks_of(taken);
+        count = smaller(taken - block * whole, whole);
+    }
+
+    __device__ __forceinline__ static int blocks_of(int elements) {
+        constexpr unsigned whole = softmax_block;
+        return static_cast<int>((static_cast<unsigned>(elements) + whole - 1) / whole);
+    }
+    // Where it begins in rows that lie `stride` elements apart.
+    template <class T>
+    __device__ __forceinline__ T *in(T *array, std::ptrdiff_t stride) const {
+        return array + static_cast<std::int64_t>(row) * stride + block * static_cast<int>(softmax_block);
+    }
+};
+
+// Of a warp's base block, how many elements there are.
+__device__ __forceinline__ int present(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
+    return smaller(static_cast<int>(a.axis) - mine.block * static_cast<int>(softmax_block),
+                   static_cast<int>(softmax_block));
+}
+
+// A base block of a row of which nothing takes part.
+template <class T>
+__device__ __noinline__ void finish_empty_cut(const SelectedSoftmaxArguments &a, const CutBlock mine) {
+    using Merge = StateMerge<float, typename SoftmaxArithmetic<T>::Sum>;
+    const std::size_t first =
+        mine.row * a.axis + static_cast<std::size_t>(mine.block) * static_cast<std::size_t>(softmax_block);
+    store_special<float>(a, first, present(a, mine), RowKind::empty);
+    if (wants_row_values(a) && mine.block == 0 && lane_index() == 0) {
+        store_row_values(a, Merge::identity(), mine.row);
+    }
+}
+
+// The outputs of a base block of an ordinary row of which nothing takes part.
+template <class Rows>
+__device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
+    using T = typename Rows::Element;
+    if constexpr (Rows::anywhere) {
+        fill_any_outputs(a.output_type, a.output,
+                         static_cast<std::size_t>(mine.row) * a.axis +
+                             static_cast<unsigned>(mine.block * static_cast<int>(softmax_block)),
+                         static_cast<std::size_t>(larger(present(a, mine), 0)),
+                         left_out_output<float>(RowKind::ordinary, Rows::log, a.empty_row_zero));
+        return;
+    }
+    const uint4 vector = Rows::log ? filler_vector<T>(false) : uint4(); // known here: no register holds zeros
+    T *const outputs = mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis));
+    uint4 *const to = reinterpret_cast<uint4 *>(outputs) + lane_index();
+    const int left = present(a, mine) - lane_index() * vector_elements<T>;
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        if (v * warp_lanes * vector_elements<T> < left) {
+            to[v * warp_lanes] = vector;
+        }
+    }
+}
+
+} // namespace wr::cuda

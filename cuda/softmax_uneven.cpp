@@ -19,26 +19,17 @@ const UnevenSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
                : of_vector_type(p.dtype, []<class T>() { return &converting_uneven_kernels<T>(); });
 }
 
-// Whether rows are ragged, or short enough for a block of threads and of one type (of which outputs of another are
-// written twice as fast by the kernels for rows of any kind), their elements neighbours, and there are kernels for the
-// output type.
+// Whether rows are ragged, their elements neighbours, and there are kernels for the output type.
 bool allows(const SoftmaxProblem &p) {
-    const Selection &chosen = p.selection;
-    const Shape &s = p.shape;
-    const bool mask_fits = chosen.mask == nullptr || chosen.ragged || s.outer == 1 ||
-                           s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-    const bool short_rows = s.inner == 1 && s.axis > 0 && p.output_dtype == p.dtype &&
-                            divide_up(s.axis, base_block) <= tuning::uneven_row_blocks;
-    const bool output_fits =
-        p.output != nullptr && p.output_dtype != ElementType::f64 && (p.output_dtype == p.dtype || !p.log);
-    return output_fits && s.axis_stride == 1 && mask_fits && (chosen.ragged || short_rows);
+    return p.selection.ragged && p.shape.axis_stride == 1 && p.output != nullptr &&
+           p.output_dtype != ElementType::f64 && (p.output_dtype == p.dtype || !p.log);
 }
 
 // A block holds a row of as many base blocks as it has warps, and the fewer these are, the more blocks wait side by
-// side: 8, half of the most, or the most. Of ragged rows the elements of all may be known, and the longest are taken
-// for twice the mean; where these would be read twice anyhow, it is half of the most.
+// side: 8, half of the most, or the most. Of all rows the elements are known, and the longest are taken for twice the
+// mean; where these would be read twice anyhow, it is half of the most.
 std::size_t warps_of_block(const SoftmaxProblem &p, const UnevenSoftmaxKernels &kernels) {
-    const std::size_t elements = p.selection.ragged ? 2 * divide_up(p.shape.axis, p.shape.outer) : p.shape.axis;
+    const std::size_t elements = 2 * divide_up(p.shape.axis, p.shape.outer);
     const auto most = static_cast<std::size_t>(kernels.most_warps);
     if (elements <= tuning::uneven_least_warps * base_block) {
         return tuning::uneven_least_warps;
@@ -87,9 +78,6 @@ cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &pla
     a.group_rows = static_cast<std::int32_t>(plan.group_rows);
     a.longer = plan.longer;
     a.rows_ahead = tuning::uneven_groups_ahead * plan.group_rows;
-    if (!p.selection.ragged) {
-        a.hull = hull_of(a.input, s, static_cast<std::size_t>(kernels.element_bytes));
-    }
     Launch how{kernels.of[p.log ? 1 : 0], blocks_of(plan, s.outer), static_cast<int>(plan.warps * warp_lanes)};
     how.dependent = plan.dependent;
     return launch(how, &a, stream);

@@ -1,4 +1,4 @@
-// Softmax of rows of many lengths, into their own type and into others: near copies, which compress together.
+// Softmax of ragged rows, into their own type and into others: near copies, which compress together.
 #include "cuda/softmax_uneven.cuh"
 
 namespace wr::cuda {

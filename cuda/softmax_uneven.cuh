@@ -1,8 +1,6 @@
-// Softmax of rows of many lengths: ragged rows, and rows cut off by lengths or the causal limit; and of rows with masks
-// that lie off the boundaries of vectors. A block of threads has a group of rows. Their base blocks are dealt out to
-// its warps one after the other, so that every warp has the same share whatever the rows' lengths; the warps that hold
-// a row's blocks wait for each other alone. Rows of more base blocks than there are warps are read twice, by all of
-// them.
+// Softmax of ragged rows. A block of threads has a group of rows. Their base blocks are dealt out to its warps one
+// after the other, so that every warp has the same share whatever the rows' lengths; the warps that hold a row's blocks
+// wait for each other alone. Rows of more base blocks than there are warps are read twice, by all of them.
 #pragma once
 
 #include "cuda/kernel_address.cuh"
@@ -384,7 +382,6 @@ const UnevenSoftmaxKernels &uneven_softmax_kernels() {
     using Places = RealignedPlaces<T>;
     static const UnevenSoftmaxKernels kernels = {
         {address_of(softmax_uneven<T, false, Places>), address_of(softmax_uneven<T, true, Places>)},
-        static_cast<int>(sizeof(T)),
         uneven_warps_of<T>};
     return kernels;
 }
@@ -392,9 +389,7 @@ const UnevenSoftmaxKernels &uneven_softmax_kernels() {
 template <class T>
 const UnevenSoftmaxKernels &converting_uneven_kernels() {
     static const UnevenSoftmaxKernels kernels = {
-        {address_of(softmax_uneven<T, false, ConvertedRealignedPlaces<T>>), nullptr},
-        static_cast<int>(sizeof(T)),
-        uneven_warps_of<T>};
+        {address_of(softmax_uneven<T, false, ConvertedRealignedPlaces<T>>), nullptr}, uneven_warps_of<T>};
     return kernels;
 }
 

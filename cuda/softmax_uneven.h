@@ -1,5 +1,4 @@
-// What the kernels for softmax of rows of many lengths are launched with: ragged rows, rows cut off by lengths or the
-// causal limit, and rows with masks off the boundaries of vectors. Plain data: host and GPU share it.
+// What the kernels for softmax of ragged rows are launched with. Plain data: host and GPU share it.
 #pragma once
 
 #include "cuda/longer_rows.h"
@@ -9,7 +8,7 @@
 namespace wr::cuda {
 
 struct UnevenSoftmaxArguments : SoftmaxArguments {
-    Selection selection;     // with a mask the input is contiguous
+    Selection selection;     // ragged
     std::int32_t group_rows; // rows that a block of threads has at a time
     std::size_t rows_ahead;  // how far ahead numbers are asked for
     LongerRows longer;
@@ -24,8 +23,7 @@ inline constexpr int uneven_warps_of = sizeof(T) == 2 ? 32 : 24;
 
 struct UnevenSoftmaxKernels {
     const void *of[2]; // [log]
-    int element_bytes;
-    int most_warps; // of a block
+    int most_warps;    // of a block
 };
 
 // For outputs of the input's type, and for those of another, which no logarithms are.

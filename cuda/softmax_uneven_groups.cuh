@@ -1,4 +1,4 @@
-// Softmax of rows of many lengths: which rows a block of threads has, and how their base blocks are dealt out to its
+// Softmax of ragged rows: which rows a block of threads has, and how their base blocks are dealt out to its
 // warps.
 #pragma once
 
@@ -113,28 +113,20 @@ __device__ __forceinline__ void ask_for_number_ahead(const Number *numbers, std:
 }
 __device__ __forceinline__ void ask_for_rows_ahead(const UnevenSoftmaxArguments &a, std::size_t row) {
     const std::size_t later = row + a.rows_ahead;
-    if (a.selection.ragged && a.selection.offsets_type == ElementType::i64) {
+    if (a.selection.offsets_type == ElementType::i64) {
         ask_for_number_ahead(static_cast<const std::int64_t *>(a.selection.offsets), later, a.outer);
-    } else if (a.selection.ragged) {
+    } else {
         ask_for_number_ahead(static_cast<const std::int32_t *>(a.selection.offsets), later, a.outer);
-    } else if (a.selection.lengths != nullptr) {
-        ask_for_number_ahead(a.selection.lengths, later, a.outer);
     }
 }
 
 __device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a, RowSpan all, std::size_t row) {
     UnevenRow found{};
     found.index = row;
-    if (a.selection.ragged) {
-        const RowSpan span = ragged_row(a.selection, all, row);
-        found.input = static_cast<std::ptrdiff_t>(span.first);
-        found.output = span.first;
-        found.count = span.count;
-    } else {
-        found.input = static_cast<std::ptrdiff_t>(row) * a.outer_stride;
-        found.output = row * a.axis;
-        found.count = a.axis;
-    }
+    const RowSpan span = ragged_row(a.selection, all, row);
+    found.input = static_cast<std::ptrdiff_t>(span.first);
+    found.output = span.first;
+    found.count = span.count;
     found.taken = leading_elements(a.selection, row, row, found.count);
     found.blocks = static_cast<int>(divide_up(found.taken, softmax_block));
     return found;
@@ -142,9 +134,6 @@ __device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a,
 
 template <class T>
 __device__ __forceinline__ Hull uneven_hull(const UnevenSoftmaxArguments &a, RowSpan all) {
-    if (!a.selection.ragged) {
-        return a.hull;
-    }
     const T *first = static_cast<const T *>(a.input) + all.first;
     return {reinterpret_cast<const char *>(first), reinterpret_cast<const char *>(first + all.count)};
 }
@@ -170,7 +159,7 @@ __device__ __forceinline__ void deal_out_rows(const UnevenSoftmaxArguments &a, U
     const int lane = lane_index(), next = next_row<T>(a, group);
     const std::size_t row = first_row_of_block(a) + static_cast<std::size_t>(larger(next, 0));
     const bool there = next >= 0 && row < a.outer;
-    const RowSpan all = a.selection.ragged ? all_ragged_rows(a.selection, a.outer, a.axis) : RowSpan{};
+    const RowSpan all = all_ragged_rows(a.selection, a.outer, a.axis);
     // Rows that are not there are the first one, so that all the numbers are asked for before any is waited for.
     UnevenRow mine = uneven_row(a, all, there ? row : 0);
     if (!there) {

@@ -1,4 +1,4 @@
-// Softmax of ragged rows, and of rows cut off by lengths or the causal limit.
+// Softmax of ragged rows.
 #pragma once
 
 #include "cuda/launch.h"

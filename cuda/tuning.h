@@ -299,14 +299,12 @@ inline constexpr std::size_t softmax_packed_gradient = 512;
 inline constexpr std::size_t softmax_slot_ragged_row = 512;
 inline constexpr std::size_t longer_row_blocks = 8;
 
-// Softmax of rows of many lengths: warps of a block at least, and as many groups of rows as give every multiprocessor
-// so many warps, some of which wait for others to finish (TB/s on an H200, ragged rows of 0 to 4096 in 128 MB, groups
-// of 2, 8, 32: f32 2.13, 2.45, 2.06, bf16 1.57, 1.82, 1.79). Rows of more base blocks than this that are not ragged,
-// but cut off by lengths or the causal limit, go through clusters.
+// Softmax of ragged rows: warps of a block at least, and as many groups of rows as give every multiprocessor so many
+// warps, some of which wait for others to finish (TB/s on an H200, ragged rows of 0 to 4096 in 128 MB, groups of 2, 8,
+// 32: f32 2.13, 2.45, 2.06, bf16 1.57, 1.82, 1.79).
 inline constexpr std::size_t uneven_least_warps = 8;
 inline constexpr std::size_t uneven_warps_a_multiprocessor = 128;
-inline constexpr std::size_t uneven_row_blocks = 32;
-// Offsets and lengths are asked for so many groups ahead, a little more than are at work.
+// Offsets are asked for so many groups ahead, a little more than are at work.
 inline constexpr std::size_t uneven_groups_ahead = 1024;
 
 // Softmax of columns of at least so many elements goes through clusters that share tiles; shorter ones would leave

@@ -19,7 +19,8 @@ template <class T, Cut Which, bool Log>
 const void *clusters_kernel() {
     using Rows = CutRows<T, Which, Log, Lie::on_boundaries>;
     if constexpr (sizeof(T) == 4) {
-        return address_of(softmax_cut_clusters_within < Rows, Log && Which == Cut::out ? 80 : 72 >);
+        constexpr int registers = Log && Which == Cut::out ? 80 : 72;
+        return address_of(softmax_cut_clusters_within<Rows, registers>);
     } else {
         return address_of(softmax_cut_clusters<Rows, 40>);
     }

@@ -44,15 +44,26 @@ bool is_aligned(const void *at, std::size_t elements, ElementType type) {
     return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
 }
 
-// Whether rows are whole vectors, and mask bytes whole words beside them.
+// Whether the elements of rows are neighbours, and the mask's bytes lie as they do.
+bool has_neighbours(const SoftmaxProblem &p) {
+    const Shape &s = p.shape;
+    const bool mask_fits =
+        p.selection.mask == nullptr || s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
+    return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && mask_fits;
+}
+
+// Whether rows are whole vectors on their boundaries, and mask bytes whole words beside them.
 bool has_vectors(const SoftmaxProblem &p, std::size_t elements) {
     const Shape &s = p.shape;
     const bool rows_aligned = s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
-    const bool mask_fits =
-        p.selection.mask == nullptr || (is_aligned(p.selection.mask, elements, ElementType::u8) &&
-                                        (s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis)));
-    return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && s.axis % elements == 0 && rows_aligned && mask_fits &&
+    const bool mask_aligned = p.selection.mask == nullptr || is_aligned(p.selection.mask, elements, ElementType::u8);
+    return has_neighbours(p) && s.axis % elements == 0 && rows_aligned && mask_aligned &&
            is_aligned(p.input, elements, p.dtype) && is_aligned(p.output, elements, p.output_dtype);
+}
+
+// The same of as many elements as a vector of what is read has.
+bool lies_on_boundaries(const SoftmaxProblem &p) {
+    return has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size);
 }
 
 SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
@@ -81,19 +92,6 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
     a.rows_ahead = divide_up(tuning::softmax_length_ahead, s.axis);
     return a;
-}
-
-// Whether rows are vectors as has_vectors says, at least of what is read.
-bool lies_on_boundaries(const SoftmaxProblem &p) {
-    return has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size);
-}
-
-// Whether the elements of rows are neighbours, and the mask's bytes lie as they do.
-bool has_neighbours(const SoftmaxProblem &p) {
-    const Shape &s = p.shape;
-    const bool mask_fits =
-        p.selection.mask == nullptr || s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-    return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && mask_fits;
 }
 
 // Whether rows that are not too long have kernels for cut rows.

@@ -57,8 +57,8 @@ cudaError_t launch_selected_rows(const GeneralCall &call, const SoftmaxProblem &
     return *served ? launch_selected_softmax(problem, plan, call.stream) : cudaSuccess;
 }
 
-// Ragged rows, of which several share a warp where they are short. Where not `served`, only these are done, and a.longer
-// says which are left.
+// Ragged rows, of which several share a warp where they are short. Where not `served`, only these are done, and
+// a.longer says which are left.
 cudaError_t launch_uneven_rows(const GeneralCall &call, GeneralSoftmaxArguments &a, bool *served) {
     a.longer = rows_too_long_for_slots(a.problem, call.gpu);
     if (a.longer.least != 0) {

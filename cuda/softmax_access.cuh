@@ -271,6 +271,20 @@ __device__ __forceinline__ void load_singles(const T *data, std::ptrdiff_t strid
     }
 }
 
+// Of a block's elements so held, those that mask bytes of 0 leave out become the filler. `mask` is the first element's.
+template <class T>
+__device__ __forceinline__ void leave_out_of_singles(const std::uint8_t *mask, int count, bool negative_scale,
+                                                     T (&x)[lane_elements]) {
+    const std::uint8_t *mine = mask + lane_index();
+    const int left = count - lane_index();
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        if (i * warp_lanes < left && mine[i * warp_lanes] == 0) {
+            x[i] = filler<T>(negative_scale);
+        }
+    }
+}
+
 template <int Held, class T>
 __device__ __forceinline__ void store_aligned_block(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
     uint4 *mine = reinterpret_cast<uint4 *>(output) + lane_index();

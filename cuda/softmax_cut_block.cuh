@@ -10,9 +10,6 @@ namespace wr::cuda {
 // What cuts a row: lengths or the causal limit alone, or a mask, with them or without.
 enum class Cut { off, out };
 
-// Where rows lie: whole 16-byte vectors on their boundaries, beside whole words of mask bytes; or anywhere.
-enum class Lie { on_boundaries, anywhere };
-
 // Such rows of T, and how a block of them is read: its leading elements; what stands behind them is anything at all, or
 // -infinity. What a mask leaves out is taken out of what was read later.
 template <class T, Cut Which, bool Log, Lie Where>
@@ -44,16 +41,8 @@ template <class T, class Places>
 __device__ __forceinline__ void leave_out(const SoftmaxArguments &arguments, const T *data, int count,
                                           T (&x)[lane_elements]) {
     const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
-    if (a.mask == nullptr) {
-        return;
-    }
-    const std::uint8_t *mask = a.mask + (data - static_cast<const T *>(a.input)) + lane_index();
-    const int left = count - lane_index();
-#pragma unroll
-    for (int i = 0; i < lane_elements; ++i) {
-        if (i * warp_lanes < left && mask[i * warp_lanes] == 0) {
-            x[i] = filler<T>(a.scale < 0);
-        }
+    if (a.mask != nullptr) {
+        leave_out_of_singles(a.mask + (data - static_cast<const T *>(a.input)), count, a.scale < 0, x);
     }
 }
 
@@ -67,7 +56,7 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, co
     } else if constexpr (Rows::masked || Rows::filled) {
         // Where a mask's bytes are not read all is left out: zeros are in no way of the extremes.
         load_leading_vectors(data, count, true, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
-    } else {
+    } else { // without a way of its own for whole blocks, beside which log-softmax spills four times as much
         const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
         const int left = count - lane_index() * elements;
 #pragma unroll

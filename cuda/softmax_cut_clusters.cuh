@@ -2,7 +2,6 @@
 // others, and do not stay to be.
 #pragma once
 
-#include "cuda/kernel_address.cuh"
 #include "cuda/softmax_cut_rows.cuh"
 
 namespace wr::cuda {

@@ -26,11 +26,9 @@ const SelectedShortKernels *short_kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &selected_short_kernels<T>(); });
 }
 
+template <Lie Where>
 const CutRowsKernels *cut_kernels_of(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return &cut_rows_kernels<T>(); });
-}
-const CutRowsKernels *cut_anywhere_kernels_of(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return &cut_rows_anywhere_kernels<T>(); });
+    return of_vector_type(dtype, []<class T>() { return &cut_rows_kernels<T, Where>(); });
 }
 
 // Whether they write this type.
@@ -95,7 +93,9 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
 }
 
 // Whether rows that are not too long have kernels for cut rows.
-bool are_cut_rows(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && cut_kernels_of(p.dtype) != nullptr; }
+bool are_cut_rows(const SoftmaxProblem &p) {
+    return p.output_dtype == p.dtype && cut_kernels_of<Lie::anywhere>(p.dtype) != nullptr;
+}
 
 bool fits_cut_rows(const RowBlocksPlan &plan) {
     return plan.warps * plan.rows_a_block <= cut_rows_warps && plan.warps * plan.cluster_blocks <= cut_cluster_states;
@@ -108,7 +108,7 @@ const void *cut_kernel(const SoftmaxProblem &p, const RowBlocksPlan &plan) {
         return nullptr;
     }
     const CutRowsKernels &kernels =
-        lies_on_boundaries(p) ? *cut_kernels_of(p.dtype) : *cut_anywhere_kernels_of(p.dtype);
+        lies_on_boundaries(p) ? *cut_kernels_of<Lie::on_boundaries>(p.dtype) : *cut_kernels_of<Lie::anywhere>(p.dtype);
     const bool masked = p.selection.mask != nullptr;
     return (plan.cluster_blocks > 1 ? kernels.of_clusters : kernels.of)[masked ? 1 : 0][p.log ? 1 : 0];
 }

@@ -38,18 +38,19 @@ struct SelectedShortKernels {
 template <class T>
 const SelectedShortKernels &selected_short_kernels();
 
+// Where rows lie: whole 16-byte vectors on their boundaries, beside whole words of mask bytes; or anywhere.
+enum class Lie { on_boundaries, anywhere };
+
 // For rows of T of a block or of a cluster whose outputs are of T: the warps that a block may have, and the base blocks
-// of a row. Of f32 rows of whole vectors those of a block are softmax_selected's.
+// of a row. Of f32 rows on the boundaries those of a block are softmax_selected's.
 inline constexpr int cut_rows_warps = 8;
 inline constexpr int cut_cluster_states = 64;
 struct CutRowsKernels {
     const void *of[2][2];          // [masked][log]
     const void *of_clusters[2][2]; // [masked][log]
 };
-template <class T>
+template <class T, Lie Where>
 const CutRowsKernels &cut_rows_kernels();
-template <class T>
-const CutRowsKernels &cut_rows_anywhere_kernels();
 
 // For rows of T whose outputs are of another type; those of F16 for rows of 8 bits as well.
 template <class T>

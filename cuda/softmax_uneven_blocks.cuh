@@ -54,25 +54,13 @@ __device__ __forceinline__ void leave_out_of_vectors(const UnevenSoftmaxArgument
 }
 
 // Likewise of a lane's elements one at a time.
-template <class T>
-__device__ __forceinline__ void leave_out_of_singles(const UnevenSoftmaxArguments &a, const T *data, int count,
-                                                     T (&x)[lane_elements]) {
-    const std::uint8_t *mask = mask_at(a, data) + lane_index();
-    const int left = count - lane_index();
-#pragma unroll
-    for (int i = 0; i < lane_elements; ++i) {
-        if (i * warp_lanes < left && mask[i * warp_lanes] == 0) {
-            x[i] = filler<T>(a.scale < 0);
-        }
-    }
-}
 template <class T, class Places>
     requires Places::masked
 __device__ __forceinline__ void leave_out(const SoftmaxArguments &arguments, const T *data, int count,
                                           T (&x)[lane_elements]) {
     const auto &a = static_cast<const UnevenSoftmaxArguments &>(arguments);
     if (a.selection.mask != nullptr) {
-        leave_out_of_singles(a, data, count, x);
+        leave_out_of_singles(mask_at(a, data), count, a.scale < 0, x);
     }
 }
 

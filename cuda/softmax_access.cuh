@@ -78,7 +78,7 @@ struct InOrder<ThreeQuarterPlaces<T>> {
 template <class Places>
 using PlacesInOrder = typename InOrder<Places>::Type;
 template <class Places>
-inline constexpr bool converts = requires { Places::converted; };
+inline constexpr bool converts = requires { requires Places::converted; };
 // Whether outputs may be of another type than the input.
 template <class Places>
 inline constexpr bool has_any_output = !Places::vectors || converts<Places>;

@@ -3,8 +3,11 @@
 
 namespace wr::cuda {
 
-template const CutRowsKernels &cut_rows_kernels<float, Lie::anywhere>();
-template const CutRowsKernels &cut_rows_kernels<F16, Lie::anywhere>();
-template const CutRowsKernels &cut_rows_kernels<BF16, Lie::anywhere>();
+template const CutRowsKernels &cut_rows_kernels<float, false, Lie::anywhere>();
+template const CutRowsKernels &cut_rows_kernels<float, true, Lie::anywhere>();
+template const CutRowsKernels &cut_rows_kernels<F16, false, Lie::anywhere>();
+template const CutRowsKernels &cut_rows_kernels<F16, true, Lie::anywhere>();
+template const CutRowsKernels &cut_rows_kernels<BF16, false, Lie::anywhere>();
+template const CutRowsKernels &cut_rows_kernels<BF16, true, Lie::anywhere>();
 
 } // namespace wr::cuda

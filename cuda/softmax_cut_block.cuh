@@ -11,8 +11,9 @@ namespace wr::cuda {
 enum class Cut { off, out };
 
 // Such rows of T, and how a block of them is read: its leading elements; what stands behind them is anything at all, or
-// -infinity. What a mask leaves out is taken out of what was read later.
-template <class T, Cut Which, bool Log, Lie Where>
+// -infinity. What a mask leaves out is taken out of what was read later. Converts: rows on the boundaries with outputs
+// of another type, or of 8 bits where T is F16.
+template <class T, Cut Which, bool Log, Lie Where, bool Converts = false>
 struct CutRows : VectorPlaces<T> {
     using Element = T;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
@@ -20,6 +21,7 @@ struct CutRows : VectorPlaces<T> {
     // f32 softmax that is cut off has no registers to be taken vector by vector (H200, lengths, causal limit of 32768:
     // 5.24, 6.26 TB/s of whole rows, else 5.10, 6.16).
     static constexpr bool filled = Which == Cut::off && sizeof(T) == 4 && !Log;
+    static constexpr bool converted = Converts;
 };
 
 // How rare blocks of them are read again.
@@ -30,6 +32,10 @@ struct SelectedSingles : SinglePlaces<T> {
 template <class T, Cut Which, bool Log>
 struct InOrder<CutRows<T, Which, Log, Lie::on_boundaries>> {
     using Type = SelectedPlaces<T>;
+};
+template <class T, Cut Which, bool Log>
+struct InOrder<CutRows<T, Which, Log, Lie::on_boundaries, true>> {
+    using Type = ConvertedSelection<SelectedPlaces<T>>;
 };
 template <class T, Cut Which, bool Log>
 struct InOrder<CutRows<T, Which, Log, Lie::anywhere>> {
@@ -51,6 +57,12 @@ template <class T, class Rows>
 __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, const T *data, int count,
                                                    uint4 (&vectors)[lane_vectors<T>]) {
     constexpr int elements = vector_elements<T>;
+    if constexpr (may_read_f8<T> && converts<Rows>) {
+        if (is_float_of_8_bits(a.input_type)) {
+            load_f8_block(a, data, count, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
+            return;
+        }
+    }
     if constexpr (Rows::anywhere) {
         load_realigned(data, count, a.hull, vectors);
     } else if constexpr (Rows::masked || Rows::filled) {
@@ -123,7 +135,10 @@ struct CutBlock {
     }
 };
 
-// Of a warp's base block, how many elements there are.
+// Of a warp's base block: its first output, and how many there are.
+__device__ __forceinline__ std::size_t first_output(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
+    return mine.row * a.axis + static_cast<unsigned>(mine.block * static_cast<int>(softmax_block));
+}
 __device__ __forceinline__ int present(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
     return smaller(static_cast<int>(a.axis) - mine.block * static_cast<int>(softmax_block),
                    static_cast<int>(softmax_block));
@@ -133,9 +148,7 @@ __device__ __forceinline__ int present(const SelectedSoftmaxArguments &a, const 
 template <class T>
 __device__ __noinline__ void finish_empty_cut(const SelectedSoftmaxArguments &a, const CutBlock mine) {
     using Merge = StateMerge<float, typename SoftmaxArithmetic<T>::Sum>;
-    const std::size_t first =
-        mine.row * a.axis + static_cast<std::size_t>(mine.block) * static_cast<std::size_t>(softmax_block);
-    store_special<float>(a, first, present(a, mine), RowKind::empty);
+    store_special<float>(a, first_output(a, mine), present(a, mine), RowKind::empty);
     if (wants_row_values(a) && mine.block == 0 && lane_index() == 0) {
         store_row_values(a, Merge::identity(), mine.row);
     }
@@ -145,10 +158,17 @@ __device__ __noinline__ void finish_empty_cut(const SelectedSoftmaxArguments &a,
 template <class Rows>
 __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
     using T = typename Rows::Element;
+    if constexpr (converts<Rows>) {
+        float y[lane_elements];
+#pragma unroll
+        for (float &each : y) {
+            each = left_out_output<float>(RowKind::ordinary, Rows::log, a.empty_row_zero);
+        }
+        store_converted_block<T>(a, first_output(a, mine), present(a, mine), y);
+        return;
+    }
     if constexpr (Rows::anywhere) {
-        fill_any_outputs(a.output_type, a.output,
-                         static_cast<std::size_t>(mine.row) * a.axis +
-                             static_cast<unsigned>(mine.block * static_cast<int>(softmax_block)),
+        fill_any_outputs(a.output_type, a.output, first_output(a, mine),
                          static_cast<std::size_t>(larger(present(a, mine), 0)),
                          left_out_output<float>(RowKind::ordinary, Rows::log, a.empty_row_zero));
         return;

@@ -65,17 +65,16 @@ __device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmax
     } else {
         arrivals.wait();
     }
-    T *const outputs = mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis));
     bool finished;
     if constexpr (one_takes_logarithm<Rows>) {
-        finished = finish_cut_log<Rows>(a, mine, outputs, log_row_of_block, x);
+        finished = finish_cut_log<Rows>(a, mine, log_row_of_block, x);
     } else if constexpr (Rows::log) {
-        finished = finish_cut_log<Rows>(a, mine, outputs, log_row(merge_any_states(states, mine.blocks)), x);
+        finished = finish_cut_log<Rows>(a, mine, log_row(merge_any_states(states, mine.blocks)), x);
     } else {
         const RowView<Sum> row = mine.blocks <= warp_lanes
                                      ? merge_states<1, warp_lanes>(states, mine.blocks)
                                      : merge_states<cut_cluster_states / warp_lanes, warp_lanes>(states, mine.blocks);
-        finished = finish_cut<Rows>(a, mine, outputs, own[warp].n, row, e);
+        finished = finish_cut<Rows>(a, mine, own[warp].n, row, e);
     }
     if (!finished) {
         finish_unusual_cut<Rows, true>(a, mine, states);

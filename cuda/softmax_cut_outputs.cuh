@@ -67,6 +67,22 @@ __device__ __forceinline__ void finish_cut_logarithms(const SelectedSoftmaxArgum
     store_cut<Rows>(output, count, vectors);
 }
 
+// The same as elements of another type, from element `first` of the output on.
+template <class T, class Logits>
+__device__ __forceinline__ void finish_converted_logarithms(const SelectedSoftmaxArguments &a, LogPieces<float> row,
+                                                            std::size_t first, int count, int taken, const Logits &x) {
+    constexpr int elements = vector_elements<T>, distance = warp_lanes * elements;
+    const float left_out = left_out_output<float>(RowKind::ordinary, true, a.empty_row_zero);
+    const int left = taken - lane_index() * elements;
+    float y[lane_elements];
+#pragma unroll
+    for (int at = 0; at < lane_elements; ++at) {
+        const float logarithm = log_softmax_output(a.scaled ? x[at] : x.plain_value(at), row);
+        y[at] = at / elements * distance + at % elements < left ? logarithm : left_out;
+    }
+    store_converted_block<T>(a, first, count, y);
+}
+
 template <class T>
 __device__ __forceinline__ uint4 outputs_of_vector(const float *e, BlockFactor<float> factor) {
     float y[vector_elements<T>];
@@ -101,31 +117,56 @@ __device__ __forceinline__ void form_leading_outputs(int count, BlockFactor<floa
     }
 }
 
+// Zeros in the place of a lane's vectors of which none of the warp's first `count` elements are.
+template <class T>
+__device__ __forceinline__ void zero_behind(int count, float (&e)[lane_elements]) {
+    constexpr int elements = vector_elements<T>, distance = warp_lanes * elements;
+#pragma unroll
+    for (int at = 0; at < lane_elements; ++at) {
+        e[at] = at / elements * distance < count ? e[at] : 0.0f;
+    }
+}
+
 // The outputs of softmax of a block and a row that are not unusual; whether they were not. `n` is the block's.
-template <class Rows, class T, class Sum>
-__device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, const CutBlock &mine, T *outputs,
-                                           std::int32_t n, RowView<Sum> row, float (&e)[lane_elements]) {
+template <class Rows, class Sum>
+__device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, const CutBlock &mine, std::int32_t n,
+                                           RowView<Sum> row, float (&e)[lane_elements]) {
+    using T = typename Rows::Element;
     BlockFactor<float> factor;
     if (!has_factor_in_row<T, Rows, true>(a, n, row, e[0], factor, [&](std::int32_t gap) {
             return factor_for_output<T, Rows>(row.sum, gap, float());
         })) {
         return false;
     }
-    constexpr bool all_formed = Rows::masked || Rows::filled;
-    uint4 vectors[lane_vectors<T>];
-    form_leading_outputs<T, 0>(all_formed ? static_cast<int>(softmax_block) : mine.count, factor, e, vectors);
-    store_cut<Rows>(outputs, present(a, mine), vectors);
+    const int formed = Rows::masked || Rows::filled ? static_cast<int>(softmax_block) : mine.count;
+    if constexpr (converts<Rows>) {
+        form_outputs<T, Rows>(a, factor, e);
+        zero_behind<T>(formed, e);
+        store_converted_block<T>(a, first_output(a, mine), present(a, mine), e);
+    } else {
+        uint4 vectors[lane_vectors<T>];
+        form_leading_outputs<T, 0>(formed, factor, e, vectors);
+        store_cut<Rows>(mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis)), present(a, mine),
+                        vectors);
+    }
     return true;
 }
 
 // The same of log-softmax, of a block that has states.
-template <class Rows, class T, class Logits>
-__device__ __forceinline__ bool finish_cut_log(const SelectedSoftmaxArguments &a, const CutBlock &mine, T *outputs,
+template <class Rows, class Logits>
+__device__ __forceinline__ bool finish_cut_log(const SelectedSoftmaxArguments &a, const CutBlock &mine,
                                                const LogRow<float> &row, const Logits &x) {
+    using T = typename Rows::Element;
     if (row.kind != RowKind::ordinary) {
         return false;
     }
-    finish_cut_logarithms<Rows>(a, row.pieces, outputs, present(a, mine), mine.count, x);
+    if constexpr (converts<Rows>) {
+        finish_converted_logarithms<T>(a, row.pieces, first_output(a, mine), present(a, mine), mine.count, x);
+    } else {
+        finish_cut_logarithms<Rows>(a, row.pieces,
+                                    mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis)),
+                                    present(a, mine), mine.count, x);
+    }
     return true;
 }
 

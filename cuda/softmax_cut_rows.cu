@@ -4,8 +4,11 @@
 
 namespace wr::cuda {
 
-template const CutRowsKernels &cut_rows_kernels<float, Lie::on_boundaries>();
-template const CutRowsKernels &cut_rows_kernels<F16, Lie::on_boundaries>();
-template const CutRowsKernels &cut_rows_kernels<BF16, Lie::on_boundaries>();
+template const CutRowsKernels &cut_rows_kernels<float, false, Lie::on_boundaries>();
+template const CutRowsKernels &cut_rows_kernels<float, true, Lie::on_boundaries>();
+template const CutRowsKernels &cut_rows_kernels<F16, false, Lie::on_boundaries>();
+template const CutRowsKernels &cut_rows_kernels<F16, true, Lie::on_boundaries>();
+template const CutRowsKernels &cut_rows_kernels<BF16, false, Lie::on_boundaries>();
+template const CutRowsKernels &cut_rows_kernels<BF16, true, Lie::on_boundaries>();
 
 } // namespace wr::cuda

@@ -35,19 +35,18 @@ __device__ __forceinline__ typename Rows::Sum cut_block_state(const SelectedSoft
         if (!Rows::log && (Rows::filled || mine.count == static_cast<int>(softmax_block))) {
             return block_state<T, Rows, float, Sum, Unframed::without_row_values>(a, data, mine.count, x, e, state);
         }
-        return leading_block_state<T, Rows, Sum>(a, data, mine.count, x, e, state, !Rows::log && !wants_row_values(a));
+        const bool plain = !Rows::log && !wants_row_values(a) && reaches_outputs<T, Rows>(a.output_type);
+        return leading_block_state<T, Rows, Sum>(a, data, mine.count, x, e, state, plain);
     }
 }
 
-// blockDim.y rows a block, of up to Warps base blocks together; as many registers as leave room for so many warps on a
-// multiprocessor. One warp of each row takes its logarithm (bf16, 2 GiB: masked 8192 1283 us, by each warp 1326,
-// lengths of 4096 879 and 901).
-template <class Rows, int Warps, int ResidentWarps>
-__global__ void __launch_bounds__(Warps *warp_lanes, ResidentWarps / Warps)
-    softmax_cut_rows(const __grid_constant__ SelectedSoftmaxArguments a) {
+// blockDim.y rows a block, of up to cut_rows_warps base blocks together. One warp of each row takes its logarithm
+// (bf16, 2 GiB: masked 8192 1283 us, by each warp 1326, lengths of 4096 879 and 901).
+template <class Rows>
+__device__ __forceinline__ void do_softmax_cut_rows(const SelectedSoftmaxArguments &a) {
     using T = typename Rows::Element;
     using Sum = typename Rows::Sum;
-    __shared__ BlockState<float, Sum> states_of_rows[Warps];
+    __shared__ BlockState<float, Sum> states_of_rows[cut_rows_warps];
     __shared__ LogRow<float> log_rows[Rows::log ? most_shared_rows : 1];
     take_place_on_stream();
     const int row_of_block = same_in_warp(thread_y_again());
@@ -87,16 +86,15 @@ __global__ void __launch_bounds__(Warps *warp_lanes, ResidentWarps / Warps)
             wait_at_row_barrier(mine.row_of_block, mine.blocks);
             return log_rows[mine.row_of_block];
         } else {
-            return merge_states<1, Warps>(states, mine.blocks);
+            return merge_states<1, cut_rows_warps>(states, mine.blocks);
         }
     };
     const auto total = row_total();
-    T *const outputs = mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis));
     bool finished;
     if constexpr (Rows::log) {
-        finished = finish_cut_log<Rows>(a, mine, outputs, total, x);
+        finished = finish_cut_log<Rows>(a, mine, total, x);
     } else {
-        finished = finish_cut<Rows>(a, mine, outputs, states[mine.block].n, total, e);
+        finished = finish_cut<Rows>(a, mine, states[mine.block].n, total, e);
     }
     // Seldom: where the states are is found again, instead of kept.
     const auto states_again = [&] {
@@ -108,6 +106,17 @@ __global__ void __launch_bounds__(Warps *warp_lanes, ResidentWarps / Warps)
     if (wants_row_values(a) && mine.block == 0) {
         store_row_values(a, merge_any_states(states_again(), mine.blocks), mine.row);
     }
+}
+
+// With as many registers as leave room for so many warps on a multiprocessor, and with so many.
+template <class Rows, int ResidentWarps>
+__global__ void __launch_bounds__(cut_rows_warps *warp_lanes, ResidentWarps / cut_rows_warps)
+    softmax_cut_rows(const __grid_constant__ SelectedSoftmaxArguments a) {
+    do_softmax_cut_rows<Rows>(a);
+}
+template <class Rows, int Registers>
+__global__ void __maxnreg__(Registers) softmax_cut_rows_within(const __grid_constant__ SelectedSoftmaxArguments a) {
+    do_softmax_cut_rows<Rows>(a);
 }
 
 } // namespace wr::cuda

@@ -170,8 +170,8 @@ masked_block_sum(const SelectedSoftmaxArguments &a, const Data &data, const Lane
             x, e, [&](int i) { return scaled_exponential(vanishing_value(x, i), magic_less_n); });
     };
     if constexpr (!Rows::log) {
-        const bool unframed =
-            !scaled_later && !wants_row_values(a) && maximum < unframed_reach<T> && lowest > -unframed_reach<T>;
+        const bool plain = !scaled_later && !wants_row_values(a) && reaches_outputs<T, Rows>(a.output_type);
+        const bool unframed = plain && maximum < unframed_reach<T> && lowest > -unframed_reach<T>;
         if (__all_sync(whole_warp, unframed) != 0) {
             const Sum sum = vanishing_sum(C::magic);
             const bool absent = sum == Sum(0);

@@ -16,19 +16,35 @@ namespace {
 constexpr std::size_t base_block = 1024;
 constexpr std::size_t vector_bytes = 16;
 
-const SelectedSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
-    return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype)
-               ? of_vector_type(p.dtype, []<class T>() { return &selected_softmax_kernels<T>(); })
-               : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_softmax_kernels<T>(); });
+bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype); }
+
+// The kernel for rows of any length; nullptr where there is none.
+template <bool Log>
+const void *kernel_of(const SoftmaxProblem &p) {
+    return has_own_type(p)
+               ? of_vector_type(p.dtype, []<class T>() { return selected_softmax_kernel<T, Log, false>(); })
+               : of_vector_type(read_as(p.dtype), []<class T>() { return selected_softmax_kernel<T, Log, true>(); });
+}
+const void *kernel_of(const SoftmaxProblem &p) { return p.log ? kernel_of<true>(p) : kernel_of<false>(p); }
+
+// The kernels for cut rows; nullptr where there are none.
+template <bool Log>
+const CutRowsKernels *cut_kernels_of(const SoftmaxProblem &p, Lie where) {
+    if (!has_own_type(p)) {
+        return where == Lie::anywhere
+                   ? nullptr
+                   : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_cut_kernels<T, Log>(); });
+    }
+    return where == Lie::anywhere
+               ? of_vector_type(p.dtype, []<class T>() { return &cut_rows_kernels<T, Log, Lie::anywhere>(); })
+               : of_vector_type(p.dtype, []<class T>() { return &cut_rows_kernels<T, Log, Lie::on_boundaries>(); });
+}
+const CutRowsKernels *cut_kernels_of(const SoftmaxProblem &p, Lie where) {
+    return p.log ? cut_kernels_of<true>(p, where) : cut_kernels_of<false>(p, where);
 }
 
 const SelectedShortKernels *short_kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &selected_short_kernels<T>(); });
-}
-
-template <Lie Where>
-const CutRowsKernels *cut_kernels_of(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return &cut_rows_kernels<T, Where>(); });
 }
 
 // Whether they write this type.
@@ -92,41 +108,34 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     return a;
 }
 
-// Whether rows that are not too long have kernels for cut rows.
-bool are_cut_rows(const SoftmaxProblem &p) {
-    return p.output_dtype == p.dtype && cut_kernels_of<Lie::anywhere>(p.dtype) != nullptr;
-}
-
-bool fits_cut_rows(const RowBlocksPlan &plan) {
-    return plan.warps * plan.rows_a_block <= cut_rows_warps && plan.warps * plan.cluster_blocks <= cut_cluster_states;
-}
-
-// The kernel for cut rows that are put on a GPU so; nullptr where there is none. (H200, TB/s, f32 of 4096:
-// lengths 3.78, causal 3.87, by the others 3.93, 3.94.)
+// The kernel for cut rows that are put on a GPU so; nullptr where there is none.
 const void *cut_kernel(const SoftmaxProblem &p, const RowBlocksPlan &plan) {
-    if (!are_cut_rows(p) || !fits_cut_rows(plan)) {
+    const CutRowsKernels *kernels = cut_kernels_of(p, lies_on_boundaries(p) ? Lie::on_boundaries : Lie::anywhere);
+    if (kernels == nullptr || !fits_cut_rows(plan)) {
         return nullptr;
     }
-    const CutRowsKernels &kernels =
-        lies_on_boundaries(p) ? *cut_kernels_of<Lie::on_boundaries>(p.dtype) : *cut_kernels_of<Lie::anywhere>(p.dtype);
-    const bool masked = p.selection.mask != nullptr;
-    return (plan.cluster_blocks > 1 ? kernels.of_clusters : kernels.of)[masked ? 1 : 0][p.log ? 1 : 0];
+    return (plan.cluster_blocks > 1 ? kernels->of_clusters : kernels->of)[p.selection.mask != nullptr ? 1 : 0];
 }
 
 // How rows of so many base blocks are put on a GPU.
 RowBlocksPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
     const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
     const std::size_t blocks = divide_up(p.shape.axis, base_block);
-    return plan_row_blocks(
-        p.shape.outer, blocks,
-        {static_cast<std::size_t>(selected_warps[selected_sizes - 1]),
-         wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
-         wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
-         are_cut_rows(p) && blocks <= cut_cluster_states ? cut_rows_warps : tuning::softmax_long_cluster_warps},
-        gpu);
+    return plan_row_blocks(p.shape.outer, blocks,
+                           {static_cast<std::size_t>(selected_warps),
+                            wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
+                            wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
+                            cut_kernels_of(p, Lie::on_boundaries) != nullptr && blocks <= cut_cluster_states
+                                ? cut_rows_warps
+                                : tuning::softmax_long_cluster_warps},
+                           gpu);
 }
 
 } // namespace
+
+bool fits_cut_rows(const RowBlocksPlan &plan) {
+    return plan.warps * plan.rows_a_block <= cut_rows_warps && plan.warps * plan.cluster_blocks <= cut_cluster_states;
+}
 
 bool has_small_limits(const Shape &s, const Selection &chosen) {
     constexpr std::int64_t most = std::int64_t{1} << 62;
@@ -136,7 +145,7 @@ bool has_small_limits(const Shape &s, const Selection &chosen) {
 }
 
 RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    if (kernels_of(p) == nullptr || !serves_output(p) || p.selection.ragged || !lies_on_boundaries(p) ||
+    if (kernel_of(p) == nullptr || !serves_output(p) || p.selection.ragged || !lies_on_boundaries(p) ||
         !has_small_limits(p.shape, p.selection)) {
         return {};
     }
@@ -144,7 +153,7 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu
 }
 
 RowBlocksPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    if (!are_cut_rows(p) || !serves_output(p) || p.selection.ragged || !has_neighbours(p) ||
+    if (cut_kernels_of(p, Lie::anywhere) == nullptr || !serves_output(p) || p.selection.ragged || !has_neighbours(p) ||
         !has_small_limits(p.shape, p.selection)) {
         return {};
     }
@@ -153,16 +162,12 @@ RowBlocksPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu
 }
 
 cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {
-    const SelectedSoftmaxKernels &kernels = *kernels_of(p);
     SelectedSoftmaxArguments a = arguments_of(p);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     if (const void *const cut = cut_kernel(p, plan); cut != nullptr) {
         return launch_row_blocks(cut, plan, p.shape.outer, &a, stream);
     }
-    const bool few = divide_up(p.shape.axis, base_block) <= selected_few_blocks &&
-                     plan.warps <= static_cast<std::size_t>(selected_warps[0]);
-    const int size = !few ? 2 : plan.cluster_blocks > 1 ? 1 : 0;
-    return launch_row_blocks(kernels.of[p.log ? 1 : 0][size], plan, p.shape.outer, &a, stream);
+    return launch_row_blocks(kernel_of(p), plan, p.shape.outer, &a, stream);
 }
 
 bool serves_selected_short(const SoftmaxProblem &p) {

@@ -1,11 +1,10 @@
-// Softmax of rows of whole vectors, of which elements may be left out.
-#define WR_LANE_FROM_REGISTER
+// Softmax of rows of many whole vectors, of which elements may be left out.
 #include "cuda/softmax_selected.cuh"
 
 namespace wr::cuda {
 
-template const SelectedSoftmaxKernels &selected_softmax_kernels<float>();
-template const SelectedSoftmaxKernels &selected_softmax_kernels<F16>();
-template const SelectedSoftmaxKernels &selected_softmax_kernels<BF16>();
+template const void *selected_softmax_kernel<float, false, false>();
+template const void *selected_softmax_kernel<F16, false, false>();
+template const void *selected_softmax_kernel<BF16, false, false>();
 
 } // namespace wr::cuda

@@ -35,11 +35,6 @@ __device__ __forceinline__ bool only_cuts_off(const SelectedSoftmaxArguments &a)
     return a.mask == nullptr && (a.lengths != nullptr || a.causal);
 }
 
-// Rows that a block has at most.
-inline constexpr int most_block_rows = 4;
-
-__device__ __forceinline__ bool is_first_warp() { return thread_x_again() < warp_lanes && thread_y_again() == 0; }
-
 // Of a lane's vectors only elements with mask bytes other than 0 stay. `mask` is the first vector's; `left` elements
 // exist from there on, but for those of other lanes.
 __device__ __forceinline__ void apply_mask(const std::uint8_t *mask, int left, unsigned filler,
@@ -182,40 +177,10 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
     }
 }
 
-// The total of the block's row in every lane, or of its rows in a lane each.
-template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> totals_of_block(const BlockState<Float, Sum> *states, int count) {
-    return blockDim.y > 1 ? merge_side_by_side(states, static_cast<int>(blockDim.y), count)
-                          : merge_any_states(states, count);
-}
-
-// What there is of a block's rows beside their outputs, by its first warp.
-template <class Float, class Sum>
-__device__ __noinline__ void store_values_of_rows(const SelectedSoftmaxArguments &a,
-                                                  const BlockState<Float, Sum> *states, int count) {
-    const RowBlock place(a.cluster_blocks);
-    const std::size_t row = place.row + static_cast<std::size_t>(lane_index());
-    const RowState<Float, Sum> total = totals_of_block(states, count);
-    if (place.block != 0 || lane_index() >= static_cast<int>(blockDim.y) || row >= a.outer) {
-        return;
-    }
-    store_row_values(a, total, row);
-}
-
 // More states than lanes: behind a call, so that the exponentials of the warp that merges stay in registers elsewhere.
 template <class Float, class Sum>
 __device__ __noinline__ RowView<Sum> merge_many_block_states(const BlockState<Float, Sum> *states, int count) {
     return merge_states<most_cluster_states / warp_lanes, warp_lanes>(states, count);
-}
-
-// The row's states, once all of them are here, as every warp needs them. Few: no more than lanes.
-template <bool Few, class Float, class Sum>
-__device__ __forceinline__ RowView<Sum> merge_row(const BlockState<Float, Sum> *states, int count) {
-    if constexpr (Few) {
-        return merge_states<1, warp_lanes>(states, count);
-    } else {
-        return merge_many_block_states(states, count);
-    }
 }
 
 // What a block of which nothing takes part gives in an ordinary row: written without waiting for the row.
@@ -230,31 +195,23 @@ __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a
     store_block<T, Places>(a, first_output(a, place), present(a, place), y);
 }
 
-// Whether blocks of rows that are only cut off are taken vector by vector: where there are registers for one more form
-// of them.
-template <class T, bool Log>
-constexpr bool takes_leading_vectors(bool many_registers) {
-    return !Log && (sizeof(T) == 2 || many_registers);
-}
-
-// Whether rows are a block's, several of them or one, or, as is known by a.cluster_blocks alone, that or a cluster's.
-enum class RowsOf { block, either };
-
-// blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks. With
-// few_state_warps a row has no more than 32 base blocks. Converts: outputs are of another type than the input. Leads:
-// as takes_leading_vectors says.
-template <class T, bool Log, bool Converts, int Warps, RowsOf Which, bool Leads>
-__device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments &a) {
+// A row of up to selected_warps base blocks a block, or a row by a cluster of a.cluster_blocks blocks.
+// Converts: outputs are of another type than the input.
+template <class T, bool Log, bool Converts>
+__global__ void __launch_bounds__(selected_warps *warp_lanes, 1)
+    softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
+    // Whether blocks of rows that are only cut off are taken vector by vector: where there are registers for it.
+    constexpr bool Leads = !Log && sizeof(T) == 2;
     using Filled = std::conditional_t<Converts, ConvertedSelection<SelectedPlaces<T>>, SelectedPlaces<T>>;
     using Leading = std::conditional_t<Converts, ConvertedSelection<LeadingPlaces<T>>, LeadingPlaces<T>>;
     using Places = std::conditional_t<Leads, Leading, Filled>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    __shared__ RowStates<BlockState<Float, Sum>, Warps> shared;
-    __shared__ LogRow<Float> log_rows[Log ? most_block_rows : 1];
-    const bool by_cluster = Which == RowsOf::either && a.cluster_blocks > 1;
-    const int row_warps = RowStates<BlockState<Float, Sum>, Warps>::row_warps();
-    const int count = Which == RowsOf::block ? row_warps : row_warps * a.cluster_blocks; // states of a row
+    __shared__ RowStates<BlockState<Float, Sum>, selected_warps> shared;
+    __shared__ LogRow<Float> log_row_of_block;
+    const bool by_cluster = a.cluster_blocks > 1;
+    const int row_warps = RowStates<BlockState<Float, Sum>, selected_warps>::row_warps();
+    const int count = row_warps * a.cluster_blocks; // states of a row
     shared.prepare(by_cluster, a.cluster_blocks);
     take_place_on_stream();
     const RowBlock from(a.cluster_blocks);
@@ -291,14 +248,11 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
     const std::int32_t n = shared.of_warp(by_cluster)->n;
     bool finished = false;
     if constexpr (Log) {
-        if (is_first_warp()) {
-            const LogRow<Float> found = log_row(totals_of_block(shared.all, count));
-            if (lane_index() < static_cast<int>(blockDim.y)) {
-                log_rows[lane_index()] = found;
-            }
+        if (thread_x_again() < static_cast<int>(warp_lanes)) {
+            find_log_row(shared.all, count, &log_row_of_block);
         }
         __syncthreads();
-        const LogRow<Float> row = log_rows[thread_y_again()];
+        const LogRow<Float> row = log_row_of_block;
         if (row.kind == RowKind::ordinary && n != absent_n) {
             const RowBlock to(a.cluster_blocks);
             finish_log_row<T, Places>(a, row, first_output(a, to), present(a, to), x);
@@ -306,7 +260,7 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
         }
         finished = finished || (row.kind == RowKind::ordinary && left_out);
     } else {
-        const RowView<Sum> view = merge_row<Warps <= few_state_warps>(shared.of_row(), count);
+        const RowView<Sum> view = merge_many_block_states(shared.of_row(), count);
         BlockFactor<Float> factor;
         if (!left_out && has_factor_in_row<T, Places, Leads>(a, n, view, e[0], factor, [&](std::int32_t gap) {
                 return factor_for_output<T, Places>(view.sum, gap, Float());
@@ -321,66 +275,14 @@ __device__ __forceinline__ void do_selected_rows(const SelectedSoftmaxArguments 
         finish_unusual_selected<T, Filled>(a, RowBlock(a.cluster_blocks), shared.of_warp(by_cluster)->maximum,
                                            merge_any_states(shared.of_row(), count));
     }
-    if (has_row_values && is_first_warp()) {
-        store_values_of_rows(a, shared.all, count);
+    if (has_row_values && RowBlock(a.cluster_blocks).block == 0) {
+        store_row_values(a, merge_any_states(shared.all, count), RowBlock(a.cluster_blocks).row);
     }
 }
 
-// The same with as many registers as leave room for so many warps on a multiprocessor, and with so many.
-template <class T, bool Log, bool Converts, int Warps, RowsOf Which, int ResidentWarps>
-__global__ void __launch_bounds__(Warps *warp_lanes, larger(ResidentWarps / Warps, 1))
-    softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
-    do_selected_rows<T, Log, Converts, Warps, Which, takes_leading_vectors<T, Log>(ResidentWarps <= 24)>(a);
-}
-template <class T, bool Log, bool Converts, int Warps, RowsOf Which, int Registers>
-__global__ void __maxnreg__(Registers) softmax_selected_within(const __grid_constant__ SelectedSoftmaxArguments a) {
-    do_selected_rows<T, Log, Converts, Warps, Which, takes_leading_vectors<T, Log>(Registers > 64)>(a);
-}
-
-// Warps that a multiprocessor should hold. Converted 16-bit elements have registers for 32, or for 40 where logarithms
-// spill 16 bytes (masked log-softmax of bf16 1024, 4096, of its own type, 4.04, 3.88 TB/s on an H200, by
-// 32 3.92, 3.80).
-//
-// Of f32 rows of a block 72 registers a thread, which leave room for 28 warps in blocks of 4 and of which 2 are spilled
-// (24 warps of 80 registers, and now: lengths of 1024, 2048, 4096 3.80, 3.77, 3.80 and 3.98, 3.99, 3.99, causal 4.00,
-// 3.71, 3.73 and 4.04, 3.99, 3.99, with maximum 4096 3.80 and 4.10, masked 4.25 and 4.21). Others lose 1 to 2 % where
-// the compiler is told registers.
-//
-// Where a kernel of blocks need not look whether it is a cluster's, logarithms and outputs of another type gain (masked
-// log-softmax of 4096 f32 3.98 and 4.05, softmax into bf16 4.21 and 4.38), others lose 1 %.
 template <class T, bool Log, bool Converts>
-void set_selected_kernels(const void *(&kernels)[selected_sizes]) {
-    constexpr RowsOf of_blocks = Log || Converts ? RowsOf::block : RowsOf::either;
-    if constexpr (Converts) {
-        constexpr int blocks = sizeof(T) == 4 ? 24 : Log ? 40 : 32, clusters = sizeof(T) == 4 ? 24 : 32;
-        kernels[0] = address_of(softmax_selected<T, Log, true, selected_warps[0], of_blocks, blocks>);
-        kernels[1] = address_of(softmax_selected<T, Log, true, selected_warps[1], RowsOf::either, clusters>);
-    } else if constexpr (sizeof(T) == 4 && Log) {
-        kernels[0] = address_of(softmax_selected<T, true, false, selected_warps[0], of_blocks, 24>);
-    } else if constexpr (sizeof(T) == 4) {
-        kernels[0] = address_of(softmax_selected_within<T, false, false, selected_warps[0], of_blocks, 72>);
-    }
-    kernels[2] = address_of(softmax_selected<T, Log, Converts, selected_warps[2], RowsOf::either, 32>);
-}
-
-template <class T, bool Converts>
-SelectedSoftmaxKernels make_selected_kernels() {
-    SelectedSoftmaxKernels made{};
-    set_selected_kernels<T, false, Converts>(made.of[0]);
-    set_selected_kernels<T, true, Converts>(made.of[1]);
-    return made;
-}
-
-template <class T>
-const SelectedSoftmaxKernels &selected_softmax_kernels() {
-    static const SelectedSoftmaxKernels kernels = make_selected_kernels<T, false>();
-    return kernels;
-}
-
-template <class T>
-const SelectedSoftmaxKernels &converting_softmax_kernels() {
-    static const SelectedSoftmaxKernels kernels = make_selected_kernels<T, true>();
-    return kernels;
+const void *selected_softmax_kernel() {
+    return address_of(softmax_selected<T, Log, Converts>);
 }
 
 } // namespace wr::cuda

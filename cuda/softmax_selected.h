@@ -17,19 +17,11 @@ struct SelectedSoftmaxArguments : SoftmaxArguments {
     std::size_t rows_ahead; // whose lengths are asked for before their turn
 };
 
-// The kernels: for rows of a block, for rows of up to 32 base blocks by clusters, and for longer ones; and the warps
-// along a row that a block of each may have. nullptr where the kernels for cut rows take all of these.
-inline constexpr int selected_sizes = 3;
-inline constexpr int selected_warps[selected_sizes] = {8, 8, 32};
-inline constexpr std::size_t selected_few_blocks = 32;
-
-struct SelectedSoftmaxKernels {
-    const void *of[2][selected_sizes]; // [log]
-};
-
-// For rows of T whose outputs are of T.
-template <class T>
-const SelectedSoftmaxKernels &selected_softmax_kernels();
+// For rows of T of any number of base blocks that a cluster can have, whose outputs are of T or, where it converts, of
+// another type, F16 standing for 8 bits too; and the warps along a row that a block may have.
+inline constexpr int selected_warps = 32;
+template <class T, bool Log, bool Converts>
+const void *selected_softmax_kernel();
 
 // For such rows of up to 512 elements, one behind the other: several to a warp.
 struct SelectedShortKernels {
@@ -42,18 +34,18 @@ const SelectedShortKernels &selected_short_kernels();
 enum class Lie { on_boundaries, anywhere };
 
 // For rows of T of a block or of a cluster whose outputs are of T: the warps that a block may have, and the base blocks
-// of a row. Of f32 rows on the boundaries those of a block are softmax_selected's.
+// of a row.
 inline constexpr int cut_rows_warps = 8;
 inline constexpr int cut_cluster_states = 64;
 struct CutRowsKernels {
-    const void *of[2][2];          // [masked][log]
-    const void *of_clusters[2][2]; // [masked][log]
+    const void *of[2];          // [masked]
+    const void *of_clusters[2]; // [masked]
 };
-template <class T, Lie Where>
+template <class T, bool Log, Lie Where>
 const CutRowsKernels &cut_rows_kernels();
 
-// For rows of T whose outputs are of another type; those of F16 for rows of 8 bits as well.
-template <class T>
-const SelectedSoftmaxKernels &converting_softmax_kernels();
+// For such rows on the boundaries whose outputs are of another type; those of F16 for rows of 8 bits as well.
+template <class T, bool Log>
+const CutRowsKernels &converting_cut_kernels();
 
 } // namespace wr::cuda

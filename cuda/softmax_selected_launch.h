@@ -15,6 +15,9 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &problem, const GpuFact
 // Rows of up to 64 base blocks anywhere in memory, whose outputs have their type. No warps: other kernels do it.
 RowBlocksPlan plan_softmax_anywhere(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
+// Whether rows that are put on a GPU so have kernels of their own: of up to 64 base blocks.
+bool fits_cut_rows(const RowBlocksPlan &plan);
+
 cudaError_t launch_selected_softmax(const SoftmaxProblem &problem, const RowBlocksPlan &plan, cudaStream_t stream);
 
 // Rows so short that a warp takes several.

@@ -4,8 +4,8 @@
  * off at and around every boundary, at none and behind their ends; masks that leave out some elements, whole base
  * blocks, a row, all but few or nothing; in place and not, scaled and not, with their logsumexp and maximum beside them
  * and without; with rows among them that hold NaN, infinities, large logits or nothing but -infinity before the cut.
- * What is cut off is NaN, what is cut out is NaN, a large logit or any. As many rows as the GPU at hand takes so,
- * whatever it has, and one more, so that the last block is not full.
+ * What is cut off is NaN, what is cut out is NaN, a large logit or any. Into their own type and into others. As many
+ * rows as the GPU at hand takes so, whatever it has, and one more, so that the last block is not full.
  */
 #include "harness.h"
 #include "large_softmax.h"
@@ -97,10 +97,11 @@ static void poison_what_is_masked(const wr_softmax_args *args, const image *inpu
     }
 }
 
-static void check(wr_dtype dtype, size_t axis, int options) {
-    size_t rows = rows_for_gpu(axis, BLOCKS_EACH) + 1, bytes = rows * axis * reference_size(dtype), row, i;
-    size_t size = reference_size(dtype), off = (options & ANYWHERE) ? 1 + axis % 7 : 0;
-    image input = image_new(bytes, off * size), output = image_new(bytes, off * 3 % 8 * size);
+static void check_into(wr_dtype dtype, wr_dtype to, size_t axis, int options) {
+    size_t rows = rows_for_gpu(axis, BLOCKS_EACH) + 1, row, i;
+    size_t size = reference_size(dtype), to_size = reference_size(to), off = (options & ANYWHERE) ? 1 + axis % 7 : 0;
+    image input = image_new(rows * axis * size, off * size);
+    image output = image_new(rows * axis * to_size, off * 3 % 8 * to_size);
     image lengths = image_new(rows * sizeof(int64_t), 8);
     image sums = image_new(rows * sizeof(float), 0), maxima = image_new(rows * sizeof(float), 0);
     image mask = image_new(rows * axis, off);
@@ -116,6 +117,7 @@ static void check(wr_dtype dtype, size_t axis, int options) {
     }
     args.input = input.payload;
     args.output = output.payload;
+    args.output_dtype = to;
     args.log = (options & LOGARITHMS) != 0;
     args.scale = (options & SCALED) ? -0.75 : 1.0;
     args.empty_row = (options & SCALED) ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
@@ -140,11 +142,12 @@ static void check(wr_dtype dtype, size_t axis, int options) {
     if (options & MASKED) {
         poison_what_is_masked(&args, &input);
     }
-    if (options & IN_PLACE) {
+    if ((options & IN_PLACE) && to == dtype) {
         args.output = input.payload;
         images.output = &input;
     }
-    snprintf(label, sizeof label, "%zu rows of %zu %s, options %d", rows, axis, dtype_name(dtype), options);
+    snprintf(label, sizeof label, "%zu rows of %zu %s into %s, options %d", rows, axis, dtype_name(dtype),
+             dtype_name(to), options);
     run_softmax_everywhere(&args, &images, label);
     image_free(&input);
     image_free(&output);
@@ -152,6 +155,31 @@ static void check(wr_dtype dtype, size_t axis, int options) {
     image_free(&sums);
     image_free(&maxima);
     image_free(&mask);
+}
+
+static void check(wr_dtype dtype, size_t axis, int options) { check_into(dtype, dtype, axis, options); }
+
+/* Into other types, and from 8 bits, of which no kernels for cut rows make logarithms. */
+static void check_converted(void) {
+    static const wr_dtype pairs[][2] = {{WR_F32, WR_BF16},    {WR_F32, WR_F16},        {WR_F32, WR_F8_E4M3},
+                                        {WR_F16, WR_F32},     {WR_F16, WR_F8_E5M2},    {WR_BF16, WR_F32},
+                                        {WR_BF16, WR_F16},    {WR_BF16, WR_F8_E4M3},   {WR_F8_E4M3, WR_BF16},
+                                        {WR_F8_E5M2, WR_F32}, {WR_F8_E4M3, WR_F8_E4M3}};
+    static const size_t axes[] = {520,  1000, 1024,  2048,  3000,  4096,  7168,
+                                  8192, 9000, 16384, 20000, 32768, 40000, 65536};
+    enum { PAIRS = sizeof pairs / sizeof *pairs, AXES = sizeof axes / sizeof *axes };
+    size_t i, j;
+    for (i = 0; i < PAIRS; ++i) {
+        for (j = 0; j < AXES; ++j) {
+            int options = (int)((i * AXES + j) * 11 % ALL_OPTIONS);
+            if (reference_size(pairs[i][1]) == 1) {
+                options &= ~LOGARITHMS;
+            }
+            check_into(pairs[i][0], pairs[i][1], axes[j], options);
+            check_into(pairs[i][0], pairs[i][1], axes[j], options | MASKED);
+            check_into(pairs[i][0], pairs[i][1], axes[j], options | MASKED | MASK_ALONE);
+        }
+    }
 }
 
 /* Rows off the boundaries, which their number of elements or their first element's address keeps there. */
@@ -197,6 +225,7 @@ int main(int argc, char **argv) {
                            : WR_BF16,
               other_axes[i / 4], (int)(i * 13 % ALL_OPTIONS) | MASKED | (i % 2 == 0 ? MASK_ALONE : 0));
     }
+    check_converted();
     check_anywhere();
     places_close();
     return check_report("softmax_of_cut_rows");

@@ -261,6 +261,7 @@ static void walk_converted(wr_dtype dtype, const walker *by) {
                                    {"rows of several warps into another type", 3, 8000, 1, 1, 0},
                                    {"rows of clusters into another type", 9, 20000, 1, 1, 0},
                                    {"rows of wide clusters into another type", 2, 40000, 1, 1, 0},
+                                   {"rows of clusters of many warps into another type", 2, 80000, 1, 1, 0},
                                    {"a long row into another type", 1, 700000, 1, 1, 0},
                                    {"odd rows into another type", 37, 1001, 1, 1, 0},
                                    {"odd rows of several warps into another type", 3, 8001, 1, 1, 0},
@@ -278,6 +279,9 @@ static void walk_converted(wr_dtype dtype, const walker *by) {
             kind.output_dtype = dtype == WR_F64 ? WR_F32 : WR_F64;
             by->softmax(&kind, &shapes[i]);
         }
+        kind.log = kind.masked = 0;
+        kind.output_dtype = WR_F8_E5M2;
+        by->softmax(&kind, &shapes[i]);
     }
 }
 
@@ -320,6 +324,9 @@ static void walk_uneven_rows(const walker *by) {
             for (j = 0; j < sizeof on_boundaries / sizeof *on_boundaries; ++j) {
                 kind.most = on_boundaries[j];
                 by->uneven(&kind);
+                kind.output_dtype = softmax_types[i] == WR_BF16 ? WR_F16 : WR_BF16;
+                by->uneven(&kind);
+                kind.output_dtype = softmax_types[i];
             }
             kind.most = 5000;
             kind.moved = 1;

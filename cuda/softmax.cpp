@@ -9,6 +9,7 @@
 #include "cuda/softmax_pieces.h"
 #include "cuda/softmax_plan.h"
 #include "cuda/softmax_relay.h"
+#include "cuda/softmax_selected_launch.h"
 #include "cuda/softmax_shared_columns.h"
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
@@ -372,6 +373,26 @@ SlotLimits slot_limits(const SoftmaxProblem &problem, const SoftmaxPlan &plan, c
     return {fewest_slot_rows(gpu), wide ? tuning::softmax_slot_row : tuning::softmax_slot_converted_row, columns};
 }
 
+// Some rows go as others do that are cut off, but keep all of their elements. 16-bit ones of whole vectors into f32, up
+// to 32 base blocks long, and their logarithms into any other type (bf16 into f32, H200, 2 GiB of input, us, so and by
+// the kernels for others: 1024, 4096, 8192, 32768 1612, 1652, 1736, 1892 and 1660, 1894, 2185, 2011, log 1604, 1795,
+// 1974, 1997 and 2153, 2004, 2191, 2279; but 65536 2121 and 2040, bf16 into E4M3 4096 1022 and 908, f32 into bf16 762
+// and 745, log of bf16 into f16 1260 and 1113). Logarithms of f32 rows of up to 32 off the boundaries that are not
+// shared by all multiprocessors (1001, 3001, 5003, 8001 1095, 1133, 1200, 1192 and 1215, 1227, 1268, 1374).
+RowBlocksPlan plan_as_cut_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, SoftmaxPlaces places,
+                               const GpuFacts &gpu) {
+    const bool in_registers = plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
+    const bool is_short = plan.blocks <= warp_lanes;
+    if (in_registers && places == SoftmaxPlaces::converted && traits_of(problem.dtype).size == 2) {
+        const bool wanted = problem.log || (problem.output_dtype == ElementType::f32 && is_short);
+        const RowBlocksPlan cut = wanted ? plan_selected_softmax(problem, gpu) : RowBlocksPlan{};
+        return fits_cut_rows(cut) ? cut : RowBlocksPlan{};
+    }
+    const bool wanted = problem.log && problem.dtype == ElementType::f32 && problem.output_dtype == problem.dtype;
+    return in_registers && is_short && wanted && places == SoftmaxPlaces::shifted ? plan_softmax_anywhere(problem, gpu)
+                                                                                  : RowBlocksPlan{};
+}
+
 const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places, bool converts) {
     switch (places) {
     case SoftmaxPlaces::vectors:
@@ -438,7 +459,13 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     bool served = false;
     const cudaError_t once =
         problem.shape.inner == 1 ? launch_rows_once_read(call, a, &served) : launch_columns_once_read(call, a, &served);
-    return report(once != cudaSuccess || served ? once : launch_with_workspace(call, a));
+    if (once != cudaSuccess || served) {
+        return report(once);
+    }
+    if (const RowBlocksPlan cut = plan_as_cut_rows(problem, plan, places, gpu); cut.warps != 0) {
+        return report(launch_selected_softmax(problem, cut, stream));
+    }
+    return report(launch_with_workspace(call, a));
 }
 
 } // namespace wr::cuda

@@ -18,6 +18,7 @@ const SoftmaxKernels &softmax_kernels() {
         if constexpr (sizeof(T) < sizeof(double)) {
             softmax_grid_rows<T>(made.vectors);
             made.converted = softmax_converted_kernels<T>(made.vectors.long_rows.piece_states);
+            softmax_converted_logarithms<T>(made.converted);
             made.shifted_converted = softmax_shifted_converted_kernels<T>(made.rare.shifted);
         }
         made.short_rows = softmax_short_row_kernels<T>();

@@ -139,6 +139,8 @@ SoftmaxRowKernels softmax_shifted_converted_kernels(const SoftmaxLongRowKernels 
 template <class T>
 SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states); // as of rows that are not converted
 template <class T>
+void softmax_converted_logarithms(SoftmaxConvertedKernels &kernels);
+template <class T>
 SoftmaxRareKernels softmax_rare_kernels();
 template <class T>
 SoftmaxShortRowKernels softmax_short_row_kernels();

@@ -224,6 +224,9 @@ SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes
     if (takes_singles(problem)) {
         return SoftmaxPlaces::singles;
     }
+    if (s.axis == 0) { // nothing but row values is written
+        return SoftmaxPlaces::vectors;
+    }
     const std::size_t elements = vector_bytes / element_bytes;
     const auto is_whole = [&](const void *at, ElementType type) { // a vector's elements of this type may start here
         const std::size_t bytes = std::min(vector_bytes, elements * traits_of(type).size);

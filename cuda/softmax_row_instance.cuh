@@ -37,25 +37,26 @@ constexpr int resident_blocks(int warps) {
 }
 
 // Registers a thread, where it is they that a kernel is told; 0: it is warps. (Where both say the same, 1 % is lost
-// with registers.) Off the boundaries, log-softmax of f32 has most to keep: with 96 half as much is spilled as with
-// 80, which 24 warps have (1000, 5000, 32768: 2.94, 2.59, 2.71 and 3.24, 2.90, 3.06 TB/s on an H200). In clusters f32
-// rows have an exchange to wait for: 72, of which none are spilled, for 28 warps in blocks of 4 (16384 and
-// 32768 4.20, 4.18 and 4.19, 4.19; with logsumexp 16384 4.01 and 4.17; but log-softmax 4.00 and 3.63).
+// with registers.) In clusters f32 rows have an exchange to wait for: 72, of which none are spilled, for 28 warps in
+// blocks of 4 (H200, TB/s, 16384 and 32768 4.20, 4.18 and 4.19, 4.19; with logsumexp 16384 4.01 and 4.17; but
+// log-softmax 4.00 and 3.63).
 template <class T, class Places, bool Log>
-inline constexpr int registers_of_rows = sizeof(T) == 4 && Places::shifted && !converts<Places> && Log ? 96 : 0;
-template <class T, class Places, bool Log>
-inline constexpr int registers_of_clusters =
-    sizeof(T) == 4 && keeps_vectors<Places> && !Log ? 72 : registers_of_rows<T, Places, Log>;
+inline constexpr int registers_of_clusters = sizeof(T) == 4 && keeps_vectors<Places> && !Log ? 72 : 0;
+
+// Whether log-softmax of rows of blocks, and of clusters of few states, is left to the kernels for cut rows
+// (plan_as_cut_rows).
+template <class T, class Places>
+inline constexpr bool lacks_logarithms_of_few_states = (sizeof(T) == 2 && converts<Places> && !Places::shifted) ||
+                                                       (sizeof(T) == 4 && Places::shifted && !converts<Places>);
+
+// Whether log-softmax is compiled by itself.
+template <class Places>
+inline constexpr bool has_logarithms_apart = converts<Places> && !Places::shifted;
 
 template <class T, class Places, bool Log, int Size>
 const void *softmax_rows_kernel() {
-    constexpr int span = 1 << Size, registers = registers_of_rows<T, Places, Log>;
-    if constexpr (registers != 0) {
-        return address_of(softmax_rows_within<T, Places, Log, span, registers>);
-    } else {
-        constexpr int warps = span * rows_of_block<Places, Log, span>;
-        return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places, Log>(warps)>);
-    }
+    constexpr int span = 1 << Size, warps = span * rows_of_block<Places, Log, span>;
+    return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places, Log>(warps)>);
 }
 
 template <class T, class Places, bool Log>
@@ -106,13 +107,17 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);
         if constexpr (converts<Places>) {
             kernels[0] = kernels[1];
-        } else {
+        } else if constexpr (!Log || !lacks_logarithms_of_few_states<T, Places>) {
             kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         }
     } else {
-        kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
+        if constexpr (!Log || !lacks_logarithms_of_few_states<T, Places>) {
+            kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
+        }
         if constexpr (converts<Places>) { // of which no more states than each_merges is for
-            kernels[1] = Log ? softmax_cluster_kernel<T, Places, true, 1>() : nullptr;
+            if constexpr (Log) {
+                kernels[1] = softmax_cluster_kernel<T, Places, true, 1>();
+            }
         } else {
             kernels[1] = kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
             if constexpr (sizeof(T) == 8) { // of others two blocks of 16 warps have the registers of one of 32
@@ -190,12 +195,20 @@ void add_waiting_rows(SoftmaxRowKernels &kernels) {
     kernels.three_quarter_rows = softmax_rows_kernel<T, ThreeQuarterPlaces<T>, false, 0>();
 }
 
+template <class T, class Places, bool Log>
+void add_rows_of_blocks(SoftmaxRowKernels &kernels) {
+    if constexpr (!Log || !lacks_logarithms_of_few_states<T, Places>) {
+        set_row_kernels<T, Places, Log>(kernels.rows[Log ? 1 : 0]);
+    }
+    set_rows_of_block<Places, Log>(kernels.rows_of_block[Log ? 1 : 0]);
+}
+
 template <class T, class Places>
 void add_block_rows(SoftmaxRowKernels &kernels) {
-    set_row_kernels<T, Places, false>(kernels.rows[0]);
-    set_row_kernels<T, Places, true>(kernels.rows[1]);
-    set_rows_of_block<Places, false>(kernels.rows_of_block[0]);
-    set_rows_of_block<Places, true>(kernels.rows_of_block[1]);
+    add_rows_of_blocks<T, Places, false>(kernels);
+    if constexpr (!has_logarithms_apart<Places>) {
+        add_rows_of_blocks<T, Places, true>(kernels);
+    }
     kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
     if constexpr (sizeof(T) == 2 && keeps_vectors<Places>) {
         add_waiting_rows<T, Places>(kernels);
@@ -205,7 +218,9 @@ void add_block_rows(SoftmaxRowKernels &kernels) {
 template <class T, class Places>
 void add_cluster_rows(SoftmaxRowKernels &kernels) {
     set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
-    set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
+    if constexpr (!has_logarithms_apart<Places>) {
+        set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
+    }
     if constexpr (sizeof(T) < sizeof(double) && !Places::shifted) {
         kernels.each_merges = softmax_each_merges_kernels<T, Places>();
     }

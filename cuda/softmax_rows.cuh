@@ -228,9 +228,5 @@ __global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_l
         softmax_row_of_block<T, Places, Log, Span>(a);
     }
 }
-template <class T, class Places, bool Log, int Span, int Registers>
-__global__ void __maxnreg__(Registers) softmax_rows_within(const __grid_constant__ SoftmaxArguments a) {
-    softmax_row_of_block<T, Places, Log, Span>(a);
-}
 
 } // namespace wr::cuda

@@ -38,6 +38,14 @@ struct GeneralCall {
     cudaStream_t stream;
 };
 
+// Up to how many elements rows share a warp element by element, `other` being how else they would be done.
+std::size_t longest_slot_row(const SoftmaxProblem &problem, bool vectors, const RowBlocksPlan &other) {
+    const bool narrow = traits_of(problem.dtype).size == 2 && other.warps != 0;
+    return vectors  ? tuning::softmax_slot_vector_row
+           : narrow ? tuning::softmax_slot_narrow_row
+                    : tuning::softmax_slot_row;
+}
+
 // Short rows, and longer ones that stay in registers, elements left out or not: `served` where they are such.
 cudaError_t launch_selected_rows(const GeneralCall &call, const SoftmaxProblem &problem, bool *served) {
     *served = true;
@@ -46,13 +54,12 @@ cudaError_t launch_selected_rows(const GeneralCall &call, const SoftmaxProblem &
     }
     const RowBlocksPlan registers = plan_selected_softmax(problem, call.gpu);
     const bool vectors = registers.warps != 0;
-    const SlotLimits limits{vectors ? fewest_slot_rows(call.gpu) : 0,
-                            vectors ? tuning::softmax_slot_vector_row : tuning::softmax_slot_row,
+    const RowBlocksPlan plan = vectors ? registers : plan_softmax_anywhere(problem, call.gpu);
+    const SlotLimits limits{vectors ? fewest_slot_rows(call.gpu) : 0, longest_slot_row(problem, vectors, plan),
                             tuning::softmax_slot_tall_tile};
     if (call.alone.units == 0 && serves_slot_softmax(problem, limits)) {
         return launch_slot_softmax(problem, {}, call.gpu, call.stream);
     }
-    const RowBlocksPlan plan = vectors ? registers : plan_softmax_anywhere(problem, call.gpu);
     *served = plan.warps != 0;
     return *served ? launch_selected_softmax(problem, plan, call.stream) : cudaSuccess;
 }

@@ -260,11 +260,13 @@ inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 inline constexpr std::size_t softmax_staged_warps = 48;
 
 // Softmax of short rows that no kernels of whole vectors pack: up to so many elements share a warp element by element;
-// of rows narrower than f32 into another type, and where kernels of whole vectors have a warp or a block for each row,
-// up to the other numbers (TB/s on an H200, and by the others: masked f32 of 513 1.60 and 2.03, of 1001 2.60 and 2.53;
-// masked bf16 of 301 1.10 and 0.92, of 501 1.63 and 1.49, of 701 1.23 and 1.73, cut off by the causal limit of 501 1.46
-// and 1.59; E4M3, whole vectors, of 256 0.78 and 0.68, of 512 0.77 and 0.93).
+// of 16-bit rows into their own type, of rows narrower than f32 into another, and where kernels of whole vectors have a
+// warp or a block for each row, up to the other numbers (TB/s on an H200, and by the others: masked f32 of 401 2.09 and
+// 1.71, lengths 2.34 and 2.05, masked of 513 1.60 and 2.03, of 1001 2.60 and 2.53; bf16, masked of 255, 257, 301 1.30,
+// 0.78, 0.88 and 0.83, 0.84, 0.98, lengths of 255, 300, 401, 500 1.50, 0.97, 1.20, 1.46 and 1.33, 1.60, 1.86, 2.49;
+// E4M3, whole vectors, of 256 0.78 and 0.68, of 512 0.77 and 0.93).
 inline constexpr std::size_t softmax_slot_row = 512;
+inline constexpr std::size_t softmax_slot_narrow_row = 256;
 inline constexpr std::size_t softmax_slot_converted_row = 256;
 inline constexpr std::size_t softmax_slot_vector_row = 256;
 

@@ -375,9 +375,9 @@ SlotLimits slot_limits(const SoftmaxProblem &problem, const SoftmaxPlan &plan, c
 
 // Some rows go as others do that are cut off, but keep all of their elements. 16-bit ones of whole vectors into f32, up
 // to 32 base blocks long, and their logarithms into any other type (bf16 into f32, H200, 2 GiB of input, us, so and by
-// the kernels for others: 1024, 4096, 8192, 32768 1612, 1652, 1736, 1892 and 1660, 1894, 2185, 2011, log 1604, 1795,
-// 1974, 1997 and 2153, 2004, 2191, 2279; but 65536 2121 and 2040, bf16 into E4M3 4096 1022 and 908, f32 into bf16 762
-// and 745, log of bf16 into f16 1260 and 1113). Logarithms of f32 rows of up to 32 off the boundaries that are not
+// the kernels that others have: 1024, 4096, 8192, 32768 1605, 1756, 1794, 1881 and 1637, 1917, 2201, 2016, log 1596,
+// 1752, 1948, 1972 and 2176, 2004, 2188, 2284; but 65536 2121 and 2040, bf16 into E4M3 4096 1022 and 908, f32 into bf16
+// 762 and 745, log of bf16 into f16 1253 and 1105). Logarithms of f32 rows of up to 32 off the boundaries that are not
 // shared by all multiprocessors (1001, 3001, 5003, 8001 1095, 1133, 1200, 1192 and 1215, 1227, 1268, 1374).
 RowBlocksPlan plan_as_cut_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, SoftmaxPlaces places,
                                const GpuFacts &gpu) {

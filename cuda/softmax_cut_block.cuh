@@ -59,7 +59,7 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, co
     constexpr int elements = vector_elements<T>;
     if constexpr (may_read_f8<T> && converts<Rows>) {
         if (is_float_of_8_bits(a.input_type)) {
-            load_f8_block(a, data, count, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
+            load_f8_block(a, data, count, uint4(), vectors);
             return;
         }
     }

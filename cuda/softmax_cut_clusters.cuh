@@ -85,15 +85,4 @@ __device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmax
 #endif
 }
 
-// With as many registers as leave room for so many warps on a multiprocessor, and with so many.
-template <class Rows, int ResidentWarps>
-__global__ void __launch_bounds__(cut_rows_warps *warp_lanes, ResidentWarps / cut_rows_warps)
-    softmax_cut_clusters(const __grid_constant__ SelectedSoftmaxArguments a) {
-    softmax_cut_row_of_cluster<Rows>(a);
-}
-template <class Rows, int Registers>
-__global__ void __maxnreg__(Registers) softmax_cut_clusters_within(const __grid_constant__ SelectedSoftmaxArguments a) {
-    softmax_cut_row_of_cluster<Rows>(a);
-}
-
 } // namespace wr::cuda

@@ -15,35 +15,45 @@ inline constexpr int narrow_cut_warps = converts<Rows> && !(Rows::log && Rows::m
 
 // f32 rows in blocks of 4 warps, of which 28 have 72 registers each (lengths, masked of 32768 819, 1146 us; 64 spill:
 // 836, 1200), where these do: log-softmax (lengths, masked of 4096 822, 1167, with 72 852, 1262), outputs of another
-// type (into bf16, lengths of 4096, 32768 594, 620, with 72 more than a tenth slower) and rows anywhere spill.
+// type (into bf16, lengths of 4096, 32768 673, 679, with 72 729, 794; 592, 613 since) and rows anywhere spill.
 template <class Rows>
 inline constexpr int wide_cut_registers = Rows::anywhere || Rows::log || converts<Rows> ? 80 : 72;
 
-template <class T, Cut Which, bool Log, Lie Where, bool Converts>
-const void *cut_rows_kernel() {
-    using Rows = CutRows<T, Which, Log, Where, Converts>;
-    if constexpr (sizeof(T) == 4) {
-        return address_of(softmax_cut_rows_within<Rows, wide_cut_registers<Rows>>);
+// Rows of a block or a row of a cluster, with as many registers as leave room for so many warps on a multiprocessor,
+// and with so many.
+template <class Rows, bool ByCluster>
+__device__ __forceinline__ void softmax_of_cut_rows(const SelectedSoftmaxArguments &a) {
+    if constexpr (ByCluster) {
+        softmax_cut_row_of_cluster<Rows>(a);
     } else {
-        return address_of(softmax_cut_rows<Rows, narrow_cut_warps<Rows>>);
+        softmax_cut_rows_of_block<Rows>(a);
     }
 }
-template <class T, Cut Which, bool Log, Lie Where, bool Converts>
-const void *cut_clusters_kernel() {
-    using Rows = CutRows<T, Which, Log, Where, Converts>;
-    if constexpr (sizeof(T) == 4) {
-        return address_of(softmax_cut_clusters_within<Rows, wide_cut_registers<Rows>>);
+template <class Rows, bool ByCluster, int ResidentWarps>
+__global__ void __launch_bounds__(cut_rows_warps *warp_lanes, ResidentWarps / cut_rows_warps)
+    softmax_cut(const __grid_constant__ SelectedSoftmaxArguments a) {
+    softmax_of_cut_rows<Rows, ByCluster>(a);
+}
+template <class Rows, bool ByCluster, int Registers>
+__global__ void __maxnreg__(Registers) softmax_cut_within(const __grid_constant__ SelectedSoftmaxArguments a) {
+    softmax_of_cut_rows<Rows, ByCluster>(a);
+}
+
+template <class Rows, bool ByCluster>
+const void *cut_kernel() {
+    if constexpr (sizeof(typename Rows::Element) == 4) {
+        return address_of(softmax_cut_within<Rows, ByCluster, wide_cut_registers<Rows>>);
     } else {
-        return address_of(softmax_cut_clusters<Rows, narrow_cut_warps<Rows>>);
+        return address_of(softmax_cut<Rows, ByCluster, narrow_cut_warps<Rows>>);
     }
 }
 
 template <class T, bool Log, Lie Where, bool Converts>
 const CutRowsKernels &make_cut_rows_kernels() {
-    static const CutRowsKernels kernels = {
-        {cut_rows_kernel<T, Cut::off, Log, Where, Converts>(), cut_rows_kernel<T, Cut::out, Log, Where, Converts>()},
-        {cut_clusters_kernel<T, Cut::off, Log, Where, Converts>(),
-         cut_clusters_kernel<T, Cut::out, Log, Where, Converts>()}};
+    using Off = CutRows<T, Cut::off, Log, Where, Converts>;
+    using Out = CutRows<T, Cut::out, Log, Where, Converts>;
+    static const CutRowsKernels kernels = {{cut_kernel<Off, false>(), cut_kernel<Out, false>()},
+                                           {cut_kernel<Off, true>(), cut_kernel<Out, true>()}};
     return kernels;
 }
 

@@ -43,7 +43,7 @@ __device__ __forceinline__ typename Rows::Sum cut_block_state(const SelectedSoft
 // blockDim.y rows a block, of up to cut_rows_warps base blocks together. One warp of each row takes its logarithm
 // (bf16, 2 GiB: masked 8192 1283 us, by each warp 1326, lengths of 4096 879 and 901).
 template <class Rows>
-__device__ __forceinline__ void do_softmax_cut_rows(const SelectedSoftmaxArguments &a) {
+__device__ __forceinline__ void softmax_cut_rows_of_block(const SelectedSoftmaxArguments &a) {
     using T = typename Rows::Element;
     using Sum = typename Rows::Sum;
     __shared__ BlockState<float, Sum> states_of_rows[cut_rows_warps];
@@ -106,17 +106,6 @@ __device__ __forceinline__ void do_softmax_cut_rows(const SelectedSoftmaxArgumen
     if (wants_row_values(a) && mine.block == 0) {
         store_row_values(a, merge_any_states(states_again(), mine.blocks), mine.row);
     }
-}
-
-// With as many registers as leave room for so many warps on a multiprocessor, and with so many.
-template <class Rows, int ResidentWarps>
-__global__ void __launch_bounds__(cut_rows_warps *warp_lanes, ResidentWarps / cut_rows_warps)
-    softmax_cut_rows(const __grid_constant__ SelectedSoftmaxArguments a) {
-    do_softmax_cut_rows<Rows>(a);
-}
-template <class Rows, int Registers>
-__global__ void __maxnreg__(Registers) softmax_cut_rows_within(const __grid_constant__ SelectedSoftmaxArguments a) {
-    do_softmax_cut_rows<Rows>(a);
 }
 
 } // namespace wr::cuda

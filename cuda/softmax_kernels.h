@@ -139,7 +139,7 @@ SoftmaxRowKernels softmax_shifted_converted_kernels(const SoftmaxLongRowKernels 
 template <class T>
 SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states); // as of rows that are not converted
 template <class T>
-void softmax_converted_logarithms(SoftmaxConvertedKernels &kernels);
+void softmax_converted_logarithms(SoftmaxConvertedKernels &kernels); // adds those of log-softmax, compiled apart
 template <class T>
 SoftmaxRareKernels softmax_rare_kernels();
 template <class T>

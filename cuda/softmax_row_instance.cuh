@@ -45,9 +45,9 @@ inline constexpr int registers_of_clusters = sizeof(T) == 4 && keeps_vectors<Pla
 
 // Whether log-softmax of rows of blocks, and of clusters of few states, is left to the kernels for cut rows
 // (plan_as_cut_rows).
-template <class T, class Places>
-inline constexpr bool lacks_logarithms_of_few_states = (sizeof(T) == 2 && converts<Places> && !Places::shifted) ||
-                                                       (sizeof(T) == 4 && Places::shifted && !converts<Places>);
+template <class T, class Places, bool Log>
+inline constexpr bool left_to_cut_rows = Log && ((sizeof(T) == 2 && converts<Places> && !Places::shifted) ||
+                                                 (sizeof(T) == 4 && Places::shifted && !converts<Places>));
 
 // Whether log-softmax is compiled by itself.
 template <class Places>
@@ -107,11 +107,11 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
         kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);
         if constexpr (converts<Places>) {
             kernels[0] = kernels[1];
-        } else if constexpr (!Log || !lacks_logarithms_of_few_states<T, Places>) {
+        } else if constexpr (!left_to_cut_rows<T, Places, Log>) {
             kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         }
     } else {
-        if constexpr (!Log || !lacks_logarithms_of_few_states<T, Places>) {
+        if constexpr (!left_to_cut_rows<T, Places, Log>) {
             kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
         }
         if constexpr (converts<Places>) { // of which no more states than each_merges is for
@@ -197,7 +197,7 @@ void add_waiting_rows(SoftmaxRowKernels &kernels) {
 
 template <class T, class Places, bool Log>
 void add_rows_of_blocks(SoftmaxRowKernels &kernels) {
-    if constexpr (!Log || !lacks_logarithms_of_few_states<T, Places>) {
+    if constexpr (!left_to_cut_rows<T, Places, Log>) {
         set_row_kernels<T, Places, Log>(kernels.rows[Log ? 1 : 0]);
     }
     set_rows_of_block<Places, Log>(kernels.rows_of_block[Log ? 1 : 0]);

@@ -159,7 +159,7 @@ static void check_into(wr_dtype dtype, wr_dtype to, size_t axis, int options) {
 
 static void check(wr_dtype dtype, size_t axis, int options) { check_into(dtype, dtype, axis, options); }
 
-/* Into other types, and from 8 bits, of which no kernels for cut rows make logarithms. */
+/* Into other types, and from 8 bits; not logarithms into 8 bits, which are other kernels'. */
 static void check_converted(void) {
     static const wr_dtype pairs[][2] = {{WR_F32, WR_BF16},    {WR_F32, WR_F16},        {WR_F32, WR_F8_E4M3},
                                         {WR_F16, WR_F32},     {WR_F16, WR_F8_E5M2},    {WR_BF16, WR_F32},

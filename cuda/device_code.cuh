@@ -36,6 +36,13 @@ __device__ __forceinline__ unsigned word_of(const uint4 &v, int i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
+// Ones from bit n on, none where n is 32 or more: what the hardware shifts by is not cut to five bits.
+__device__ __forceinline__ unsigned bits_from(int n) {
+    unsigned bits;
+    asm("shl.b32 %0, 0xFFFFFFFF, %1;" : "=r"(bits) : "r"(n));
+    return bits;
+}
+
 // Lets the next kernel on the stream, where it was launched to depend on this one, take its place on the GPU while this
 // one still runs; it waits before it reads.
 __device__ __forceinline__ void allow_dependent_launch() {

@@ -6,7 +6,6 @@
 #include "cuda/vector_types.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace wr::cuda {
 
@@ -34,16 +33,13 @@ bool is_aligned(const SoftmaxProblem &p) {
 }
 
 // nullptr: not served.
-const void *aligned_rows_kernel(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return logsumexp_aligned_rows_kernel<T>(); });
-}
-const void *shifted_rows_kernel(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return logsumexp_shifted_rows_kernel<T>(); });
+const void *rows_kernel(ElementType dtype, bool aligned) {
+    return of_vector_type(dtype, [&]<class T>() { return logsumexp_rows_kernel<T>(aligned); });
 }
 
 // How units follow each other in memory, and what is in each.
 void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
-    const auto rows_of_unit = plan.unit_blocks > 1 ? 1 : warp_lanes / static_cast<std::size_t>(plan.row_lanes);
+    const auto rows_of_unit = static_cast<std::size_t>(plan.tile_rows());
     const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * base_block : rows_of_unit * s.axis;
     const std::size_t last =
         plan.pieces > 1 ? s.axis - (plan.pieces - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
@@ -55,8 +51,22 @@ void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s,
     a.last_elements = static_cast<std::int32_t>(last);
 }
 
-// All but where results go, of rows that fill their lanes.
-LogSumExpArguments plain_arguments(const LogSumExpPlan &plan, const SoftmaxProblem &p) {
+// Where several rows share a tile.
+void set_rows_of_tile(LogSumExpArguments &a, const Shape &s, std::size_t element_bytes) {
+    const std::size_t elements = vector_bytes / element_bytes;
+    a.row_bytes = static_cast<std::int32_t>(s.outer_stride * static_cast<std::ptrdiff_t>(element_bytes));
+    a.partial = s.axis % lane_elements != 0;
+    a.apart = s.outer_stride != static_cast<std::ptrdiff_t>(s.axis);
+    a.row_vectors = static_cast<std::int32_t>(divide_up(s.axis + elements - 1, elements));
+    a.row_reciprocal = 65536 / a.row_vectors + 1;
+    const std::int32_t last_row = (a.tile_rows - 1) * a.row_bytes;
+    a.tile_low = std::min(last_row, 0);
+    a.tile_high = std::max(last_row, 0) + static_cast<std::int32_t>(s.axis * element_bytes);
+}
+
+// All but where results go.
+LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem &p) {
+    const std::size_t element_bytes = traits_of(p.dtype).size;
     LogSumExpArguments own{};
     own.input = p.input;
     own.rows = p.shape.outer;
@@ -66,53 +76,24 @@ LogSumExpArguments plain_arguments(const LogSumExpPlan &plan, const SoftmaxProbl
     own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
     own.pieces = static_cast<std::uint32_t>(plan.pieces);
     own.row_lanes = plan.row_lanes;
+    own.tile_rows = plan.tile_rows();
     own.by_blocks = plan.by_blocks;
     own.output_type = p.logsumexp_dtype;
-    set_steps(own, plan, p.shape, static_cast<std::ptrdiff_t>(traits_of(p.dtype).size));
+    set_steps(own, plan, p.shape, static_cast<std::ptrdiff_t>(element_bytes));
+    own.hull = hull_of(p.input, p.shape, element_bytes);
+    own.any_may_be_cut = p.shape.outer > 1 && p.shape.outer_stride < static_cast<std::ptrdiff_t>(p.shape.axis);
+    own.whole_vectors = {own.hull.begin + (vector_bytes - 1), own.hull.end - (vector_bytes - 1)};
+    if (own.tile_rows > 1) {
+        set_rows_of_tile(own, p.shape, element_bytes);
+    }
     return own;
-}
-
-void set_row_vectors(LogSumExpArguments &a, std::size_t vectors) {
-    a.row_vectors = static_cast<std::int32_t>(vectors);
-    a.row_reciprocal = 65536 / std::max(a.row_vectors, 1) + 1;
-}
-
-// Where short rows lie otherwise in memory than in the lanes.
-void set_gaps(LogSumExpArguments &a, const SoftmaxProblem &p) {
-    const auto axis = static_cast<std::ptrdiff_t>(a.axis);
-    const auto room = static_cast<std::ptrdiff_t>(a.row_lanes) * static_cast<std::ptrdiff_t>(lane_elements);
-    if (a.row_lanes == static_cast<int>(warp_lanes) || (axis == room && a.outer_stride == axis)) {
-        return;
-    }
-    const auto bytes = static_cast<std::ptrdiff_t>(traits_of(p.dtype).size);
-    a.gapped = true;
-    a.lane_gap = static_cast<std::int32_t>((room - axis) * bytes / static_cast<std::ptrdiff_t>(vector_bytes));
-    a.row_gap_bytes = static_cast<std::int32_t>((a.outer_stride - axis) * bytes);
-    set_row_vectors(a, a.axis * traits_of(p.dtype).size / vector_bytes);
-}
-
-// Where rows lie off the boundaries: one that begins with the last element of a vector lies in one vector more than one
-// that begins with the first.
-void set_shifts(LogSumExpArguments &a, const SoftmaxProblem &p) {
-    const std::size_t elements = elements_of_vector(p.dtype);
-    a.hull = hull_of(p.input, p.shape, traits_of(p.dtype).size);
-    a.whole_vectors = {a.hull.begin + (vector_bytes - 1), a.hull.end - (vector_bytes - 1)};
-    a.gapped = a.row_lanes < static_cast<int>(warp_lanes);
-    if (a.gapped) {
-        set_row_vectors(a, divide_up(a.axis + elements - 1, elements));
-        a.short_row_bytes =
-            static_cast<std::int32_t>(a.outer_stride * static_cast<std::ptrdiff_t>(vector_bytes / elements));
-        const std::int32_t last_row = (static_cast<std::int32_t>(warp_lanes) / a.row_lanes - 1) * a.short_row_bytes;
-        a.tile_low = std::min(last_row, 0);
-        a.tile_high = std::max(last_row, 0) + static_cast<std::int32_t>(a.axis * traits_of(p.dtype).size);
-    }
 }
 
 } // namespace
 
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     constexpr LogSumExpPlan not_served{};
-    if (aligned_rows_kernel(problem.dtype) == nullptr || !allows(problem)) {
+    if (rows_kernel(problem.dtype, true) == nullptr || !allows(problem)) {
         return not_served;
     }
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
@@ -130,8 +111,9 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
         plan.units = rows * plan.pieces;
     } else {
         if (blocks == 1) {
-            plan.row_lanes = static_cast<int>(std::bit_ceil(divide_up(axis, lane_elements)));
-            plan.units = divide_up(rows, warp_lanes / static_cast<std::size_t>(plan.row_lanes));
+            const std::size_t lanes = divide_up(axis, lane_elements);
+            plan.row_lanes = static_cast<int>(lanes > warp_lanes / 2 ? warp_lanes : lanes);
+            plan.units = divide_up(rows, static_cast<std::size_t>(plan.tile_rows()));
         }
         plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
         while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {
@@ -148,18 +130,12 @@ std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSu
 cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
                              cudaStream_t stream) {
     const SoftmaxProblem &p = a.problem;
-    LogSumExpArguments own = plain_arguments(plan, p);
+    LogSumExpArguments own = arguments_of(plan, p);
     own.output = p.logsumexp;
     own.states = plan.pieces > 1 ? a.states : nullptr;
-    const bool aligned = is_aligned(p);
-    if (aligned) {
-        set_gaps(own, p);
-    } else {
-        set_shifts(own, p);
-    }
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
-    const cudaError_t error = launch({aligned ? aligned_rows_kernel(p.dtype) : shifted_rows_kernel(p.dtype), blocks,
+    const cudaError_t error = launch({rows_kernel(p.dtype, is_aligned(p) && !own.apart), blocks,
                                       static_cast<int>(warps * warp_lanes), 1, 1, 1, dependent},
                                      &own, stream);
     if (error != cudaSuccess || plan.pieces == 1) {
@@ -179,20 +155,22 @@ cudaError_t launch_logsumexp_totals(const void *totals, GeneralSoftmaxArguments 
 }
 
 bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks) {
-    return aligned_rows_kernel(problem.dtype) != nullptr && problem.scale == 1.0 && pieces > 1 &&
-           piece_blocks <= logsumexp_most_unit_blocks && problem.shape.outer * pieces <= most_blocks;
+    return rows_kernel(problem.dtype, true) != nullptr && problem.scale == 1.0 && problem.shape.inner == 1 &&
+           problem.shape.axis_stride == 1 && pieces > 1 && piece_blocks <= logsumexp_most_unit_blocks &&
+           problem.shape.outer * pieces <= most_blocks;
 }
 
 cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks,
                                 StoredState *states, bool dependent, cudaStream_t stream) {
     const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, static_cast<int>(warp_lanes), true};
-    LogSumExpArguments own = plain_arguments(plan, problem);
+    LogSumExpArguments own = arguments_of(plan, problem);
     own.states = states;
-    const Hull all = hull_of(problem.input, problem.shape, traits_of(problem.dtype).size);
-    if (all.end - all.begin > tuning::softmax_cached_end_bytes) {
-        own.read_again_from = all.end - tuning::softmax_cached_end_bytes; // the outputs begin with the end of the input
+    if (own.hull.end - own.hull.begin > tuning::softmax_cached_end_bytes) {
+        // The outputs begin with the end of the input.
+        own.read_again_from = own.hull.end - tuning::softmax_cached_end_bytes;
     }
-    Launch how{aligned_rows_kernel(problem.dtype), plan.units, static_cast<int>(logsumexp_block_warps * warp_lanes)};
+    Launch how{rows_kernel(problem.dtype, is_aligned(problem)), plan.units,
+               static_cast<int>(logsumexp_block_warps * warp_lanes)};
     how.dependent = dependent;
     return launch(how, &own, stream);
 }

@@ -13,6 +13,8 @@ struct LogSumExpPlan {
     std::size_t pieces, unit_blocks;
     int row_lanes;
     bool by_blocks; // blocks of threads take a unit each; else warps take units_a_warp
+
+    int tile_rows() const { return 32 / row_lanes; } // that a warp holds
 };
 
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem);
@@ -29,8 +31,8 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
 cudaError_t launch_logsumexp_totals(const void *totals, GeneralSoftmaxArguments &a, bool dependent,
                                     cudaStream_t stream);
 
-// The first half of softmax of long rows: whether pieces of so many base blocks of aligned rows are read that way, and
-// the launch that leaves their states, `pieces` of each row.
+// The first half of softmax of long rows: whether pieces of so many base blocks are read that way, and the launch that
+// leaves their states, `pieces` of each row.
 bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks);
 cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks,
                                 StoredState *states, bool dependent, cudaStream_t stream);

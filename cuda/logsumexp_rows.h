@@ -24,25 +24,24 @@ struct LogSumExpArguments {
     std::uint32_t pieces;                    // of a row
     std::int32_t unit_blocks, unit_elements; // base blocks of a unit and elements in them
     std::int32_t last_blocks, last_elements; // of a row's last piece, or of the last unit
-    std::int32_t row_lanes;                  // that share a row, a power of two: 32 for rows of more than 512 elements
+    std::int32_t row_lanes, tile_rows;       // lanes that share a row, and the rows that a warp holds so
     bool by_blocks;                          // blocks of threads share a unit
-    bool gapped;                             // short rows: they do not fill their lanes, or lie apart in memory
-    std::int32_t lane_gap;                   // vectors by which a row falls short of its lanes
-    std::int32_t row_gap_bytes;              // from a row's end to the next row
-    std::int32_t row_vectors;                // that hold a row, at most
+    bool partial;                            // several rows a tile, whose last lanes have fewer elements than others
+    bool apart;                              // several rows a tile, which do not touch each other in memory
+    std::int32_t row_bytes;                  // of several rows a tile, from one to the next
+    std::int32_t row_vectors;                // that hold a row which lies apart, at most
     std::int32_t row_reciprocal;             // 2^16 over these, rounded up
-    std::int32_t short_row_bytes;            // from the beginning of a short row off the boundaries to the next
-    std::int32_t tile_low, tile_high;        // bytes from where a tile of such rows starts to its lowest and its end
-    Hull whole_vectors;                      // bytes whose vectors lie within the hull
-    Hull hull;                               // of rows off the boundaries
+    std::int32_t tile_low, tile_high; // of several rows a tile, bytes from its first row to its lowest and its end
+    Hull whole_vectors;               // bytes whose vectors lie within the hull
+    Hull hull;
+    bool any_may_be_cut; // vectors of every unit may reach beyond these, not of the first and the last two alone
     ElementType output_type;
     const char *read_again_from; // the second-level cache need not keep what lies before it; nullptr: it may keep all
 };
 
-// The kernels of a type: of rows on 16-byte boundaries and of whole vectors, and of others.
+// The kernels of a type: of rows on 16-byte boundaries and of whole vectors, which touch each other where they share a
+// tile, and of others.
 template <class T>
-const void *logsumexp_aligned_rows_kernel();
-template <class T>
-const void *logsumexp_shifted_rows_kernel();
+const void *logsumexp_rows_kernel(bool aligned);
 
 } // namespace wr::cuda

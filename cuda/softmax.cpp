@@ -289,8 +289,7 @@ cudaError_t launch_columns_once_read(const SoftmaxCall &call, const SoftmaxArgum
 
 cudaError_t launch_states_of_pieces(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
     const std::size_t piece_blocks = softmax_long_row_warps * call.plan.blocks_a_warp;
-    const bool vectors = call.rows.long_rows.piece_states == call.kernels.vectors.long_rows.piece_states;
-    if (vectors && serves_piece_states(call.problem, a.pieces, piece_blocks)) {
+    if (serves_piece_states(call.problem, a.pieces, piece_blocks)) {
         return launch_piece_states(call.problem, a.pieces, piece_blocks, a.states, call.gpu.dependent_launch,
                                    call.stream);
     }

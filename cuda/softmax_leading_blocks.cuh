@@ -13,15 +13,8 @@ __device__ __forceinline__ void zero(float (&e)[lane_elements]) {
     }
 }
 
-// Ones from bit n on, none where n is 32 or more: what the hardware shifts by is not cut to five bits.
-__device__ __forceinline__ unsigned bits_from(int n) {
-    unsigned bits;
-    asm("shl.b32 %0, 0xFFFFFFFF, %1;" : "=r"(bits) : "r"(n));
-    return bits;
-}
-
 // A lane's logits of a block, vector by vector: putting others in the place of what stands behind the block's end, and
-// the extremes. The lower one says nothing about NaN.
+// the extremes. The lower one says nothing about NaN; of wide logits it is 0 where none is below.
 struct WideParts {
     using Filling = float;
     using Extreme = float;
@@ -43,13 +36,13 @@ struct WideParts {
 #pragma unroll
         for (int i = 0; i < elements; ++i) {
             largest = v + i == 0 ? x.x[0] : larger_with_nan(largest, x.x[v * elements + i]);
-            least = v + i == 0 ? x.x[0] : fminf(least, x.x[v * elements + i]);
+            least = v + i == 0 ? x.x[0] : lower_below_zero(least, x.x[v * elements + i]);
         }
     }
     template <class Block>
     __device__ __forceinline__ static void settle(const Block &, bool, float least, float largest, float &lowest,
                                                   float &highest) {
-        lowest = least;
+        lowest = fminf(least, 0.0f);
         highest = largest;
     }
 };

@@ -14,6 +14,13 @@ __device__ __forceinline__ float larger_with_nan(float a, float b) {
 }
 __device__ __forceinline__ double larger_with_nan(double a, double b) { return larger_or_nan(a, b); }
 
+// Of two numbers the lower one where one is below 0; else what is not below 0 either. As integers without a sign it is
+// the larger, and the hardware takes three of these in one instruction.
+__device__ __forceinline__ float lower_below_zero(float a, float b) {
+    return __uint_as_float(larger(__float_as_uint(a), __float_as_uint(b)));
+}
+__device__ __forceinline__ double lower_below_zero(double a, double b) { return fmin(a, b); }
+
 // An integer that is ordered as the floats are, a positive NaN (what max.NaN gives) above all; its own inverse.
 __device__ __forceinline__ std::int32_t ordered_bits(std::int32_t bits) { return bits ^ ((bits >> 31) & 0x7FFFFFFF); }
 
@@ -86,14 +93,15 @@ struct Logits {
         return largest < bound;
     }
 
-    // The lower one says nothing about NaN.
+    // The lower one says nothing about NaN, and is 0 where no logit is below.
     __device__ __forceinline__ void extremes(bool, Float &lowest, Float &highest) const {
         highest = maximum();
-        lowest = x[0];
+        Float least = x[0];
 #pragma unroll
         for (int i = 1; i < lane_elements; ++i) {
-            lowest = fmin(lowest, x[i]);
+            least = lower_below_zero(least, x[i]);
         }
+        lowest = fmin(least, Float(0));
     }
 };
 
@@ -116,6 +124,30 @@ __device__ __forceinline__ unsigned smaller_pair(unsigned a, unsigned b, BF16) {
     unsigned r;
     asm("min.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
     return r;
+}
+
+// Of each half the larger magnitude, NaN where one is, with a sign that says nothing.
+template <class Half>
+__device__ __forceinline__ unsigned larger_magnitudes(unsigned a, unsigned b, Half) {
+#if __CUDA_ARCH__ >= 860
+    unsigned r;
+    if constexpr (std::is_same_v<Half, F16>) {
+        asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    } else {
+        asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    }
+    return r;
+#else
+    constexpr unsigned magnitudes = 0x7FFF7FFF;
+    return larger_pair(a & magnitudes, b & magnitudes, Half());
+#endif
+}
+
+// The larger magnitude of a pair.
+template <class Half>
+__device__ __forceinline__ float magnitude_of_pair(unsigned pair) {
+    return larger_with_nan(fabsf(widen(Half{static_cast<std::uint16_t>(pair & 0xFFFFu)})),
+                           fabsf(widen(Half{static_cast<std::uint16_t>(pair >> 16)})));
 }
 
 // 16-bit elements stay packed in pairs until their exponentials are formed: half the registers, and half the work for
@@ -155,9 +187,16 @@ struct PackedLogits {
 
     // Whether all magnitudes are below the bound, where not scaled.
     __device__ __forceinline__ bool within(float bound) const {
-        float lowest, highest;
-        extremes(false, lowest, highest);
-        return highest < bound && lowest > -bound;
+        const auto of_vector = [&](int first) { // which come one after the other
+            return larger_magnitudes(larger_magnitudes(pairs[first], pairs[first + 1], Half()),
+                                     larger_magnitudes(pairs[first + 2], pairs[first + 3], Half()), Half());
+        };
+        unsigned largest = of_vector(0);
+#pragma unroll
+        for (int i = 4; i < words; i += 4) {
+            largest = larger_magnitudes(largest, of_vector(i), Half());
+        }
+        return magnitude_of_pair<Half>(largest) < bound;
     }
 
     // The extremes of the scaled logits: scaling keeps the order or reverses it, and gives NaN for an infinity where it

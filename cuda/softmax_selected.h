@@ -2,6 +2,7 @@
 // with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/lie.h"
 #include "cuda/softmax_arguments.h"
 #include "numerics/problem.h"
 
@@ -29,9 +30,6 @@ struct SelectedShortKernels {
 };
 template <class T>
 const SelectedShortKernels &selected_short_kernels();
-
-// Where rows lie: whole 16-byte vectors on their boundaries, beside whole words of mask bytes; or anywhere.
-enum class Lie { on_boundaries, anywhere };
 
 // For rows of T of a block or of a cluster whose outputs are of T: the warps that a block may have, and the base blocks
 // of a row.

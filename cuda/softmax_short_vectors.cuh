@@ -95,15 +95,15 @@ __device__ __forceinline__ auto largest_of_vector(const uint4 &v) {
 template <class T, int Vectors>
 __device__ __forceinline__ bool vectors_within(const uint4 (&vectors)[Vectors], float bound) {
     if constexpr (sizeof(T) == 2) {
-        unsigned highest = vectors[0].x, lowest = vectors[0].x;
+        const auto of_vector = [](const uint4 &v) {
+            return larger_magnitudes(larger_magnitudes(v.x, v.y, T()), larger_magnitudes(v.z, v.w, T()), T());
+        };
+        unsigned largest = of_vector(vectors[0]);
 #pragma unroll
-        for (const uint4 &v : vectors) {
-            highest =
-                larger_pair(larger_pair(larger_pair(larger_pair(highest, v.x, T()), v.y, T()), v.z, T()), v.w, T());
-            lowest =
-                smaller_pair(smaller_pair(smaller_pair(smaller_pair(lowest, v.x, T()), v.y, T()), v.z, T()), v.w, T());
+        for (int v = 1; v < Vectors; ++v) {
+            largest = larger_magnitudes(largest, of_vector(vectors[v]), T());
         }
-        return upper_of_pair<T>(highest) < bound && lower_of_pair<T>(lowest) > -bound;
+        return magnitude_of_pair<T>(largest) < bound;
     } else {
         float largest = 0;
 #pragma unroll

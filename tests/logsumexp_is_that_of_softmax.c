@@ -98,21 +98,38 @@ static void check_shape(wr_dtype dtype, size_t outer, size_t axis, size_t inner,
     image_free(&input);
 }
 
-/* Rows apart from each other, backwards, and such that share elements. */
+/* Rows apart from each other, backwards, such that share elements, and whole vectors apart. */
 static void check_strided(wr_dtype dtype, size_t axis, uint64_t seed) {
     enum { ROWS = 37 };
-    ptrdiff_t strides[3];
+    ptrdiff_t strides[4];
     size_t i;
     strides[0] = (ptrdiff_t)axis + 3;
     strides[1] = -(ptrdiff_t)axis - 1;
     strides[2] = 1;
+    strides[3] = (ptrdiff_t)axis + 16;
     for (i = 0; i < sizeof strides / sizeof *strides; ++i) {
         size_t apart = (size_t)(strides[i] < 0 ? -strides[i] : strides[i]), size = reference_size(dtype);
-        image input = image_new(((ROWS - 1) * apart + axis) * size, size * (i + 1));
+        image input = image_new(((ROWS - 1) * apart + axis) * size, size * ((i + 1) % 4));
         wr_reduce_args args = reduce_args(WR_LOGSUMEXP, dtype, ROWS, axis, 1);
         fill(dtype, &input, seed + i);
         args.input = input.payload + (strides[i] < 0 ? (ROWS - 1) * apart * size : 0);
         args.outer_stride = strides[i];
+        check(&args, &input, (wr_dtype)0);
+        image_free(&input);
+    }
+}
+
+/* The fewest and the most elements of which so many lanes take 32 each, and a whole vector less; three tiles of 1024
+ * elements and a row more. */
+static void check_lanes(wr_dtype dtype, size_t lanes) {
+    const size_t lengths[] = {32 * lanes - 31, 32 * lanes - 16, 32 * lanes - 1, 32 * lanes};
+    size_t i;
+    for (i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+        size_t rows = 3 * (32 / lanes) + 1, misalignment = i % 2 * reference_size(dtype);
+        image input = image_new(rows * lengths[i] * reference_size(dtype), misalignment);
+        wr_reduce_args args = reduce_args(WR_LOGSUMEXP, dtype, rows, lengths[i], 1);
+        fill(dtype, &input, lanes + i);
+        args.input = input.payload;
         check(&args, &input, (wr_dtype)0);
         image_free(&input);
     }
@@ -188,6 +205,9 @@ int main(int argc, char **argv) {
         }
         for (n = 0; n < sizeof strided / sizeof *strided; ++n) {
             check_strided(float_types[type], strided[n], 10 * n + type);
+        }
+        for (n = 1; n <= 17; ++n) {
+            check_lanes(float_types[type], n);
         }
         check_segments_of(float_types[type], 10);
         check_segments_of(float_types[type], 5000);

@@ -1,8 +1,8 @@
 /*
  * Few rows that wide clusters share, and such as are longer than a cluster holds, give the host's bits: around the
- * shortest and the longest that a GPU's multiprocessors hold together, of whole base blocks and not, one row and
- * several; in place and not, scaled and not, with their logsumexp beside them and without; with NaN, infinities, large
- * logits, nothing but -infinity, or base blocks far below the others or as far as can be.
+ * shortest and the longest that a GPU's multiprocessors hold together, of whole base blocks, of whole vectors and of
+ * neither, one row and several; in place and not, scaled and not, with their logsumexp beside them and without; with
+ * NaN, infinities, large logits, nothing but -infinity, or base blocks far below the others or as far as can be.
  */
 #include "harness.h"
 #include "jobs.h"
@@ -79,10 +79,10 @@ int main(int argc, char **argv) {
     enum { VECTOR_TYPES = 3, TYPES = 4, THOROUGH = 4, OF_CLUSTERS = 3 }; /* f64 has clusters alone */
     static const struct {
         size_t rows, axis;
-    } shapes[] = {{1, 128256},  {1, 262144},  {3, 140000},  {1, 262152},  {1, 299008},  {1, 393216},
-                  {1, 393224},  {2, 262152},  {1, 524288},  {1, 524296},  {1, 1048576}, {1, 1049600},
-                  {3, 1000000}, {1, 2162688}, {1, 3244032}, {1, 3300008}, {4, 1048576}, {1, 4194304},
-                  {1, 4325376}, {1, 4325384}, {12, 262152}, {15, 262152}};
+    } shapes[] = {{1, 128256},  {1, 262144},  {3, 140000},  {1, 262152},  {1, 299008},  {1, 393216},  {1, 393224},
+                  {2, 262152},  {1, 524288},  {1, 524296},  {1, 1048576}, {1, 1049600}, {3, 1000000}, {1, 2162688},
+                  {1, 3244032}, {1, 3300008}, {4, 1048576}, {1, 4194304}, {1, 4325376}, {1, 4325384}, {12, 262152},
+                  {15, 262152}, {1, 300001},  {3, 400003},  {1, 4325387}};
     size_t shape, type, turn, turns, other = 0;
     places_open(argc, argv);
     for (shape = 0; shape < sizeof shapes / sizeof *shapes; ++shape) {

@@ -141,6 +141,12 @@ float least_or_nan(float a, float b) {
     return std::isnan(a) || std::isnan(b) ? std::numeric_limits<float>::quiet_NaN() : Least<float>::compute(a, b);
 }
 
+// Of max.NaN.xorsign.abs.
+float larger_magnitude(float a, float b) {
+    const float magnitude = largest_or_nan(std::fabs(a), std::fabs(b));
+    return std::signbit(a) != std::signbit(b) ? -magnitude : magnitude;
+}
+
 // One 16-bit format's operation on both halves.
 template <auto compute, auto widen, auto narrow>
 struct OfHalves {
@@ -231,6 +237,9 @@ Execute extreme_of(const Opcode &opcode) {
     const std::string_view type = opcode.last();
     if (type == "u16x2" && largest) {
         return binary<Halves, largest_of_halves>;
+    }
+    if (opcode.has("xorsign")) {
+        return largest && opcode.has("NaN") && opcode.has("abs") ? of_halves<larger_magnitude>(type) : nullptr;
     }
     if (opcode.has("NaN")) {
         const Execute pair = largest ? of_halves<largest_or_nan>(type) : of_halves<least_or_nan>(type);

@@ -117,9 +117,10 @@ __device__ __forceinline__ Sum sum_over_row(Sum sum, const LaneShare &lane, int 
     }
 #pragma unroll
     for (int distance = 1; distance < warp_lanes / 2; distance *= 2) {
-        if (distance < row_lanes) {
-            add_of_lane_after(sum, distance, lane.last_lane(row_lanes));
+        if (distance >= row_lanes) {
+            break;
         }
+        add_of_lane_after(sum, distance, lane.last_lane(row_lanes));
     }
     return row_lanes == 1 ? sum : __shfl_sync(whole_warp, sum, lane.first_lane());
 }
@@ -131,13 +132,14 @@ __device__ __forceinline__ float maximum_over_row(float maximum, const LaneShare
     }
 #pragma unroll
     for (int distance = 1; distance < warp_lanes / 2; distance *= 2) {
-        if (distance < row_lanes) {
-            float other; // the lane's own where there is none
-            asm volatile("shfl.sync.down.b32 %0, %1, %2, %3, 0xFFFFFFFF;"
-                         : "=f"(other)
-                         : "f"(maximum), "r"(distance), "r"(lane.last_lane(row_lanes)));
-            maximum = larger_with_nan(maximum, other);
+        if (distance >= row_lanes) {
+            break;
         }
+        float other; // the lane's own where there is none
+        asm volatile("shfl.sync.down.b32 %0, %1, %2, %3, 0xFFFFFFFF;"
+                     : "=f"(other)
+                     : "f"(maximum), "r"(distance), "r"(lane.last_lane(row_lanes)));
+        maximum = larger_with_nan(maximum, other);
     }
     return row_lanes == 1 ? maximum : __shfl_sync(whole_warp, maximum, lane.first_lane());
 }

@@ -42,11 +42,10 @@ RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlo
 }
 
 cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
-                              cudaStream_t stream, std::size_t warp_bytes) {
+                              cudaStream_t stream) {
     return launch({kernel, divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
                    static_cast<int>(plan.warps * warp_lanes), static_cast<int>(plan.rows_a_block), 1,
-                   static_cast<int>(plan.cluster_blocks), plan.dependent, plan.warps * plan.rows_a_block * warp_bytes,
-                   plan.balanced},
+                   static_cast<int>(plan.cluster_blocks), plan.dependent, 0, plan.balanced},
                   arguments, stream);
 }
 

@@ -24,8 +24,7 @@ struct RowBlockWarps {
 // For rows of `blocks` base blocks.
 RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlockWarps &warps, const GpuFacts &gpu);
 
-// warp_bytes: of shared memory, that each warp is to have.
 cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
-                              cudaStream_t stream, std::size_t warp_bytes = 0);
+                              cudaStream_t stream);
 
 } // namespace wr::cuda

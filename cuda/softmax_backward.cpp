@@ -122,8 +122,8 @@ cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBa
     return launch_row_blocks(kernel_of(kernels, is_from_logits(problem), plan.warps), plan, a.rows, &a, stream);
 }
 
-cudaError_t launch_shifted(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                           const RowBlocksPlan &plan, cudaStream_t stream) {
+cudaError_t launch_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                            const RowBlocksPlan &plan, cudaStream_t stream) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     BackwardVectorArguments a = arguments_of(problem);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
@@ -131,8 +131,7 @@ cudaError_t launch_shifted(const BackwardVectorKernels &kernels, const SoftmaxBa
     a.saved_hull = hull_of(a.saved, shape, element_bytes);
     shape.outer_stride = a.gradient_outer_stride;
     a.gradient_hull = hull_of(a.output_gradient, shape, element_bytes);
-    return launch_row_blocks(kernels.shifted[is_from_logits(problem) ? 1 : 0], plan, a.rows, &a, stream,
-                             kernels.shifted_warp_bytes);
+    return launch_row_blocks(kernels.anywhere[is_from_logits(problem) ? 1 : 0], plan, a.rows, &a, stream);
 }
 
 // One of the clusters that stay, for rows of so many base blocks; no blocks where rows are too long or too short. Their
@@ -194,12 +193,12 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
         }
     }
     const RowBlocksPlan plan =
-        vectors ? plan_vectors(*kernels, rows, gpu) : plan_gradient(rows, kernels->shifted_warps, gpu);
+        vectors ? plan_vectors(*kernels, rows, gpu) : plan_gradient(rows, kernels->warps_anywhere, gpu);
     *served = plan.warps != 0;
     if (!*served) {
         return cudaSuccess;
     }
-    return vectors ? launch_vectors(*kernels, problem, plan, stream) : launch_shifted(*kernels, problem, plan, stream);
+    return vectors ? launch_vectors(*kernels, problem, plan, stream) : launch_anywhere(*kernels, problem, plan, stream);
 }
 
 // Rows of any kind: of many short ragged ones several share a warp, and the others come behind them.

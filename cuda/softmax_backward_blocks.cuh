@@ -7,6 +7,7 @@
 #include "cuda/softmax_backward_pack.cuh"
 #include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_backward_weights.cuh"
+#include "cuda/softmax_realigned.cuh"
 
 namespace wr::cuda {
 
@@ -35,21 +36,24 @@ struct BackwardVectors {
     }
 
     // The same of elements anywhere.
-    __device__ __forceinline__ void load_shifted(const Hull &hull, const T *data, int count, unsigned behind) {
-        load_shifted_block(hull, Hull{}, data, count, false, vectors);
+    __device__ __forceinline__ void load_anywhere(const Hull &hull, const T *data, int count, unsigned behind) {
+        constexpr int elements = vector_elements<T>;
+        if (count > 0) {
+            load_realigned(data, count, hull, vectors);
+        }
         if (count < static_cast<int>(softmax_block)) {
 #pragma unroll
             for (int v = 0; v < lane_vectors<T>; ++v) {
-                const int left = count - (v * warp_lanes + lane_index()) * vector_elements<T>;
-                T elements[vector_elements<T>];
-                memcpy(elements, vectors + v, sizeof(uint4));
+                const int left = count - (v * warp_lanes + lane_index()) * elements;
+                T kept[elements];
+                memcpy(kept, vectors + v, sizeof(uint4));
 #pragma unroll
-                for (int i = 0; i < vector_elements<T>; ++i) {
+                for (int i = 0; i < elements; ++i) {
                     if (i >= left) {
-                        memcpy(elements + i, &behind, sizeof(T));
+                        memcpy(kept + i, &behind, sizeof(T));
                     }
                 }
-                memcpy(vectors + v, elements, sizeof(uint4));
+                memcpy(vectors + v, kept, sizeof(uint4));
             }
         }
     }
@@ -294,16 +298,16 @@ __device__ __forceinline__ void write_gradients(const BackwardVectorArguments &a
 
 // The first `count` of them, to any address.
 template <bool FromLogits, class T, class Weights>
-__device__ __forceinline__ void write_shifted_gradients(const BackwardVectorArguments &a, T *to, int count,
-                                                        const Weights &weights, const BackwardVectors<T> &gradients,
-                                                        float total) {
+__device__ __forceinline__ void write_gradients_anywhere(const BackwardVectorArguments &a, T *to, int count,
+                                                         const Weights &weights, const BackwardVectors<T> &gradients,
+                                                         float total) {
     uint4 vectors[lane_vectors<T>];
 #pragma unroll
     for (int v = 0; v < lane_vectors<T>; ++v) {
         vectors[v] = gradient_vector<FromLogits>(a, v, weights, gradients, total);
     }
     if (count > 0) {
-        store_shifted_block(to, count, vectors);
+        store_realigned(to, count, vectors);
     }
 }
 

@@ -17,17 +17,16 @@ const void *widest_backward_vectors() {
 
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels() {
-    constexpr int shifted_warps = sizeof(T) == 2 ? 16 : 8; // whose stages every block may have unasked
+    constexpr int warps_anywhere = sizeof(T) == 2 ? 16 : 8; // f32 has registers for two blocks of 8
     static const BackwardVectorKernels kernels{
         {{address_of(backward_vectors<T, 8, false>), address_of(backward_vectors<T, 16, false>),
           widest_backward_vectors<T, false>()},
          {address_of(backward_vectors<T, 8, true>), address_of(backward_vectors<T, 16, true>),
           widest_backward_vectors<T, true>()}},
         {address_of(backward_resident<T, false>), address_of(backward_resident<T, true>)},
-        {address_of(backward_vectors<T, shifted_warps, false, true>),
-         address_of(backward_vectors<T, shifted_warps, true, true>)},
-        static_cast<std::size_t>(shifted_warps),
-        static_cast<std::size_t>(stage_bytes<T, staged_elements<T>>),
+        {address_of(backward_vectors<T, warps_anywhere, false, Lie::anywhere>),
+         address_of(backward_vectors<T, warps_anywhere, true, Lie::anywhere>)},
+        static_cast<std::size_t>(warps_anywhere),
         static_cast<int>(sizeof(T))};
     return kernels;
 }

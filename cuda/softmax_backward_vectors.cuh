@@ -2,17 +2,19 @@
 // warps, each read once.
 #pragma once
 
+#include "cuda/lie.h"
 #include "cuda/softmax_backward_blocks.cuh"
 #include "cuda/tuning.h"
 
 namespace wr::cuda {
 
 // Warps that a multiprocessor should hold: as many as leave nothing, or little, spilled, f32 rows having 64 registers
-// of elements and 16-bit logits 48. Shifted: rows off the boundaries, for which vectors wait in pairs.
-template <class T, int Warps, bool FromLogits, bool Shifted>
-inline constexpr int backward_resident_warps = Shifted                                        ? 16
-                                               : sizeof(T) == 4 || (FromLogits && Warps == 8) ? 24
-                                                                                              : 32;
+// of elements and 16-bit logits 48. Anywhere vectors are moved on their way, for which 16-bit rows from outputs alone
+// have room beside 32 warps.
+template <class T, int Warps, bool FromLogits, Lie Where>
+inline constexpr int backward_resident_warps =
+    Where == Lie::anywhere ? (sizeof(T) == 4 || FromLogits ? 16 : 32)
+                           : (sizeof(T) == 4 || (FromLogits && Warps == 8) ? 24 : 32);
 
 template <bool FromLogits, class T>
 __device__ __forceinline__ BackwardWeights<T, FromLogits>
@@ -31,9 +33,9 @@ weights_of(const BackwardVectorArguments &a, const BackwardVectors<T> &saved, st
 }
 
 // blockDim.y rows of up to `Warps` base blocks a block, or a row by a cluster of a.cluster_blocks blocks.
-template <class T, int Warps, bool FromLogits, bool Shifted = false>
+template <class T, int Warps, bool FromLogits, Lie Where = Lie::on_boundaries>
 __global__ void __launch_bounds__(Warps *warp_lanes,
-                                  larger(backward_resident_warps<T, Warps, FromLogits, Shifted> / Warps, 1))
+                                  larger(backward_resident_warps<T, Warps, FromLogits, Where> / Warps, 1))
     backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
     static_assert(tuning::cluster_blocks * Warps <= most_cluster_states);
     __shared__ RowSums sums;
@@ -44,9 +46,9 @@ __global__ void __launch_bounds__(Warps *warp_lanes,
     const int count = from.row < a.rows ? from.count(a.axis) : 0;
     const T *const saved_from = from.in<T>(a.saved, a.outer_stride);
     const T *const gradients_from = from.in<T>(a.output_gradient, a.gradient_outer_stride);
-    if constexpr (Shifted) {
-        saved.load_shifted(a.saved_hull, saved_from, count, minus_zeros<T>);
-        gradients.load_shifted(a.gradient_hull, gradients_from, count, gradients_behind<T>(a));
+    if constexpr (Where == Lie::anywhere) {
+        saved.load_anywhere(a.saved_hull, saved_from, count, minus_zeros<T>);
+        gradients.load_anywhere(a.gradient_hull, gradients_from, count, gradients_behind<T>(a));
     } else {
         saved.load(saved_from, count, minus_zeros<T>);
         gradients.load(gradients_from, count, gradients_behind<T>(a));
@@ -56,8 +58,8 @@ __global__ void __launch_bounds__(Warps *warp_lanes,
     const RowBlock to(a.cluster_blocks);
     T *const output = static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first;
     const int left = to.row < a.rows ? to.count(a.axis) : 0;
-    if constexpr (Shifted) {
-        write_shifted_gradients<FromLogits>(a, output, left, weights, gradients, total);
+    if constexpr (Where == Lie::anywhere) {
+        write_gradients_anywhere<FromLogits>(a, output, left, weights, gradients, total);
     } else {
         write_gradients<FromLogits>(a, reinterpret_cast<uint4 *>(output) + lane_index(),
                                     left / vector_elements<T> - lane_index(), weights, gradients, total);

@@ -37,9 +37,8 @@ constexpr std::size_t backward_resident_blocks(std::size_t element_bytes) { retu
 struct BackwardVectorKernels {
     const void *of[2][backward_vector_sizes]; // from outputs, from logits; nullptr: not served
     const void *resident[2];
-    const void *shifted[2];         // of rows anywhere
-    std::size_t shifted_warps;      // that a block of these may have
-    std::size_t shifted_warp_bytes; // of shared memory
+    const void *anywhere[2];    // of rows anywhere
+    std::size_t warps_anywhere; // that a block of these may have
     int element_bytes;
 };
 

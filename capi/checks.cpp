@@ -87,9 +87,8 @@ Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout) 
     if (!strided_extent(shape, element_bytes, extent)) {
         return Status::size_overflow;
     }
-    const bool as_given = is_contiguous(shape);
     drop_strides_without_steps(shape, plain);
-    layout = {shape, extent, as_given};
+    layout = {shape, extent, is_contiguous(shape)};
     return Status::success;
 }
 

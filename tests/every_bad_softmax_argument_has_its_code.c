@@ -324,6 +324,10 @@ static void check_neighbours_are_allowed(void) {
     args.axis_stride = 4;
     args.inner_stride = 1;
     expect_allowed(&args, "in place, contiguous strides written out");
+    args = args_at(WR_F32, 1, 4, 1, ARENA_INPUT, ARENA_INPUT);
+    args.outer_stride = 999;
+    args.inner_stride = 7;
+    expect_allowed(&args, "in place, strides along which no step is made");
     args = args_at(WR_F16, 4, 4, 4, 1024, 1024);
     args.output_dtype = WR_BF16;
     expect_allowed(&args, "in place, another type of the same size");

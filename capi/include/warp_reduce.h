@@ -316,7 +316,7 @@ WR_API wr_status wr_reduce_ex(const wr_reduce_args *args, struct CUstream_st *st
  * Writes to *bytes how much workspace wr_reduce_ex needs for `args`: enough on the host device and on every GPU;
  * 0 where it needs none. Of the pointers in args only whether `weights` and `values` are NULL is looked at, and no GPU
  * is needed to ask.
- * Errors: as wr_reduce_ex, before any device is looked at; *bytes is then left alone.
+ * Errors: as wr_reduce_ex, but for missing arrays, before any device is looked at; *bytes is then left alone.
  */
 WR_API wr_status wr_reduce_workspace_size(const wr_reduce_args *args, size_t *bytes);
 
@@ -406,22 +406,24 @@ WR_API wr_status wr_dot_workspace_size(const wr_dot_args *args, size_t *bytes);
  * output = exp(x) / sum of exp(x) along the axis.
  *
  * Types: f32, f64, f16, bf16, and both f8; the output has the input's type.
- * Error: f32 outputs above 2^-120 are within 4 units in the last place of the exact value, f64 outputs above
- *   2^-960 within 12, whatever the spread and the magnitude of the inputs; f16, bf16 and f8 are within 8 f32
- *   units before they are rounded. One element gives exactly 1.
+ * Error, whatever the spread and the magnitude of the inputs: f32 outputs above 2^-120 are within 4 units in the last
+ *   place of the exact value, f64 outputs above 2^-960 within 4.5 + ceil(log2 axis), f16, bf16 and f8 within
+ *   4.54 + ceil(log2 axis) f32 units before they are rounded. Only rows made for it are known to reach 12 units (f64,
+ *   2^18 elements) or 8 (the others, 2^11). One element gives exactly 1.
  * NaN and infinities: a NaN or +infinity gives a row of NaN. -infinity gives 0. A row of -infinity alone gives
  *   a row of NaN (wr_softmax_ex has an option).
  * Empty: with any size 0 nothing is done.
  * Overlap: output may be the input itself; any other overlap is refused.
- * Errors: as wr_reduce.
+ * Errors: as wr_reduce, without WR_ERROR_INVALID_OP.
  */
 WR_API wr_status wr_softmax(wr_dtype dtype, const void *input, void *output, size_t outer, size_t axis, size_t inner,
                             struct CUstream_st *stream);
 
 /*
  * Like wr_softmax, but output = x - log(sum of exp(x)), the logarithm of softmax.
- * Error: within 4 units in the last place of the larger of |output| and 1 for f32 and f64 below a magnitude of 2^20
- *   (docs/numerics.md has the full bound). One element gives exactly 0: -0 where it is -0, otherwise +0.
+ * Error: below a magnitude of 2^20 within 4 units in the last place of the larger of |output| and 1 for f32, within
+ *   3.25 + ceil(log2 axis) / 2 for f64, where only rows made for it are known to reach 4 (docs/numerics.md has the full
+ *   bound). One element gives exactly 0: -0 where it is -0, otherwise +0.
  * -infinity gives -infinity; NaN, +infinity and a row of -infinity alone give NaN as in wr_softmax.
  */
 WR_API wr_status wr_log_softmax(wr_dtype dtype, const void *input, void *output, size_t outer, size_t axis,
@@ -432,8 +434,8 @@ WR_API wr_status wr_log_softmax(wr_dtype dtype, const void *input, void *output,
  *
  * mask, lengths and the causal limit leave elements out, and may be combined: an element takes part where all agree.
  * The others share the weight with the bits that they would have beside logits of -infinity, or, where what is left out
- * is the end of the row, in a row without it. One that is left out is not read, and its output is 0, in log-softmax
- * -infinity, also where a NaN makes the rest of the row NaN.
+ * is the end of the row, in a row without it. What is stored where one is left out does not matter, but it must be
+ * memory that may be read; its output is 0, in log-softmax -infinity, also where a NaN makes the rest of the row NaN.
  */
 typedef struct wr_softmax_args {
     /* sizeof(wr_softmax_args) as the caller was compiled */
@@ -474,9 +476,10 @@ typedef struct wr_softmax_args {
     size_t causal_rows;
     /* Ragged rows. outer + 1 of them, not decreasing, in memory like the input's: row r is elements offsets[r] ..
      * offsets[r + 1] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1, strides zero
-     * and causal 0 (WR_ERROR_UNSUPPORTED). Elements in no row are neither read nor written. Offsets that are negative,
-     * decrease or lead beyond axis are refused on the host device (WR_ERROR_INVALID_OFFSETS); a GPU cuts rows off at
-     * the first offset, the last one and axis, and takes a row that ends before it starts for empty.
+     * and causal 0 (WR_ERROR_UNSUPPORTED). Elements in no row are neither read nor written. Where there is anything to
+     * write, offsets that are negative, decrease or lead beyond axis are refused on the host device
+     * (WR_ERROR_INVALID_OFFSETS); a GPU cuts rows off at the first offset, the last one and axis, and takes a row that
+     * ends before it starts for empty.
      * NULL: all rows have axis elements. */
     const int64_t *offsets;
     size_t outer, axis, inner;
@@ -495,7 +498,8 @@ typedef struct wr_softmax_args {
 WR_API wr_status wr_softmax_ex(const wr_softmax_args *args, struct CUstream_st *stream);
 
 /*
- * Like wr_reduce_workspace_size, for wr_softmax_ex: of the pointers only whether they are NULL is looked at.
+ * Like wr_reduce_workspace_size, for wr_softmax_ex: of the pointers only whether they are NULL is looked at, and none
+ * is missed.
  */
 WR_API wr_status wr_softmax_workspace_size(const wr_softmax_args *args, size_t *bytes);
 
@@ -504,7 +508,8 @@ WR_API wr_status wr_softmax_workspace_size(const wr_softmax_args *args, size_t *
  * respect to its input, y * (dy - sum of y * dy), the sum being that of wr_dot for the row. All arrays are
  * [outer][axis][inner], contiguous, and of one type: f32, f64, f16, bf16, f8.
  * Error: within ceil(log2 axis) + 4 roundings of 2^-24 (f64: 2^-53) of |y| * (|dy| + sum of |y * dy|), before the one
- *   rounding to the type: 2^-20 for rows of up to 4096. Rows of up to 100001 stayed below 2^-22 when tried.
+ *   rounding to the type: 2^-20 for rows of up to 4096. Rows of up to 100001 stayed below 2^-22 when tried. Each
+ *   product y * dy below the normal range may be off by 2^-150 (f64: 2^-1075) on top.
  * NaN and infinities follow the formula: a NaN in y or dy makes the row NaN, and so does an infinite dy where y is 0.
  * Empty: with any size 0 nothing is done.
  * Overlap: input_gradient may be output_gradient or output itself; any other overlap with it is refused.
@@ -516,8 +521,8 @@ WR_API wr_status wr_softmax_backward(wr_dtype dtype, const void *output, const v
 
 /*
  * Likewise of log-softmax, whose output y is a logarithm: dy - exp(y) * sum of dy, the sum being WR_SUM of the row.
- * Error: within ceil(log2 axis) + 7 roundings, as above, of |dy| + exp(y) * sum of |dy|; an exp(y) below 2^-124 (f64:
- *   2^-1021) counts as 0.
+ * Error: within ceil(log2 axis) + 7 roundings, as above, of |dy| + exp(y) * sum of |dy|; an exp(y) of e^-86 (f64:
+ *   e^-708) or less counts as 0.
  */
 WR_API wr_status wr_log_softmax_backward(wr_dtype dtype, const void *output, const void *output_gradient,
                                          void *input_gradient, size_t outer, size_t axis, size_t inner,
@@ -526,7 +531,7 @@ WR_API wr_status wr_log_softmax_backward(wr_dtype dtype, const void *output, con
 /*
  * Every knob of the gradient. Set all bytes to zero, then struct_size = sizeof(wr_softmax_backward_args), then what is
  * needed. Fields of the names of wr_softmax_args mean the same, and are given as they were to wr_softmax_ex: an element
- * that took no part has the gradient +0, and nothing of it is read.
+ * that took no part has the gradient +0, which is stored or added like any other.
  */
 typedef struct wr_softmax_backward_args {
     /* sizeof(wr_softmax_backward_args) as the caller was compiled */
@@ -570,8 +575,9 @@ typedef struct wr_softmax_backward_args {
 
 /*
  * Like wr_softmax_backward or wr_log_softmax_backward, but with every knob. `args` is read before the call returns.
- * With logits, y is exp(scale * x - logsumexp) of the values given, within 4 roundings; below 2^-124 (f64: 2^-1021) it
- *   counts as 0. Where logsumexp is not finite all y of the row are NaN; 0 where it is -infinity and empty_row says so.
+ * With logits, y is exp(scale * x - logsumexp), scale * x being rounded first, within 4 roundings; at e^-86 (f64:
+ *   e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; 0 where it is -infinity and
+ *   empty_row says so.
  * Overlap: input_gradient may be output, input or output_gradient itself, where that is contiguous and has elements of
  *   its size; it must not overlap anything else.
  * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS, _WORKSPACE_TOO_SMALL.

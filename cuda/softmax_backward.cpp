@@ -1,4 +1,5 @@
 // Puts the gradient of softmax on a stream.
+#include "cuda/cluster_shape.h"
 #include "cuda/gpu.h"
 #include "cuda/row_blocks_plan.h"
 #include "cuda/softmax_backward_columns.h"
@@ -84,6 +85,23 @@ RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPl
         most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
     }
     return plan_gradient(rows, most_warps, gpu);
+}
+
+// The same of rows anywhere, of which many are by clusters, too wide ones among them, that leave no warp, or few,
+// without a base block.
+RowBlocksPlan plan_anywhere(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu) {
+    const RowBlocksPlan plan = plan_gradient(rows, kernels.warps_anywhere, gpu);
+    const bool by_blocks = plan.warps != 0 && plan.cluster_blocks == 1, few = plan.warps != 0 && !plan.balanced;
+    const std::size_t least =
+        kernels.element_bytes == 2 ? tuning::softmax_backward_narrow_cluster_row : tuning::softmax_row_warps;
+    if (gpu.cluster_blocks == 0 || by_blocks || few || rows.blocks <= least) {
+        return plan;
+    }
+    const ClusterShape cluster =
+        fullest_cluster(rows.blocks, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps,
+                        static_cast<std::size_t>(gpu.wide_cluster_blocks));
+    const bool one_launch = cluster.blocks != 0 && rows.rows <= most_blocks / cluster.blocks;
+    return one_launch ? RowBlocksPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : plan;
 }
 
 BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
@@ -192,8 +210,7 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
             return error;
         }
     }
-    const RowBlocksPlan plan =
-        vectors ? plan_vectors(*kernels, rows, gpu) : plan_gradient(rows, kernels->warps_anywhere, gpu);
+    const RowBlocksPlan plan = vectors ? plan_vectors(*kernels, rows, gpu) : plan_anywhere(*kernels, rows, gpu);
     *served = plan.warps != 0;
     if (!*served) {
         return cudaSuccess;

@@ -245,6 +245,12 @@ inline constexpr std::size_t softmax_grid_busy_for_an_idle = 4;
 // The gradient of softmax: rows of more base blocks than this go through clusters that stay.
 inline constexpr std::size_t softmax_backward_resident_row_blocks = 128;
 
+// Gradients of many rows off the boundaries: of 16 bits those of more base blocks than this are by the clusters with
+// the fewest warps, as all f32 rows of more than a block are; others by blocks of 8 warps (H200, us of 1 GiB an array,
+// by blocks of 8 and so: f32 9001, 11265, 20001, 50257 847, 993, 931, 1057 and 810, 818, 828, 1008; bf16 20001, 50257,
+// 100003 936, 964, 1117 and 835, 939, 1078, but 9001 895 and 927).
+inline constexpr std::size_t softmax_backward_narrow_cluster_row = 16;
+
 // Softmax: rows up to so many elements that touch each other share a warp (f32 of 128: 4.11 TB/s on an H200, 2.45
 // before); of whole vectors of 16-bit elements, longer ones are taken by the same kernel where those that give each row
 // a warp are no quicker (bf16 of 800, 1000: 3.62, 4.13, by softmax_rows 3.34, 4.01; off the boundaries 600,

@@ -113,7 +113,12 @@ static void check_type(wr_dtype dtype) {
     check_shape(dtype, 40, 3333, 1);
     check_shape(dtype, 9, 8189, 1);
     check_shape(dtype, 40, 9001, 1);
+    check_shape(dtype, 400, 9001, 1);
+    check_shape(dtype, 120, 20001, 1);
+    check_shape(dtype, 60, 40001, 1);
     check_shape(dtype, 150, 50257, 1);
+    check_shape(dtype, 40, 66001, 1);
+    check_shape(dtype, 24, 100003, 1);
     check_shape(dtype, 2, 131071, 1);
     check_shape(dtype, 9001, 8, 1);
     check_shape(dtype, 6000, 17, 1);

@@ -381,11 +381,24 @@ static void walk_many_rows(const walker *by) {
     by->many(WR_F32, 1, &more_odd);
 }
 
-/* 16-bit rows of more than 64 base blocks, so many that each warp makes its row's total. */
+/* Off the boundaries, so many that they go through the clusters with the fewest warps. */
+static void walk_many_gradients(const walker *by) {
+    static const shape odd = {"gradients of many odd rows", 240, 9001, 1, 1, 0},
+                       longer = {"gradients of many longer odd rows", 110, 20001, 1, 1, 0};
+    walk_gradients(WR_F32, &odd, by);
+    walk_gradients(WR_F16, &longer, by);
+    walk_gradients(WR_BF16, &longer, by);
+}
+
+/* 16-bit rows of more than 64 base blocks, so many that each warp makes its row's total; and gradients of such rows off
+ * the boundaries. */
 static void walk_many_wide_clusters(const walker *by) {
-    static const shape rows = {"rows of clusters of nine blocks", 33, 66000, 1, 1, 0};
+    static const shape rows = {"rows of clusters of nine blocks", 33, 66000, 1, 1, 0},
+                       gradients = {"gradients of rows of clusters of 13 blocks", 20, 66001, 1, 1, 0};
     by->many(WR_F16, 0, &rows);
     by->many(WR_BF16, 0, &rows);
+    walk_gradients(WR_F32, &gradients, by);
+    walk_gradients(WR_BF16, &gradients, by);
 }
 
 static void walk_many_columns(const walker *by) {
@@ -469,6 +482,7 @@ static const struct {
     {"weights", walk_weights},
     {"many_rows", walk_many_rows},
     {"many_wide_clusters", walk_many_wide_clusters},
+    {"many_gradients", walk_many_gradients},
     {"softmax_of_8_bits", walk_softmax_of_8_bits},
     {"tiles", walk_tiles},
     {"uneven_rows", walk_uneven_rows},

@@ -77,7 +77,7 @@ Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout) 
     const Shape plain = contiguous(given);
     const bool strides_given = given.outer_stride != 0 || given.axis_stride != 0 || given.inner_stride != 0;
     if (extent.high == 0 || !strides_given) {
-        layout = {plain, extent, true};
+        layout = {plain, extent};
         return Status::success;
     }
     Shape shape = given;
@@ -88,7 +88,7 @@ Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout) 
         return Status::size_overflow;
     }
     drop_strides_without_steps(shape, plain);
-    layout = {shape, extent, is_contiguous(shape)};
+    layout = {shape, extent};
     return Status::success;
 }
 

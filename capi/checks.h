@@ -21,8 +21,7 @@ struct MemoryRange {
 
 struct Layout {
     Shape shape;
-    Extent extent;   // of the input
-    bool contiguous; // strides along which a step is made were given, or left out, as a contiguous array has them
+    Extent extent; // of the input
 };
 
 // size_overflow where more than 2^63 - 1 bytes are described; what is written to is then left alone.

@@ -55,7 +55,7 @@ Status describe(const wr_reduce_args &args, ReduceCall &call) {
     call.problem.shape = layout.shape;
     call.input = layout.extent;
     call.output = output;
-    call.output_may_be_input = args.axis == 1 && layout.contiguous && input_bytes == output_bytes;
+    call.output_may_be_input = args.axis == 1 && is_contiguous(layout.shape) && input_bytes == output_bytes;
     return Status::success;
 }
 

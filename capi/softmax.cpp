@@ -48,7 +48,7 @@ Status measure(const wr_softmax_args &args, const Shape &given, Softmax &softmax
     problem.shape = layout.shape;
     problem.shape.outer = given.outer;
     softmax.input = layout.extent;
-    softmax.in_place_allowed = layout.contiguous && input_bytes == output_bytes;
+    softmax.in_place_allowed = is_contiguous(layout.shape) && input_bytes == output_bytes;
     return Status::success;
 }
 

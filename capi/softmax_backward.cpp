@@ -64,8 +64,9 @@ Status measure(const Shape &saved, const Shape &gradient, Backward &backward) {
     problem.gradient_inner_stride = gradient_layout.shape.inner_stride;
     backward.saved = saved_layout.extent;
     backward.output_gradient = gradient_layout.extent;
-    backward.may_be_saved = saved_layout.contiguous && saved_bytes == input_gradient_bytes;
-    backward.may_be_output_gradient = gradient_layout.contiguous && output_gradient_bytes == input_gradient_bytes;
+    backward.may_be_saved = is_contiguous(saved_layout.shape) && saved_bytes == input_gradient_bytes;
+    backward.may_be_output_gradient =
+        is_contiguous(gradient_layout.shape) && output_gradient_bytes == input_gradient_bytes;
     return Status::success;
 }
 

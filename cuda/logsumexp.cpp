@@ -52,8 +52,8 @@ void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s,
 }
 
 // Where several rows share a tile.
-void set_rows_of_tile(LogSumExpArguments &a, const Shape &s, std::size_t element_bytes) {
-    const std::size_t elements = vector_bytes / element_bytes;
+void set_rows_of_tile(LogSumExpArguments &a, const Shape &s, ElementType type) {
+    const std::size_t elements = elements_of_vector(type), element_bytes = vector_bytes / elements;
     a.row_bytes = static_cast<std::int32_t>(s.outer_stride * static_cast<std::ptrdiff_t>(element_bytes));
     a.partial = s.axis % lane_elements != 0;
     a.apart = s.outer_stride != static_cast<std::ptrdiff_t>(s.axis);
@@ -84,7 +84,7 @@ LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem 
     own.any_may_be_cut = p.shape.outer > 1 && p.shape.outer_stride < static_cast<std::ptrdiff_t>(p.shape.axis);
     own.whole_vectors = {own.hull.begin + (vector_bytes - 1), own.hull.end - (vector_bytes - 1)};
     if (own.tile_rows > 1) {
-        set_rows_of_tile(own, p.shape, element_bytes);
+        set_rows_of_tile(own, p.shape, p.dtype);
     }
     return own;
 }

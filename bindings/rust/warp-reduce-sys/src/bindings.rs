@@ -884,7 +884,7 @@ extern "C" {
     /** Like [`wr_reduce`], but with every knob. `args` is read before the call returns and may then be reused.
 
  Strides: two elements of the input may share an address. With strides, output may be the input itself only
- where axis is 1 and all strides have their contiguous values.
+ where axis is 1 and all strides along which a step is made have their contiguous values.
 
  Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_WORKSPACE_TOO_SMALL`.*/
     pub fn wr_reduce_ex(

@@ -41,12 +41,21 @@ RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlo
     return one_launch ? plan : RowBlocksPlan{};
 }
 
+Launch row_blocks_launch(const void *kernel, const RowBlocksPlan &plan, std::size_t rows) {
+    return {kernel,
+            divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
+            static_cast<int>(plan.warps * warp_lanes),
+            static_cast<int>(plan.rows_a_block),
+            1,
+            static_cast<int>(plan.cluster_blocks),
+            plan.dependent,
+            0,
+            plan.balanced};
+}
+
 cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
                               cudaStream_t stream) {
-    return launch({kernel, divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
-                   static_cast<int>(plan.warps * warp_lanes), static_cast<int>(plan.rows_a_block), 1,
-                   static_cast<int>(plan.cluster_blocks), plan.dependent, 0, plan.balanced},
-                  arguments, stream);
+    return launch(row_blocks_launch(kernel, plan, rows), arguments, stream);
 }
 
 } // namespace wr::cuda

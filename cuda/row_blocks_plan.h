@@ -24,6 +24,7 @@ struct RowBlockWarps {
 // For rows of `blocks` base blocks.
 RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlockWarps &warps, const GpuFacts &gpu);
 
+Launch row_blocks_launch(const void *kernel, const RowBlocksPlan &plan, std::size_t rows);
 cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
                               cudaStream_t stream);
 

@@ -87,21 +87,45 @@ RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPl
     return plan_gradient(rows, most_warps, gpu);
 }
 
-// The same of rows anywhere, of which many are by clusters, too wide ones among them, that leave no warp, or few,
-// without a base block.
-RowBlocksPlan plan_anywhere(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu) {
-    const RowBlocksPlan plan = plan_gradient(rows, kernels.warps_anywhere, gpu);
-    const bool by_blocks = plan.warps != 0 && plan.cluster_blocks == 1, few = plan.warps != 0 && !plan.balanced;
+const void *kernel_anywhere(const BackwardVectorKernels &kernels, bool from_logits) {
+    return kernels.anywhere[from_logits ? 1 : 0];
+}
+
+// For many rows anywhere: the clusters, too wide ones among them, that leave no warp, or few, without a base block. No
+// warps: `plain` it is.
+RowBlocksPlan plan_fullest(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const RowBlocksPlan &plain,
+                           const GpuFacts &gpu) {
+    const bool by_blocks = plain.warps != 0 && plain.cluster_blocks == 1, few = plain.warps != 0 && !plain.balanced;
     const std::size_t least =
         kernels.element_bytes == 2 ? tuning::softmax_backward_narrow_cluster_row : tuning::softmax_row_warps;
     if (gpu.cluster_blocks == 0 || by_blocks || few || rows.blocks <= least) {
-        return plan;
+        return {};
     }
     const ClusterShape cluster =
         fullest_cluster(rows.blocks, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps,
                         static_cast<std::size_t>(gpu.wide_cluster_blocks));
     const bool one_launch = cluster.blocks != 0 && rows.rows <= most_blocks / cluster.blocks;
-    return one_launch ? RowBlocksPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : plan;
+    return one_launch ? RowBlocksPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : RowBlocksPlan{};
+}
+
+// Clusters of more blocks than every GPU promises are taken where this one holds them.
+cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                          const GeneralPlan &rows, const GpuFacts &gpu, RowBlocksPlan *plan) {
+    *plan = plan_gradient(rows, kernels.warps_anywhere, gpu);
+    const RowBlocksPlan fullest = plan_fullest(kernels, rows, *plan, gpu);
+    if (fullest.warps == 0) {
+        return cudaSuccess;
+    }
+    int resident = 1;
+    cudaError_t error = cudaSuccess;
+    if (fullest.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
+        const void *kernel = kernel_anywhere(kernels, is_from_logits(problem));
+        error = prepare_clusters(row_blocks_launch(kernel, fullest, rows.rows), gpu, &resident);
+    }
+    if (error == cudaSuccess && resident > 0) {
+        *plan = fullest;
+    }
+    return error;
 }
 
 BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
@@ -149,7 +173,7 @@ cudaError_t launch_anywhere(const BackwardVectorKernels &kernels, const SoftmaxB
     a.saved_hull = hull_of(a.saved, shape, element_bytes);
     shape.outer_stride = a.gradient_outer_stride;
     a.gradient_hull = hull_of(a.output_gradient, shape, element_bytes);
-    return launch_row_blocks(kernels.anywhere[is_from_logits(problem) ? 1 : 0], plan, a.rows, &a, stream);
+    return launch_row_blocks(kernel_anywhere(kernels, is_from_logits(problem)), plan, a.rows, &a, stream);
 }
 
 // One of the clusters that stay, for rows of so many base blocks; no blocks where rows are too long or too short. Their
@@ -200,21 +224,22 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
         return cudaSuccess;
     }
     const bool vectors = are_vectors(problem, *kernels);
+    if (vectors && are_packed(problem)) {
+        *served = true;
+        return launch_packed(problem, gpu, stream);
+    }
+    RowBlocksPlan plan{};
+    cudaError_t error = cudaSuccess;
     if (vectors) {
-        if (are_packed(problem)) {
-            *served = true;
-            return launch_packed(problem, gpu, stream);
-        }
-        const cudaError_t error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
-        if (error != cudaSuccess || *served) {
-            return error;
-        }
+        plan = plan_vectors(*kernels, rows, gpu);
+        error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
+    } else {
+        error = plan_anywhere(*kernels, problem, rows, gpu, &plan);
     }
-    const RowBlocksPlan plan = vectors ? plan_vectors(*kernels, rows, gpu) : plan_anywhere(*kernels, rows, gpu);
-    *served = plan.warps != 0;
-    if (!*served) {
-        return cudaSuccess;
+    if (error != cudaSuccess || *served || plan.warps == 0) {
+        return error;
     }
+    *served = true;
     return vectors ? launch_vectors(*kernels, problem, plan, stream) : launch_anywhere(*kernels, problem, plan, stream);
 }
 

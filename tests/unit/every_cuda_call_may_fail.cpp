@@ -162,6 +162,24 @@ void check_tiles_in(const Setting &setting) {
                }});
 }
 
+// Of rows that a block and that clusters hold, of clusters that stay, of clusters too wide for some GPUs off the
+// 16-byte boundaries, and of columns.
+void check_gradients_in(const Setting &setting) {
+    struct Rows {
+        const char *name;
+        std::size_t outer, axis, inner;
+    };
+    constexpr Rows of[] = {
+        {"rows", 1000, 1000, 1},           {"long rows", 1000, 40000, 1},         {"longer rows", 100, 200000, 1},
+        {"many odd rows", 1000, 20001, 1}, {"many long odd rows", 100, 66001, 1}, {"columns", 3, 5000, 1000}};
+    for (const Rows &r : of) {
+        check_job({std::string("gradient of ") + r.name + " on " + setting.name, setting, [r](CUstream_st *stream) {
+                       return wr_softmax_backward(WR_F32, tile_input(), tile_input(), tile_output<void>(), r.outer,
+                                                  r.axis, r.inner, stream);
+                   }});
+    }
+}
+
 void check_callers_workspace_is_enough(const Setting &setting) {
     int wanted = 0;
     for (const jobs::Job &job : jobs::of_every_regime()) {
@@ -243,6 +261,7 @@ int main() {
     for (const Setting &setting : settings) {
         check_jobs_in(setting);
         check_tiles_in(setting);
+        check_gradients_in(setting);
         check_callers_workspace_is_enough(setting);
         check_what_the_gpu_has_is_used(setting);
         check_status_of_the_gpu(setting);

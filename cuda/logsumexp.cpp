@@ -37,9 +37,12 @@ const void *rows_kernel(ElementType dtype, bool aligned) {
     return of_vector_type(dtype, [&]<class T>() { return logsumexp_rows_kernel<T>(aligned); });
 }
 
+// That a warp holds.
+int tile_rows(const LogSumExpPlan &plan) { return static_cast<int>(warp_lanes) / plan.row_lanes; }
+
 // How units follow each other in memory, and what is in each.
 void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
-    const auto rows_of_unit = static_cast<std::size_t>(plan.tile_rows());
+    const auto rows_of_unit = static_cast<std::size_t>(tile_rows(plan));
     const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * base_block : rows_of_unit * s.axis;
     const std::size_t last =
         plan.pieces > 1 ? s.axis - (plan.pieces - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
@@ -76,7 +79,7 @@ LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem 
     own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
     own.pieces = static_cast<std::uint32_t>(plan.pieces);
     own.row_lanes = plan.row_lanes;
-    own.tile_rows = plan.tile_rows();
+    own.tile_rows = tile_rows(plan);
     own.by_blocks = plan.by_blocks;
     own.output_type = p.logsumexp_dtype;
     set_steps(own, plan, p.shape, static_cast<std::ptrdiff_t>(element_bytes));
@@ -113,7 +116,7 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
         if (blocks == 1) {
             const std::size_t lanes = divide_up(axis, lane_elements);
             plan.row_lanes = static_cast<int>(lanes > warp_lanes / 2 ? warp_lanes : lanes);
-            plan.units = divide_up(rows, static_cast<std::size_t>(plan.tile_rows()));
+            plan.units = divide_up(rows, static_cast<std::size_t>(tile_rows(plan)));
         }
         plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
         while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {

@@ -13,8 +13,6 @@ struct LogSumExpPlan {
     std::size_t pieces, unit_blocks;
     int row_lanes;
     bool by_blocks; // blocks of threads take a unit each; else warps take units_a_warp
-
-    int tile_rows() const { return 32 / row_lanes; } // that a warp holds
 };
 
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem);

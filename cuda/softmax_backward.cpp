@@ -91,8 +91,8 @@ const void *kernel_anywhere(const BackwardVectorKernels &kernels, bool from_logi
     return kernels.anywhere[from_logits ? 1 : 0];
 }
 
-// For many rows anywhere: the clusters, too wide ones among them, that leave no warp, or few, without a base block. No
-// warps: `plain` it is.
+// For many rows anywhere: the clusters that leave no warp, or few, without a base block, even those of more blocks than
+// every GPU promises. No warps: they stay with the plan `plain`.
 RowBlocksPlan plan_fullest(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const RowBlocksPlan &plain,
                            const GpuFacts &gpu) {
     const bool by_blocks = plain.warps != 0 && plain.cluster_blocks == 1, few = plain.warps != 0 && !plain.balanced;
@@ -108,7 +108,7 @@ RowBlocksPlan plan_fullest(const BackwardVectorKernels &kernels, const GeneralPl
     return one_launch ? RowBlocksPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : RowBlocksPlan{};
 }
 
-// Clusters of more blocks than every GPU promises are taken where this one holds them.
+// Where this GPU holds the fullest clusters these; asked of wide ones alone.
 cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
                           const GeneralPlan &rows, const GpuFacts &gpu, RowBlocksPlan *plan) {
     *plan = plan_gradient(rows, kernels.warps_anywhere, gpu);

@@ -37,7 +37,8 @@ template <class T, int Warps, bool FromLogits, Lie Where = Lie::on_boundaries>
 __global__ void __launch_bounds__(Warps *warp_lanes,
                                   larger(backward_resident_warps<T, Warps, FromLogits, Where> / Warps, 1))
     backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
-    static_assert(tuning::cluster_blocks * Warps <= most_cluster_states);
+    static_assert(tuning::cluster_blocks * Warps <= most_cluster_states &&
+                  tuning::wide_cluster_blocks * tuning::softmax_cluster_warps <= most_cluster_states);
     __shared__ RowSums sums;
     sums.prepare(a.cluster_blocks);
     take_place_on_stream();

@@ -64,13 +64,37 @@ bool are_packed(const SoftmaxBackwardProblem &p) {
            (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
 }
 
-// The kernel for blocks of so many warps along a row.
-const void *kernel_of(const BackwardVectorKernels &kernels, bool from_logits, std::size_t warps) {
+// A kernel for rows of neighbouring elements, and what a warp's weights take of the shared memory that its blocks get by
+// their launch.
+struct GradientKernel {
+    const void *kernel;
+    std::size_t warp_bytes;
+
+    Launch launch_of(const RowBlocksPlan &plan, std::size_t rows) const {
+        Launch how = row_blocks_launch(kernel, plan, rows);
+        how.shared_bytes = plan.warps * plan.rows_a_block * warp_bytes;
+        return how;
+    }
+};
+
+GradientKernel with_parked_bytes(const void *kernel, const BackwardVectorKernels &kernels, bool from_logits,
+                                 std::size_t most_warps) {
+    const bool parks = parks_weights(static_cast<std::size_t>(kernels.element_bytes), from_logits, most_warps);
+    return {kernel, parks ? backward_parked_bytes : 0};
+}
+
+// For blocks of so many warps along a row.
+GradientKernel kernel_of_vectors(const BackwardVectorKernels &kernels, bool from_logits, std::size_t warps) {
     int size = 0;
     while (static_cast<std::size_t>(backward_vector_warps[size]) < warps) {
         ++size;
     }
-    return kernels.of[from_logits ? 1 : 0][size];
+    return with_parked_bytes(kernels.of[from_logits ? 1 : 0][size], kernels, from_logits,
+                             static_cast<std::size_t>(backward_vector_warps[size]));
+}
+
+GradientKernel kernel_anywhere(const BackwardVectorKernels &kernels, bool from_logits) {
+    return with_parked_bytes(kernels.anywhere[from_logits ? 1 : 0], kernels, from_logits, kernels.warps_anywhere);
 }
 
 RowBlocksPlan plan_gradient(const GeneralPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
@@ -85,10 +109,6 @@ RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPl
         most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
     }
     return plan_gradient(rows, most_warps, gpu);
-}
-
-const void *kernel_anywhere(const BackwardVectorKernels &kernels, bool from_logits) {
-    return kernels.anywhere[from_logits ? 1 : 0];
 }
 
 // For many rows anywhere: the clusters that leave no warp, or few, without a base block, even those of more blocks than
@@ -119,8 +139,8 @@ cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBac
     int resident = 1;
     cudaError_t error = cudaSuccess;
     if (fullest.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
-        const void *kernel = kernel_anywhere(kernels, is_from_logits(problem));
-        error = prepare_clusters(row_blocks_launch(kernel, fullest, rows.rows), gpu, &resident);
+        const GradientKernel kernel = kernel_anywhere(kernels, is_from_logits(problem));
+        error = prepare_clusters(kernel.launch_of(fullest, rows.rows), gpu, &resident);
     }
     if (error == cudaSuccess && resident > 0) {
         *plan = fullest;
@@ -157,23 +177,31 @@ cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const GpuFacts 
     return launch(packed_launch(kernels->of[is_from_logits(problem) ? 1 : 0], a.rows, packing, gpu), &a, stream);
 }
 
-cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                           const RowBlocksPlan &plan, cudaStream_t stream) {
-    BackwardVectorArguments a = arguments_of(problem);
+// Where the GPU has not the shared memory, nothing is launched and `served` is false.
+cudaError_t launch_gradient(const GradientKernel &kernel, const RowBlocksPlan &plan, BackwardVectorArguments &a,
+                            const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    return launch_row_blocks(kernel_of(kernels, is_from_logits(problem), plan.warps), plan, a.rows, &a, stream);
+    const Launch how = kernel.launch_of(plan, a.rows);
+    const cudaError_t error = allow_shared_bytes(how, gpu, served);
+    return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
+}
+
+cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                           const RowBlocksPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    BackwardVectorArguments a = arguments_of(problem);
+    const GradientKernel kernel = kernel_of_vectors(kernels, is_from_logits(problem), plan.warps);
+    return launch_gradient(kernel, plan, a, gpu, stream, served);
 }
 
 cudaError_t launch_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                            const RowBlocksPlan &plan, cudaStream_t stream) {
+                            const RowBlocksPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     BackwardVectorArguments a = arguments_of(problem);
-    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     Shape shape = problem.shape;
     a.saved_hull = hull_of(a.saved, shape, element_bytes);
     shape.outer_stride = a.gradient_outer_stride;
     a.gradient_hull = hull_of(a.output_gradient, shape, element_bytes);
-    return launch_row_blocks(kernel_anywhere(kernels, is_from_logits(problem)), plan, a.rows, &a, stream);
+    return launch_gradient(kernel_anywhere(kernels, is_from_logits(problem)), plan, a, gpu, stream, served);
 }
 
 // One of the clusters that stay, for rows of so many base blocks; no blocks where rows are too long or too short. Their
@@ -239,8 +267,8 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
     if (error != cudaSuccess || *served || plan.warps == 0) {
         return error;
     }
-    *served = true;
-    return vectors ? launch_vectors(*kernels, problem, plan, stream) : launch_anywhere(*kernels, problem, plan, stream);
+    return vectors ? launch_vectors(*kernels, problem, plan, gpu, stream, served)
+                   : launch_anywhere(*kernels, problem, plan, gpu, stream, served);
 }
 
 // Rows of any kind: of many short ragged ones several share a warp, and the others come behind them.

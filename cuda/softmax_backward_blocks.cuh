@@ -4,10 +4,8 @@
 
 #include "cuda/arrival_barrier.cuh"
 #include "cuda/row_blocks.cuh"
+#include "cuda/softmax_backward_formed.cuh"
 #include "cuda/softmax_backward_pack.cuh"
-#include "cuda/softmax_backward_vectors.h"
-#include "cuda/softmax_backward_weights.cuh"
-#include "cuda/softmax_realigned.cuh"
 
 namespace wr::cuda {
 
@@ -16,140 +14,24 @@ struct alignas(8) SentSum {
     float sum, unused;
 };
 
-// A lane's elements of a base block, as they lie in memory.
-template <class T>
-struct BackwardVectors {
-    using Places = VectorPlaces<T>;
-    uint4 vectors[lane_vectors<T>];
-
-    // What stands behind the end of a row is `behind` over and over.
-    __device__ __forceinline__ void load(const T *data, int count, unsigned behind) {
-        const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
-        const int left = count / vector_elements<T> - lane_index();
+// The natural tree over a base block, of which a lane's vectors come to these sums, in every lane.
+template <int Vectors>
+__device__ __forceinline__ float tree_of_vectors(const float (&sums)[Vectors]) {
+    constexpr int half = Vectors / 2;
+    float pairs[half];
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = uint4{behind, behind, behind, behind};
-            if (v * warp_lanes < left) {
-                vectors[v] = load_vector(mine + v * warp_lanes);
-            }
-        }
+    for (int v = 0; v < half; ++v) {
+        pairs[v] = exchange_pair<FloatSum<float>, 0>(sums[v], sums[v + half]);
     }
-
-    // The same of elements anywhere.
-    __device__ __forceinline__ void load_anywhere(const Hull &hull, const T *data, int count, unsigned behind) {
-        constexpr int elements = vector_elements<T>;
-        if (count > 0) {
-            load_realigned(data, count, hull, vectors);
-        }
-        if (count < static_cast<int>(softmax_block)) {
-#pragma unroll
-            for (int v = 0; v < lane_vectors<T>; ++v) {
-                const int left = count - (v * warp_lanes + lane_index()) * elements;
-                T kept[elements];
-                memcpy(kept, vectors + v, sizeof(uint4));
-#pragma unroll
-                for (int i = 0; i < elements; ++i) {
-                    if (i >= left) {
-                        memcpy(kept + i, &behind, sizeof(T));
-                    }
-                }
-                memcpy(vectors + v, kept, sizeof(uint4));
-            }
-        }
-    }
-
-    __device__ __forceinline__ float operator[](int i) const {
-        const uint4 vector = vectors[i / Places::run];
-        const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
-        if constexpr (sizeof(T) == 4) {
-            return __uint_as_float(words[i % 4]);
-        } else {
-            return widen(T{static_cast<std::uint16_t>(words[i % 8 / 2] >> (i % 2 * 16))});
-        }
-    }
-};
-
-// What stands behind the end of a row, over and over: of outputs or logits, and of their gradients. Terms are -0 there:
-// -0 times 0, or gradients of -0.
-template <class T>
-inline constexpr unsigned minus_zeros = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
-template <class T>
-__device__ __forceinline__ unsigned gradients_behind(const BackwardVectorArguments &a) {
-    return a.log ? minus_zeros<T> : 0u;
+    return warp_tree<FloatSum<float>, 1>(pairs);
 }
 
-// The weights that a lane's logits stand for.
-template <class T>
-struct FormedWeights {
-    float of[lane_elements];
-
-    // What stands behind the end of the row becomes -0.
-    __device__ __forceinline__ void form(const BackwardVectors<T> &logits, const SavedRow<float> &row, int count) {
-#pragma unroll
-        for (int first = 0; first < lane_elements; first += VectorPlaces<T>::run) {
-            form_run(logits, row, first);
-        }
-        if (row.logsumexp - row.logsumexp != 0.0f) {
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                of[i] = row.special;
-            }
-        }
-        if (count < static_cast<int>(softmax_block)) {
-            constexpr int run = VectorPlaces<T>::run;
-            const int left = count - lane_index() * run;
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                of[i] = i / run * warp_lanes * run + i % run < left ? of[i] : -0.0f;
-            }
-        }
-    }
-
-    // Those of vector v, of a row of its own; -0 where there is none.
-    __device__ __forceinline__ void form_vector(const BackwardVectors<T> &logits, const SavedRow<float> &row, int v,
-                                                bool filled) {
-        constexpr int run = VectorPlaces<T>::run;
-        form_run(logits, row, v * run);
-        if (row.logsumexp - row.logsumexp != 0.0f) {
-#pragma unroll
-            for (int i = 0; i < run; ++i) {
-                of[v * run + i] = row.special;
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < run; ++i) {
-            of[v * run + i] = filled ? of[v * run + i] : -0.0f;
-        }
-    }
-
-    __device__ __forceinline__ float operator[](int i) const { return of[i]; }
-
-  private:
-    // One branch a run, which is seldom taken.
-    __device__ __forceinline__ void form_run(const BackwardVectors<T> &logits, const SavedRow<float> &row, int first) {
-        constexpr float reach = ExponentialConstants<float>::reach;
-        bool within = true;
-#pragma unroll
-        for (int i = first; i < first + VectorPlaces<T>::run; ++i) {
-            const LogitDifference<float> less = logit_difference(row.scale, row.logsumexp, logits[i]);
-            within = within && fabsf(less.high) < reach;
-            of[i] = weight_within_reach(less.high, less.low);
-        }
-        if (!within) {
-#pragma unroll
-            for (int i = first; i < first + VectorPlaces<T>::run; ++i) {
-                const float d = logit_difference(row.scale, row.logsumexp, logits[i]).high;
-                of[i] = fabsf(d) < reach ? of[i] : weight_beyond_reach(d);
-            }
-        }
-    }
-};
-
-// The natural tree over a base block whose element i of this lane is term(i), in every lane.
+// The same of a base block whose element i of this lane is term(i). (Vectors' sums in order would spill in 16-bit rows
+// off the boundaries.)
 template <class Places, class Term>
 __device__ __forceinline__ float tree_of_terms(Term term) {
     constexpr int half = lane_elements / Places::run / 2;
-    float sums[half];
+    float pairs[half];
 #pragma unroll
     for (int run = 0; run < half; ++run) {
         float low[Places::run], high[Places::run];
@@ -158,10 +40,10 @@ __device__ __forceinline__ float tree_of_terms(Term term) {
             low[i] = term(run * Places::run + i);
             high[i] = term((run + half) * Places::run + i);
         }
-        sums[run] =
+        pairs[run] =
             exchange_pair<FloatSum<float>, 0>(run_sum<Places::run, float>(low), run_sum<Places::run, float>(high));
     }
-    return warp_tree<FloatSum<float>, 1>(sums);
+    return warp_tree<FloatSum<float>, 1>(pairs);
 }
 
 // Of up to 256 warps' sums, how many a lane takes: neighbours, 2^k of them.
@@ -254,24 +136,54 @@ __device__ __forceinline__ float block_total(const BackwardVectorArguments &a, c
                  : tree_of_terms<Places>([&](int i) { return weights[i] * gradients[i]; });
 }
 
+// A lane's part of that from its vector v, whose weights these are.
+template <class T>
+__device__ __forceinline__ float vector_sum(const BackwardVectorArguments &a, int v,
+                                            const float (&weights)[VectorPlaces<T>::run],
+                                            const BackwardVectors<T> &gradients) {
+    constexpr int run = VectorPlaces<T>::run;
+    float terms[run];
+#pragma unroll
+    for (int i = 0; i < run; ++i) {
+        const float gradient = gradients[v * run + i];
+        terms[i] = a.log ? gradient : weights[i] * gradient;
+    }
+    return run_sum<run, float>(terms);
+}
+
+// The same of weights that are formed of a block's logits, of which the first `count` are there, and parked.
+template <class T>
+__device__ __forceinline__ float park_block(const BackwardVectorArguments &a, const BackwardVectors<T> &logits,
+                                            const SavedRow<float> &row, int count, const ParkedWeights<T> &parked,
+                                            const BackwardVectors<T> &gradients) {
+    constexpr int run = VectorPlaces<T>::run;
+    float sums[lane_vectors<T>];
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        float weights[run];
+        parked.form(logits, row, v, count - (v * warp_lanes + lane_index()) * run, weights);
+        sums[v] = vector_sum(a, v, weights, gradients);
+    }
+    return tree_of_vectors(sums);
+}
+
 // Vector v of the inputs' gradients.
 template <bool FromLogits, class T, class Weights>
 __device__ __forceinline__ uint4 gradient_vector(const BackwardVectorArguments &a, int v, const Weights &weights,
                                                  const BackwardVectors<T> &gradients, float total) {
-    using Places = VectorPlaces<T>;
-    float y[Places::run];
+    constexpr int run = VectorPlaces<T>::run;
+    float y[run];
+    const auto own = weights.of_vector(v);
     if (a.log) {
 #pragma unroll
-        for (int j = 0; j < Places::run; ++j) {
-            const int i = v * Places::run + j;
-            const float weight = FromLogits ? weights[i] : weight_of_difference(weights[i], 0.0f);
-            y[j] = softmax_gradient(true, weight, gradients[i], total);
+        for (int i = 0; i < run; ++i) {
+            const float weight = FromLogits ? own[i] : weight_of_difference(own[i], 0.0f);
+            y[i] = softmax_gradient(true, weight, gradients[v * run + i], total);
         }
     } else {
 #pragma unroll
-        for (int j = 0; j < Places::run; ++j) {
-            const int i = v * Places::run + j;
-            y[j] = softmax_gradient(false, weights[i], gradients[i], total);
+        for (int i = 0; i < run; ++i) {
+            y[i] = softmax_gradient(false, own[i], gradients[v * run + i], total);
         }
     }
     if (a.scale != 1.0f) {

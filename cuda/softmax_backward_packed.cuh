@@ -8,12 +8,9 @@
 namespace wr::cuda {
 
 // Registers that leave so many warps room on a multiprocessor (f32 with 24: 4.19 TB/s on an H200 for 4.32, from logits
-// 3.75 for 4.27; from logits of bf16 with 20 3.49 for 3.72).
-template <class T, bool FromLogits>
-inline constexpr int packed_backward_blocks = (sizeof(T) == 4 ? 20
-                                               : FromLogits   ? 24
-                                                              : 32) /
-                                              short_row_warps;
+// 3.75 for 4.27).
+template <class T>
+inline constexpr int packed_backward_blocks = (sizeof(T) == 4 ? 20 : 32) / short_row_warps;
 
 // A tile's vectors; what stands behind the end of a row is `behind` over and over.
 template <class T>
@@ -29,30 +26,19 @@ __device__ __forceinline__ BackwardVectors<T> load_packed(const PackedTile<T> &t
     return loaded;
 }
 
-// Lane r's logsumexp is that of the tile's row number r.
-template <bool FromLogits, class T>
-__device__ __forceinline__ BackwardWeights<T, FromLogits>
-packed_weights(const BackwardVectorArguments &a, const PackedTile<T> &tile, const BackwardVectors<T> &saved,
-               float logsumexp) {
-    if constexpr (FromLogits) {
-        __syncwarp(); // all that is formed waits for the last load
-        FormedWeights<T> weights;
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            const float own = __shfl_sync(whole_warp, logsumexp, tile.row_of(v));
-            weights.form_vector(saved, saved_row(SavedAs::logits, a.scale, own, a.empty_row_zero), v, tile.filled(v));
-        }
-        return weights;
-    } else {
-        return saved;
-    }
+// The natural tree over each row, of which a lane's vectors v and v + half come to pairs[v] once they are exchanged, in
+// the lanes that hold the row.
+template <class T, int Half>
+__device__ __forceinline__ float tree_of_pairs(const PackedTile<T> &tile, float (&pairs)[Half]) {
+    exchange_halves<FloatSum<float>, PackedTile<T>::steps, 1>(pairs);
+    return tile.template over_row<FloatSum<float>>(pairs[0]);
 }
 
-// The natural tree over each row of term(i), in the lanes that hold the row.
+// The same over term(i).
 template <class T, class Term>
 __device__ __forceinline__ float packed_tree(const PackedTile<T> &tile, Term term) {
     constexpr int each = vector_elements<T>, half = lane_vectors<T> / 2;
-    float sums[half];
+    float pairs[half];
 #pragma unroll
     for (int v = 0; v < half; ++v) {
         float low[each], high[each];
@@ -61,14 +47,72 @@ __device__ __forceinline__ float packed_tree(const PackedTile<T> &tile, Term ter
             low[i] = term(v * each + i);
             high[i] = term((v + half) * each + i);
         }
-        sums[v] = exchange_pair<FloatSum<float>, 0>(run_sum<each, float>(low), run_sum<each, float>(high));
+        pairs[v] = exchange_pair<FloatSum<float>, 0>(run_sum<each, float>(low), run_sum<each, float>(high));
     }
-    exchange_halves<FloatSum<float>, PackedTile<T>::steps, 1>(sums);
-    return tile.template over_row<FloatSum<float>>(sums[0]);
+    return tree_of_pairs(tile, pairs);
+}
+
+template <class T, class Weights>
+__device__ __forceinline__ float packed_total(const BackwardVectorArguments &a, const PackedTile<T> &tile,
+                                              const Weights &weights, const BackwardVectors<T> &gradients) {
+    return a.log ? packed_tree(tile, [&](int i) { return gradients[i]; })
+                 : packed_tree(tile, [&](int i) { return weights[i] * gradients[i]; });
+}
+
+// The same of weights that are formed of logits and parked. of_row(v): what vector v's row is.
+template <class T, class OfRow>
+__device__ __forceinline__ float park_packed(const BackwardVectorArguments &a, const PackedTile<T> &tile,
+                                             const BackwardVectors<T> &logits, OfRow of_row,
+                                             const ParkedWeights<T> &parked, const BackwardVectors<T> &gradients) {
+    constexpr int run = VectorPlaces<T>::run, half = lane_vectors<T> / 2;
+    float sums[lane_vectors<T>], pairs[half];
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        float weights[run];
+        parked.form(logits, of_row(v), v, tile.filled(v) ? run : 0, weights);
+        sums[v] = vector_sum(a, v, weights, gradients);
+    }
+#pragma unroll
+    for (int v = 0; v < half; ++v) {
+        pairs[v] = exchange_pair<FloatSum<float>, 0>(sums[v], sums[v + half]);
+    }
+    return tree_of_pairs(tile, pairs);
+}
+
+// What the gradients are multiplied by, and the rows' totals, in the lanes that hold them. Lane r's logsumexp is that of
+// the tile's row number r.
+template <bool FromLogits, class T>
+__device__ __forceinline__ auto packed_weights(const BackwardVectorArguments &a, const PackedTile<T> &tile,
+                                               const BackwardVectors<T> &saved, float logsumexp,
+                                               const BackwardVectors<T> &gradients, float &total) {
+    if constexpr (FromLogits) {
+        const auto of_row = [&](int v) {
+            const float own = __shfl_sync(whole_warp, logsumexp, tile.row_of(v));
+            return saved_row(SavedAs::logits, a.scale, own, a.empty_row_zero);
+        };
+        __syncwarp(); // all that is formed waits for the last load
+        if constexpr (parks_weights(sizeof(T), FromLogits, short_row_warps)) {
+            __shared__ float4 memory[short_row_warps * backward_parked_bytes / sizeof(float4)];
+            const auto parked = ParkedWeights<T>::of_warp(reinterpret_cast<unsigned char *>(memory));
+            total = park_packed(a, tile, saved, of_row, parked, gradients);
+            return parked;
+        } else {
+            FormedWeights<T> weights;
+#pragma unroll
+            for (int v = 0; v < lane_vectors<T>; ++v) {
+                weights.form_vector(saved, of_row(v), v, tile.filled(v));
+            }
+            total = packed_total(a, tile, weights, gradients);
+            return weights;
+        }
+    } else {
+        total = packed_total(a, tile, saved, gradients);
+        return saved;
+    }
 }
 
 template <class T, bool FromLogits>
-__global__ void __launch_bounds__(short_row_warps *warp_lanes, packed_backward_blocks<T, FromLogits>)
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, packed_backward_blocks<T>)
     backward_packed_rows(const __grid_constant__ BackwardVectorArguments a) {
     take_place_on_stream();
     const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (lane_vectors<T> * warp_lanes) >> shift;
@@ -84,9 +128,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, packed_backward_b
     if (FromLogits && lane_index() < from.count) {
         logsumexp = a.logsumexp[from.first + static_cast<unsigned>(lane_index())];
     }
-    const auto weights = packed_weights<FromLogits>(a, tile, saved, logsumexp);
-    const float total = a.log ? packed_tree(tile, [&](int i) { return gradients[i]; })
-                              : packed_tree(tile, [&](int i) { return weights[i] * gradients[i]; });
+    float total = 0;
+    const auto weights = packed_weights<FromLogits>(a, tile, saved, logsumexp, gradients, total);
     const WarpRows to(a.rows, rows_a_tile);
     auto *const output =
         reinterpret_cast<uint4 *>(static_cast<T *>(a.input_gradient) + to.first * static_cast<std::uint32_t>(a.axis));

@@ -2,6 +2,7 @@
 // warps, each read once.
 #pragma once
 
+#include "cuda/launched_memory.cuh"
 #include "cuda/lie.h"
 #include "cuda/softmax_backward_blocks.cuh"
 #include "cuda/tuning.h"
@@ -9,25 +10,34 @@
 namespace wr::cuda {
 
 // Warps that a multiprocessor should hold: as many as leave nothing, or little, spilled, f32 rows having 64 registers
-// of elements and 16-bit logits 48. Anywhere vectors are moved on their way, for which 16-bit rows from outputs alone
-// have room beside 32 warps.
+// of elements and 16-bit ones 32, or 48 where weights of their logits wait in registers. Anywhere vectors are moved on
+// their way, for which f32 rows have room beside 16 warps.
 template <class T, int Warps, bool FromLogits, Lie Where>
-inline constexpr int backward_resident_warps =
-    Where == Lie::anywhere ? (sizeof(T) == 4 || FromLogits ? 16 : 32)
-                           : (sizeof(T) == 4 || (FromLogits && Warps == 8) ? 24 : 32);
+inline constexpr int backward_resident_warps = sizeof(T) == 2 ? 32 : Where == Lie::anywhere ? 16 : 24;
 
-template <bool FromLogits, class T>
-__device__ __forceinline__ BackwardWeights<T, FromLogits>
-weights_of(const BackwardVectorArguments &a, const BackwardVectors<T> &saved, std::size_t row, int count) {
+// What a base block's gradients are multiplied by, and its part of what those of its row share, in every lane.
+template <class T, int Warps, bool FromLogits>
+__device__ __forceinline__ auto weights_of(const BackwardVectorArguments &a, const BackwardVectors<T> &saved,
+                                           const BackwardVectors<T> &gradients, std::size_t row, int count,
+                                           float &part) {
     if constexpr (FromLogits) {
         // All that is formed waits for the last load: else the compiler forms weights of one vector before it asks for
         // the next.
         __syncwarp();
         const float logsumexp = row < a.rows ? a.logsumexp[row] : 0.0f;
-        FormedWeights<T> weights;
-        weights.form(saved, saved_row(SavedAs::logits, a.scale, logsumexp, a.empty_row_zero), count);
-        return weights;
+        const SavedRow<float> saved_as = saved_row(SavedAs::logits, a.scale, logsumexp, a.empty_row_zero);
+        if constexpr (parks_weights(sizeof(T), FromLogits, Warps)) {
+            const auto parked = ParkedWeights<T>::of_warp(launched_memory());
+            part = park_block(a, saved, saved_as, count, parked, gradients);
+            return parked;
+        } else {
+            FormedWeights<T> weights;
+            weights.form(saved, saved_as, count);
+            part = block_total(a, weights, gradients);
+            return weights;
+        }
     } else {
+        part = block_total(a, saved, gradients);
         return saved;
     }
 }
@@ -54,8 +64,9 @@ __global__ void __launch_bounds__(Warps *warp_lanes,
         saved.load(saved_from, count, minus_zeros<T>);
         gradients.load(gradients_from, count, gradients_behind<T>(a));
     }
-    const auto weights = weights_of<FromLogits>(a, saved, from.row, count);
-    const float total = sums.total(a.cluster_blocks, block_total(a, weights, gradients));
+    float part = 0;
+    const auto weights = weights_of<T, Warps, FromLogits>(a, saved, gradients, from.row, count, part);
+    const float total = sums.total(a.cluster_blocks, part);
     const RowBlock to(a.cluster_blocks);
     T *const output = static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first;
     const int left = to.row < a.rows ? to.count(a.axis) : 0;

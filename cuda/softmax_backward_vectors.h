@@ -28,6 +28,13 @@ struct BackwardVectorArguments {
 inline constexpr int backward_vector_sizes = 3;
 inline constexpr int backward_vector_warps[backward_vector_sizes] = {8, 16, 32};
 
+// Of shared memory that the weights of a warp's logits wait in, where they do: those of 16-bit elements, in blocks that
+// every GPU has that much for.
+inline constexpr std::size_t backward_parked_bytes = 4096;
+constexpr bool parks_weights(std::size_t element_bytes, bool from_logits, std::size_t most_warps) {
+    return element_bytes == 2 && from_logits && most_warps <= 16;
+}
+
 // Clusters that stay: warps of a block at most, and base blocks of a warp. What a warp holds of both arrays are 64
 // words a lane, and as many on their way.
 inline constexpr std::size_t backward_resident_block_warps = 16;

@@ -1,6 +1,7 @@
 // The GPU's own words: streaming loads, shuffles of any accumulator, dependent launch.
 #pragma once
 
+#include "cuda/warp.h"
 #include "numerics/host_device.h"
 
 #include <cstring>
@@ -9,7 +10,6 @@
 namespace wr::cuda {
 
 inline constexpr unsigned whole_warp = 0xFFFFFFFFu;
-inline constexpr int warp_lanes = 32;
 
 // From the thread's number or, where a source asks for it before it includes anything, from the lane's own register.
 // That is shorter by three instructions, but registers come to be used otherwise (H200, softmax of bf16, TB/s: rows of

@@ -4,6 +4,7 @@
 #include "cuda/softmax_plan.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 
@@ -13,8 +14,7 @@ namespace {
 
 constexpr std::size_t base_block = 1024;
 constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t warp_lanes = 32;
-constexpr std::size_t lane_elements = base_block / warp_lanes;
+constexpr std::size_t lane_elements = base_block / warp_threads;
 
 constexpr std::ptrdiff_t most_stride = 1 << 22; // of short rows: 31 of them are counted in 32 bits
 
@@ -38,7 +38,7 @@ const void *rows_kernel(ElementType dtype, bool aligned) {
 }
 
 // That a warp holds.
-int tile_rows(const LogSumExpPlan &plan) { return static_cast<int>(warp_lanes) / plan.row_lanes; }
+int tile_rows(const LogSumExpPlan &plan) { return warp_lanes / plan.row_lanes; }
 
 // How units follow each other in memory, and what is in each.
 void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
@@ -101,7 +101,7 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     }
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
     const std::size_t blocks = divide_up(axis, base_block);
-    LogSumExpPlan plan{rows, 1, 1, blocks, static_cast<int>(warp_lanes), false};
+    LogSumExpPlan plan{rows, 1, 1, blocks, warp_lanes, false};
     if (blocks > 1 && (blocks > tuning::logsumexp_warp_blocks || rows < tuning::logsumexp_warp_units)) {
         plan.by_blocks = true;
         plan.unit_blocks = logsumexp_most_unit_blocks;
@@ -115,7 +115,7 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     } else {
         if (blocks == 1) {
             const std::size_t lanes = divide_up(axis, lane_elements);
-            plan.row_lanes = static_cast<int>(lanes > warp_lanes / 2 ? warp_lanes : lanes);
+            plan.row_lanes = static_cast<int>(lanes > warp_threads / 2 ? warp_threads : lanes);
             plan.units = divide_up(rows, static_cast<std::size_t>(tile_rows(plan)));
         }
         plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
@@ -139,7 +139,7 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
     const cudaError_t error = launch({rows_kernel(p.dtype, is_aligned(p) && !own.apart), blocks,
-                                      static_cast<int>(warps * warp_lanes), 1, 1, 1, dependent},
+                                      static_cast<int>(warps * warp_threads), 1, 1, 1, dependent},
                                      &own, stream);
     if (error != cudaSuccess || plan.pieces == 1) {
         return error;
@@ -165,7 +165,7 @@ bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std:
 
 cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks,
                                 StoredState *states, bool dependent, cudaStream_t stream) {
-    const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, static_cast<int>(warp_lanes), true};
+    const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, warp_lanes, true};
     LogSumExpArguments own = arguments_of(plan, problem);
     own.states = states;
     if (own.hull.end - own.hull.begin > tuning::softmax_cached_end_bytes) {
@@ -173,7 +173,7 @@ cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t piece
         own.read_again_from = own.hull.end - tuning::softmax_cached_end_bytes;
     }
     Launch how{rows_kernel(problem.dtype, is_aligned(problem)), plan.units,
-               static_cast<int>(logsumexp_block_warps * warp_lanes)};
+               static_cast<int>(logsumexp_block_warps * warp_threads)};
     how.dependent = dependent;
     return launch(how, &own, stream);
 }

@@ -3,6 +3,7 @@
 #include "cuda/launch.h"
 #include "cuda/reduce_plan.h"
 #include "cuda/tuning.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +13,6 @@ namespace wr::cuda {
 namespace {
 
 constexpr int block_threads = 256;
-constexpr int warp_lanes = 32;
 constexpr std::size_t partial_alignment = 16;
 
 // What a workspace query answers for: the more multiprocessors, the more pieces, and without clusters more stages.

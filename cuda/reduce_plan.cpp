@@ -1,6 +1,7 @@
 #include "cuda/reduce_plan.h"
 
 #include "cuda/tuning.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +13,6 @@ namespace {
 constexpr std::size_t block_warps = 8;
 constexpr std::size_t block_threads = 256;
 constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t warp_lanes = 32;
 constexpr int most_tiles = 32; // a warp keeps one tile's result a lane
 constexpr std::size_t least_staged_run = 8;
 constexpr std::size_t most_staged_cells = 16384; // runs of the longest length, one a thread

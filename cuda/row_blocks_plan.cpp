@@ -2,12 +2,12 @@
 
 #include "cuda/cluster_shape.h"
 #include "cuda/tuning.h"
+#include "cuda/warp.h"
 
 namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t least_block_warps = 4; // where a row takes fewer, several share a block
 
 RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowBlockWarps &wanted, const GpuFacts &gpu) {
@@ -23,11 +23,11 @@ RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowBlo
         return {};
     }
     ClusterShape cluster{0, 0};
-    if (!few && blocks <= warp_lanes) {
+    if (!few && blocks <= warp_threads) {
         cluster = fullest_cluster(blocks, wanted.of_cluster, tuning::softmax_cluster_warps, most_cluster);
     }
     if (cluster.blocks == 0) {
-        const std::size_t least = few ? 1 : blocks > warp_lanes ? wanted.of_long_row : wanted.of_cluster;
+        const std::size_t least = few ? 1 : blocks > warp_threads ? wanted.of_long_row : wanted.of_cluster;
         cluster = smallest_cluster(blocks, least, most_cluster);
     }
     return {cluster.blocks, cluster.warps, 1, gpu.dependent_launch, !few};
@@ -44,7 +44,7 @@ RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlo
 Launch row_blocks_launch(const void *kernel, const RowBlocksPlan &plan, std::size_t rows) {
     return {kernel,
             divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
-            static_cast<int>(plan.warps * warp_lanes),
+            static_cast<int>(plan.warps * warp_threads),
             static_cast<int>(plan.rows_a_block),
             1,
             static_cast<int>(plan.cluster_blocks),

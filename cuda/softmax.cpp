@@ -15,6 +15,7 @@
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -23,7 +24,6 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t vector_bytes = 16;
 
 // Empty where the array is smaller than a base block and two vectors.
@@ -105,7 +105,7 @@ cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, 
     for (;;) {
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
-        Launch how{kernel, divide_up(part.outer, rows_a_block), static_cast<int>(warps * warp_lanes),
+        Launch how{kernel, divide_up(part.outer, rows_a_block), static_cast<int>(warps * warp_threads),
                    static_cast<int>(rows_a_block)};
         how.dependent = dependent;
         how.shared_bytes = warps * rows_a_block * rows.stage_bytes;
@@ -120,7 +120,7 @@ cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, 
 // Whose every warp makes the total of a row of so many states; nullptr where there is none, or it is not the quicker
 // one.
 const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::size_t states, const SoftmaxPlan &plan) {
-    if (states <= warp_lanes || plan.cluster_warps > kernels.warps ||
+    if (states <= warp_threads || plan.cluster_warps > kernels.warps ||
         (plan.few && states > kernels.most_states_of_few)) {
         return nullptr;
     }
@@ -138,7 +138,7 @@ const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments
     if (!a.log && each_merges != nullptr) {
         return each_merges;
     }
-    int size = states <= warp_lanes ? 0 : 1; // states of one a lane, or more
+    int size = states <= warp_threads ? 0 : 1; // states of one a lane, or more
     while (size + 1 < softmax_cluster_sizes &&
            static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
         ++size;
@@ -150,7 +150,7 @@ const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments
 Launch one_cluster(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
     return {cluster_kernel(rows, a, plan),
             plan.cluster_blocks,
-            static_cast<int>(plan.cluster_warps * warp_lanes),
+            static_cast<int>(plan.cluster_warps * warp_threads),
             1,
             1,
             static_cast<int>(plan.cluster_blocks),
@@ -199,7 +199,7 @@ cudaError_t launch_short_rows(SoftmaxArguments a, const SoftmaxPlan &plan, bool 
         SoftmaxArguments part = a;
         part.outer = std::min(a.outer, most_blocks * rows_a_block);
         Launch how{plan.short_rows[a.log ? 1 : 0], divide_up(part.outer, rows_a_block),
-                   static_cast<int>(softmax_short_row_warps * warp_lanes)};
+                   static_cast<int>(softmax_short_row_warps * warp_threads)};
         how.dependent = dependent;
         const cudaError_t error = launch(how, &part, stream);
         if (error != cudaSuccess || part.outer == a.outer) {
@@ -215,7 +215,8 @@ cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, cons
     const auto columns = static_cast<std::size_t>(tile.columns);
     std::size_t threads = static_cast<std::size_t>(tile.threads);
     if (plan.cluster_blocks == 1) {
-        threads = std::min(threads, divide_up(divide_up(a.axis, softmax_tile_run) * columns, warp_lanes) * warp_lanes);
+        threads =
+            std::min(threads, divide_up(divide_up(a.axis, softmax_tile_run) * columns, warp_threads) * warp_threads);
     }
     const std::size_t blocks = a.outer * divide_up(a.inner, columns) * plan.cluster_blocks;
     return launch({kernels.tiles.of[a.log ? 1 : 0][plan.tile], blocks, static_cast<int>(threads), 1, 1,
@@ -381,7 +382,7 @@ SlotLimits slot_limits(const SoftmaxProblem &problem, const SoftmaxPlan &plan, c
 RowBlocksPlan plan_as_cut_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, SoftmaxPlaces places,
                                const GpuFacts &gpu) {
     const bool in_registers = plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
-    const bool is_short = plan.blocks <= warp_lanes;
+    const bool is_short = plan.blocks <= warp_threads;
     if (in_registers && places == SoftmaxPlaces::converted && traits_of(problem.dtype).size == 2) {
         const bool wanted = problem.log || (problem.output_dtype == ElementType::f32 && is_short);
         const RowBlocksPlan cut = wanted ? plan_selected_softmax(problem, gpu) : RowBlocksPlan{};

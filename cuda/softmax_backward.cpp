@@ -11,6 +11,7 @@
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -20,7 +21,6 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t base_block = 1024;
 
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
@@ -64,8 +64,8 @@ bool are_packed(const SoftmaxBackwardProblem &p) {
            (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
 }
 
-// A kernel for rows of neighbouring elements, and what a warp's weights take of the shared memory that its blocks get by
-// their launch.
+// A kernel for rows of neighbouring elements, and what a warp's weights take of the shared memory that its blocks get
+// by their launch.
 struct GradientKernel {
     const void *kernel;
     std::size_t warp_bytes;
@@ -215,7 +215,7 @@ Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logi
         return {};
     }
     const std::size_t warps = divide_up(warps_of_row, blocks);
-    Launch how{kernels.resident[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_lanes)};
+    Launch how{kernels.resident[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_threads)};
     how.cluster_blocks = static_cast<int>(blocks);
     how.shared_bytes = backward_resident_sum_bytes + warps * warp_blocks * 2 * base_block * element_bytes;
     return how;

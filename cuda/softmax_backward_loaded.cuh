@@ -25,11 +25,13 @@ struct BackwardVectors {
         }
     }
 
-    // The same of elements anywhere.
-    __device__ __forceinline__ void load_anywhere(const Hull &hull, const T *data, int count, unsigned behind) {
+    // The same of elements anywhere, which have been asked for.
+    __device__ __forceinline__ void realign(VectorsAround<T> &around, int count, unsigned behind) {
         constexpr int elements = vector_elements<T>;
-        if (count > 0) {
-            load_realigned(data, count, hull, vectors);
+        around.realign();
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = around.own[v];
         }
         if (count < static_cast<int>(softmax_block)) {
 #pragma unroll

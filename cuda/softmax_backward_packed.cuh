@@ -79,8 +79,8 @@ __device__ __forceinline__ float park_packed(const BackwardVectorArguments &a, c
     return tree_of_pairs(tile, pairs);
 }
 
-// What the gradients are multiplied by, and the rows' totals, in the lanes that hold them. Lane r's logsumexp is that of
-// the tile's row number r.
+// What the gradients are multiplied by, and the rows' totals, in the lanes that hold them. Lane r's logsumexp is that
+// of the tile's row number r.
 template <bool FromLogits, class T>
 __device__ __forceinline__ auto packed_weights(const BackwardVectorArguments &a, const PackedTile<T> &tile,
                                                const BackwardVectors<T> &saved, float logsumexp,

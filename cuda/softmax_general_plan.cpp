@@ -1,13 +1,13 @@
 #include "cuda/softmax_general_plan.h"
 
 #include "cuda/tuning.h"
+#include "cuda/warp.h"
 
 namespace wr::cuda {
 
 namespace {
 
 constexpr std::size_t base_block = 1024;
-constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t block_warps = general_block_warps;
 
 // Longer rows are shared by several blocks of threads.
@@ -36,9 +36,9 @@ cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, b
         const std::size_t thread_rows = plan.warps == 1 ? block_warps : 1;
         const std::size_t ragged_rows = static_cast<std::size_t>(a.longer.least != 0 ? a.longer.among : plan.warps);
         const std::size_t rows_a_block = plan.ragged ? ragged_rows : thread_rows;
-        return launch({kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * static_cast<int>(warp_lanes),
-                       static_cast<int>(thread_rows)},
-                      &a, stream);
+        return launch(
+            {kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * warp_lanes, static_cast<int>(thread_rows)},
+            &a, stream);
     }
     const bool columns = plan.regime == GeneralRegime::columns;
     const std::size_t pieces = plan.rows * plan.pieces;

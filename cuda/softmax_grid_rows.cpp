@@ -2,6 +2,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/tuning.h"
+#include "cuda/warp.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t most_warps = 32;                                           // of a block
 constexpr std::size_t most_cluster_blocks = tuning::cluster_blocks * most_warps; // base blocks of a cluster's row
 
@@ -25,7 +25,7 @@ Launch grid_of(const void *kernel, std::size_t rows, std::size_t row_blocks, con
         how.blocks = divide_up(row_blocks, warps);
         const std::size_t idle = multiprocessors - how.blocks * rows;
         const bool busy = warps < most_warps || idle * tuning::softmax_grid_busy_for_an_idle <= multiprocessors;
-        how.threads = warps <= most_warps && busy ? static_cast<int>(warps * warp_lanes) : 0;
+        how.threads = warps <= most_warps && busy ? static_cast<int>(warps * warp_threads) : 0;
     }
     return how;
 }

@@ -9,6 +9,7 @@
 #include "cuda/softmax_shared_columns.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
+#include "cuda/warp.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>
@@ -19,7 +20,6 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t most_register_blocks = 32; // a row of 32 base blocks is a block of 1024 threads
 constexpr std::size_t most_cluster_warps = 32;   // of a block
 constexpr std::size_t most_blocks_a_warp = 32;   // a warp keeps one state a lane
@@ -57,7 +57,7 @@ void plan_full_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t least_wa
 // a block may have (H200, 50257 by 5 blocks of 10 warps: f32 3.30 TB/s, bf16 2.59; by 7 of 8 at most 2.94 and 2.13).
 void plan_shifted_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t element_bytes, bool small_blocks,
                           const GpuFacts &gpu) {
-    if (plan.blocks > warp_lanes) {
+    if (plan.blocks > warp_threads) {
         plan_full_cluster(plan, rows, softmax_shifted_warps, shifted_cluster_warps(element_bytes), gpu);
     } else if (small_blocks) {
         plan_full_cluster(plan, rows, tuning::softmax_least_cluster_warps, softmax_shifted_warps, gpu);
@@ -113,7 +113,7 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         return;
     }
     const std::size_t elements = vector_bytes / element_bytes; // of a vector
-    const std::size_t registers = softmax_block / warp_lanes / elements;
+    const std::size_t registers = softmax_block / warp_threads / elements;
     const std::size_t vectors = divide_up(s.axis, elements);
     const void *const *const packed = converted                          ? kernels.converted.packed
                                       : places == SoftmaxPlaces::vectors ? kernels.short_rows.packed
@@ -132,9 +132,9 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
         const bool of_a_lane = plan.lanes == 1 && kernels.short_rows.of_a_lane[0] != nullptr;
         plan.short_rows = of_a_lane ? kernels.short_rows.of_a_lane : kernels.short_rows.any;
-        const std::size_t rows = warp_lanes / plan.lanes;
+        const std::size_t rows = warp_threads / plan.lanes;
         const auto batches_of = [&](std::size_t stages) {
-            return std::max<std::size_t>(stages * warp_lanes * (registers + 1) * elements / (rows * s.axis), 1);
+            return std::max<std::size_t>(stages * warp_threads * (registers + 1) * elements / (rows * s.axis), 1);
         };
         plan.batches = batches_of(softmax_short_row_stages(element_bytes));
         if (s.outer / (rows * plan.batches) <

@@ -31,44 +31,63 @@ __device__ __noinline__ uint4 load_within_hull(const T *at, Hull hull) {
     return {words[0], words[1], words[2], words[3]};
 }
 
-// The first `count` elements from `data` on, vector v of lane l being their number 32 v + l. What stands behind them is
-// anything at all.
+// The vectors that hold a block, as they lie in memory: those of a lane, and in the last one what reaches beyond them.
 template <class T>
-__device__ __forceinline__ void load_realigned(const T *data, int count, Hull hull, uint4 (&vectors)[lane_vectors<T>]) {
-    constexpr int elements = vector_elements<T>;
-    const int before = elements_of_vector_before(data);
-    const T *first = data - before;
-    const int there = divide_up(before + count, elements);
-    const T *mine = first + lane_index() * elements;
-    const bool cut_low = reinterpret_cast<const char *>(first) < hull.begin;
-    const bool cut_high = reinterpret_cast<const char *>(first + there * elements) > hull.end;
-    const int left = there - lane_index() - (cut_high ? 1 : 0);
-    uint4 behind{0, 0, 0, 0};
-#pragma unroll
-    for (int v = 0; v < lane_vectors<T>; ++v) {
-        vectors[v] = uint4{0, 0, 0, 0};
-        if (v * warp_lanes < left && (v > 0 || !cut_low || lane_index() > 0)) {
-            vectors[v] = load_vector(mine + v * warp_lanes * elements);
-        }
-    }
-    if (lane_vectors<T> * warp_lanes < left) {
-        behind = load_vector(mine + static_cast<int>(softmax_block));
-    }
-    if (cut_low && lane_index() == 0) {
-        vectors[0] = load_within_hull(first, hull);
-    }
-    if (cut_high && lane_index() == (there - 1) % warp_lanes) {
-        const uint4 highest = load_within_hull(first + (there - 1) * elements, hull);
+struct VectorsAround {
+    uint4 own[lane_vectors<T>], behind{0, 0, 0, 0};
+    int before; // elements of the first that are none of the block's
+
+    // Asks for the first `count` elements from `data` on. What stands behind them is anything at all.
+    __device__ __forceinline__ VectorsAround(const T *data, int count, Hull hull)
+        : before(elements_of_vector_before(data)) {
+        constexpr int elements = vector_elements<T>;
+        const T *first = data - before;
+        const int there = divide_up(before + count, elements);
+        const T *mine = first + lane_index() * elements;
+        const bool cut_low = reinterpret_cast<const char *>(first) < hull.begin;
+        const bool cut_high = reinterpret_cast<const char *>(first + there * elements) > hull.end;
+        const int left = there - lane_index() - (cut_high ? 1 : 0);
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = v == (there - 1) / warp_lanes ? highest : vectors[v];
+            own[v] = uint4{0, 0, 0, 0};
+            if (v * warp_lanes < left && (v > 0 || !cut_low || lane_index() > 0)) {
+                own[v] = load_vector(mine + v * warp_lanes * elements);
+            }
         }
-        behind = lane_vectors<T> == (there - 1) / warp_lanes ? highest : behind;
+        if (lane_vectors<T> * warp_lanes < left) {
+            behind = load_vector(mine + static_cast<int>(softmax_block));
+        }
+        if (cut_low && lane_index() == 0) {
+            own[0] = load_within_hull(first, hull);
+        }
+        if (cut_high && lane_index() == (there - 1) % warp_lanes) {
+            const uint4 highest = load_within_hull(first + (there - 1) * elements, hull);
+#pragma unroll
+            for (int v = 0; v < lane_vectors<T>; ++v) {
+                own[v] = v == (there - 1) / warp_lanes ? highest : own[v];
+            }
+            behind = lane_vectors<T> == (there - 1) / warp_lanes ? highest : behind;
+        }
     }
-    if (before != 0) {
-        with_shift<T>(before, [&]<int Words, bool Halves>(unsigned half_bits) {
-            shift_down<Words, Halves>(vectors, behind, half_bits);
-        });
+
+    // The block's own in the place of those: vector v of lane l is their number 32 v + l.
+    __device__ __forceinline__ void realign() {
+        if (before != 0) {
+            with_shift<T>(before, [&]<int Words, bool Halves>(unsigned half_bits) {
+                shift_down<Words, Halves>(own, behind, half_bits);
+            });
+        }
+    }
+};
+
+// The block's first `count` elements from `data` on.
+template <class T>
+__device__ __forceinline__ void load_realigned(const T *data, int count, Hull hull, uint4 (&vectors)[lane_vectors<T>]) {
+    VectorsAround<T> around(data, count, hull);
+    around.realign();
+#pragma unroll
+    for (int v = 0; v < lane_vectors<T>; ++v) {
+        vectors[v] = around.own[v];
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/tuning.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,22 +12,20 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t warp_lanes = 32;
-
 std::int32_t log_registers_of(std::size_t axis) {
-    return std::countr_zero(std::max(std::bit_ceil(axis), warp_lanes) / warp_lanes);
+    return std::countr_zero(std::max(std::bit_ceil(axis), warp_threads) / warp_threads);
 }
 
 SlotRows slot_rows(std::size_t axis) {
     SlotRows rows{log_registers_of(axis), 0};
-    for (std::size_t first = 0; first < warp_lanes; first += std::size_t{1} << rows.log_registers) {
+    for (std::size_t first = 0; first < warp_threads; first += std::size_t{1} << rows.log_registers) {
         rows.begins |= std::uint32_t{1} << first;
     }
     return rows;
 }
 
 std::size_t rows_of_block(std::size_t axis) {
-    return static_cast<std::size_t>(slot_block_warps) * (warp_lanes >> log_registers_of(axis));
+    return static_cast<std::size_t>(slot_block_warps) * (warp_threads >> log_registers_of(axis));
 }
 
 // Whether so many rows one behind the other, or so few columns side by side, are short enough.
@@ -49,8 +48,7 @@ cudaError_t launch_slots(const void *kernel, const Shape &s, const LongerRows &o
                          cudaStream_t stream) {
     const std::size_t longest = others.least != 0 ? others.least - 1 : s.axis;
     a.rows = slot_rows(longest);
-    Launch how{kernel, divide_up(s.outer * s.inner, rows_of_block(longest)),
-               slot_block_warps * static_cast<int>(warp_lanes)};
+    Launch how{kernel, divide_up(s.outer * s.inner, rows_of_block(longest)), slot_block_warps * warp_lanes};
     how.dependent = gpu.dependent_launch;
     return launch(how, &a, stream);
 }
@@ -67,14 +65,14 @@ bool has_small_types(const SoftmaxBackwardProblem &p) {
 // Of ragged rows the elements of all are known, and slots are given for a little less than twice the mean.
 LongerRows beyond_slots(const Shape &s, const Selection &selection, const GpuFacts &gpu) {
     const std::size_t rows = s.outer, mean = divide_up(s.axis, std::max<std::size_t>(rows, 1));
-    const std::size_t longest = std::max(std::bit_ceil(mean + mean / 4 * 3), warp_lanes);
+    const std::size_t longest = std::max(std::bit_ceil(mean + mean / 4 * 3), warp_threads);
     if (!selection.ragged || s.axis == 0 || longest > tuning::softmax_slot_ragged_row || rows < fewest_slot_rows(gpu) ||
         divide_up(rows, rows_of_block(longest)) > most_blocks) {
         return {};
     }
     const std::size_t blocks = static_cast<std::size_t>(gpu.multiprocessors) * tuning::longer_row_blocks;
     return {longest + 1,
-            static_cast<std::int32_t>(std::clamp<std::size_t>(rows / blocks, warp_lanes, most_rows_looked_through))};
+            static_cast<std::int32_t>(std::clamp<std::size_t>(rows / blocks, warp_threads, most_rows_looked_through))};
 }
 
 } // namespace

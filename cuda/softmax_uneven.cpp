@@ -3,6 +3,7 @@
 #include "cuda/softmax_uneven_launch.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 
@@ -11,7 +12,6 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t base_block = 1024;
-constexpr std::size_t warp_lanes = 32;
 
 const UnevenSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
     return p.output_dtype == p.dtype
@@ -78,7 +78,7 @@ cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &pla
     a.group_rows = static_cast<std::int32_t>(plan.group_rows);
     a.longer = plan.longer;
     a.rows_ahead = tuning::uneven_groups_ahead * plan.group_rows;
-    Launch how{kernels.of[p.log ? 1 : 0], blocks_of(plan, s.outer), static_cast<int>(plan.warps * warp_lanes)};
+    Launch how{kernels.of[p.log ? 1 : 0], blocks_of(plan, s.outer), static_cast<int>(plan.warps * warp_threads)};
     how.dependent = plan.dependent;
     return launch(how, &a, stream);
 }

@@ -1,6 +1,7 @@
 #include "cuda/tall_tiles.h"
 
 #include "cuda/launch.h"
+#include "cuda/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +11,6 @@ namespace wr::cuda {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t warp_lanes = 32;
 constexpr std::size_t base_block = 1024;
 
 struct Cut {
@@ -19,8 +19,8 @@ struct Cut {
 
 Cut cut(const Shape &s, std::size_t element_bytes) {
     const std::size_t vectors = divide_up(s.inner, vector_bytes / element_bytes);
-    const std::size_t side = std::min(std::bit_ceil(vectors), warp_lanes);
-    return {divide_up(vectors, side), divide_up(divide_up(s.axis, base_block), warp_lanes / side), side};
+    const std::size_t side = std::min(std::bit_ceil(vectors), warp_threads);
+    return {divide_up(vectors, side), divide_up(divide_up(s.axis, base_block), warp_threads / side), side};
 }
 
 } // namespace

@@ -162,9 +162,26 @@ void check_tiles_in(const Setting &setting) {
                }});
 }
 
+// From logits of 16 bits, in blocks of so many warps that a GPU without clusters has to be asked for shared memory.
+void check_gradients_from_logits_in(const Setting &setting) {
+    for (const std::size_t axis : {12000, 12001}) {
+        wr_softmax_backward_args args{};
+        args.struct_size = sizeof args;
+        args.dtype = WR_BF16;
+        args.input = args.logsumexp = args.output_gradient = tile_input();
+        args.input_gradient = tile_output<void>();
+        args.outer = 1000;
+        args.axis = axis;
+        args.inner = 1;
+        const std::string name = "gradient from logits of rows of " + std::to_string(axis) + " on " + setting.name;
+        check_job({name, setting, [args](CUstream_st *stream) { return wr_softmax_backward_ex(&args, stream); }});
+    }
+}
+
 // Of rows that a block and that clusters hold, of clusters that stay, of clusters too wide for some GPUs off the
 // 16-byte boundaries, and of columns.
 void check_gradients_in(const Setting &setting) {
+    check_gradients_from_logits_in(setting);
     struct Rows {
         const char *name;
         std::size_t outer, axis, inner;
@@ -257,6 +274,7 @@ int main() {
         {"the default stream", {}, 3, 0, nullptr},
         {"an older GPU", {108, 8}, 0, 0, jobs::some_stream()},
         {"a GPU of small clusters", {132, 9, 227 * 1024, 8}, 0, 0, jobs::some_stream()},
+        {"a GPU of little shared memory", {46, 8, 48 * 1024}, 0, 0, jobs::some_stream()},
     };
     for (const Setting &setting : settings) {
         check_jobs_in(setting);

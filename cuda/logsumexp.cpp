@@ -37,6 +37,12 @@ const void *rows_kernel(ElementType dtype, bool aligned) {
     return of_vector_type(dtype, [&]<class T>() { return logsumexp_rows_kernel<T>(aligned); });
 }
 
+// Whether these rows are quicker by shorter runs, of which the second-level cache keeps nothing.
+bool wants_short_runs(const SoftmaxProblem &p) {
+    return p.dtype == ElementType::f32 && is_aligned(p) && p.shape.axis > tuning::logsumexp_short_run_row_least &&
+           p.shape.axis <= tuning::logsumexp_short_run_row_most;
+}
+
 // That a warp holds.
 int tile_rows(const LogSumExpPlan &plan) { return warp_lanes / plan.row_lanes; }
 
@@ -118,7 +124,8 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
             plan.row_lanes = static_cast<int>(lanes > warp_threads / 2 ? warp_threads : lanes);
             plan.units = divide_up(rows, static_cast<std::size_t>(tile_rows(plan)));
         }
-        plan.units_a_warp = std::max<std::size_t>(tuning::logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
+        const std::size_t run = wants_short_runs(problem) ? tuning::logsumexp_short_run : tuning::logsumexp_run;
+        plan.units_a_warp = std::max<std::size_t>(run / std::max<std::size_t>(blocks, 1), 1);
         while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {
             plan.units_a_warp /= 2;
         }
@@ -136,6 +143,9 @@ cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, Gene
     LogSumExpArguments own = arguments_of(plan, p);
     own.output = p.logsumexp;
     own.states = plan.pieces > 1 ? a.states : nullptr;
+    if (wants_short_runs(p) && own.hull.end - own.hull.begin > tuning::softmax_cached_end_bytes) {
+        own.read_again_from = own.hull.end;
+    }
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
     const cudaError_t error = launch({rows_kernel(p.dtype, is_aligned(p) && !own.apart), blocks,

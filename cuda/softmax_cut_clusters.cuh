@@ -37,11 +37,11 @@ __device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmax
     if (mine.count <= 0) {
         if (mine.blocks == 0) {
             finish_empty_cut<T>(a, mine);
-        } else {
+        } else if constexpr (!deals_out_left_out<Rows>) {
             store_left_out<Rows>(a, mine);
             __threadfence(); // others may overwrite these outputs
+            await_cluster();
         }
-        await_cluster();
         return;
     }
     if (thread_x_again() == 0) {
@@ -49,6 +49,9 @@ __device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmax
     }
     const auto data = [&] { return mine.in(static_cast<const T *>(a.input), a.outer_stride); };
     BlockLogits<T, Rows> x(a, data(), mine.count);
+    if constexpr (deals_out_left_out<Rows>) {
+        store_dealt_out<Rows>(a, mine);
+    }
     float e[lane_elements];
     cut_block_state<Rows>(a, data, mine, x, e, own + warp);
     __syncwarp();

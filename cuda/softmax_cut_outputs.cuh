@@ -17,11 +17,15 @@ __device__ __noinline__ void finish_unusual_cut(const SelectedSoftmaxArguments &
     const float maximum = states[state_place(mine.block)].maximum;
     const bool empty = row_kind(total.maximum) == RowKind::empty;
     const int end = empty ? CutBlock::blocks_of(static_cast<int>(a.axis)) : mine.block + 1;
-    if (empty && ByCluster) { // until those who wrote them have ended
-        join_cluster();
-        await_cluster();
-    } else if (empty && mine.row_warps > mine.blocks) {
-        wait_for_word_at_row_barrier(mine.row_of_block, mine.row_warps);
+    if constexpr (!ByCluster) {
+        if (empty && mine.row_warps > mine.blocks) {
+            wait_for_word_at_row_barrier(mine.row_of_block, mine.row_warps);
+        }
+    } else if constexpr (!deals_out_left_out<Rows>) {
+        if (empty) { // until those who wrote them have ended
+            join_cluster();
+            await_cluster();
+        }
     }
     for (int block = mine.block; block < end; block += mine.blocks) {
         finish_unusual_selected<T, PlacesInOrder<Rows>>(a, RowBlock(mine.row, block), maximum, total);

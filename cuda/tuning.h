@@ -349,9 +349,17 @@ inline constexpr std::size_t softmax_tall_axis = 769;
 inline constexpr std::size_t softmax_tall_tiles = 3;
 
 // logsumexp: base blocks that a warp reads one after the other, as long as that leaves so many jobs, several for every
-// warp that a GPU holds: rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and 32 4.14, 4.25, 4.41 and 4.20.
+// warp that a GPU holds (an earlier kernel, rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and
+// 32 4.14, 4.25, 4.41 and 4.20; this one, bf16 of 1024 with 2, 3, 4, 8 838, 765, 742, 688 us of 2 GiB).
 inline constexpr std::size_t logsumexp_run = 8;
 inline constexpr std::size_t logsumexp_warp_units = 12288;
+
+// logsumexp: f32 rows on the 16-byte boundaries that are quicker by shorter runs, and how long these are, where the
+// second-level cache is told to keep nothing of what is read: results have more room there (H200, us of 2 GiB, with
+// runs of 8 and so: 64, 128, 256 529, 515, 506 and 522, 494, 497; but 32, 512 531, 497 and 533, 500).
+inline constexpr std::size_t logsumexp_short_run_row_least = 32; // longer than this,
+inline constexpr std::size_t logsumexp_short_run_row_most = 256; // up to this
+inline constexpr std::size_t logsumexp_short_run = 3;
 
 // logsumexp: rows of so many base blocks may be one warp's (4.45 TB/s of f32); longer ones are a block's.
 inline constexpr std::size_t logsumexp_warp_blocks = 16;

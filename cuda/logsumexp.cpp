@@ -37,10 +37,11 @@ const void *rows_kernel(ElementType dtype, bool aligned) {
     return of_vector_type(dtype, [&]<class T>() { return logsumexp_rows_kernel<T>(aligned); });
 }
 
-// Whether these rows are quicker by shorter runs, of which the second-level cache keeps nothing.
+// Whether these rows, which fill a tile, are quicker by shorter runs, of which the second-level cache keeps nothing.
 bool wants_short_runs(const SoftmaxProblem &p) {
-    return p.dtype == ElementType::f32 && is_aligned(p) && p.shape.axis > tuning::logsumexp_short_run_row_least &&
-           p.shape.axis <= tuning::logsumexp_short_run_row_most;
+    const std::size_t axis = p.shape.axis;
+    return p.dtype == ElementType::f32 && is_aligned(p) && base_block % axis == 0 &&
+           axis > tuning::logsumexp_short_run_row_least && axis <= tuning::logsumexp_short_run_row_most;
 }
 
 // That a warp holds.

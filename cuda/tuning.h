@@ -356,7 +356,7 @@ inline constexpr std::size_t logsumexp_warp_units = 12288;
 
 // logsumexp: f32 rows on the 16-byte boundaries that are quicker by shorter runs, and how long these are, where the
 // second-level cache is told to keep nothing of what is read: results have more room there (H200, us of 2 GiB, with
-// runs of 8 and so: 64, 128, 256 529, 515, 506 and 522, 494, 497; but 32, 512 531, 497 and 533, 500).
+// runs of 8 and so: 64, 128, 256 529, 515, 506 and 522, 494, 497; but 32, 100, 512 531, 672, 497 and 533, 695, 500).
 inline constexpr std::size_t logsumexp_short_run_row_least = 32; // longer than this,
 inline constexpr std::size_t logsumexp_short_run_row_most = 256; // up to this
 inline constexpr std::size_t logsumexp_short_run = 3;

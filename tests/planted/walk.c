@@ -423,7 +423,7 @@ static void walk_large(const walker *by) {
                        words = {"pieces update one accumulator", 1, ((size_t)1 << 28) + 3, 1, 1, 0},
                        doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
                        rows = {"several base blocks a warp", 300, 50000, 1, 1, 0},
-                       shorter_rows = {"rows in short runs", 65600, 100, 1, 1, 0},
+                       shorter_rows = {"rows in short runs", 50003, 128, 1, 1, 0},
                        row = {"a row beyond all registers", 1, 4400000, 1, 1, 0};
     static const wr_dtype row_types[] = {WR_F32, WR_F16, WR_BF16};
     static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0, 0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0, 0};

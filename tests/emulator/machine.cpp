@@ -242,6 +242,9 @@ void Turn::end_threads(LaneMask mask) {
     warp_.stalled = 0; // those who wait for the ones that ended go on
     block.live_threads -= threads;
     first.cluster_live -= threads;
+    each_lane(mask, [&](int l) { // nobody waits for those who have ended: those who arrived before count no more
+        first.cluster_arrived -= warp_.cluster_phase[static_cast<std::size_t>(l)] == first.cluster_phase ? 1 : 0;
+    });
     release_block(block);
     if (first.cluster_arrived != 0 && first.cluster_arrived == first.cluster_live) {
         first.cluster_arrived = 0;
@@ -307,6 +310,7 @@ void start_warp(Warp &warp, Block &block, unsigned number, unsigned threads) {
     warp.stalled = warp.waiting = 0;
     warp.place.fill(0);
     warp.copy_group.fill(0);
+    warp.cluster_phase.fill(no_phase);
     warp.copies.clear();
     warp.gives_way = false;
     warp.registers.resize(std::max(warp.registers.size(), program.registers * lanes), poison);

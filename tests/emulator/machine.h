@@ -25,6 +25,8 @@ struct PendingCopy {
     std::size_t bytes;
 };
 
+inline constexpr unsigned no_phase = ~0u; // of a cluster's barrier
+
 struct Warp {
     const Program *program = nullptr;
     Block *block = nullptr;
@@ -34,8 +36,8 @@ struct Warp {
     LaneMask waiting = 0;           // are at a barrier of the block
     std::array<int, lanes> place{}; // of each lane's next instruction
     std::array<unsigned, lanes> copy_group{};
-    std::array<unsigned, lanes> cluster_phase{};
-    Slot barrier_result = 0; // where a barrier that combines predicates writes
+    std::array<unsigned, lanes> cluster_phase{}; // that it arrived in last
+    Slot barrier_result = 0;                     // where a barrier that combines predicates writes
     bool barrier_combines = false, barrier_of_all = false;
     bool gives_way = false; // waits for others by asking again and again
     std::vector<PendingCopy> copies;

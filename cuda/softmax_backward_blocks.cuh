@@ -14,15 +14,21 @@ struct alignas(8) SentSum {
     float sum, unused;
 };
 
+// The first step of the trees below, of a lane's vectors that come to these sums: each with the one half of them
+// behind.
+template <int Vectors>
+__device__ __forceinline__ void exchange_vectors(const float (&sums)[Vectors], float (&pairs)[Vectors / 2]) {
+#pragma unroll
+    for (int v = 0; v < Vectors / 2; ++v) {
+        pairs[v] = exchange_pair<FloatSum<float>, 0>(sums[v], sums[v + Vectors / 2]);
+    }
+}
+
 // The natural tree over a base block, of which a lane's vectors come to these sums, in every lane.
 template <int Vectors>
 __device__ __forceinline__ float tree_of_vectors(const float (&sums)[Vectors]) {
-    constexpr int half = Vectors / 2;
-    float pairs[half];
-#pragma unroll
-    for (int v = 0; v < half; ++v) {
-        pairs[v] = exchange_pair<FloatSum<float>, 0>(sums[v], sums[v + half]);
-    }
+    float pairs[Vectors / 2];
+    exchange_vectors(sums, pairs);
     return warp_tree<FloatSum<float>, 1>(pairs);
 }
 

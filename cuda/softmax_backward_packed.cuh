@@ -64,18 +64,15 @@ template <class T, class OfRow>
 __device__ __forceinline__ float park_packed(const BackwardVectorArguments &a, const PackedTile<T> &tile,
                                              const BackwardVectors<T> &logits, OfRow of_row,
                                              const ParkedWeights<T> &parked, const BackwardVectors<T> &gradients) {
-    constexpr int run = VectorPlaces<T>::run, half = lane_vectors<T> / 2;
-    float sums[lane_vectors<T>], pairs[half];
+    constexpr int run = VectorPlaces<T>::run;
+    float sums[lane_vectors<T>], pairs[lane_vectors<T> / 2];
 #pragma unroll
     for (int v = 0; v < lane_vectors<T>; ++v) {
         float weights[run];
         parked.form(logits, of_row(v), v, tile.filled(v) ? run : 0, weights);
         sums[v] = vector_sum(a, v, weights, gradients);
     }
-#pragma unroll
-    for (int v = 0; v < half; ++v) {
-        pairs[v] = exchange_pair<FloatSum<float>, 0>(sums[v], sums[v + half]);
-    }
+    exchange_vectors(sums, pairs);
     return tree_of_pairs(tile, pairs);
 }
 

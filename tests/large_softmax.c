@@ -89,7 +89,7 @@ void check_large_softmax_of(put_logits put, wr_softmax_args args, size_t element
     all.value_bytes = args.outer * args.inner * accumulate_size(args.dtype);
     all.input = allocate(all.input_bytes);
     all.expected = allocate(all.output_bytes);
-    all.result = allocate(all.output_bytes);
+    all.result = allocate(all.output_bytes > all.value_bytes ? all.output_bytes : all.value_bytes);
     put(args.dtype, all.input, args.outer, args.axis, args.inner);
     args.input = all.input;
     args.output = all.expected;

@@ -11,6 +11,7 @@
 #include "cuda/softmax_relay.h"
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/softmax_shared_columns.h"
+#include "cuda/softmax_short_columns.h"
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
@@ -446,6 +447,11 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     if (places == SoftmaxPlaces::singles && problem.shape.inner == 1) {
         return softmax_general(problem, stream_handle);
     }
+    bool served = false;
+    const cudaError_t of_columns = launch_short_columns(problem, gpu, stream, &served);
+    if (of_columns != cudaSuccess || served) {
+        return report(of_columns);
+    }
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
     if (problem.maximum != nullptr && !writes_maxima(plan)) {
         return softmax_general(problem, stream_handle);
@@ -456,7 +462,6 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);
     const SoftmaxCall call{problem, plan, *kernels, rows, gpu, stream};
     SoftmaxArguments a = arguments_of(problem, plan);
-    bool served = false;
     const cudaError_t once =
         problem.shape.inner == 1 ? launch_rows_once_read(call, a, &served) : launch_columns_once_read(call, a, &served);
     if (once != cudaSuccess || served) {

@@ -4,6 +4,7 @@
 #include "cuda/row_blocks_plan.h"
 #include "cuda/softmax_backward_columns.h"
 #include "cuda/softmax_backward_problem.h"
+#include "cuda/softmax_backward_short_columns.h"
 #include "cuda/softmax_backward_vectors.h"
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_pipeline_runs.h"
@@ -324,10 +325,14 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
+    bool served = false;
+    const cudaError_t of_columns = launch_backward_short_columns(problem, device.gpu(), stream, &served);
+    if (of_columns != cudaSuccess || served) {
+        return report(of_columns);
+    }
     if (wants_slots(problem, device.gpu())) {
         return report(launch_slot_backward(problem, {}, device.gpu(), stream));
     }
-    bool served = false;
     const cudaError_t error = launch_once_read(problem, plan, device.gpu(), stream, &served);
     if (error != cudaSuccess || served) {
         return report(error);

@@ -10,8 +10,6 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t vector_bytes = 16;
-
 const BackwardColumnKernels *find_column_kernels(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &backward_column_kernels<T>(); });
 }
@@ -41,18 +39,8 @@ BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {
 } // namespace
 
 bool serves_backward_columns(const SoftmaxBackwardProblem &p) {
-    const Shape &s = p.shape;
-    if (find_column_kernels(p.dtype) == nullptr || s.inner <= 1 || !takes_all_as_it_is(p) || s.inner_stride != 1 ||
-        p.gradient_inner_stride != 1) {
-        return false;
-    }
-    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
-    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
-    const auto whole = [&](std::ptrdiff_t stride) { return stride % static_cast<std::ptrdiff_t>(elements) == 0; };
-    return s.inner % elements == 0 && whole(s.axis_stride) && whole(p.gradient_axis_stride) &&
-           (s.outer == 1 || (whole(s.outer_stride) && whole(p.gradient_outer_stride))) && is_aligned(saved_array(p)) &&
-           is_aligned(p.output_gradient) && is_aligned(p.input_gradient) &&
-           count_tall_tiles(s, traits_of(p.dtype).size) != 0;
+    return find_column_kernels(p.dtype) != nullptr && p.shape.inner > 1 && takes_all_as_it_is(p) &&
+           are_column_vectors(p) && count_tall_tiles(p.shape, traits_of(p.dtype).size) != 0;
 }
 
 cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments &a, bool dependent,

@@ -3,6 +3,8 @@
 
 #include "numerics/problem.h"
 
+#include <cstdint>
+
 namespace wr::cuda {
 
 inline bool is_from_logits(const SoftmaxBackwardProblem &p) { return p.output == nullptr; }
@@ -14,6 +16,19 @@ inline const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from
 inline bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
     return !p.add_to_input_gradient && leaves_nothing_out(p.selection) && p.output_gradient_dtype == p.dtype &&
            p.input_gradient_dtype == p.dtype;
+}
+
+// Whether columns side by side are whole vectors of one type on their boundaries, in all arrays.
+inline bool are_column_vectors(const SoftmaxBackwardProblem &p) {
+    constexpr std::size_t vector_bytes = 16;
+    const Shape &s = p.shape;
+    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
+    const auto whole = [&](std::ptrdiff_t stride) { return stride % static_cast<std::ptrdiff_t>(elements) == 0; };
+    return s.inner_stride == 1 && p.gradient_inner_stride == 1 && s.inner % elements == 0 && whole(s.axis_stride) &&
+           whole(p.gradient_axis_stride) &&
+           (s.outer == 1 || (whole(s.outer_stride) && whole(p.gradient_outer_stride))) && is_aligned(saved_array(p)) &&
+           is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
 }
 
 } // namespace wr::cuda

@@ -4,6 +4,7 @@
 #include "cuda/softmax_general_plan.h"
 #include "cuda/softmax_pieces.h"
 #include "cuda/softmax_selected_launch.h"
+#include "cuda/softmax_short_columns.h"
 #include "cuda/softmax_slot_rows.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/softmax_uneven_launch.h"
@@ -84,6 +85,10 @@ cudaError_t launch_whole_rows(const GeneralCall &call, GeneralSoftmaxArguments &
     *served = false;
     if (call.alone.units != 0) {
         return cudaSuccess;
+    }
+    const cudaError_t of_columns = launch_short_columns(a.problem, call.gpu, call.stream, served);
+    if (of_columns != cudaSuccess || *served) {
+        return of_columns;
     }
     if (!serves_tall_states(a.problem) && serves_slot_softmax(a.problem, any_slots)) {
         *served = true;

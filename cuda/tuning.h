@@ -315,6 +315,34 @@ inline constexpr std::size_t uneven_warps_a_multiprocessor = 128;
 // Offsets are asked for so many groups ahead, a little more than are at work.
 inline constexpr std::size_t uneven_groups_ahead = 1024;
 
+// Short columns, of which the registers of a block or a cluster hold a tile: threads that blocks should have which have
+// tiles to themselves, of softmax and of its gradient (H200, TB/s, by 256 and 128 threads: f32 of 4 3.91 and 4.07, 16
+// 3.79 and 3.81, bf16 of 8 and 21 2.99, 2.93 and 3.06, 3.03; the gradient of bf16 21 3.40 and 3.27); up to how many a
+// tile is one block's, where there are clusters; threads that a cluster's blocks should have, and half of it where that
+// leaves fewer of them without rows.
+inline constexpr std::size_t softmax_short_column_threads = 128;
+inline constexpr std::size_t softmax_backward_short_column_threads = 256;
+inline constexpr std::size_t short_column_lone_threads = 512;
+inline constexpr std::size_t short_column_cluster_threads = 256;
+
+// Threads side by side in a tile at least, of columns that are whole vectors, of 16-bit ones, and of others (with 16
+// and 8: f32 of 150, 256, 512 3.57, 3.50, 3.58 and 3.34, 3.28, 3.35; bf16 2.11, 2.48, 2.24 and 2.57, 2.66, 2.36).
+inline constexpr std::size_t short_column_lanes = 16;
+inline constexpr std::size_t short_column_narrow_lanes = 8;
+inline constexpr std::size_t short_column_single_lanes = 32;
+
+// Softmax of columns of up to so many elements is done so, of 16-bit ones of up to the second, and of those of which
+// more is wanted than outputs (f32 of 1024 3.48, by the next 3.40, 1000 x 1001 2.75 and 1.94; bf16 1024 2.34 and 2.42,
+// 1000 x 1001 1.29 and 1.48); logsumexp alone of up to the others (f32 of 256, 300, 512 2.36, 1.98, 2.04, read in one
+// long run 1.92, 0.89, 2.95; bf16 of 256 and 512 1.38, 1.17 and 1.31, 2.20).
+inline constexpr std::size_t softmax_short_column_axis = 1024;
+inline constexpr std::size_t softmax_narrow_short_column_axis = 768;
+inline constexpr std::size_t logsumexp_short_column_axis = 384;
+inline constexpr std::size_t logsumexp_narrow_short_column_axis = 256;
+
+// Its gradient likewise.
+inline constexpr std::size_t softmax_backward_short_column_axis = 4096;
+
 // Softmax of columns of at least so many elements goes through clusters that share tiles; shorter ones would leave
 // threads of their blocks idle. TB/s on an H200, and by softmax_column_tiles: f32 1024 x 512K 3.86 and 2.39, 4096 x
 // 128K 3.42 and 2.18, 32768 x 16K 2.15 and 1.31; bf16 1024 x 1M 2.49 and 1.42, 4096 x 256K 2.07 and 1.25.

@@ -179,16 +179,21 @@ void check_gradients_from_logits_in(const Setting &setting) {
 }
 
 // Of rows that a block and that clusters hold, of clusters that stay, of clusters too wide for some GPUs off the
-// 16-byte boundaries, and of columns.
+// 16-byte boundaries, and of columns of any height.
 void check_gradients_in(const Setting &setting) {
     check_gradients_from_logits_in(setting);
     struct Rows {
         const char *name;
         std::size_t outer, axis, inner;
     };
-    constexpr Rows of[] = {
-        {"rows", 1000, 1000, 1},           {"long rows", 1000, 40000, 1},         {"longer rows", 100, 200000, 1},
-        {"many odd rows", 1000, 20001, 1}, {"many long odd rows", 100, 66001, 1}, {"columns", 3, 5000, 1000}};
+    constexpr Rows of[] = {{"rows", 1000, 1000, 1},
+                           {"long rows", 1000, 40000, 1},
+                           {"longer rows", 100, 200000, 1},
+                           {"many odd rows", 1000, 20001, 1},
+                           {"many long odd rows", 100, 66001, 1},
+                           {"columns", 3, 5000, 1000},
+                           {"short columns", 3, 500, 1000},
+                           {"odd columns of clusters", 3, 2000, 1001}};
     for (const Rows &r : of) {
         check_job({std::string("gradient of ") + r.name + " on " + setting.name, setting, [r](CUstream_st *stream) {
                        return wr_softmax_backward(WR_F32, tile_input(), tile_input(), tile_output<void>(), r.outer,

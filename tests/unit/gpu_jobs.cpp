@@ -124,6 +124,8 @@ std::vector<Job> of_every_regime() {
         Job::softmax("softmax of rows that all multiprocessors share", WR_F32, 1000, 256 * k, 1),
         Job::softmax("softmax of columns", WR_F64, 3, 5000, 1000),
         Job::softmax("softmax of columns shared by clusters", WR_F32, 1, k, 16 * k),
+        Job::softmax("softmax of short columns", WR_BF16, 3, 21, 5000),
+        Job::softmax("softmax of short columns with maxima", WR_F32, 3, 700, 1001).with_maxima(),
         Job::softmax("softmax of scattered rows", WR_F16, 10, 300, 1).with_axis_stride(7),
         Job::softmax("softmax of empty rows", WR_F32, 1000, 0, 1),
         Job::softmax("softmax of rows with maxima", WR_F32, 1000, 3000, 1).with_maxima(),

@@ -1,0 +1,72 @@
+// Short columns: how arrays of them are cut into tiles that the registers of a block's threads hold, or of a cluster's,
+// and how the threads share a tile. Plain data: host and GPU share it.
+#pragma once
+
+#include "numerics/problem.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wr::cuda {
+
+struct GpuFacts;
+
+// Each thread of a tile has some neighbouring columns, as many as a vector has elements, of a run of rows.
+struct ShortColumnTiles {
+    std::uint32_t count, across; // of all arrays, of one array [axis][inner]
+    std::int32_t log_lanes;      // threads side by side
+    std::int32_t runs;           // threads of a block below each other
+    std::int32_t a_block;        // tiles of a block
+    std::int32_t rows;           // of a thread, at most
+    std::int32_t cluster_blocks; // that share a tile, below each other: more than one where a_block is 1
+};
+
+// The rows that kernels let a thread have, powers of two, and the threads that a block should have which has tiles to
+// itself.
+struct ShortColumnThreads {
+    int least_rows, most_rows;
+    std::size_t lone;
+};
+
+inline constexpr int short_column_most_threads = 1024;
+
+// How many threads a block has, and what they share.
+struct ShortColumnPlan {
+    ShortColumnTiles tiles;
+    int threads; // 0: not served
+
+    std::size_t blocks() const {
+        return divide_up(std::size_t{tiles.count}, static_cast<std::size_t>(tiles.a_block)) *
+               static_cast<std::size_t>(tiles.cluster_blocks);
+    }
+};
+
+// Whether columns of up to `most` elements are worth it: few odd ones side by side are quicker one by one.
+bool is_short_column(const Shape &shape, std::size_t most, bool whole);
+
+// Whole: columns are whole vectors on their boundaries.
+ShortColumnPlan plan_short_columns(const Shape &shape, std::size_t element_bytes, const ShortColumnThreads &threads,
+                                   bool whole, const GpuFacts &gpu);
+
+// Runs whose values a thread puts together at a time.
+inline constexpr std::size_t short_column_fold = 8;
+
+// How often the blocks of a cluster tell each other something, at most.
+inline constexpr int short_column_exchanges = 3;
+
+// Where a block keeps what in the shared memory that it gets by its launch: first the values that its threads leave for
+// each other, of `value_bytes` each, and what they are folded to; then so many bytes for each column; then what
+// the blocks of a cluster send. Threads have `each` columns.
+struct ShortColumnMemory {
+    std::uint32_t columns_at, sent_at, bytes;
+
+    ShortColumnMemory(const ShortColumnPlan &plan, std::size_t each, std::size_t value_bytes, std::size_t column_bytes);
+    ShortColumnMemory() = default;
+};
+
+// How such a kernel is put on the stream.
+struct Launch;
+Launch short_column_launch(const void *kernel, const ShortColumnPlan &plan, const ShortColumnMemory &memory,
+                           const GpuFacts &gpu);
+
+} // namespace wr::cuda

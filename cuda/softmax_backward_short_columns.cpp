@@ -1,0 +1,63 @@
+#include "cuda/softmax_backward_short_columns.h"
+
+#include "cuda/softmax_backward_problem.h"
+#include "cuda/softmax_backward_short_column_kernels.h"
+#include "cuda/tuning.h"
+#include "cuda/vector_types.h"
+
+namespace wr::cuda {
+
+namespace {
+
+bool are_served(const SoftmaxBackwardProblem &p, bool whole) {
+    return takes_all_as_it_is(p) && p.shape.inner_stride == 1 && p.gradient_inner_stride == 1 &&
+           is_short_column(p.shape, tuning::softmax_backward_short_column_axis, whole);
+}
+
+BackwardShortColumnArguments arguments_of(const SoftmaxBackwardProblem &p, const ShortColumnPlan &plan,
+                                          const ShortColumnMemory &memory) {
+    const Shape &s = p.shape;
+    return {saved_array(p),
+            static_cast<const float *>(p.logsumexp),
+            p.output_gradient,
+            p.input_gradient,
+            s.axis,
+            s.inner,
+            s.outer_stride,
+            s.axis_stride,
+            p.gradient_outer_stride,
+            p.gradient_axis_stride,
+            plan.tiles,
+            memory,
+            static_cast<float>(p.scale),
+            p.log,
+            p.empty_row_zero};
+}
+
+} // namespace
+
+cudaError_t launch_backward_short_columns(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
+                                          cudaStream_t stream, bool *served) {
+    *served = false;
+    const BackwardShortColumnKernels *kernels =
+        of_vector_type(problem.dtype, []<class T>() { return &backward_short_column_kernels<T>(); });
+    const bool whole = are_column_vectors(problem);
+    if (kernels == nullptr || !are_served(problem, whole)) {
+        return cudaSuccess;
+    }
+    const ShortColumnPlan plan = plan_short_columns(
+        problem.shape, traits_of(problem.dtype).size,
+        {backward_short_column_rows, backward_short_column_rows, tuning::softmax_backward_short_column_threads}, whole,
+        gpu);
+    if (plan.threads == 0) {
+        return cudaSuccess;
+    }
+    const ShortColumnMemory memory(plan, kernels->each, sizeof(float), sizeof(BackwardShortColumnKept));
+    BackwardShortColumnArguments a = arguments_of(problem, plan, memory);
+    const void *const kernel = kernels->of[is_from_logits(problem) ? 1 : 0][whole ? 1 : 0];
+    const Launch how = short_column_launch(kernel, plan, memory, gpu);
+    const cudaError_t error = allow_shared_bytes(how, gpu, served);
+    return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
+}
+
+} // namespace wr::cuda

@@ -143,6 +143,23 @@ def softmax_of_columns(dtype: torch.dtype, name: str) -> None:
         run(f"softmax of axis 0, {name} {height} x {matrix.shape[1]}", 4 * GIB, job)
 
 
+def softmax_of_channels(dtype: torch.dtype, name: str) -> None:
+    print(f"\nsoftmax of an image's channels, {name}: arrays of 2 GiB")
+    values, gradients_of_outputs = logits(dtype), logits(dtype)
+    results = torch.empty_like(values)
+    pixels = 65536
+    for channels in (2, 4, 8, 21, 64, 150, 512):
+        images = values.numel() // channels // pixels
+        shape = (images, channels, pixels)
+        elements = images * channels * pixels
+        array, given, out = (buffer[:elements].view(shape) for buffer in (values, gradients_of_outputs, results))
+        moved = elements * dtype.itemsize
+        of = f"of {channels} channels, {name}, {pixels} pixels"
+        run(f"softmax {of}", 2 * moved, partial(torch.softmax, array, 1, out=out))
+        run(f"log-softmax {of}", 2 * moved, partial(torch.log_softmax, array, 1, out=out))
+        run(f"backward {of}", 3 * moved, partial(torch._softmax_backward_data, given, array, 1, array.dtype))
+
+
 def gradients(dtype: torch.dtype, name: str) -> None:
     print(f"\nsoftmax's gradient from outputs, {name}: 3 arrays of 2 GiB")
     outputs, output_gradients = logits(dtype), logits(dtype)
@@ -167,6 +184,7 @@ SOFTMAXES = {
     "compiled": compiled_softmax_of_rows,
     "few": softmax_of_few_rows,
     "columns": softmax_of_columns,
+    "channels": softmax_of_channels,
     "backward": gradients,
     "logsumexp": logsumexps,
 }
@@ -175,6 +193,7 @@ EPILOG = """parts:
   rows       softmax of rows of 32 to 2^20, and of awkward lengths
   compiled   torch.compile(softmax) of the same; compiles a minute and more
   few        softmax of few rows           columns    softmax along axis 0
+  channels   softmax of an image's channels, and its gradient
   backward   softmax's gradient            logsumexp  logsumexp of rows
 
 examples:

@@ -1,6 +1,6 @@
 // The softmax family at full size: 2 GiB an array, rows and columns of every length, few rows, gradients, knobs,
-// logsumexp, logits far apart. `softmax_bench rows few columns backward selected logsumexp odd short wide` names its
-// parts.
+// logsumexp, logits far apart. `softmax_bench rows few columns channels backward selected logsumexp odd short wide`
+// names its parts.
 #include "bench/parts.h"
 
 #include <cmath>
@@ -220,6 +220,63 @@ void backward(Table &t) {
     }
 }
 
+void run_logsumexp(Table &t, const std::string &name, const Type &type, std::size_t outer, std::size_t n,
+                   std::size_t inner, double demanded) {
+    wr_reduce_args args;
+    std::memset(&args, 0, sizeof(args));
+    args.struct_size = sizeof(args);
+    args.op = WR_LOGSUMEXP;
+    args.dtype = type.dtype;
+    args.input = t.input;
+    args.output = t.output;
+    args.outer = outer;
+    args.axis = n;
+    args.inner = inner;
+    args.workspace = t.workspace;
+    args.workspace_bytes = workspace_bytes;
+    const auto elements = static_cast<double>(outer * inner) * static_cast<double>(n + 1);
+    const double bytes = elements * static_cast<double>(wr_dtype_size(type.dtype));
+    t.run({name, bytes, [&t, args] { check(wr_reduce_ex(&args, t.stream), "logsumexp"); }, nullptr, demanded,
+           t.read_ceiling});
+}
+
+// Classes of pixels, as networks for images have them: softmax of [images][channels][pixels] along the channels.
+void run_channels(Table &t, const Type &type, std::size_t n, std::size_t pixels) {
+    const std::size_t images = elements_of(type) / n / pixels;
+    const double bytes = static_cast<double>(images * n * pixels * wr_dtype_size(type.dtype));
+    const bool demands = n >= 4 && pixels % 8 == 0; // ours
+    const bool wide = type.dtype == WR_F32;
+    const std::string of =
+        std::string(" of ") + std::to_string(n) + " channels, " + type.name + ", " + std::to_string(pixels) + " pixels";
+    t.run({"softmax" + of, 2 * bytes, softmax_job(t, type, images, n, pixels), nullptr,
+           !demands ? 0
+           : wide   ? 3.5
+                    : 2.5,
+           t.copy_ceiling});
+    t.run({"log-softmax" + of, 2 * bytes,
+           [&t, type, images, n, pixels] {
+               check(wr_log_softmax(type.dtype, t.input, t.output, images, n, pixels, t.stream), "log-softmax");
+           },
+           nullptr, 0, t.copy_ceiling});
+    run_logsumexp(t, "logsumexp" + of, type, images, n, pixels, 0);
+    wr_softmax_backward_args args = backward_args(t, type, n, pixels);
+    args.output = t.input;
+    run_backward(t, "backward" + of, args, 3 * bytes, !demands ? 0 : wide ? 4.0 : 3.0);
+}
+
+void channels(Table &t) {
+    for (const Type &type : types) {
+        std::printf("\nsoftmax of an image's channels, %s: arrays of 2 GiB\n", type.name);
+        t.fill_input(2 * elements_of(type), type.fill, -4, 4);
+        for (const std::size_t n : {2, 4, 8, 21, 64, 150, 512}) {
+            run_channels(t, type, n, 65536);
+        }
+        for (const std::size_t n : {21, 150}) {
+            run_channels(t, type, n, 225 * 225);
+        }
+    }
+}
+
 // Demanded: 95 % of plain softmax's rate, which is the peer in turn, for the card's clock falls under load.
 void run_beside(Table &t, const wr_softmax_args &plain, const std::string &name, const wr_softmax_args &args,
                 double bytes) {
@@ -284,25 +341,6 @@ void selected(Table &t) {
             selected_rows(t, type, n);
         }
     }
-}
-
-void run_logsumexp(Table &t, const std::string &name, const Type &type, std::size_t outer, std::size_t n,
-                   std::size_t inner, double demanded) {
-    wr_reduce_args args;
-    std::memset(&args, 0, sizeof(args));
-    args.struct_size = sizeof(args);
-    args.op = WR_LOGSUMEXP;
-    args.dtype = type.dtype;
-    args.input = t.input;
-    args.output = t.output;
-    args.outer = outer;
-    args.axis = n;
-    args.inner = inner;
-    args.workspace = t.workspace;
-    args.workspace_bytes = workspace_bytes;
-    const double bytes = array_bytes * (1 + 1 / static_cast<double>(n));
-    t.run({name, bytes, [&t, args] { check(wr_reduce_ex(&args, t.stream), "logsumexp"); }, nullptr, demanded,
-           t.read_ceiling});
 }
 
 void logsumexps(Table &t) {
@@ -540,6 +578,7 @@ int main(int argc, char **argv) {
                      {{"rows", rows},
                       {"few", few_rows},
                       {"columns", columns},
+                      {"channels", channels},
                       {"backward", backward},
                       {"selected", selected},
                       {"logsumexp", logsumexps},

@@ -213,14 +213,17 @@ class ShortColumnFolds {
                                                 ShortColumnBarriers &all)
         : t(tiles), memory(places), barriers(all) {}
 
-    // What a cluster's blocks do before they may send anything to each other, and wait for.
+    // What a cluster's blocks do before they may send anything to each other, and wait for. One thread, for others
+    // would have to wait for its barriers before they use their own.
     __device__ __forceinline__ void prepare() const {
         constexpr auto word = static_cast<unsigned>(sizeof(SentColumnValue));
         const auto blocks = static_cast<unsigned>(t.cluster_blocks);
         if (blocks > 1) {
-            if (threadIdx.x < short_column_exchanges) {
-                barriers.exchanges[threadIdx.x].expect(static_cast<unsigned>(columns()) * blocks * word);
-            } else if (threadIdx.x == short_column_exchanges) {
+            if (threadIdx.x == 0) {
+#pragma unroll
+                for (ArrivalBarrier &exchange : barriers.exchanges) {
+                    exchange.expect(static_cast<unsigned>(columns()) * blocks * word);
+                }
                 barriers.votes.expect(blocks * word);
             }
             join_cluster();

@@ -1,6 +1,7 @@
 // What several ways to put a gradient of softmax on a GPU ask of the problem.
 #pragma once
 
+#include "cuda/vector_types.h"
 #include "numerics/problem.h"
 
 #include <cstdint>
@@ -22,7 +23,7 @@ inline bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
 inline bool are_column_vectors(const SoftmaxBackwardProblem &p) {
     constexpr std::size_t vector_bytes = 16;
     const Shape &s = p.shape;
-    const std::size_t elements = vector_bytes / traits_of(p.dtype).size;
+    const std::size_t elements = elements_of_vector(p.dtype);
     const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
     const auto whole = [&](std::ptrdiff_t stride) { return stride % static_cast<std::ptrdiff_t>(elements) == 0; };
     return s.inner_stride == 1 && p.gradient_inner_stride == 1 && s.inner % elements == 0 && whole(s.axis_stride) &&

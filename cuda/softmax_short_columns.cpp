@@ -46,7 +46,9 @@ std::size_t most_axis(const SoftmaxProblem &p) {
     if (p.output == nullptr) {
         return narrow ? tuning::logsumexp_narrow_short_column_axis : tuning::logsumexp_short_column_axis;
     }
-    return narrow || wants_row_values(p) ? tuning::softmax_narrow_short_column_axis : tuning::softmax_short_column_axis;
+    return narrow                ? tuning::softmax_narrow_short_column_axis
+           : wants_row_values(p) ? tuning::softmax_short_column_values_axis
+                                 : tuning::softmax_short_column_axis;
 }
 
 // The logsumexp alone in one of the types that kernels write.

@@ -337,6 +337,7 @@ inline constexpr std::size_t short_column_single_lanes = 32;
 // long run 1.92, 0.89, 2.95; bf16 of 256 and 512 1.38, 1.17 and 1.31, 2.20).
 inline constexpr std::size_t softmax_short_column_axis = 1024;
 inline constexpr std::size_t softmax_narrow_short_column_axis = 768;
+inline constexpr std::size_t softmax_short_column_values_axis = 512;
 inline constexpr std::size_t logsumexp_short_column_axis = 384;
 inline constexpr std::size_t logsumexp_narrow_short_column_axis = 256;
 

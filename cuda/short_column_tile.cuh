@@ -4,7 +4,6 @@
 
 #include "cuda/arrival_barrier.cuh"
 #include "cuda/cluster.cuh"
-#include "cuda/element_patterns.cuh"
 #include "cuda/launched_memory.cuh"
 #include "cuda/short_column_tiles.h"
 #include "cuda/softmax_column_words.cuh"
@@ -126,19 +125,6 @@ __device__ __forceinline__ unsigned &word_at(uint4 &v, int i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-// A word of outputs: one of 32 bits, which comes twice, or two of 16.
-__device__ __forceinline__ unsigned word_of_outputs(float y, float, float) { return __float_as_uint(y); }
-template <class Half>
-__device__ __forceinline__ unsigned word_of_outputs(float low, float high, Half half) {
-    return narrow_pair(low, high, half);
-}
-// The same where some may be NaN.
-__device__ __forceinline__ unsigned word_with_nans(float y, float, float) { return pattern_of(y, float()); }
-template <class Half>
-__device__ __forceinline__ unsigned word_with_nans(float low, float high, Half half) {
-    return pattern_of(low, half) | pattern_of(high, half) << 16;
-}
-
 // One of a block's columns: column `column` of the threads of lane `lane` in one of the block's tiles.
 template <int Each, bool Whole>
 struct ShortColumn {
@@ -229,6 +215,7 @@ class ShortColumnFolds {
             join_cluster();
         }
     }
+    // By all threads, once.
     __device__ __forceinline__ void await_prepared() const {
         if (t.cluster_blocks > 1) {
             await_cluster();

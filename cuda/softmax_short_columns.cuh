@@ -3,6 +3,7 @@
 // frame N = 0 have the bits of those in their columns' frames but for a power of two, as their outputs have.
 #pragma once
 
+#include "cuda/element_patterns.cuh"
 #include "cuda/kernel_address.cuh"
 #include "cuda/short_column_tile.cuh"
 #include "cuda/softmax_backward_pack.cuh"

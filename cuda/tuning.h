@@ -331,10 +331,11 @@ inline constexpr std::size_t short_column_lanes = 16;
 inline constexpr std::size_t short_column_narrow_lanes = 8;
 inline constexpr std::size_t short_column_single_lanes = 32;
 
-// Softmax of columns of up to so many elements is done so, of 16-bit ones of up to the second, and of those of which
-// more is wanted than outputs (f32 of 1024 3.48, by the next 3.40, 1000 x 1001 2.75 and 1.94; bf16 1024 2.34 and 2.42,
-// 1000 x 1001 1.29 and 1.48); logsumexp alone of up to the others (f32 of 256, 300, 512 2.36, 1.98, 2.04, read in one
-// long run 1.92, 0.89, 2.95; bf16 of 256 and 512 1.38, 1.17 and 1.31, 2.20).
+// Softmax of columns of up to so many elements is done so, of 16-bit ones of up to the second, of f32 ones with their
+// logsumexp or maximum of up to the third (f32 of 1024 3.48 and, by other kernels, 3.40, 1000 x 1001 2.75 and 1.94;
+// bf16 1024 2.34 and 2.42, 1000 x 1001 1.29 and 1.48; with logsumexp f32 150, 512, 768 2.73, 2.52, 2.28 and 1.69, 2.57,
+// 2.45); logsumexp alone of up to the others (f32 of 256, 300, 512 2.36, 1.98, 2.04, read in one long run 1.92, 0.89,
+// 2.95; bf16 of 256 and 512 1.38, 1.17 and 1.31, 2.20).
 inline constexpr std::size_t softmax_short_column_axis = 1024;
 inline constexpr std::size_t softmax_narrow_short_column_axis = 768;
 inline constexpr std::size_t softmax_short_column_values_axis = 512;

@@ -5,6 +5,7 @@
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 #include "cuda/warp.h"
+#include "numerics/softmax.h"
 
 #include <algorithm>
 
@@ -12,23 +13,21 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t base_block = 1024;
-constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t lane_elements = base_block / warp_threads;
+constexpr std::size_t lane_elements = softmax_block / warp_threads;
 
 constexpr std::ptrdiff_t most_stride = 1 << 22; // of short rows: 31 of them are counted in 32 bits
 
 bool allows(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     return is_logsumexp_alone(p) && p.scale == 1.0 && s.inner == 1 && s.axis > 0 && s.axis_stride == 1 &&
-           (s.axis >= base_block || (s.outer_stride < most_stride && s.outer_stride > -most_stride));
+           (s.axis >= softmax_block || (s.outer_stride < most_stride && s.outer_stride > -most_stride));
 }
 
 // Whether rows are whole vectors on their boundaries.
 bool is_aligned(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const std::size_t elements = elements_of_vector(p.dtype);
-    return reinterpret_cast<std::uintptr_t>(p.input) % vector_bytes == 0 && s.axis % elements == 0 &&
+    return reinterpret_cast<std::uintptr_t>(p.input) % bytes_of_vector == 0 && s.axis % elements == 0 &&
            (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0);
 }
 
@@ -40,7 +39,7 @@ const void *rows_kernel(ElementType dtype, bool aligned) {
 // Whether these rows, which fill a tile, are quicker by shorter runs, of which the second-level cache keeps nothing.
 bool wants_short_runs(const SoftmaxProblem &p) {
     const std::size_t axis = p.shape.axis;
-    return p.dtype == ElementType::f32 && is_aligned(p) && base_block % axis == 0 &&
+    return p.dtype == ElementType::f32 && is_aligned(p) && softmax_block % axis == 0 &&
            axis > tuning::logsumexp_short_run_row_least && axis <= tuning::logsumexp_short_run_row_most;
 }
 
@@ -50,20 +49,20 @@ int tile_rows(const LogSumExpPlan &plan) { return warp_lanes / plan.row_lanes; }
 // How units follow each other in memory, and what is in each.
 void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
     const auto rows_of_unit = static_cast<std::size_t>(tile_rows(plan));
-    const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * base_block : rows_of_unit * s.axis;
+    const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * softmax_block : rows_of_unit * s.axis;
     const std::size_t last =
         plan.pieces > 1 ? s.axis - (plan.pieces - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
     a.row_step = static_cast<std::ptrdiff_t>(rows_of_unit) * s.outer_stride * element_bytes;
-    a.unit_step = a.row_step - static_cast<std::ptrdiff_t>((plan.unit_blocks - 1) * base_block) * element_bytes;
+    a.unit_step = a.row_step - static_cast<std::ptrdiff_t>((plan.unit_blocks - 1) * softmax_block) * element_bytes;
     a.unit_blocks = static_cast<std::int32_t>(plan.unit_blocks);
     a.unit_elements = static_cast<std::int32_t>(elements);
-    a.last_blocks = plan.pieces > 1 ? static_cast<std::int32_t>(divide_up(last, base_block)) : a.unit_blocks;
+    a.last_blocks = plan.pieces > 1 ? static_cast<std::int32_t>(divide_up(last, softmax_block)) : a.unit_blocks;
     a.last_elements = static_cast<std::int32_t>(last);
 }
 
 // Where several rows share a tile.
 void set_rows_of_tile(LogSumExpArguments &a, const Shape &s, ElementType type) {
-    const std::size_t elements = elements_of_vector(type), element_bytes = vector_bytes / elements;
+    const std::size_t elements = elements_of_vector(type), element_bytes = bytes_of_vector / elements;
     a.row_bytes = static_cast<std::int32_t>(s.outer_stride * static_cast<std::ptrdiff_t>(element_bytes));
     a.partial = s.axis % lane_elements != 0;
     a.apart = s.outer_stride != static_cast<std::ptrdiff_t>(s.axis);
@@ -92,7 +91,7 @@ LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem 
     set_steps(own, plan, p.shape, static_cast<std::ptrdiff_t>(element_bytes));
     own.hull = hull_of(p.input, p.shape, element_bytes);
     own.any_may_be_cut = p.shape.outer > 1 && p.shape.outer_stride < static_cast<std::ptrdiff_t>(p.shape.axis);
-    own.whole_vectors = {own.hull.begin + (vector_bytes - 1), own.hull.end - (vector_bytes - 1)};
+    own.whole_vectors = {own.hull.begin + (bytes_of_vector - 1), own.hull.end - (bytes_of_vector - 1)};
     if (own.tile_rows > 1) {
         set_rows_of_tile(own, p.shape, p.dtype);
     }
@@ -107,7 +106,7 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
         return not_served;
     }
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
-    const std::size_t blocks = divide_up(axis, base_block);
+    const std::size_t blocks = divide_up(axis, softmax_block);
     LogSumExpPlan plan{rows, 1, 1, blocks, warp_lanes, false};
     if (blocks > 1 && (blocks > tuning::logsumexp_warp_blocks || rows < tuning::logsumexp_warp_units)) {
         plan.by_blocks = true;

@@ -1,6 +1,7 @@
 #include "cuda/reduce_plan.h"
 
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 #include "cuda/warp.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@ namespace {
 
 constexpr std::size_t block_warps = 8;
 constexpr std::size_t block_threads = 256;
-constexpr std::size_t vector_bytes = 16;
 constexpr int most_tiles = 32; // a warp keeps one tile's result a lane
 constexpr std::size_t least_staged_run = 8;
 constexpr std::size_t most_staged_cells = 16384; // runs of the longest length, one a thread
@@ -102,8 +102,8 @@ bool suits_single_warps(std::size_t rows, std::size_t row_tiles, bool aligned, b
 }
 
 bool rows_are_aligned(const Shape &s, std::uintptr_t address, int element_bytes) {
-    const auto steps = static_cast<std::ptrdiff_t>(vector_bytes) / element_bytes;
-    return address % vector_bytes == 0 && (s.outer <= 1 || s.outer_stride % steps == 0) &&
+    const auto steps = static_cast<std::ptrdiff_t>(bytes_of_vector) / element_bytes;
+    return address % bytes_of_vector == 0 && (s.outer <= 1 || s.outer_stride % steps == 0) &&
            (s.inner <= 1 || s.inner_stride % steps == 0);
 }
 
@@ -112,14 +112,14 @@ bool rows_touch(const Shape &s) {
 }
 
 bool fits_packed(const Shape &s, std::uintptr_t address, std::size_t tile, const ReduceKernels &kernels) {
-    return kernels.aligned_packed_rows != nullptr && rows_touch(s) && address % vector_bytes == 0 &&
+    return kernels.aligned_packed_rows != nullptr && rows_touch(s) && address % bytes_of_vector == 0 &&
            std::has_single_bit(s.axis) && s.axis < tile && s.outer > 1;
 }
 
 // Rows of up to three vectors, of which a thread takes three.
 bool fits_triples(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
-    const std::size_t elements = vector_bytes >> log2_of_size(kernels);
-    return kernels.aligned_triple_rows != nullptr && rows_touch(s) && address % vector_bytes == 0 && s.outer > 1 &&
+    const std::size_t elements = bytes_of_vector >> log2_of_size(kernels);
+    return kernels.aligned_triple_rows != nullptr && rows_touch(s) && address % bytes_of_vector == 0 && s.outer > 1 &&
            s.axis % 3 == 0 && s.axis <= 3 * elements && std::has_single_bit(s.axis / 3);
 }
 
@@ -137,7 +137,7 @@ RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &k
     }
     if (fits_triples(s, address, kernels)) {
         plan.regime = RowRegime::triples;
-        plan.rows_a_block = (3 * vector_bytes >> log2_of_size(kernels)) / s.axis * block_threads *
+        plan.rows_a_block = (3 * bytes_of_vector >> log2_of_size(kernels)) / s.axis * block_threads *
                             static_cast<std::size_t>(kernels.triples_a_thread);
         return plan;
     }
@@ -181,14 +181,14 @@ struct NarrowColumns {
 NarrowColumns narrow_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     const std::size_t row_bytes = s.inner * element_bytes, bytes = s.axis * row_bytes;
-    const std::size_t across = row_bytes / vector_bytes;
-    const bool whole = row_bytes % vector_bytes == 0 && (across == 1 || across == 2 || across == 4);
-    const bool triples = (s.inner == 3 || s.inner == 6) && (s.outer == 1 || bytes % vector_bytes == 0);
+    const std::size_t across = row_bytes / bytes_of_vector;
+    const bool whole = row_bytes % bytes_of_vector == 0 && (across == 1 || across == 2 || across == 4);
+    const bool triples = (s.inner == 3 || s.inner == 6) && (s.outer == 1 || bytes % bytes_of_vector == 0);
     const void *kernel = whole ? kernels.narrow_columns : triples ? kernels.triple_columns : nullptr;
-    if (kernel == nullptr || address % vector_bytes != 0 || !is_contiguous(s)) {
+    if (kernel == nullptr || address % bytes_of_vector != 0 || !is_contiguous(s)) {
         return {};
     }
-    const std::size_t block_bytes = (whole ? narrow_column_vectors : triple_column_vectors) * vector_bytes;
+    const std::size_t block_bytes = (whole ? narrow_column_vectors : triple_column_vectors) * bytes_of_vector;
     const std::size_t whole_blocks = s.outer * (bytes / block_bytes);
     if (whole_blocks < clamped_multiprocessors(gpu) * tuning::narrow_column_blocks_a_multiprocessor) {
         return {};
@@ -240,9 +240,9 @@ ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKern
 
 // Rows of whole vectors that a block reduces to a tree each before they are staged. Rows of whole tiles are a warp's.
 bool fits_staged_vectors(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
-    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
+    const std::size_t elements = bytes_of_vector / static_cast<std::size_t>(kernels.element_bytes);
     const std::size_t row_bytes = s.axis * static_cast<std::size_t>(kernels.element_bytes);
-    return kernels.staged_vectors != nullptr && rows_touch(s) && s.outer > 1 && address % vector_bytes == 0 &&
+    return kernels.staged_vectors != nullptr && rows_touch(s) && s.outer > 1 && address % bytes_of_vector == 0 &&
            s.axis > elements && s.axis % elements == 0 && row_bytes % bytes_a_tile != 0 &&
            row_bytes <= tuning::staged_vector_row_bytes;
 }
@@ -302,7 +302,7 @@ void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread)
 // The shortest runs that leave a block's threads one task each, and few enough for one thread to end with. Where even
 // the longest do not, fewer items.
 void plan_runs(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes) {
-    for (plan.run = std::max(least_staged_run, vector_bytes / cell_bytes);; plan.run *= 2) {
+    for (plan.run = std::max(least_staged_run, bytes_of_vector / cell_bytes);; plan.run *= 2) {
         plan.runs = divide_up(plan.rows, plan.run);
         const bool few = plan.runs <= most_run_elements && plan.items_a_block * inner * plan.runs <= plan.threads;
         if (plan.runs == 1 || few) {
@@ -319,7 +319,8 @@ void plan_runs(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes) {
 // sets apart, or of neighbouring items, which lie apart by an odd number of vectors (of trees over vectors: of cells).
 void plan_gaps(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes, bool vectors) {
     plan.runs_are_neighbours = plan.runs > 1 && (plan.items_a_block == 1 || plan.rows % plan.run == 0);
-    const std::size_t row_gap = vectors ? 1 : divide_up(inner * cell_bytes, vector_bytes) * vector_bytes / cell_bytes;
+    const std::size_t row_gap =
+        vectors ? 1 : divide_up(inner * cell_bytes, bytes_of_vector) * bytes_of_vector / cell_bytes;
     if (plan.runs_are_neighbours) {
         plan.unit = plan.run * inner;
         plan.gap = row_gap;
@@ -328,8 +329,8 @@ void plan_gaps(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes, bool
         return;
     }
     plan.unit = plan.rows * inner;
-    const std::size_t grains = vectors ? plan.unit : plan.unit * cell_bytes / vector_bytes;
-    const bool whole_grains = vectors || plan.unit * cell_bytes % vector_bytes == 0;
+    const std::size_t grains = vectors ? plan.unit : plan.unit * cell_bytes / bytes_of_vector;
+    const bool whole_grains = vectors || plan.unit * cell_bytes % bytes_of_vector == 0;
     plan.gap = whole_grains && grains % 2 == 0 ? row_gap : 0;
     plan.run_pitch = plan.run * inner;
     plan.item_pitch = plan.unit + plan.gap;
@@ -338,7 +339,7 @@ void plan_gaps(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes, bool
 StagedPlan plan_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     const bool vectors = fits_staged_vectors(s, address, kernels);
-    const std::size_t cell_bytes = vectors ? vector_bytes : element_bytes;
+    const std::size_t cell_bytes = vectors ? bytes_of_vector : element_bytes;
     const std::size_t cells = std::min(static_cast<std::size_t>(stage_bytes) / cell_bytes, most_staged_cells);
     StagedPlan plan{};
     plan.kernel = vectors ? kernels.staged_vectors : kernels.staged;
@@ -351,7 +352,7 @@ StagedPlan plan_stage(const Shape &s, std::uintptr_t address, const ReduceKernel
     plan.items_a_block = std::clamp<std::size_t>(cells / 8 * 9 / plan.item_pitch, 1, plan.items_a_block);
     const std::size_t staged = plan.items_a_block * plan.rows * s.inner;
     const std::size_t places = staged + divide_up(staged, plan.unit) * plan.gap;
-    plan.shared_bytes = vectors ? 0 : places * cell_bytes + 2 * vector_bytes; // an unaligned piece has a vector more
+    plan.shared_bytes = vectors ? 0 : places * cell_bytes + 2 * bytes_of_vector; // an unaligned piece has a vector more
     plan.group_blocks = divide_up(plan.groups, plan.items_a_block);
     plan.blocks = plan.groups == 1 ? divide_up(s.outer, plan.items_a_block) : s.outer * plan.group_blocks;
     return plan;

@@ -2,6 +2,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 #include "cuda/warp.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t vector_bytes = 16;
 constexpr auto most_threads = static_cast<std::size_t>(short_column_most_threads);
 
 // As many as the columns have, or, of long ones, as leave the fewest that are not there.
@@ -83,7 +83,8 @@ bool is_short_column(const Shape &s, std::size_t most, bool whole) {
 
 ShortColumnPlan plan_short_columns(const Shape &s, std::size_t element_bytes, const ShortColumnThreads &wanted,
                                    bool whole, const GpuFacts &gpu) {
-    const std::size_t vectors = divide_up(s.inner, vector_bytes / element_bytes), own = rows_of_thread(s.axis, wanted);
+    const std::size_t vectors = divide_up(s.inner, bytes_of_vector / element_bytes),
+                      own = rows_of_thread(s.axis, wanted);
     const std::size_t least_lanes = !whole               ? tuning::short_column_single_lanes
                                     : element_bytes == 2 ? tuning::short_column_narrow_lanes
                                                          : tuning::short_column_lanes;
@@ -113,8 +114,9 @@ ShortColumnMemory::ShortColumnMemory(const ShortColumnPlan &plan, std::size_t ea
     const std::size_t folded = divide_up(runs, short_column_fold) * columns;
     const std::size_t values = each * static_cast<std::size_t>(plan.threads) + folded;
     const std::size_t sent = t.cluster_blocks > 1 ? short_column_exchanges * columns : 0;
-    columns_at = static_cast<std::uint32_t>(divide_up(values * value_bytes, vector_bytes) * vector_bytes);
-    sent_at = columns_at + static_cast<std::uint32_t>(divide_up(columns * column_bytes, vector_bytes) * vector_bytes);
+    columns_at = static_cast<std::uint32_t>(divide_up(values * value_bytes, bytes_of_vector) * bytes_of_vector);
+    sent_at =
+        columns_at + static_cast<std::uint32_t>(divide_up(columns * column_bytes, bytes_of_vector) * bytes_of_vector);
     bytes = sent_at + static_cast<std::uint32_t>(sent * static_cast<std::size_t>(t.cluster_blocks) * sizeof(double));
 }
 

@@ -25,13 +25,11 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t vector_bytes = 16;
-
 // Empty where the array is smaller than a base block and two vectors.
 Hull interior_of(const Hull &hull, std::size_t element_bytes) {
-    const std::size_t kept = softmax_block * element_bytes + vector_bytes;
-    const bool is_longer = static_cast<std::size_t>(hull.end - hull.begin) > vector_bytes + kept;
-    return is_longer ? Hull{hull.begin + vector_bytes, hull.end - kept} : Hull{};
+    const std::size_t kept = softmax_block * element_bytes + bytes_of_vector;
+    const bool is_longer = static_cast<std::size_t>(hull.end - hull.begin) > bytes_of_vector + kept;
+    return is_longer ? Hull{hull.begin + bytes_of_vector, hull.end - kept} : Hull{};
 }
 
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {

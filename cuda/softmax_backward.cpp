@@ -13,6 +13,7 @@
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 #include "cuda/warp.h"
+#include "numerics/softmax.h"
 
 #include <algorithm>
 #include <bit>
@@ -20,9 +21,6 @@
 namespace wr::cuda {
 
 namespace {
-
-constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t base_block = 1024;
 
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &backward_vector_kernels<T>(); });
@@ -36,8 +34,8 @@ bool are_rows_of_neighbours(const SoftmaxBackwardProblem &p, const BackwardVecto
 }
 bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &kernels) {
     const Shape &s = p.shape;
-    const std::size_t elements = vector_bytes / static_cast<std::size_t>(kernels.element_bytes);
-    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
+    const std::size_t elements = bytes_of_vector / static_cast<std::size_t>(kernels.element_bytes);
+    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % bytes_of_vector == 0; };
     const auto starts_aligned = [&](std::ptrdiff_t stride) {
         return s.outer == 1 || stride % static_cast<std::ptrdiff_t>(elements) == 0;
     };
@@ -218,7 +216,7 @@ Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logi
     const std::size_t warps = divide_up(warps_of_row, blocks);
     Launch how{kernels.resident[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_threads)};
     how.cluster_blocks = static_cast<int>(blocks);
-    how.shared_bytes = backward_resident_sum_bytes + warps * warp_blocks * 2 * base_block * element_bytes;
+    how.shared_bytes = backward_resident_sum_bytes + warps * warp_blocks * 2 * softmax_block * element_bytes;
     return how;
 }
 

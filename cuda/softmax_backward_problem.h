@@ -21,10 +21,9 @@ inline bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
 
 // Whether columns side by side are whole vectors of one type on their boundaries, in all arrays.
 inline bool are_column_vectors(const SoftmaxBackwardProblem &p) {
-    constexpr std::size_t vector_bytes = 16;
     const Shape &s = p.shape;
     const std::size_t elements = elements_of_vector(p.dtype);
-    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0; };
+    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % bytes_of_vector == 0; };
     const auto whole = [&](std::ptrdiff_t stride) { return stride % static_cast<std::ptrdiff_t>(elements) == 0; };
     return s.inner_stride == 1 && p.gradient_inner_stride == 1 && s.inner % elements == 0 && whole(s.axis_stride) &&
            whole(p.gradient_axis_stride) &&

@@ -2,12 +2,12 @@
 
 #include "cuda/tuning.h"
 #include "cuda/warp.h"
+#include "numerics/softmax.h"
 
 namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t base_block = 1024;
 constexpr std::size_t block_warps = general_block_warps;
 
 // Longer rows are shared by several blocks of threads.
@@ -22,7 +22,7 @@ constexpr std::size_t most_blocks_a_warp = 32; // a warp keeps one state a lane
 // block_warps 1.64, bf16 1.05 and 0.73).
 std::size_t ragged_row_warps(const Shape &shape) {
     const std::size_t mean = divide_up(shape.axis, std::max<std::size_t>(shape.outer, 1));
-    return mean <= base_block / 2 ? block_warps : std::min(2 * divide_up(mean, base_block), block_warps);
+    return mean <= softmax_block / 2 ? block_warps : std::min(2 * divide_up(mean, softmax_block), block_warps);
 }
 
 std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
@@ -60,7 +60,8 @@ cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, b
 
 GeneralPlan plan_general(const Shape &shape, bool ragged) {
     const std::size_t rows = shape.outer * shape.inner;
-    GeneralPlan plan{GeneralRegime::rows, rows, divide_up(shape.axis, base_block), 0, 1, general_block_warps, ragged};
+    GeneralPlan plan{GeneralRegime::rows, rows,  divide_up(shape.axis, softmax_block), 0, 1,
+                     general_block_warps, ragged};
     if (ragged) {
         plan.warps = static_cast<int>(ragged_row_warps(shape));
         return plan;
@@ -89,7 +90,7 @@ RowBlocksPlan plan_whole_rows(const GeneralKernels &kernels, const Shape &shape,
         return {};
     }
     return plan_row_blocks(
-        shape.outer, divide_up(shape.axis, base_block),
+        shape.outer, divide_up(shape.axis, softmax_block),
         {general_row_warps, block_warps, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps}, gpu);
 }
 

@@ -9,6 +9,7 @@
 #include "cuda/softmax_shared_columns.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 #include "cuda/warp.h"
 #include "numerics/softmax.h"
 
@@ -19,7 +20,6 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t vector_bytes = 16;
 constexpr std::size_t most_register_blocks = 32; // a row of 32 base blocks is a block of 1024 threads
 constexpr std::size_t most_cluster_warps = 32;   // of a block
 constexpr std::size_t most_blocks_a_warp = 32;   // a warp keeps one state a lane
@@ -112,7 +112,7 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         s.outer_stride != static_cast<std::ptrdiff_t>(s.axis)) {
         return;
     }
-    const std::size_t elements = vector_bytes / element_bytes; // of a vector
+    const std::size_t elements = bytes_of_vector / element_bytes; // of a vector
     const std::size_t registers = softmax_block / warp_threads / elements;
     const std::size_t vectors = divide_up(s.axis, elements);
     const void *const *const packed = converted                          ? kernels.converted.packed
@@ -227,9 +227,9 @@ SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes
     if (s.axis == 0) { // nothing but row values is written
         return SoftmaxPlaces::vectors;
     }
-    const std::size_t elements = vector_bytes / element_bytes;
+    const std::size_t elements = bytes_of_vector / element_bytes;
     const auto is_whole = [&](const void *at, ElementType type) { // a vector's elements of this type may start here
-        const std::size_t bytes = std::min(vector_bytes, elements * traits_of(type).size);
+        const std::size_t bytes = std::min(bytes_of_vector, elements * traits_of(type).size);
         return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
     };
     const bool row_starts = s.outer <= 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
@@ -280,14 +280,14 @@ bool takes_column_vectors(const SoftmaxProblem &problem) {
     const Shape &s = problem.shape;
     const auto element_bytes = static_cast<std::ptrdiff_t>(traits_of(problem.dtype).size);
     const auto whole = [&](std::ptrdiff_t elements) {
-        return elements * element_bytes % static_cast<std::ptrdiff_t>(vector_bytes) == 0;
+        return elements * element_bytes % static_cast<std::ptrdiff_t>(bytes_of_vector) == 0;
     };
     const bool scaled_halves = element_bytes == 2 && problem.scale != 1.0;
     const bool one_type = problem.output == nullptr || problem.output_dtype == problem.dtype;
     return !scaled_halves && one_type && s.inner_stride == 1 && whole(static_cast<std::ptrdiff_t>(s.inner)) &&
            whole(s.axis_stride) && (s.outer <= 1 || whole(s.outer_stride)) &&
-           reinterpret_cast<std::uintptr_t>(problem.input) % vector_bytes == 0 &&
-           reinterpret_cast<std::uintptr_t>(problem.output) % vector_bytes == 0;
+           reinterpret_cast<std::uintptr_t>(problem.input) % bytes_of_vector == 0 &&
+           reinterpret_cast<std::uintptr_t>(problem.output) % bytes_of_vector == 0;
 }
 
 SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu) {

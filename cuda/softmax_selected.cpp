@@ -5,6 +5,7 @@
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
+#include "numerics/softmax.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,9 +13,6 @@
 namespace wr::cuda {
 
 namespace {
-
-constexpr std::size_t base_block = 1024;
-constexpr std::size_t vector_bytes = 16;
 
 bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype); }
 
@@ -54,7 +52,7 @@ bool serves_output(const SoftmaxProblem &p) {
 
 // Whether vectors of so many elements of this type may start here.
 bool is_aligned(const void *at, std::size_t elements, ElementType type) {
-    const std::size_t bytes = std::min(vector_bytes, elements * traits_of(type).size);
+    const std::size_t bytes = std::min(bytes_of_vector, elements * traits_of(type).size);
     return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
 }
 
@@ -77,7 +75,7 @@ bool has_vectors(const SoftmaxProblem &p, std::size_t elements) {
 
 // The same of as many elements as a vector of what is read has.
 bool lies_on_boundaries(const SoftmaxProblem &p) {
-    return has_vectors(p, vector_bytes / traits_of(read_as(p.dtype)).size);
+    return has_vectors(p, bytes_of_vector / traits_of(read_as(p.dtype)).size);
 }
 
 SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
@@ -120,7 +118,7 @@ const void *cut_kernel(const SoftmaxProblem &p, const RowBlocksPlan &plan) {
 // How rows of so many base blocks are put on a GPU.
 RowBlocksPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
     const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
-    const std::size_t blocks = divide_up(p.shape.axis, base_block);
+    const std::size_t blocks = divide_up(p.shape.axis, softmax_block);
     return plan_row_blocks(p.shape.outer, blocks,
                            {static_cast<std::size_t>(selected_warps),
                             wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,

@@ -3,14 +3,13 @@
 #include "cuda/softmax_plan.h"
 #include "cuda/softmax_tall_kernels.h"
 #include "cuda/vector_types.h"
+#include "numerics/softmax.h"
 
 #include <algorithm>
 
 namespace wr::cuda {
 
 namespace {
-
-constexpr std::size_t base_block = 1024;
 
 const SoftmaxTallKernels *find_tall_kernels(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &softmax_tall_kernels<T>(); });
@@ -52,7 +51,7 @@ cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *state
     a.outer_stride = s.outer_stride;
     a.axis_stride = s.axis_stride;
     a.inner_stride = s.inner_stride;
-    a.pieces = divide_up(s.axis, base_block);
+    a.pieces = divide_up(s.axis, softmax_block);
     a.scale = problem.scale;
     a.narrow_scale = static_cast<float>(problem.scale);
     a.scaled = problem.scale != 1.0;

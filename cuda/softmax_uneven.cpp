@@ -4,14 +4,13 @@
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 #include "cuda/warp.h"
+#include "numerics/softmax.h"
 
 #include <algorithm>
 
 namespace wr::cuda {
 
 namespace {
-
-constexpr std::size_t base_block = 1024;
 
 const UnevenSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
     return p.output_dtype == p.dtype
@@ -31,10 +30,10 @@ bool allows(const SoftmaxProblem &p) {
 std::size_t warps_of_block(const SoftmaxProblem &p, const UnevenSoftmaxKernels &kernels) {
     const std::size_t elements = 2 * divide_up(p.shape.axis, p.shape.outer);
     const auto most = static_cast<std::size_t>(kernels.most_warps);
-    if (elements <= tuning::uneven_least_warps * base_block) {
+    if (elements <= tuning::uneven_least_warps * softmax_block) {
         return tuning::uneven_least_warps;
     }
-    return elements <= most / 2 * base_block || elements > 2 * most * base_block ? most / 2 : most;
+    return elements <= most / 2 * softmax_block || elements > 2 * most * softmax_block ? most / 2 : most;
 }
 
 std::size_t blocks_of(const UnevenPlan &plan, std::size_t rows) {

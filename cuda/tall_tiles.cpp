@@ -1,7 +1,9 @@
 #include "cuda/tall_tiles.h"
 
 #include "cuda/launch.h"
+#include "cuda/vector_types.h"
 #include "cuda/warp.h"
+#include "numerics/softmax.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,17 +12,14 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t vector_bytes = 16;
-constexpr std::size_t base_block = 1024;
-
 struct Cut {
     std::size_t across, down, side;
 };
 
 Cut cut(const Shape &s, std::size_t element_bytes) {
-    const std::size_t vectors = divide_up(s.inner, vector_bytes / element_bytes);
+    const std::size_t vectors = divide_up(s.inner, bytes_of_vector / element_bytes);
     const std::size_t side = std::min(std::bit_ceil(vectors), warp_threads);
-    return {divide_up(vectors, side), divide_up(divide_up(s.axis, base_block), warp_threads / side), side};
+    return {divide_up(vectors, side), divide_up(divide_up(s.axis, softmax_block), warp_threads / side), side};
 }
 
 } // namespace

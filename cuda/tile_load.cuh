@@ -4,12 +4,12 @@
 
 #include "cuda/extreme_of_vectors.cuh"
 #include "cuda/hull.h"
+#include "cuda/vector_types.h"
 #include "cuda/warp_tree.cuh"
 #include "numerics/operators.h"
 
 namespace wr::cuda {
 
-inline constexpr int vector_bytes = 16;
 inline constexpr int tile_bytes = tree_registers * warp_lanes * vector_bytes;
 
 template <class T>

@@ -5,7 +5,11 @@
 
 namespace wr::cuda {
 
-// Elements of a 16-byte vector, of these types.
+// Bytes of a vector, as device code and as launchers count them.
+inline constexpr int vector_bytes = 16;
+inline constexpr std::size_t bytes_of_vector = vector_bytes;
+
+// Elements of a vector, of these types.
 constexpr std::size_t elements_of_vector(ElementType type) { return type == ElementType::f32 ? 4 : 8; }
 
 // What `get`, which gives a pointer for each such type, gives for this one; nullptr for types that have none.

@@ -33,29 +33,12 @@ Hull interior_of(const Hull &hull, std::size_t element_bytes) {
 }
 
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
-    const Shape &s = problem.shape;
-    SoftmaxArguments a{};
-    a.input = problem.input;
-    a.output = problem.output;
-    want_row_values(a, problem.logsumexp, problem.maximum);
-    a.hull = hull_of(problem.input, s, traits_of(problem.dtype).size);
+    SoftmaxArguments a = arguments_of_problem(problem);
+    a.hull = hull_of(problem.input, problem.shape, traits_of(problem.dtype).size);
     a.interior = interior_of(a.hull, traits_of(problem.dtype).size);
-    a.outer = s.outer;
-    a.axis = s.axis;
-    a.inner = s.inner;
-    a.outer_stride = s.outer_stride;
-    a.axis_stride = s.axis_stride;
-    a.inner_stride = s.inner_stride;
     a.pieces = plan.pieces;
     a.blocks_a_warp = static_cast<std::int32_t>(plan.blocks_a_warp);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    a.scale = problem.scale;
-    a.narrow_scale = static_cast<float>(problem.scale);
-    a.input_type = problem.dtype;
-    a.output_type = problem.output_dtype;
-    a.scaled = problem.scale != 1.0;
-    a.log = problem.log;
-    a.empty_row_zero = problem.empty_row_zero;
     return a;
 }
 

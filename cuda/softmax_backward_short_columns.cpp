@@ -39,6 +39,9 @@ BackwardShortColumnArguments arguments_of(const SoftmaxBackwardProblem &p, const
 cudaError_t launch_backward_short_columns(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
                                           cudaStream_t stream, bool *served) {
     *served = false;
+    if (problem.shape.inner == 1) {
+        return cudaSuccess;
+    }
     const BackwardShortColumnKernels *kernels =
         of_vector_type(problem.dtype, []<class T>() { return &backward_short_column_kernels<T>(); });
     const bool whole = are_column_vectors(problem);

@@ -267,6 +267,28 @@ SoftmaxProblem normalised(SoftmaxProblem problem) {
     return problem;
 }
 
+SoftmaxArguments arguments_of_problem(const SoftmaxProblem &problem) {
+    const Shape &s = problem.shape;
+    SoftmaxArguments a{};
+    a.input = problem.input;
+    a.output = problem.output;
+    want_row_values(a, problem.logsumexp, problem.maximum);
+    a.outer = s.outer;
+    a.axis = s.axis;
+    a.inner = s.inner;
+    a.outer_stride = s.outer_stride;
+    a.axis_stride = s.axis_stride;
+    a.inner_stride = s.inner_stride;
+    a.scale = problem.scale;
+    a.narrow_scale = static_cast<float>(problem.scale);
+    a.input_type = problem.dtype;
+    a.output_type = problem.output_dtype;
+    a.scaled = problem.scale != 1.0;
+    a.log = problem.log;
+    a.empty_row_zero = problem.empty_row_zero;
+    return a;
+}
+
 bool wants_row_values(const SoftmaxProblem &problem) {
     return problem.logsumexp != nullptr || problem.maximum != nullptr;
 }

@@ -37,6 +37,9 @@ struct SoftmaxPlan {
 // Rows without elements are rows wherever the axis stands.
 SoftmaxProblem normalised(SoftmaxProblem problem);
 
+// What a problem says by itself of the arguments of its kernels; nothing of memory beside the caller's arrays.
+SoftmaxArguments arguments_of_problem(const SoftmaxProblem &problem);
+
 // Whether anything of a row is wanted beside its outputs.
 bool wants_row_values(const SoftmaxProblem &problem);
 

@@ -15,23 +15,8 @@ const ShortColumnSoftmaxKernels *find_kernels(ElementType dtype) {
 
 ShortColumnSoftmaxArguments arguments_of(const SoftmaxProblem &problem, const ShortColumnPlan &plan,
                                          const ShortColumnSoftmaxKernels &kernels) {
-    const Shape &s = problem.shape;
     ShortColumnSoftmaxArguments all{};
-    SoftmaxArguments &a = all.softmax;
-    a.input = problem.input;
-    a.output = problem.output;
-    want_row_values(a, problem.logsumexp, problem.maximum);
-    a.outer = s.outer;
-    a.axis = s.axis;
-    a.inner = s.inner;
-    a.outer_stride = s.outer_stride;
-    a.axis_stride = s.axis_stride;
-    a.inner_stride = s.inner_stride;
-    a.scale = problem.scale;
-    a.narrow_scale = static_cast<float>(problem.scale);
-    a.scaled = problem.scale != 1.0;
-    a.log = problem.log;
-    a.empty_row_zero = problem.empty_row_zero;
+    all.softmax = arguments_of_problem(problem);
     all.tiles = plan.tiles;
     all.memory = {plan, kernels.each, kernels.sum_bytes, sizeof(ShortColumnKept)};
     all.logsumexp_type = problem.output == nullptr ? problem.logsumexp_dtype : ElementType::f32;
@@ -69,6 +54,9 @@ bool are_served(const SoftmaxProblem &p, bool whole) {
 cudaError_t launch_short_columns(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream,
                                  bool *served) {
     *served = false;
+    if (problem.shape.inner == 1) { // few rows wait for the processor: nothing else is asked of them
+        return cudaSuccess;
+    }
     const ShortColumnSoftmaxKernels *kernels = find_kernels(problem.dtype);
     const bool whole = takes_column_vectors(problem);
     if (kernels == nullptr || !are_served(problem, whole)) {

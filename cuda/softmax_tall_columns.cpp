@@ -41,20 +41,10 @@ bool serves_tall_states(const SoftmaxProblem &problem) {
 
 cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent,
                                cudaStream_t stream) {
-    const Shape &s = problem.shape;
-    SoftmaxArguments a{};
-    a.input = problem.input;
+    SoftmaxArguments a = arguments_of_problem(problem);
+    want_row_values(a, nullptr, nullptr); // which the totals give
     a.states = states;
-    a.outer = s.outer;
-    a.axis = s.axis;
-    a.inner = s.inner;
-    a.outer_stride = s.outer_stride;
-    a.axis_stride = s.axis_stride;
-    a.inner_stride = s.inner_stride;
-    a.pieces = divide_up(s.axis, softmax_block);
-    a.scale = problem.scale;
-    a.narrow_scale = static_cast<float>(problem.scale);
-    a.scaled = problem.scale != 1.0;
+    a.pieces = divide_up(problem.shape.axis, softmax_block);
     SoftmaxTallArguments all = arguments_of(problem, a);
     Launch how = one_block_a_tile(problem, dependent);
     how.kernel = find_tall_kernels(problem.dtype)->states;

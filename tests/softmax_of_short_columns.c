@@ -17,35 +17,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double ordinary_logit(uint64_t *state) { return 12.0 * random_unit(state) - 7.0; }
-
 static void put_ordinary_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
-    uint64_t state = 5;
-    size_t i, count = outer * axis * inner;
-    for (i = 0; i < count; ++i) {
-        reference_put(dtype, array, i, ordinary_logit(&state));
-    }
+    put_logits_between(dtype, array, outer * axis * inner, -7.0, 5.0);
 }
 
 /* Of every 300 columns ten are unusual: one block of several has them. */
 static void put_partly_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
-    uint64_t state = 3;
-    size_t i, count = outer * axis * inner;
-    put_unusual_logits(dtype, array, outer, axis, inner);
-    for (i = 0; i < count; ++i) {
-        if (i % inner % 300 >= 10) {
-            reference_put(dtype, array, i, ordinary_logit(&state));
-        }
-    }
+    static const partly_unusual how = {300, 10, -7.0, 5.0};
+    const size_t shape[3] = {outer, axis, inner};
+    put_partly_unusual(dtype, array, shape, &how);
 }
 
 /* The last row of few columns alone lies beyond what needs no maximum. */
 static void put_large_last_rows(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
-    uint64_t state = 9;
-    size_t i, count = outer * axis * inner;
-    for (i = 0; i < count; ++i) {
-        int is_last = i / inner % axis == axis - 1;
-        reference_put(dtype, array, i, is_last && i % inner % 7 == 3 ? 90.0 : ordinary_logit(&state));
+    size_t o, i;
+    put_ordinary_logits(dtype, array, outer, axis, inner);
+    for (o = 0; o < outer; ++o) {
+        for (i = 3; i < inner; i += 7) {
+            reference_put(dtype, array, ((o + 1) * axis - 1) * inner + i, 90.0);
+        }
     }
 }
 
@@ -141,8 +131,9 @@ int main(int argc, char **argv) {
     static const put_logits kinds[] = {put_ordinary_logits, put_partly_unusual_logits, put_unusual_logits,
                                        put_large_last_rows};
     static const wr_dtype dtypes[] = {WR_F32, WR_BF16, WR_F16};
-    static const size_t axes[] = {1,  2,  3,   4,   5,   7,   8,   9,   12,  15,  16,  17,  21,  31,  32,   33,  63,
-                                  65, 80, 127, 129, 150, 255, 256, 257, 300, 511, 513, 640, 768, 769, 1000, 1024};
+    static const size_t axes[] = {1,   2,   3,   4,   5,   7,    8,    9,    12,   15,   16,   17,  21,
+                                  31,  32,  33,  63,  65,  80,   127,  129,  150,  255,  256,  257, 300,
+                                  511, 513, 640, 768, 769, 1000, 1024, 1025, 2048, 3001, 4096, 4097};
     static const size_t inners[] = {8, 64, 1024, 520, 1001, 2, 3000, 37, 136};
     size_t i, k, most;
     places_open(argc, argv);

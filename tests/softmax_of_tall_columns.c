@@ -10,26 +10,15 @@
 #include "reference.h"
 #include "unusual_logits.h"
 
-static double ordinary_logit(uint64_t *state) { return (double)(random_next(state) % 65536) / 1310.72 - 25.0; }
-
 static void put_ordinary_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
-    uint64_t state = 5;
-    size_t i, count = outer * axis * inner;
-    for (i = 0; i < count; ++i) {
-        reference_put(dtype, array, i, ordinary_logit(&state));
-    }
+    put_logits_between(dtype, array, outer * axis * inner, -25.0, 25.0);
 }
 
 /* Some columns side by side are unusual, and the 300 behind them are not. */
 static void put_partly_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner) {
-    uint64_t state = 3;
-    size_t i, count = outer * axis * inner;
-    put_unusual_logits(dtype, array, outer, axis, inner);
-    for (i = 0; i < count; ++i) {
-        if (i % inner % 340 >= 40) {
-            reference_put(dtype, array, i, ordinary_logit(&state));
-        }
-    }
+    static const partly_unusual how = {340, 40, -25.0, 25.0};
+    const size_t shape[3] = {outer, axis, inner};
+    put_partly_unusual(dtype, array, shape, &how);
 }
 
 static void check(put_logits put, wr_dtype dtype, size_t outer, size_t axis, size_t inner, int variant) {

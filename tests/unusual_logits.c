@@ -72,3 +72,26 @@ void put_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, 
         }
     }
 }
+
+static double logit_between(uint64_t *state, double least, double most) {
+    return least + (most - least) * random_unit(state);
+}
+
+void put_logits_between(wr_dtype dtype, void *array, size_t count, double least, double most) {
+    uint64_t state = 5;
+    size_t i;
+    for (i = 0; i < count; ++i) {
+        reference_put(dtype, array, i, logit_between(&state, least, most));
+    }
+}
+
+void put_partly_unusual(wr_dtype dtype, void *array, const size_t shape[3], const partly_unusual *how) {
+    uint64_t state = 3;
+    size_t i, inner = shape[2], count = shape[0] * shape[1] * inner;
+    put_unusual_logits(dtype, array, shape[0], shape[1], inner);
+    for (i = 0; i < count; ++i) {
+        if (i % inner % how->columns >= how->unusual) {
+            reference_put(dtype, array, i, logit_between(&state, how->least, how->most));
+        }
+    }
+}

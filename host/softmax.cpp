@@ -39,6 +39,7 @@ SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel) {
             rows ? axis : 1,
             lone ? Access::rows : Access::gathered,
             strips_of(shape, lone ? 1 : kernel.lanes),
+            problem.dtype,
             problem.output_dtype,
             problem.logsumexp_dtype,
             problem.log,

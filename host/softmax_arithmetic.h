@@ -19,6 +19,39 @@ struct RowFinish {
     LogPieces<Float> pieces; // of logsumexp; for log-softmax of ordinary rows
 };
 
+// Stands for the formats narrower than f32: which of them an input has is known at run time, for they differ in nothing
+// but how they are read.
+struct NarrowFloat {};
+
+// Elements of an input, from its element `first` on.
+template <class Element>
+struct StoredLogits {
+    const void *array;
+    ElementType type;
+    std::ptrdiff_t first;
+
+    const Element *elements() const { return static_cast<const Element *>(array) + first; }
+
+    // Calls use(x) with the address of the first as that of what they are.
+    template <class Use>
+    void read(Use use) const {
+        if constexpr (!std::is_same_v<Element, NarrowFloat>) {
+            use(elements());
+            return;
+        }
+        switch (type) {
+        case ElementType::f16:
+            return use(static_cast<const F16 *>(array) + first);
+        case ElementType::bf16:
+            return use(static_cast<const BF16 *>(array) + first);
+        case ElementType::f8_e4m3:
+            return use(static_cast<const E4M3 *>(array) + first);
+        default:
+            return use(static_cast<const E5M2 *>(array) + first);
+        }
+    }
+};
+
 template <class Element>
 struct SoftmaxTypes {
     using Float = typename SoftmaxArithmetic<Element>::Float;

@@ -43,30 +43,34 @@ struct StripSoftmax : SoftmaxTypes<Element> {
         return smaller(count, limit - smaller(limit, first));
     }
 
-    static typename Row::Row row_at(const SoftmaxJob &job, const Element *x, std::size_t output, std::size_t taken,
+    static StoredLogits<Element> logits_at(const SoftmaxJob &job, std::ptrdiff_t first) {
+        return {job.input, job.input_type, first};
+    }
+
+    static typename Row::Row row_at(const SoftmaxJob &job, std::ptrdiff_t first, std::size_t output, std::size_t taken,
                                     std::size_t count) {
         const std::uint8_t *mask = job.selection.mask == nullptr ? nullptr : job.selection.mask + output;
-        return {x, output, taken, count - taken, mask, static_cast<Float>(job.scale)};
+        return {logits_at(job, first), output, taken, count - taken, mask, static_cast<Float>(job.scale)};
     }
 
     static typename Row::Row row_of(const SoftmaxJob &job, Strip strip, std::size_t k, std::size_t first,
                                     std::size_t count) {
         const std::size_t row = row_number(job, strip, k);
         strip.inner += k;
-        return row_at(job, static_cast<const Element *>(job.input) + input_offset(job, strip, first),
-                      output_offset(job, strip, first), elements_before(job, row, job.shape.axis, first, count), count);
+        return row_at(job, input_offset(job, strip, first), output_offset(job, strip, first),
+                      elements_before(job, row, job.shape.axis, first, count), count);
     }
 
     static typename Row::Row ragged_row_of(const SoftmaxJob &job, std::size_t row) {
         const RowSpan span = ragged_row(job.selection, job.shape.inner, job.shape.axis, row);
-        return row_at(job, static_cast<const Element *>(job.input) + span.first, span.first,
+        return row_at(job, static_cast<std::ptrdiff_t>(span.first), span.first,
                       elements_before(job, row, span.count, 0, span.count), span.count);
     }
 
     static typename Lanes::Rows rows_of(const SoftmaxJob &job, const Strip &strip, std::size_t first,
                                         std::size_t count) {
         const Selection &selection = job.selection;
-        typename Lanes::Rows rows{static_cast<const Element *>(job.input) + input_offset(job, strip, first),
+        typename Lanes::Rows rows{logits_at(job, input_offset(job, strip, first)),
                                   job.shape.axis_stride,
                                   job.shape.inner_stride,
                                   {output_offset(job, strip, first), job.output_axis_stride, job.output_inner_stride},

@@ -20,7 +20,7 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
     static constexpr std::size_t lanes = Block::lanes;
 
     struct Rows {
-        const Element *x;
+        StoredLogits<Element> logits;
         std::ptrdiff_t axis_stride, lane_stride;
         LaneOutputs outputs;
         std::size_t width, count;
@@ -34,15 +34,16 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         }
     };
 
-    static void load(const Rows &rows, std::size_t done, std::size_t count, Block &block) {
+    template <class T>
+    static void load_from(const T *first, const Rows &rows, std::size_t done, std::size_t count, Block &block) {
         for (std::size_t r = 0; r < count; ++r) {
-            const Element *x = rows.x + static_cast<std::ptrdiff_t>(done + r) * rows.axis_stride;
+            const T *x = first + static_cast<std::ptrdiff_t>(done + r) * rows.axis_stride;
             if (rows.lane_stride == 1 && rows.width == lanes) {
                 load_logits(x, lanes, rows.scale, block.values[r]);
                 continue;
             }
             for (std::size_t k = 0; k < rows.width; ++k) {
-                const Element logit = x[static_cast<std::ptrdiff_t>(k) * rows.lane_stride];
+                const T logit = x[static_cast<std::ptrdiff_t>(k) * rows.lane_stride];
                 block.values[r][k] = static_cast<Float>(widen(logit)) * rows.scale;
             }
             // A lane with no row of its own computes something harmless.
@@ -50,6 +51,10 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
                 block.values[r][k] = Float(0);
             }
         }
+    }
+
+    static void load(const Rows &rows, std::size_t done, std::size_t count, Block &block) {
+        rows.logits.read([&](const auto *first) { load_from(first, rows, done, count, block); });
     }
 
     static void leave_out(const Rows &rows, std::size_t done, std::size_t count, Block &block) {

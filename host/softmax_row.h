@@ -106,7 +106,7 @@ struct RowSoftmax : SoftmaxTypes<Element> {
     using typename SoftmaxTypes<Element>::Counter;
 
     struct Row {
-        const Element *x;
+        StoredLogits<Element> logits;
         std::size_t output;       // index of its first output
         std::size_t count;        // elements that take part, but for those that the mask leaves out
         std::size_t past;         // elements behind them, which are never read
@@ -115,7 +115,7 @@ struct RowSoftmax : SoftmaxTypes<Element> {
     };
 
     static void load_block(const Row &row, std::size_t done, std::size_t count, Float *logits) {
-        load_logits(row.x + done, count, row.scale, logits);
+        row.logits.read([&](const auto *x) { load_logits(x + done, count, row.scale, logits); });
         if (row.mask != nullptr) {
             leave_out(row.mask + done, count, logits);
         }
@@ -128,7 +128,8 @@ struct RowSoftmax : SoftmaxTypes<Element> {
         const Float *logits = buffer;
         if constexpr (std::is_same_v<Element, Float>) {
             const bool as_they_are = row.scale == Float(1) && row.mask == nullptr;
-            logits = as_they_are && row.x + done != e ? row.x + done : buffer;
+            const Float *const x = row.logits.elements() + done;
+            logits = as_they_are && x != e ? x : buffer;
         }
         if (logits == buffer) {
             load_block(row, done, count, buffer);

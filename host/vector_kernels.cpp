@@ -97,13 +97,10 @@ const SoftmaxKernel *find_softmax(ElementType dtype) {
     case ElementType::f64:
         return &softmax_kernel<double>;
     case ElementType::f16:
-        return &softmax_kernel<F16>;
     case ElementType::bf16:
-        return &softmax_kernel<BF16>;
     case ElementType::f8_e4m3:
-        return &softmax_kernel<E4M3>;
     case ElementType::f8_e5m2:
-        return &softmax_kernel<E5M2>;
+        return &softmax_kernel<NarrowFloat>;
     default:
         return nullptr;
     }

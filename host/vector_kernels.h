@@ -67,7 +67,7 @@ struct SoftmaxJob {
     std::ptrdiff_t output_outer_stride, output_axis_stride, output_inner_stride;
     Access access; // rows, or gathered for all else
     Strips strips;
-    ElementType output_type, logsumexp_type;
+    ElementType input_type, output_type, logsumexp_type;
     bool log, empty_row_zero;
     double scale;
     Selection selection;

@@ -28,6 +28,12 @@ void give_to_all(const void *result, std::size_t bytes, void *output, std::size_
     }
 }
 
+// Behind a call, one for each kind of accumulator: finishing is longer than all the rest.
+template <class Accumulator>
+__attribute__((noinline)) void finish_tile(const Accumulator &whole, const Finish &finish, std::byte *result) {
+    finish_accumulator(whole, finish, result, 0);
+}
+
 template <class Op, class T>
 Status reduce_tiles(const TileReduceProblem &problem) {
     const auto *input = static_cast<const T *>(problem.input);
@@ -43,7 +49,7 @@ Status reduce_tiles(const TileReduceProblem &problem) {
         Finish finish = finish_whole;
         finish.axis = lanes;
         alignas(16) std::byte result[16] = {};
-        finish_accumulator(tree_over_tile<Op>(values, problem.tiles.width), finish, result, 0);
+        finish_tile(tree_over_tile<Op>(values, problem.tiles.width), finish, result);
         give_to_all(result, output_bytes, problem.output, first, lanes);
     });
     return Status::success;

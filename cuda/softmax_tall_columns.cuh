@@ -43,11 +43,6 @@ __device__ __forceinline__ uint4 scaled_row(const SoftmaxArguments &a, uint4 v) 
     return v;
 }
 template <class T>
-__device__ __forceinline__ uint4 load_tall_row(const SoftmaxArguments &a, const T *from) {
-    return scaled_row<T>(a, load_vector(from));
-}
-
-template <class T>
 __device__ __forceinline__ void load_tall_logits(const SoftmaxArguments &a, const T *from, int left,
                                                  uint4 (&v)[tall_group]) {
     load_tall_rows(from, a.axis_stride, left, v);
@@ -127,10 +122,8 @@ class TallStates {
     }
 
   private:
-    // Leaves the run's maxima and, where it is of whole groups, its sums in the frame N = 0; whether these can be the
-    // columns' own.
+    // Leaves the run's maxima and its sums in the frame N = 0; whether these can be the columns' own.
     __device__ __forceinline__ bool walk_unframed() {
-        using C = ExponentialConstants<Float>;
         unsigned largest[vector_words], smallest[vector_words];
 #pragma unroll
         for (int w = 0; w < vector_words; ++w) {
@@ -141,39 +134,42 @@ class TallStates {
         int first = 0;
 #pragma unroll 1
         for (; first + tall_group <= place.count; first += tall_group) {
-            uint4 v[tall_group];
-            load_tall_logits(a, from, tall_group, v);
+            take_group<true>(from, first, tree, largest, smallest);
             from += tall_group * a.axis_stride;
-            if (first == 0) {
-                start(v[0], largest, smallest);
-            }
-#pragma unroll
-            for (const uint4 &vector : v) {
-                note(vector, largest, smallest);
-            }
-            Sum sums[each];
-#pragma unroll
-            for (int c = 0; c < each; ++c) {
-                Float e[tall_group];
-#pragma unroll
-                for (int i = 0; i < tall_group; ++i) {
-                    e[i] = scaled_exponential(element_of(v[i], c, T()), C::magic);
-                }
-                sums[c] = run_sum<tall_group, Sum, true>(e);
-            }
-            tree.push(sums);
         }
-        const bool whole = first >= place.count;
-#pragma unroll 1
-        for (int row = first; row < place.count; ++row) {
-            const uint4 vector = load_tall_row(a, from);
-            from += a.axis_stride;
-            if (row == 0) {
-                start(vector, largest, smallest);
-            }
+        if (first < place.count) {
+            take_group<false>(from, first, tree, largest, smallest);
+        }
+        return leave(tree, largest, smallest);
+    }
+
+    // The rows from `first` on; Whole: as many as a group has.
+    template <bool Whole>
+    __device__ __forceinline__ void take_group(const T *from, int first, Tree &tree, unsigned (&largest)[vector_words],
+                                               unsigned (&smallest)[vector_words]) const {
+        using C = ExponentialConstants<Float>;
+        const int left = Whole ? tall_group : place.count - first;
+        uint4 v[tall_group];
+        load_tall_logits(a, from, left, v);
+        if (first == 0) {
+            start(v[0], largest, smallest);
+        }
+#pragma unroll
+        for (const uint4 &vector : v) {
             note(vector, largest, smallest);
         }
-        return leave(tree, largest, smallest) && whole;
+        Sum sums[each];
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            Float e[tall_group];
+#pragma unroll
+            for (int i = 0; i < tall_group; ++i) {
+                const Float one = scaled_exponential(element_of(v[i], c, T()), C::magic);
+                e[i] = Whole || i < left ? one : Float(0); // which the sum takes for too small to change it
+            }
+            sums[c] = run_sum<tall_group, Sum, true>(e);
+        }
+        tree.push(sums);
     }
 
     __device__ __forceinline__ static void start(const uint4 &vector, unsigned (&largest)[vector_words],

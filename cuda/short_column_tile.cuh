@@ -7,6 +7,7 @@
 #include "cuda/launched_memory.cuh"
 #include "cuda/short_column_tiles.h"
 #include "cuda/softmax_column_words.cuh"
+#include "cuda/warp_tree.cuh"
 
 namespace wr::cuda {
 
@@ -151,46 +152,36 @@ struct ShortColumn {
     }
 };
 
-// A value on its way to the blocks of a cluster: as much as one store brings.
+// A value on its way to the blocks of a cluster, as words of which a store brings one or two.
+template <class Value>
 struct SentColumnValue {
-    std::uint64_t bits;
+    std::uint64_t words[divide_up(sizeof(Value), sizeof(std::uint64_t))];
 
-    __device__ __forceinline__ static SentColumnValue of(float value) { return {__float_as_uint(value)}; }
-    __device__ __forceinline__ static SentColumnValue of(double value) {
-        return {static_cast<std::uint64_t>(__double_as_longlong(value))};
+    __device__ __forceinline__ static SentColumnValue of(const Value &value) {
+        SentColumnValue sent{};
+        memcpy(sent.words, &value, sizeof(value));
+        return sent;
     }
-    __device__ __forceinline__ void get(float &value) const {
-        value = __uint_as_float(static_cast<std::uint32_t>(bits));
-    }
-    __device__ __forceinline__ void get(double &value) const {
-        value = __longlong_as_double(static_cast<long long>(bits));
+    __device__ __forceinline__ Value value() const {
+        const SentColumnValue whole = *this; // by words: else the compiler reads it byte by byte
+        Value sent;
+        memcpy(&sent, whole.words, sizeof(sent));
+        return sent;
     }
 };
-
-// The tree over a power of two of values; their last ones may be the identity.
-template <int Count, class Value, class Combine>
-__device__ __forceinline__ Value tree_of_values(Value (&values)[Count], Combine combine) {
-#pragma unroll
-    for (int width = 1; width < Count; width *= 2) {
-#pragma unroll
-        for (int i = 0; i < Count; i += 2 * width) {
-            values[i] = combine(values[i], values[i + width]);
-        }
-    }
-    return values[0];
-}
 
 inline constexpr int most_short_column_blocks = 8; // of a cluster
 
 // What the blocks of a cluster have in shared memory to hear of each other.
 struct ShortColumnBarriers {
     ArrivalBarrier exchanges[short_column_exchanges], votes;
-    SentColumnValue voted[most_short_column_blocks];
+    SentColumnValue<unsigned> voted[most_short_column_blocks];
 };
 
 // How a block's threads, and the blocks of its cluster, put together what their runs of a column come to. Once for each
-// exchange at most. A Slot has room for one value.
-template <int Each, bool Whole, class Slot>
+// exchange at most. A Slot has room for one value; those of exchanges but the first have no more than a word. Alone: no
+// blocks share tiles.
+template <int Each, bool Whole, class Slot, bool Alone = false>
 class ShortColumnFolds {
   public:
     using Column = ShortColumn<Each, Whole>;
@@ -202,13 +193,15 @@ class ShortColumnFolds {
     // What a cluster's blocks do before they may send anything to each other, and wait for. One thread, for others
     // would have to wait for its barriers before they use their own.
     __device__ __forceinline__ void prepare() const {
-        constexpr auto word = static_cast<unsigned>(sizeof(SentColumnValue));
-        const auto blocks = static_cast<unsigned>(t.cluster_blocks);
+        constexpr auto word = static_cast<unsigned>(sizeof(std::uint64_t));
+        const auto blocks = static_cast<unsigned>(cluster_blocks());
         if (blocks > 1) {
             if (threadIdx.x == 0) {
+                const unsigned values = static_cast<unsigned>(columns()) * blocks;
+                barriers.exchanges[0].expect(values * static_cast<unsigned>(sizeof(SentColumnValue<Slot>)));
 #pragma unroll
-                for (ArrivalBarrier &exchange : barriers.exchanges) {
-                    exchange.expect(static_cast<unsigned>(columns()) * blocks * word);
+                for (int i = 1; i < short_column_exchanges; ++i) {
+                    barriers.exchanges[i].expect(values * word);
                 }
                 barriers.votes.expect(blocks * word);
             }
@@ -217,47 +210,61 @@ class ShortColumnFolds {
     }
     // By all threads, once.
     __device__ __forceinline__ void await_prepared() const {
-        if (t.cluster_blocks > 1) {
+        if (cluster_blocks() > 1) {
             await_cluster();
         }
     }
 
-    // Whether all threads of the cluster say so. Once.
+    // A value for one of the thread's columns. (All of them at once would wait in registers.)
+    template <class Value>
+    __device__ __forceinline__ static void leave(int column, const Value &value) {
+        in<Value>(left()[column * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)]) = value;
+    }
+
+    // Until all of the block that share columns have left theirs.
+    __device__ __forceinline__ void await_left() const {
+        if (!is_threads_own()) {
+            __syncthreads();
+        }
+    }
+
+    // The same; whether all threads that share columns say so, in the cluster too. Alike: what is left for another way
+    // lies where this one's is, so that warps that share columns with no others may go theirs. Once.
+    template <bool Alike>
     __device__ __forceinline__ bool all_say(bool so) const {
+        if (Alike && is_threads_own()) {
+            return __all_sync(whole_warp, so ? 1 : 0) != 0;
+        }
         const bool block = __syncthreads_and(so ? 1 : 0) != 0;
-        if (t.cluster_blocks == 1) {
+        if (cluster_blocks() == 1) {
             return block;
         }
-        if (static_cast<int>(threadIdx.x) < t.cluster_blocks) {
-            barriers.votes.send(threadIdx.x, barriers.voted + block_in_cluster(), SentColumnValue{block ? 1u : 0u});
+        if (static_cast<int>(threadIdx.x) < cluster_blocks()) {
+            barriers.votes.send(threadIdx.x, barriers.voted + block_in_cluster(),
+                                SentColumnValue<unsigned>::of(block ? 1u : 0u));
         }
         barriers.votes.wait();
         bool all = true;
-        for (int i = 0; i < t.cluster_blocks; ++i) {
-            all = all && barriers.voted[i].bits != 0;
+        for (int i = 0; i < cluster_blocks(); ++i) {
+            all = all && barriers.voted[i].value() != 0;
         }
         return all;
     }
 
-    // A value for one of the thread's columns. (All of them at once would wait in registers.)
-    template <class Value>
-    __device__ __forceinline__ static void leave(int column, Value value) {
-        in<Value>(left()[column * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)]) = value;
-    }
-
-    // The tree by combine(a, b) over what was left; act(column, value) is called for each of the block's columns by one
-    // of its threads, with what its whole column comes to; all threads that have the column know of it then. Apart: not
+    // The tree over what was left and awaited; act(column, value) is called for each of the block's columns by one of
+    // its threads, with what its whole column comes to; all threads that have the column know of it then. Apart: not
     // where the tree is taken, for what an act needs many registers for.
-    template <bool Apart = false, class Value, class Combine, class Act>
-    __device__ __forceinline__ void fold(int exchange, Value identity, Combine combine, Act act) const {
+    template <class Op, bool Apart = false, class Act>
+    __device__ __forceinline__ void fold(int exchange, Act act) const {
+        using Value = typename Op::Accumulator;
         if (is_threads_own()) {
-            act_on_columns(left(), exchange, identity, combine, act);
+            act_on_columns<Op>(left(), exchange, act);
             return;
         }
-        __syncthreads();
-        SentColumnValue *const own = sent(exchange) + block_in_cluster() * static_cast<unsigned>(columns());
-        Slot *const whole = fold_runs(identity, combine, [&](const Column &column, Value value, Slot *to) {
-            if (t.cluster_blocks == 1) {
+        SentColumnValue<Value> *const own =
+            sent<Value>(exchange) + block_in_cluster() * static_cast<unsigned>(columns());
+        Slot *const whole = fold_runs<Op>([&](const Column &column, const Value &value, Slot *to) {
+            if (cluster_blocks() == 1) {
                 if constexpr (Apart) {
                     in<Value>(to[column.number(t)]) = value;
                 } else {
@@ -266,24 +273,25 @@ class ShortColumnFolds {
                 return;
             }
 #pragma unroll 1
-            for (int block = 0; block < t.cluster_blocks; ++block) {
+            for (int block = 0; block < cluster_blocks(); ++block) {
                 barriers.exchanges[exchange].send(static_cast<unsigned>(block), own + column.number(t),
-                                                  SentColumnValue::of(value));
+                                                  SentColumnValue<Value>::of(value));
             }
         });
-        if (t.cluster_blocks > 1) {
+        if (cluster_blocks() > 1) {
             barriers.exchanges[exchange].wait();
         }
-        if (Apart || t.cluster_blocks > 1) {
-            act_on_columns(t.cluster_blocks > 1 ? nullptr : whole, exchange, identity, combine, act);
+        if (Apart || cluster_blocks() > 1) {
+            act_on_columns<Op>(cluster_blocks() > 1 ? nullptr : whole, exchange, act);
             __syncthreads();
         }
     }
 
     // Whether no thread shares its columns with others: then there is nothing to fold.
-    __device__ __forceinline__ bool is_threads_own() const { return t.runs == 1 && t.cluster_blocks == 1; }
+    __device__ __forceinline__ bool is_threads_own() const { return t.runs == 1 && cluster_blocks() == 1; }
 
   private:
+    __device__ __forceinline__ int cluster_blocks() const { return Alone ? 1 : t.cluster_blocks; }
     __device__ __forceinline__ static Slot *left() { return reinterpret_cast<Slot *>(launched_memory()); }
     template <class Value>
     __device__ __forceinline__ static Value &in(Slot &slot) {
@@ -291,16 +299,19 @@ class ShortColumnFolds {
         return reinterpret_cast<Value &>(slot);
     }
     __device__ __forceinline__ int columns() const { return (Each * t.a_block) << t.log_lanes; }
-    // [block of the cluster][column]
-    __device__ __forceinline__ SentColumnValue *sent(int exchange) const {
-        return reinterpret_cast<SentColumnValue *>(launched_memory() + memory.sent_at) +
-               exchange * t.cluster_blocks * columns();
+    // [block of the cluster][column]. Where the first exchange's are longer than a word, others' lie among them: they
+    // come where it does not.
+    template <class Value>
+    __device__ __forceinline__ SentColumnValue<Value> *sent(int exchange) const {
+        return reinterpret_cast<SentColumnValue<Value> *>(launched_memory() + memory.sent_at) +
+               exchange * cluster_blocks() * columns();
     }
 
     // The runs of the block alone; whole(column, value, to) is called for each column, `to` being a place for the
     // values of all, which is what comes back.
-    template <class Value, class Combine, class Act>
-    __device__ __forceinline__ Slot *fold_runs(Value identity, Combine combine, Act whole) const {
+    template <class Op, class Act>
+    __device__ __forceinline__ Slot *fold_runs(Act whole) const {
+        using Value = typename Op::Accumulator;
         constexpr int fold = static_cast<int>(short_column_fold);
         const int lanes = 1 << t.log_lanes, threads = static_cast<int>(blockDim.x);
         Slot *from = left(), *to = from + Each * threads;
@@ -318,13 +329,13 @@ class ShortColumnFolds {
                 Value values[fold];
 #pragma unroll
                 for (int i = 0; i < fold; ++i) {
-                    values[i] = identity;
+                    values[i] = Op::identity();
                     if (first + i < count) {
                         values[i] = in<Value>(*own);
                     }
                     own += lanes;
                 }
-                const Value value = tree_of_values(values, combine);
+                const Value value = tree_of_elements<Op>(values);
                 if (groups == 1) {
                     whole(column, value, to);
                 } else {
@@ -344,9 +355,9 @@ class ShortColumnFolds {
     }
 
     // Of the columns' values, or, where these are nullptr, what the cluster's blocks sent of them.
-    template <class Value, class Combine, class Act>
-    __device__ __forceinline__ void act_on_columns(Slot *values, int exchange, Value identity, Combine combine,
-                                                   Act act) const {
+    template <class Op, class Act>
+    __device__ __forceinline__ void act_on_columns(Slot *values, int exchange, Act act) const {
+        using Value = typename Op::Accumulator;
 #pragma unroll 1
         for (int number = static_cast<int>(threadIdx.x); number < columns(); number += static_cast<int>(blockDim.x)) {
             Value value;
@@ -354,15 +365,15 @@ class ShortColumnFolds {
                 value = in<Value>(values[number]);
             } else {
                 Value parts[most_short_column_blocks];
-                const SentColumnValue *const from = sent(exchange) + number;
+                const SentColumnValue<Value> *const from = sent<Value>(exchange) + number;
 #pragma unroll
                 for (int i = 0; i < most_short_column_blocks; ++i) {
-                    parts[i] = identity;
-                    if (i < t.cluster_blocks) {
-                        from[i * columns()].get(parts[i]);
+                    parts[i] = Op::identity();
+                    if (i < cluster_blocks()) {
+                        parts[i] = from[i * columns()].value();
                     }
                 }
-                value = tree_of_values(parts, combine);
+                value = tree_of_elements<Op>(parts);
             }
             act(Column::of(t, number), value);
         }

@@ -12,8 +12,6 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr auto most_threads = static_cast<std::size_t>(short_column_most_threads);
-
 // As many as the columns have, or, of long ones, as leave the fewest that are not there.
 std::size_t rows_of_thread(std::size_t axis, const ShortColumnThreads &threads) {
     const auto least = static_cast<std::size_t>(threads.least_rows), most = static_cast<std::size_t>(threads.most_rows);
@@ -57,13 +55,13 @@ Cut smallest_cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs
 
 // Tiles that are more than a block of a fair size are a cluster's: of half as many threads side by side where its
 // blocks would fill a multiprocessor else.
-Cut cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, std::size_t lone_threads,
+Cut cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, const ShortColumnThreads &wanted,
         std::size_t most_cluster) {
-    const std::size_t lanes = lanes_of_tile(vectors, runs, least_lanes, lone_threads);
-    if (lanes * runs <= tuning::short_column_lone_threads) {
+    const std::size_t lanes = lanes_of_tile(vectors, runs, least_lanes, wanted.fair);
+    if (lanes * runs <= wanted.lone) {
         return {lanes, runs, 1};
     }
-    for (const std::size_t threads : {most_threads / 2, most_threads}) {
+    for (const std::size_t threads : {std::bit_floor(wanted.lone), wanted.most}) {
         for (const std::size_t across : {lanes, lanes / 2}) {
             const Cut shared = across == 0 ? Cut{0, 0, 0} : smallest_cluster_of(threads, across, runs, most_cluster);
             if (shared.lanes != 0) {
@@ -71,8 +69,8 @@ Cut cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, std::siz
             }
         }
     }
-    const std::size_t fitting = std::bit_floor(most_threads / std::min(runs, most_threads));
-    return runs <= most_threads ? Cut{std::min(lanes, fitting), runs, 1} : Cut{0, 0, 0};
+    const std::size_t fitting = std::bit_floor(wanted.most / std::min(runs, wanted.most));
+    return runs <= wanted.most ? Cut{std::min(lanes, fitting), runs, 1} : Cut{0, 0, 0};
 }
 
 } // namespace
@@ -85,17 +83,14 @@ ShortColumnPlan plan_short_columns(const Shape &s, std::size_t element_bytes, co
                                    bool whole, const GpuFacts &gpu) {
     const std::size_t vectors = divide_up(s.inner, bytes_of_vector / element_bytes),
                       own = rows_of_thread(s.axis, wanted);
-    const std::size_t least_lanes = !whole               ? tuning::short_column_single_lanes
-                                    : element_bytes == 2 ? tuning::short_column_narrow_lanes
-                                                         : tuning::short_column_lanes;
-    const Cut made = cut(vectors, divide_up(s.axis, own), least_lanes, wanted.lone,
-                         static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1)));
+    const Cut made = cut(vectors, divide_up(s.axis, own), whole ? wanted.lanes : tuning::short_column_single_lanes,
+                         wanted, static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1)));
     const std::size_t across = made.lanes == 0 ? 0 : divide_up(vectors, made.lanes);
     if (across == 0 || s.outer > most_blocks / made.cluster_blocks / across) {
         return {};
     }
     const std::size_t count = s.outer * across, threads = made.lanes * made.runs;
-    std::size_t a_block = made.cluster_blocks > 1 ? 1 : std::clamp<std::size_t>(wanted.lone / threads, 1, count);
+    std::size_t a_block = made.cluster_blocks > 1 ? 1 : std::clamp<std::size_t>(wanted.fair / threads, 1, count);
     if (made.runs == 1) { // threads that have their columns to themselves wait for no others: none is without a tile
         const std::size_t of_warp = std::max<std::size_t>(warp_threads / threads, 1);
         a_block = divide_up(a_block, of_warp) * of_warp;

@@ -21,11 +21,13 @@ struct ShortColumnTiles {
     std::int32_t cluster_blocks; // that share a tile, below each other: more than one where a_block is 1
 };
 
-// The rows that kernels let a thread have, powers of two, and the threads that a block should have which has tiles to
-// itself.
+// The rows that kernels let a thread have, powers of two, and threads.
 struct ShortColumnThreads {
     int least_rows, most_rows;
-    std::size_t lone;
+    std::size_t fair;  // of a block that has tiles to itself
+    std::size_t lone;  // up to how many a tile is one block's, where there are clusters
+    std::size_t most;  // of a block
+    std::size_t lanes; // side by side in a tile of whole vectors, at least
 };
 
 inline constexpr int short_column_most_threads = 1024;
@@ -35,6 +37,7 @@ struct ShortColumnPlan {
     ShortColumnTiles tiles;
     int threads; // 0: not served
 
+    bool has_own_tiles() const { return tiles.cluster_blocks == 1; }
     std::size_t blocks() const {
         return divide_up(std::size_t{tiles.count}, static_cast<std::size_t>(tiles.a_block)) *
                static_cast<std::size_t>(tiles.cluster_blocks);

@@ -48,10 +48,15 @@ cudaError_t launch_backward_short_columns(const SoftmaxBackwardProblem &problem,
     if (kernels == nullptr || !are_served(problem, whole)) {
         return cudaSuccess;
     }
-    const ShortColumnPlan plan = plan_short_columns(
-        problem.shape, traits_of(problem.dtype).size,
-        {backward_short_column_rows, backward_short_column_rows, tuning::softmax_backward_short_column_threads}, whole,
-        gpu);
+    const std::size_t element_bytes = traits_of(problem.dtype).size;
+    const ShortColumnThreads threads{backward_short_column_rows,
+                                     backward_short_column_rows,
+                                     tuning::softmax_backward_short_column_threads,
+                                     tuning::short_column_lone_threads,
+                                     short_column_most_threads,
+                                     element_bytes == 2 ? tuning::short_column_narrow_lanes
+                                                        : tuning::short_column_lanes};
+    const ShortColumnPlan plan = plan_short_columns(problem.shape, element_bytes, threads, whole, gpu);
     if (plan.threads == 0) {
         return cudaSuccess;
     }

@@ -92,7 +92,6 @@ class BackwardShortColumnTile {
 
     // The tree over each column.
     __device__ __forceinline__ void add_up() {
-        const auto plus = [](float one, float other) { return one + other; };
 #pragma unroll
         for (int c = 0; c < each; ++c) {
             float terms[rows];
@@ -105,7 +104,8 @@ class BackwardShortColumnTile {
             }
             folds.leave(c, run_sum<rows, float>(terms));
         }
-        folds.fold(0, -0.0f, plus, [&](const Column &column, float total) { kept(column).total = total; });
+        folds.await_left();
+        folds.template fold<FloatSum<float>>(0, [&](const Column &column, float total) { kept(column).total = total; });
     }
 
     __device__ __forceinline__ void write() const {

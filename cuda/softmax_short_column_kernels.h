@@ -26,13 +26,22 @@ struct ShortColumnKept {
     float maximum;
 };
 
-inline constexpr int short_column_softmax_kernels_of_a_kind = 2;
+struct ShortColumnSoftmaxKernel {
+    const void *kernel;
+    int most_threads; // of a block
+};
+
+// In the order in which kernels of a kind stand: of the least rows of a thread, of twice as many, of those by blocks
+// that have their tiles to themselves.
+enum ShortColumnSoftmaxRows : std::int8_t { of_least_rows, of_most_rows, of_own_tiles };
 
 struct ShortColumnSoftmaxKernels {
-    // [of more than softmax's outputs][whole], of the least rows and twice as many
-    const void *of[2][2][short_column_softmax_kernels_of_a_kind];
+    using OfAKind = ShortColumnSoftmaxKernel[of_own_tiles + 1];
+
+    OfAKind of[2][2]; // [of more than softmax's outputs][whole]
     int least_rows;
-    std::size_t each, sum_bytes; // columns of a thread, bytes of a sum
+    std::size_t each;          // columns of a thread
+    std::size_t left_bytes[2]; // of what threads leave each other of a column [of more than softmax's outputs]
 };
 
 template <class T>

@@ -13,27 +13,54 @@ const ShortColumnSoftmaxKernels *find_kernels(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &short_column_softmax_kernels<T>(); });
 }
 
+// Whether more is wanted than softmax's outputs.
+bool wants_logits(const SoftmaxProblem &p) { return p.log || wants_row_values(p); }
+
 ShortColumnSoftmaxArguments arguments_of(const SoftmaxProblem &problem, const ShortColumnPlan &plan,
                                          const ShortColumnSoftmaxKernels &kernels) {
     ShortColumnSoftmaxArguments all{};
     all.softmax = arguments_of_problem(problem);
     all.tiles = plan.tiles;
-    all.memory = {plan, kernels.each, kernels.sum_bytes, sizeof(ShortColumnKept)};
+    all.memory = {plan, kernels.each, kernels.left_bytes[wants_logits(problem) ? 1 : 0], sizeof(ShortColumnKept)};
     all.logsumexp_type = problem.output == nullptr ? problem.logsumexp_dtype : ElementType::f32;
     return all;
 }
 
-// Whether more is wanted than softmax's outputs.
-bool wants_logits(const SoftmaxProblem &p) { return p.log || wants_row_values(p); }
+ShortColumnThreads threads_of(const SoftmaxProblem &problem, const ShortColumnSoftmaxKernels::OfAKind &of,
+                              int least_rows) {
+    const bool more_registers = of[of_own_tiles].most_threads < short_column_most_threads;
+    const bool narrow_tiles = traits_of(problem.dtype).size == 2 || wants_logits(problem);
+    return {least_rows,
+            2 * least_rows,
+            tuning::softmax_short_column_threads,
+            more_registers ? tuning::short_column_lone_threads_of_more_registers : tuning::short_column_lone_threads,
+            static_cast<std::size_t>(of[of_most_rows].most_threads),
+            narrow_tiles ? tuning::short_column_narrow_lanes : tuning::short_column_lanes};
+}
 
-std::size_t most_axis(const SoftmaxProblem &p) {
+ShortColumnSoftmaxRows rows_of(const ShortColumnPlan &plan, const ShortColumnSoftmaxKernels::OfAKind &of,
+                               int least_rows) {
+    if (plan.tiles.rows == least_rows) {
+        return of_least_rows;
+    }
+    return plan.has_own_tiles() && plan.threads <= of[of_own_tiles].most_threads ? of_own_tiles : of_most_rows;
+}
+
+// Elements of a column at most; whole: of whole vectors of columns, which other kernels serve too.
+std::size_t most_axis(const SoftmaxProblem &p, bool whole) {
     const bool narrow = traits_of(p.dtype).size == 2;
     if (p.output == nullptr) {
-        return narrow ? tuning::logsumexp_narrow_short_column_axis : tuning::logsumexp_short_column_axis;
+        return !whole   ? tuning::logsumexp_short_single_column_axis
+               : narrow ? tuning::logsumexp_narrow_short_column_axis
+                        : tuning::logsumexp_short_column_axis;
     }
-    return narrow                ? tuning::softmax_narrow_short_column_axis
-           : wants_row_values(p) ? tuning::softmax_short_column_values_axis
-                                 : tuning::softmax_short_column_axis;
+    if (narrow) {
+        return whole && !wants_logits(p) ? tuning::softmax_short_column_axis
+                                         : tuning::softmax_narrow_short_column_values_axis;
+    }
+    return !wants_row_values(p) ? tuning::softmax_short_column_axis
+           : whole              ? tuning::softmax_short_column_values_axis
+                                : tuning::softmax_short_single_column_values_axis;
 }
 
 // The logsumexp alone in one of the types that kernels write.
@@ -46,7 +73,7 @@ bool are_outputs_served(const SoftmaxProblem &p) {
 bool are_served(const SoftmaxProblem &p, bool whole) {
     const bool scaled_halves = traits_of(p.dtype).size == 2 && p.scale != 1.0;
     return are_outputs_served(p) && !scaled_halves && leaves_nothing_out(p.selection) && p.shape.inner_stride == 1 &&
-           is_short_column(p.shape, most_axis(p), whole);
+           is_short_column(p.shape, most_axis(p, whole), whole);
 }
 
 } // namespace
@@ -62,15 +89,14 @@ cudaError_t launch_short_columns(const SoftmaxProblem &problem, const GpuFacts &
     if (kernels == nullptr || !are_served(problem, whole)) {
         return cudaSuccess;
     }
-    const ShortColumnThreads threads{kernels->least_rows, 2 * kernels->least_rows,
-                                     tuning::softmax_short_column_threads};
+    const ShortColumnSoftmaxKernels::OfAKind &of = kernels->of[wants_logits(problem) ? 1 : 0][whole ? 1 : 0];
+    const ShortColumnThreads threads = threads_of(problem, of, kernels->least_rows);
     const ShortColumnPlan plan = plan_short_columns(problem.shape, traits_of(problem.dtype).size, threads, whole, gpu);
     if (plan.threads == 0) {
         return cudaSuccess;
     }
     ShortColumnSoftmaxArguments a = arguments_of(problem, plan, *kernels);
-    const void *const kernel =
-        kernels->of[wants_logits(problem) ? 1 : 0][whole ? 1 : 0][plan.tiles.rows == kernels->least_rows ? 0 : 1];
+    const void *const kernel = of[rows_of(plan, of, kernels->least_rows)].kernel;
     const Launch how = short_column_launch(kernel, plan, a.memory, gpu);
     const cudaError_t error = allow_shared_bytes(how, gpu, served);
     return error == cudaSuccess && *served ? launch(how, &a, stream) : error;

@@ -8,6 +8,7 @@
 #include "cuda/short_column_tile.cuh"
 #include "cuda/softmax_backward_pack.cuh"
 #include "cuda/softmax_short_column_kernels.h"
+#include "cuda/tuning.h"
 
 namespace wr::cuda {
 
@@ -18,15 +19,39 @@ inline constexpr float short_column_reach = 42.0f;
 template <class T>
 inline constexpr int short_column_rows = lane_elements / vector_elements<T>;
 
-// A block's tiles.
-template <class T, int Rows, bool Whole>
+// The largest of a column's logits.
+struct LargestLogit {
+    using Accumulator = float;
+    __device__ __forceinline__ static float identity() { return -std::numeric_limits<float>::infinity(); }
+    __device__ __forceinline__ static float combine(float one, float other) { return larger_with_nan(one, other); }
+};
+
+// The sum of a column's exponentials and the largest of its logits together.
+template <class Sum>
+struct SumAndLargest {
+    struct Accumulator {
+        Sum sum;
+        float largest;
+    };
+    __device__ __forceinline__ static Accumulator identity() {
+        return {FloatSum<Sum>::identity(), LargestLogit::identity()};
+    }
+    __device__ __forceinline__ static Accumulator combine(const Accumulator &one, const Accumulator &other) {
+        return {FloatSum<Sum>::combine(one.sum, other.sum), LargestLogit::combine(one.largest, other.largest)};
+    }
+};
+
+// A block's tiles. Left: what its threads leave each other of a column. OwnTiles: no other blocks share them.
+template <class T, int Rows, bool Whole, class Left = typename SoftmaxArithmetic<T>::Sum, bool OwnTiles = false>
 class ShortColumnTile {
   public:
     using Element = T;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     static constexpr int each = vector_elements<T>;
-    using Folds = ShortColumnFolds<each, Whole, Sum>;
+    static constexpr bool own_tiles = OwnTiles;
+    // (Softmax's kernels spill registers without the code for others: 21 columns' elements of f32 3.76 and 3.59 TB/s.)
+    using Folds = ShortColumnFolds<each, Whole, Left, OwnTiles && !std::is_same_v<Left, Sum>>;
     using Column = typename Folds::Column;
 
     __device__ __forceinline__ ShortColumnTile(const ShortColumnSoftmaxArguments &arguments,
@@ -46,11 +71,10 @@ class ShortColumnTile {
         }
     }
 
-    // Puts the columns' maxima in their place.
-    __device__ __forceinline__ void share_maxima(int exchange, const uint4 (&v)[Rows]) const {
+    // use(column, maximum) is called with the largest logit of each of the thread's columns.
+    template <class Use>
+    __device__ __forceinline__ void of_largest(const uint4 (&v)[Rows], Use use) const {
         constexpr int pair = each / vector_words;
-        const Float none = -std::numeric_limits<Float>::infinity();
-        const auto combine = [](Float one, Float other) { return larger_with_nan(one, other); };
 #pragma unroll
         for (int w = 0; w < vector_words; ++w) {
             unsigned largest = word_of(v[0], w);
@@ -61,19 +85,9 @@ class ShortColumnTile {
 #pragma unroll
             for (int c = 0; c < pair; ++c) {
                 const Float of_word = column_of_word<T>(largest, c);
-                folds.leave(w * pair + c, part.count > 0 ? larger_with_nan(of_word, of_word) : none);
+                use(w * pair + c, part.count > 0 ? larger_with_nan(of_word, of_word) : LargestLogit::identity());
             }
         }
-        folds.fold(exchange, none, combine,
-                   [&](const Column &column, Float maximum) { kept(column).maximum = maximum; });
-    }
-
-    // Of the sums that were left: pieces_of(column, sum) says what the outputs of a column are made with.
-    template <bool Apart, class PiecesOf>
-    __device__ __forceinline__ void share_sums(int exchange, PiecesOf pieces_of) const {
-        folds.template fold<Apart>(
-            exchange, Sum(0), [](Sum one, Sum other) { return one + other; },
-            [&](const Column &column, Sum sum) { kept(column).pieces = pieces_of(column, sum); });
     }
 
     // output(row, column, pieces) gives each output, pack_outputs(y) a vector of them.
@@ -169,8 +183,8 @@ __device__ __noinline__ Float logsumexp_of_any(Float maximum, Sum sum) {
     return logsumexp_of(maximum, settle_block_sum(maximum, sum));
 }
 
-// The exchanges of a cluster's blocks: quick sums; maxima; sums behind these.
-enum ShortColumnExchange : std::int8_t { quick_sums, column_maxima, column_sums };
+// The exchanges of a cluster's blocks: of logits near 0; of any, which need their maxima before their sums.
+enum ShortColumnExchange : std::int8_t { quick_values, column_maxima, column_sums };
 
 // Tiles of logits of any kind, which are read again.
 template <class T, bool Whole>
@@ -184,14 +198,11 @@ __device__ __noinline__ void take_any_short_columns(const ShortColumnSoftmaxArgu
     const SoftmaxArguments &a = all.softmax;
     uint4 v[rows];
     tile.load(v);
-    tile.share_maxima(column_maxima, v);
-    const auto pieces_of = [&](const typename Tile::Column &column, Sum sum) {
-        const Float maximum = tile.kept(column).maximum;
-        if (wants_row_values(a)) {
-            store_values_of(tile, column, maximum, logsumexp_of_any(maximum, sum));
-        }
-        return pieces_of_any(a, maximum, sum);
-    };
+    tile.of_largest(v, [&](int c, Float largest) { tile.folds.leave(c, largest); });
+    tile.folds.await_left();
+    tile.folds.template fold<LargestLogit>(column_maxima, [&](const typename Tile::Column &column, Float largest) {
+        tile.kept(column).maximum = largest;
+    });
     Float e[rows][Tile::each]; // of log-softmax the logits
 #pragma unroll
     for (int c = 0; c < Tile::each; ++c) {
@@ -205,7 +216,14 @@ __device__ __noinline__ void take_any_short_columns(const ShortColumnSoftmaxArgu
         }
         tile.folds.leave(c, run_sum<rows, Sum>(of_column));
     }
-    tile.template share_sums<true>(column_sums, pieces_of);
+    tile.folds.await_left();
+    tile.folds.template fold<FloatSum<Sum>, true>(column_sums, [&](const typename Tile::Column &column, Sum sum) {
+        ShortColumnKept &kept = tile.kept(column);
+        if (wants_row_values(a)) {
+            store_values_of(tile, column, kept.maximum, logsumexp_of_any(kept.maximum, sum));
+        }
+        kept.pieces = pieces_of_any(a, kept.maximum, sum);
+    });
     if (a.output == nullptr) {
         return;
     }
@@ -236,11 +254,17 @@ __device__ __forceinline__ LogPieces<Float> logsumexp_of_quick(Float maximum, Su
     return row_logsumexp(maximum, scale_by_power(sum, -nearest_exponent(maximum)));
 }
 
-template <class T, int Rows, bool Whole>
-__device__ __forceinline__ void write_softmax(const ShortColumnTile<T, Rows, Whole> &tile, const uint4 (&v)[Rows]) {
-    using Tile = ShortColumnTile<T, Rows, Whole>;
+// Softmax's outputs; false where some logit is too large or too small for it.
+template <class T, int Rows, class Tile>
+__device__ __forceinline__ bool write_softmax(const Tile &tile, const uint4 (&v)[Rows]) {
     using Float = typename Tile::Float;
     using Sum = typename Tile::Sum;
+    // Where registers are short for exponentials of 32 bits beside what asks the logits, these are asked first.
+    constexpr bool asks_first = sizeof(T) == sizeof(float) && !Tile::own_tiles;
+    const bool within = vectors_within<T>(v, short_column_reach);
+    if (asks_first && !tile.folds.template all_say<true>(within)) {
+        return false;
+    }
     Float e[Tile::each][Rows];
 #pragma unroll
     for (int c = 0; c < Tile::each; ++c) {
@@ -262,40 +286,50 @@ __device__ __forceinline__ void write_softmax(const ShortColumnTile<T, Rows, Who
     for (int c = 0; c < Tile::each; ++c) {
         tile.folds.leave(c, quick_sum<Sum>(e[c]));
     }
-    tile.template share_sums<false>(quick_sums,
-                                    [](const typename Tile::Column &, Sum sum) { return pieces_of_sum<Float>(sum); });
+    if constexpr (asks_first) {
+        tile.folds.await_left();
+    } else if (!tile.folds.template all_say<true>(within)) {
+        return false;
+    }
+    tile.folds.template fold<FloatSum<Sum>>(quick_values, [&](const typename Tile::Column &column, Sum sum) {
+        tile.kept(column).pieces = pieces_of_sum<Float>(sum);
+    });
     tile.write([](const Float(&y)[Tile::each]) { return pack(y, T()); },
                [&](int i, int c, const ShortColumnPieces &pieces) { return Tile::output_of(e[c][i], pieces); });
+    return true;
 }
 
 // Whatever is wanted of columns, by their logits: those wait for the sums instead of the exponentials.
-template <class T, int Rows, bool Whole>
-__device__ __forceinline__ void write_by_logits(const ShortColumnTile<T, Rows, Whole> &tile, const uint4 (&v)[Rows]) {
-    using Tile = ShortColumnTile<T, Rows, Whole>;
+template <class T, int Rows, class Tile>
+__device__ __forceinline__ bool write_by_logits(const Tile &tile, const uint4 (&v)[Rows]) {
     using Float = typename Tile::Float;
     using Sum = typename Tile::Sum;
+    using Left = typename SumAndLargest<Sum>::Accumulator;
     const SoftmaxArguments &a = tile.a;
-    tile.share_maxima(column_maxima, v);
-#pragma unroll
-    for (int c = 0; c < Tile::each; ++c) {
+    tile.of_largest(v, [&](int c, Float largest) {
         Float of_column[Rows];
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
             const Float one = quick_exponential(element_of(v[i], c, T()));
             of_column[i] = i < tile.part.count ? one : Float(0);
         }
-        tile.folds.leave(c, quick_sum<Sum>(of_column));
-    }
-    tile.template share_sums<sizeof(T) == sizeof(float)>(quick_sums, [&](const typename Tile::Column &column, Sum sum) {
-        const Float maximum = tile.kept(column).maximum;
-        const LogPieces<Float> logsumexp = logsumexp_of_quick(maximum, sum);
-        if (wants_row_values(a)) {
-            store_values_of(tile, column, maximum, logsumexp.high);
-        }
-        return a.log ? ShortColumnPieces{logsumexp.high, logsumexp.low} : pieces_of_sum<Float>(sum);
+        tile.folds.leave(c, Left{quick_sum<Sum>(of_column), largest});
     });
+    if (!tile.folds.template all_say<false>(vectors_within<T>(v, short_column_reach))) {
+        return false;
+    }
+    constexpr bool apart = sizeof(T) == sizeof(float);
+    tile.folds.template fold<SumAndLargest<Sum>, apart>(
+        quick_values, [&](const typename Tile::Column &column, const Left &whole) {
+            const LogPieces<Float> logsumexp = logsumexp_of_quick(whole.largest, whole.sum);
+            if (wants_row_values(a)) {
+                store_values_of(tile, column, whole.largest, logsumexp.high);
+            }
+            tile.kept(column).pieces =
+                a.log ? ShortColumnPieces{logsumexp.high, logsumexp.low} : pieces_of_sum<Float>(whole.sum);
+        });
     if (a.output == nullptr) {
-        return;
+        return true;
     }
     const auto pack_outputs = [](const Float(&y)[Tile::each]) { return pack(y, T()); };
     if (a.log) {
@@ -310,32 +344,56 @@ __device__ __forceinline__ void write_by_logits(const ShortColumnTile<T, Rows, W
             return Tile::output_of(scaled_exponential(element_of(v[i], c, T()), magic), pieces);
         });
     }
+    return true;
 }
 
-// ByLogits: of more than softmax's outputs.
-template <class T, int Rows, bool ByLogits, bool Whole>
-__global__ void __launch_bounds__(short_column_most_threads, 1)
+// What threads leave each other of a column. ByLogits: for more than softmax's outputs.
+template <class T, bool ByLogits>
+using LeftOfColumn =
+    std::conditional_t<ByLogits, typename SumAndLargest<typename SoftmaxArithmetic<T>::Sum>::Accumulator,
+                       typename SoftmaxArithmetic<T>::Sum>;
+
+// Threads of a block at most: fewer than it may have where each is to have more registers.
+template <class T, int Rows, bool ByLogits, bool OwnTiles>
+inline constexpr int short_column_threads =
+    sizeof(T) == sizeof(float) && Rows == short_column_rows<T> && (ByLogits || OwnTiles)
+        ? tuning::short_column_threads_of_more_registers
+        : short_column_most_threads;
+
+template <class T, int Rows, bool ByLogits, bool Whole, bool OwnTiles>
+__global__ void __launch_bounds__(short_column_threads<T, Rows, ByLogits, OwnTiles>, 1)
     softmax_short_columns(const __grid_constant__ ShortColumnSoftmaxArguments a) {
     __shared__ ShortColumnBarriers barriers;
-    const ShortColumnTile<T, Rows, Whole> tile(a, barriers, Rows);
+    const ShortColumnTile<T, Rows, Whole, LeftOfColumn<T, ByLogits>, OwnTiles> tile(a, barriers, Rows);
     tile.folds.prepare();
     take_place_on_stream();
     uint4 v[Rows];
     tile.load(v);
     tile.folds.await_prepared();
-    if (!tile.folds.all_say(vectors_within<T>(v, short_column_reach))) {
-        take_any_short_columns<T, Whole>(a, barriers);
-    } else if constexpr (ByLogits) {
-        write_by_logits(tile, v);
+    bool written = false;
+    if constexpr (ByLogits) {
+        written = write_by_logits<T>(tile, v);
     } else {
-        write_softmax(tile, v);
+        written = write_softmax<T>(tile, v);
+    }
+    if (!written) {
+        take_any_short_columns<T, Whole>(a, barriers);
     }
 }
 
+template <class T, int Rows, bool ByLogits, bool Whole, bool OwnTiles>
+ShortColumnSoftmaxKernel short_column_kernel() {
+    return {address_of(softmax_short_columns<T, Rows, ByLogits, Whole, OwnTiles>),
+            short_column_threads<T, Rows, ByLogits, OwnTiles>};
+}
+
 template <class T, bool ByLogits, bool Whole>
-void set_short_column_kernels(const void *(&of)[short_column_softmax_kernels_of_a_kind]) {
-    of[0] = address_of(softmax_short_columns<T, short_column_rows<T> / 2, ByLogits, Whole>);
-    of[1] = address_of(softmax_short_columns<T, short_column_rows<T>, ByLogits, Whole>);
+void set_short_column_kernels(ShortColumnSoftmaxKernels::OfAKind &of) {
+    constexpr int most = short_column_rows<T>;
+    constexpr bool knows_own_tiles = sizeof(T) == sizeof(float) && Whole;
+    of[of_least_rows] = short_column_kernel<T, most / 2, ByLogits, Whole, false>();
+    of[of_most_rows] = short_column_kernel<T, most, ByLogits, Whole, false>();
+    of[of_own_tiles] = short_column_kernel<T, most, ByLogits, Whole, knows_own_tiles>();
 }
 
 template <class T>
@@ -348,7 +406,8 @@ const ShortColumnSoftmaxKernels &short_column_softmax_kernels() {
         set_short_column_kernels<T, true, true>(made.of[1][1]);
         made.least_rows = short_column_rows<T> / 2;
         made.each = vector_elements<T>;
-        made.sum_bytes = sizeof(typename SoftmaxArithmetic<T>::Sum);
+        made.left_bytes[0] = sizeof(LeftOfColumn<T, false>);
+        made.left_bytes[1] = sizeof(LeftOfColumn<T, true>);
         return made;
     }();
     return kernels;

@@ -318,29 +318,48 @@ inline constexpr std::size_t uneven_groups_ahead = 1024;
 // Short columns, of which the registers of a block or a cluster hold a tile: threads that blocks should have which have
 // tiles to themselves, of softmax and of its gradient (H200, TB/s, by 256 and 128 threads: f32 of 4 3.91 and 4.07, 16
 // 3.79 and 3.81, bf16 of 8 and 21 2.99, 2.93 and 3.06, 3.03; the gradient of bf16 21 3.40 and 3.27); up to how many a
-// tile is one block's, where there are clusters; threads that a cluster's blocks should have, and half of it where that
-// leaves fewer of them without rows.
+// tile is one block's, where there are clusters, and where threads have more registers (f32 of 200, 256, whose 400 and
+// 512 threads leave a multiprocessor room for one or two blocks, 2.83, 3.29, in clusters 3.51, 3.68; but bf16 of 200
+// 2.80 and 2.44); threads that a cluster's blocks should have, and half of it where that leaves fewer of them without
+// rows.
 inline constexpr std::size_t softmax_short_column_threads = 128;
 inline constexpr std::size_t softmax_backward_short_column_threads = 256;
 inline constexpr std::size_t short_column_lone_threads = 512;
+inline constexpr std::size_t short_column_lone_threads_of_more_registers = 384;
 inline constexpr std::size_t short_column_cluster_threads = 256;
 
-// Threads side by side in a tile at least, of columns that are whole vectors, of 16-bit ones, and of others (with 16
-// and 8: f32 of 150, 256, 512 3.57, 3.50, 3.58 and 3.34, 3.28, 3.35; bf16 2.11, 2.48, 2.24 and 2.57, 2.66, 2.36).
+// Threads side by side in a tile at least, of columns that are whole vectors; of 16-bit ones and of f32 ones'
+// logarithms and values; of columns off the boundaries (with 16 and 8: f32 of 150, 256, 512 3.57, 3.50, 3.58
+// and 3.34, 3.28, 3.35; bf16 2.11, 2.48, 2.24 and 2.57, 2.66, 2.36; log f32 200, 384 2.96, 3.19 and 3.36, 3.48, with
+// logsumexp 200, 300 2.63, 2.87 and 3.00, 3.03).
 inline constexpr std::size_t short_column_lanes = 16;
 inline constexpr std::size_t short_column_narrow_lanes = 8;
 inline constexpr std::size_t short_column_single_lanes = 32;
 
-// Softmax of columns of up to so many elements is done so, of 16-bit ones of up to the second, of f32 ones with their
-// logsumexp or maximum of up to the third (f32 of 1024 3.48 and, by other kernels, 3.40, 1000 x 1001 2.75 and 1.94;
-// bf16 1024 2.34 and 2.42, 1000 x 1001 1.29 and 1.48; with logsumexp f32 150, 512, 768 2.73, 2.52, 2.28 and 1.69, 2.57,
-// 2.45); logsumexp alone of up to the others (f32 of 256, 300, 512 2.36, 1.98, 2.04, read in one long run 1.92, 0.89,
-// 2.95; bf16 of 256 and 512 1.38, 1.17 and 1.31, 2.20).
+// Threads of a block of such kernels at most that have more registers for each: softmax of f32 in whole vectors where
+// blocks have their tiles to themselves, and the logarithms and values of f32, by threads of all rows (H200, TB/s, with
+// 64 registers and 80: softmax 21, 150 3.61, 3.72 and 3.80, 3.82, but in clusters 512 3.75 and 3.57, off the boundaries
+// 21 3.51 and 3.39; log 21, 150, 1000 2.97, 3.08, 2.52 and 3.54, 3.39, 2.80; by threads of 4 rows softmax 4.09
+// and 3.79, log 3.07 and 2.97; bf16, with 64 and 72, 150 3.03 and 2.49).
+inline constexpr int short_column_threads_of_more_registers = 768;
+
+// Softmax of columns of up to so many elements is done so; of 16-bit ones with their logarithms, logsumexp or maximum,
+// or off the boundaries, of up to the second; of f32 ones with logsumexp or maximum, and those off the boundaries, of
+// up to the next (TB/s, and by other kernels: f32 of 1024 3.48 and 3.40, 1000 x 1001 2.75 and 1.94; bf16 800,
+// 1024 2.25, 2.49 and 1.90, 2.41, but log 800 1.98 and 2.10, with logsumexp 800 1.66 and 1.79, 1000 x 1001 1.39
+// and 1.48; f32 with logsumexp 600, 768, 800, 1024 2.72, 2.80, 2.52, 2.83 and 2.43, 2.40, 2.65, 3.29, 600 x 1001 1.35
+// and 2.33).
 inline constexpr std::size_t softmax_short_column_axis = 1024;
-inline constexpr std::size_t softmax_narrow_short_column_axis = 768;
-inline constexpr std::size_t softmax_short_column_values_axis = 512;
+inline constexpr std::size_t softmax_narrow_short_column_values_axis = 768;
+inline constexpr std::size_t softmax_short_column_values_axis = 768;
+inline constexpr std::size_t softmax_short_single_column_values_axis = 512;
+
+// Logsumexp alone likewise, of f32, of 16 bits, and off the boundaries (TB/s, and by other kernels: f32 150, 256, 384,
+// 400 2.43, 2.75, 2.64, 1.87 and 1.40, 1.98, 2.43, 2.50, 600 x 1001 0.89 and 0.26; bf16 256, 257 1.72, 1.09 and 1.28,
+// 1.27, 300 x 1001 0.75 and 0.18).
 inline constexpr std::size_t logsumexp_short_column_axis = 384;
 inline constexpr std::size_t logsumexp_narrow_short_column_axis = 256;
+inline constexpr std::size_t logsumexp_short_single_column_axis = 1024;
 
 // Its gradient likewise.
 inline constexpr std::size_t softmax_backward_short_column_axis = 4096;

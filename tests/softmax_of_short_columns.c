@@ -131,8 +131,8 @@ int main(int argc, char **argv) {
     static const put_logits kinds[] = {put_ordinary_logits, put_partly_unusual_logits, put_unusual_logits,
                                        put_large_last_rows};
     static const wr_dtype dtypes[] = {WR_F32, WR_BF16, WR_F16};
-    static const size_t axes[] = {1,   2,   3,   4,   5,   7,    8,    9,    12,   15,   16,   17,  21,
-                                  31,  32,  33,  63,  65,  80,   127,  129,  150,  255,  256,  257, 300,
+    static const size_t axes[] = {1,   2,   3,   4,   5,   7,    8,    9,    12,   15,   16,   17,  21,  31,
+                                  32,  33,  63,  65,  80,  127,  129,  150,  199,  255,  256,  257, 300, 385,
                                   511, 513, 640, 768, 769, 1000, 1024, 1025, 2048, 3001, 4096, 4097};
     static const size_t inners[] = {8, 64, 1024, 520, 1001, 2, 3000, 37, 136};
     size_t i, k, most;

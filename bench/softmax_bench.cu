@@ -178,8 +178,13 @@ wr_softmax_backward_args backward_args(const Table &t, const Type &type, std::si
     return args;
 }
 
-void run_backward(Table &t, const std::string &name, const wr_softmax_backward_args &args, double bytes,
-                  double demanded) {
+void run_backward(Table &t, const std::string &name, wr_softmax_backward_args args, double bytes, double demanded) {
+    std::size_t needed = 0;
+    check(wr_softmax_backward_workspace_size(&args, &needed), "workspace");
+    if (needed > workspace_bytes) { // it is allocated, by the kernels that need it
+        args.workspace = nullptr;
+        args.workspace_bytes = 0;
+    }
     t.run({name, bytes, [&t, args] { check(wr_softmax_backward_ex(&args, t.stream), "backward"); }, nullptr, demanded,
            t.copy_ceiling});
 }
@@ -232,8 +237,12 @@ void run_logsumexp(Table &t, const std::string &name, const Type &type, std::siz
     args.outer = outer;
     args.axis = n;
     args.inner = inner;
-    args.workspace = t.workspace;
-    args.workspace_bytes = workspace_bytes;
+    std::size_t needed = 0;
+    check(wr_reduce_workspace_size(&args, &needed), "workspace");
+    if (needed <= workspace_bytes) { // else it is allocated, by the kernels that need it
+        args.workspace = t.workspace;
+        args.workspace_bytes = workspace_bytes;
+    }
     const auto elements = static_cast<double>(outer * inner) * static_cast<double>(n + 1);
     const double bytes = elements * static_cast<double>(wr_dtype_size(type.dtype));
     t.run({name, bytes, [&t, args] { check(wr_reduce_ex(&args, t.stream), "logsumexp"); }, nullptr, demanded,

@@ -58,9 +58,10 @@ std::size_t most_axis(const SoftmaxProblem &p, bool whole) {
         return whole && !wants_logits(p) ? tuning::softmax_short_column_axis
                                          : tuning::softmax_narrow_short_column_values_axis;
     }
-    return !wants_row_values(p) ? tuning::softmax_short_column_axis
-           : whole              ? tuning::softmax_short_column_values_axis
-                                : tuning::softmax_short_single_column_values_axis;
+    if (wants_row_values(p)) {
+        return whole ? tuning::softmax_short_column_values_axis : tuning::softmax_short_single_column_values_axis;
+    }
+    return whole && !p.log ? tuning::softmax_short_whole_column_axis : tuning::softmax_short_column_axis;
 }
 
 // The logsumexp alone in one of the types that kernels write.

@@ -343,13 +343,17 @@ inline constexpr std::size_t short_column_single_lanes = 32;
 // and 3.79, log 3.07 and 2.97; bf16, with 64 and 72, 150 3.03 and 2.49).
 inline constexpr int short_column_threads_of_more_registers = 768;
 
-// Softmax of columns of up to so many elements is done so; of 16-bit ones with their logarithms, logsumexp or maximum,
-// or off the boundaries, of up to the second; of f32 ones with logsumexp or maximum, and those off the boundaries, of
-// up to the next (TB/s, and by other kernels: f32 of 1024 3.48 and 3.40, 1000 x 1001 2.75 and 1.94; bf16 800,
-// 1024 2.25, 2.49 and 1.90, 2.41, but log 800 1.98 and 2.10, with logsumexp 800 1.66 and 1.79, 1000 x 1001 1.39
+// Softmax of columns of up to so many elements is done so; of f32 ones in whole vectors all but those that clusters
+// have just the threads for (TB/s, and by other kernels: f32 1000 x 512K 3.51 and 3.39, but 1024 x 512K 3.68 and 3.80,
+// many of 1024 x 4096 3.75 and 3.89; log 1024 3.15 and 2.50; 1000 x 1001 2.81 and 1.94; bf16 800, 1024 2.33, 2.59
+// and 1.94, 2.47).
+inline constexpr std::size_t softmax_short_column_axis = 1024;
+inline constexpr std::size_t softmax_short_whole_column_axis = 1023;
+
+// Of 16-bit ones with their logarithms, logsumexp or maximum, or off the boundaries; of f32 ones with logsumexp or
+// maximum, and those off the boundaries (bf16 log 800 1.98 and 2.10, with logsumexp 800 1.66 and 1.79, 1000 x 1001 1.39
 // and 1.48; f32 with logsumexp 600, 768, 800, 1024 2.72, 2.80, 2.52, 2.83 and 2.43, 2.40, 2.65, 3.29, 600 x 1001 1.35
 // and 2.33).
-inline constexpr std::size_t softmax_short_column_axis = 1024;
 inline constexpr std::size_t softmax_narrow_short_column_values_axis = 768;
 inline constexpr std::size_t softmax_short_column_values_axis = 768;
 inline constexpr std::size_t softmax_short_single_column_values_axis = 512;

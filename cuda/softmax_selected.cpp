@@ -1,6 +1,7 @@
 #include "cuda/softmax_selected.h"
 
 #include "cuda/launch.h"
+#include "cuda/softmax_plan.h"
 #include "cuda/softmax_row_packing.h"
 #include "cuda/softmax_selected_launch.h"
 #include "cuda/tuning.h"
@@ -81,22 +82,10 @@ bool lies_on_boundaries(const SoftmaxProblem &p) {
 SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     SelectedSoftmaxArguments a{};
-    a.input = p.input;
-    a.output = p.output;
-    want_row_values(a, p.logsumexp, p.maximum);
-    a.outer = s.outer;
-    a.axis = s.axis;
+    static_cast<SoftmaxArguments &>(a) = arguments_of_problem(p);
     a.inner = 1;
-    a.hull = hull_of(p.input, s, traits_of(p.dtype).size);
-    a.outer_stride = s.outer_stride;
     a.axis_stride = 1;
-    a.scale = p.scale;
-    a.narrow_scale = static_cast<float>(p.scale);
-    a.input_type = p.dtype;
-    a.output_type = p.output_dtype;
-    a.scaled = p.scale != 1.0;
-    a.log = p.log;
-    a.empty_row_zero = p.empty_row_zero;
+    a.hull = hull_of(p.input, s, traits_of(p.dtype).size);
     a.mask = p.selection.mask;
     a.lengths = p.selection.lengths;
     a.causal = p.selection.causal;

@@ -1,5 +1,6 @@
 #include "cuda/softmax_uneven.h"
 
+#include "cuda/softmax_plan.h"
 #include "cuda/softmax_uneven_launch.h"
 #include "cuda/tuning.h"
 #include "cuda/vector_types.h"
@@ -57,27 +58,15 @@ UnevenPlan plan_uneven_softmax(const SoftmaxProblem &p, const LongerRows &wanted
 
 cudaError_t launch_uneven_softmax(const SoftmaxProblem &p, const UnevenPlan &plan, cudaStream_t stream) {
     const UnevenSoftmaxKernels &kernels = *kernels_of(p);
-    const Shape &s = p.shape;
     UnevenSoftmaxArguments a{};
-    a.input = p.input;
-    a.output = p.output;
-    want_row_values(a, p.logsumexp, p.maximum);
-    a.outer = s.outer;
-    a.axis = s.axis;
+    static_cast<SoftmaxArguments &>(a) = arguments_of_problem(p);
     a.inner = 1;
-    a.outer_stride = s.outer_stride;
     a.axis_stride = 1;
-    a.scale = p.scale;
-    a.narrow_scale = static_cast<float>(p.scale);
-    a.output_type = p.output_dtype;
-    a.scaled = p.scale != 1.0;
-    a.log = p.log;
-    a.empty_row_zero = p.empty_row_zero;
     a.selection = p.selection;
     a.group_rows = static_cast<std::int32_t>(plan.group_rows);
     a.longer = plan.longer;
     a.rows_ahead = tuning::uneven_groups_ahead * plan.group_rows;
-    Launch how{kernels.of[p.log ? 1 : 0], blocks_of(plan, s.outer), static_cast<int>(plan.warps * warp_threads)};
+    Launch how{kernels.of[p.log ? 1 : 0], blocks_of(plan, p.shape.outer), static_cast<int>(plan.warps * warp_threads)};
     how.dependent = plan.dependent;
     return launch(how, &a, stream);
 }

@@ -294,8 +294,7 @@ bool wants_row_values(const SoftmaxProblem &problem) {
 }
 
 bool is_logsumexp_alone(const SoftmaxProblem &problem) {
-    return problem.output == nullptr && problem.maximum == nullptr && problem.logsumexp != nullptr &&
-           leaves_nothing_out(problem.selection);
+    return problem.output == nullptr && problem.maximum == nullptr && leaves_nothing_out(problem.selection);
 }
 
 bool takes_column_vectors(const SoftmaxProblem &problem) {

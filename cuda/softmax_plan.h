@@ -44,6 +44,7 @@ SoftmaxArguments arguments_of_problem(const SoftmaxProblem &problem);
 bool wants_row_values(const SoftmaxProblem &problem);
 
 // Whether nothing but the logsumexp of whole rows is wanted.
+// Where its result goes is not asked: queries are answered before that is known.
 bool is_logsumexp_alone(const SoftmaxProblem &problem);
 
 // Whether columns side by side are whole vectors on their boundaries, in the input and in the output, if any, and of

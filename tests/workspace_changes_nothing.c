@@ -41,6 +41,34 @@ static void check_reduce_with(wr_op op, wr_dtype dtype, shape of) {
     image_free(&input);
 }
 
+static void check_logsumexp_with(wr_dtype dtype, shape of) {
+    size_t count = of.outer * of.axis * of.inner, rows = of.outer * of.inner, bytes = 0, p, lent;
+    image input = image_new(count * reference_size(dtype), 0), expected = image_new(rows * sizeof(float), 0);
+    wr_reduce_args args = reduce_args(WR_LOGSUMEXP, dtype, of.outer, of.axis, of.inner);
+    args.output_dtype = WR_F32;
+    fill_random(dtype, DATA_UNIFORM, count, input.payload, count);
+    args.input = input.payload;
+    args.output = expected.payload;
+    CHECK(reduce_at(place_at(0), &args, &input, &expected) == WR_SUCCESS, "on the host");
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "query");
+    for (p = 0; p < place_count(); ++p) {
+        for (lent = 0; lent < 2; ++lent) {
+            image output = image_new(rows * sizeof(float), 0);
+            wr_status status;
+            args.output = output.payload;
+            args.workspace = lent != 0 ? &lend : NULL;
+            args.workspace_bytes = lent != 0 ? bytes : 0;
+            status = reduce_at(place_at(p), &args, &input, &output);
+            CHECK(status == WR_SUCCESS && image_equal(&output, &expected), "%s: logsumexp of %s, [%zu][%zu][%zu]: %s",
+                  place_at(p)->name, dtype_name(dtype), of.outer, of.axis, of.inner, wr_status_name(status));
+            image_free(&output);
+        }
+    }
+    jobs_that_want_workspace += bytes > 0;
+    image_free(&input);
+    image_free(&expected);
+}
+
 static void check_same_softmax(const wr_softmax_args *args, const image *input, const image *expected,
                                const char *label) {
     image output = image_new(expected->payload_bytes, 0);
@@ -87,10 +115,12 @@ int main(int argc, char **argv) {
         check_reduce_with(WR_PRODUCT, WR_F64, shapes[i]);
         check_reduce_with(WR_COUNT_NONZERO, WR_U8, shapes[i]);
         check_reduce_with(WR_SUM, WR_KOALABEAR_X4, shapes[i]);
+        check_logsumexp_with(WR_F32, shapes[i]);
+        check_logsumexp_with(WR_BF16, shapes[i]);
         check_softmax_with(WR_F32, 0, shapes[i]);
         check_softmax_with(WR_BF16, 1, shapes[i]);
     }
-    printf("%zu of %d jobs want a workspace\n", jobs_that_want_workspace, SHAPES * 11);
+    printf("%zu of %d jobs want a workspace\n", jobs_that_want_workspace, SHAPES * 13);
     places_close();
     return check_report("workspace_changes_nothing");
 }

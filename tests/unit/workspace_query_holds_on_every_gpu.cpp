@@ -70,6 +70,11 @@ void check_random_jobs(std::mt19937_64 &random) {
         const jobs::Job probabilities = jobs::Job::softmax(softmax, softmax_type, outer, axis, inner);
         check_job(probabilities, softmax);
         check_job(probabilities.with_maxima(), softmax + ", with maxima");
+        check_job(probabilities.with_a_mask(), softmax + ", masked");
+        const std::string logsumexp = describe("logsumexp", softmax_type, outer, axis, inner);
+        const jobs::Job sums = jobs::Job::reduction(logsumexp, WR_LOGSUMEXP, softmax_type, outer, axis, inner);
+        check_job(sums, logsumexp);
+        check_job(sums.shifted_by(1), logsumexp + ", shifted");
     }
 }
 

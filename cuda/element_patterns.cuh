@@ -97,6 +97,11 @@ __device__ __forceinline__ void with_pattern_of(ElementType type, Act act) {
     }
 }
 
+// The unsigned type as wide as a float type other than f64.
+template <class T>
+using PatternOf =
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>;
+
 // Calls act(T()) for a float type other than f64.
 template <class Act>
 __device__ __forceinline__ void with_float_type(ElementType type, Act act) {

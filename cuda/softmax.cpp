@@ -224,20 +224,6 @@ Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pi
             dependent};
 }
 
-cudaError_t launch_columns(const SoftmaxKernels &kernels, SoftmaxArguments a, bool dependent, cudaStream_t stream) {
-    constexpr int threads = static_cast<int>(softmax_column_threads);
-    const std::size_t rows = a.outer * a.inner;
-    const std::size_t blocks = blocks_for(rows * a.pieces, softmax_column_threads);
-    cudaError_t error = launch({kernels.rare.column_states, blocks, threads}, &a, stream);
-    if (error == cudaSuccess) {
-        error = launch(totals_of(kernels, rows, a.pieces, dependent), &a, stream);
-    }
-    if (error == cudaSuccess) {
-        error = launch({kernels.rare.column_apply, blocks, threads, 1, 1, 1, dependent}, &a, stream);
-    }
-    return error;
-}
-
 // A call on its way to the stream.
 struct SoftmaxCall {
     const SoftmaxProblem &problem;
@@ -321,8 +307,8 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
         return launch_tall_columns(call.problem, a, most_blocks,
                                    totals_of(call.kernels, a.outer * a.inner, a.pieces, dependent), dependent,
                                    call.stream);
-    case SoftmaxRegime::columns:
-        return launch_columns(call.kernels, a, dependent, call.stream);
+    case SoftmaxRegime::general: // which is served elsewhere
+        break;
     }
     return cudaErrorUnknown;
 }
@@ -434,7 +420,7 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
         return report(of_columns);
     }
     const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
-    if (problem.maximum != nullptr && !writes_maxima(plan)) {
+    if (plan.regime == SoftmaxRegime::general || (problem.maximum != nullptr && !writes_maxima(plan))) {
         return softmax_general(problem, stream_handle);
     }
     if (plan.regime != SoftmaxRegime::short_rows && serves_slot_softmax(problem, slot_limits(problem, plan, gpu))) {

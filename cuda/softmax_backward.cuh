@@ -33,17 +33,17 @@ __device__ __forceinline__ std::ptrdiff_t gradient_index(const SoftmaxBackwardPr
 }
 
 // What was saved becomes the weights that it stands for.
-template <class Float>
-__device__ __forceinline__ void form_weights(const SavedRow<Float> &row, Float (&weights)[lane_elements]) {
+template <class Float, int N>
+__device__ __forceinline__ void form_weights(const SavedRow<Float> &row, Float (&weights)[N]) {
     if (row.saved_as == SavedAs::logarithms) {
 #pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
+        for (int i = 0; i < N; ++i) {
             weights[i] = weight_of_any(weights[i], Float(0));
         }
     } else if (row.saved_as == SavedAs::logits) {
         const bool ordinary = row.logsumexp - row.logsumexp == Float(0);
 #pragma unroll
-        for (int i = 0; i < lane_elements; ++i) {
+        for (int i = 0; i < N; ++i) {
             const LogitDifference<Float> less = logit_difference(row.scale, row.logsumexp, weights[i]);
             weights[i] = ordinary ? weight_of_any(less.high, less.low) : row.special;
         }
@@ -270,90 +270,6 @@ __global__ void __launch_bounds__(general_block_threads)
             a.totals[row] = static_cast<double>(sum);
         }
     }
-}
-
-// The base block of a column that a thread walks. Neighbouring threads walk neighbouring columns.
-template <class Float>
-struct BackwardColumnRun {
-    const SoftmaxBackwardProblem &p;
-    RowPlace place;
-    SavedRow<Float> row;
-    std::size_t block, begin;
-    int count;
-
-    __device__ __forceinline__ BackwardColumnRun(const SoftmaxBackwardProblem &problem, std::size_t pieces,
-                                                 std::size_t job)
-        : p(problem) {
-        const Shape &s = p.shape;
-        const std::size_t inner = job % s.inner, rest = job / s.inner;
-        block = rest % pieces;
-        begin = block * softmax_block;
-        count = static_cast<int>(smaller(s.axis - begin, softmax_block));
-        place = row_place(s, p.selection, rest / pieces * s.inner + inner);
-        row = saved_row_of<Float>(p, place.row);
-    }
-
-    __device__ __forceinline__ bool taken(std::size_t at) const { return takes_part(p.selection, place, at); }
-    __device__ __forceinline__ Float weight(std::size_t at) const {
-        const auto index = static_cast<std::size_t>(saved_index(p, place, at));
-        return weight_of(row, static_cast<Float>(load_float(p.dtype, saved_array(p), index)));
-    }
-    __device__ __forceinline__ Float gradient(std::size_t at) const {
-        const auto index = static_cast<std::size_t>(gradient_index(p, place, at));
-        return static_cast<Float>(load_float(p.output_gradient_dtype, p.output_gradient, index));
-    }
-};
-
-template <class Float>
-__global__ void __launch_bounds__(general_block_threads)
-    backward_column_sums(const __grid_constant__ SoftmaxBackwardArguments a) {
-    const bool log = a.problem.log;
-    const std::size_t jobs = a.problem.shape.outer * a.problem.shape.inner * a.pieces;
-    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
-         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
-        const BackwardColumnRun<Float> run(a.problem, a.pieces, job);
-        TreeCounter<FloatSum<Float>, 11> counter;
-        for (int i = 0; i < run.count; ++i) {
-            const std::size_t at = run.begin + static_cast<std::size_t>(i);
-            counter.push(run.taken(at) ? gradient_term(log, run.weight(at), run.gradient(at)) : Float(-0.0));
-        }
-        a.sums[run.place.row * a.pieces + run.block] = static_cast<double>(counter.result());
-    }
-}
-
-template <class Float>
-__global__ void __launch_bounds__(general_block_threads)
-    backward_column_apply(const __grid_constant__ SoftmaxBackwardArguments a) {
-    const SoftmaxBackwardProblem &p = a.problem;
-    const std::size_t jobs = p.shape.outer * p.shape.inner * a.pieces;
-    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
-         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
-        const BackwardColumnRun<Float> run(p, a.pieces, job);
-        const Float total = static_cast<Float>(a.totals[run.place.row]);
-        for (int i = 0; i < run.count; ++i) {
-            const std::size_t at = run.begin + static_cast<std::size_t>(i);
-            const std::size_t index = run.place.first + at * run.place.first_stride;
-            Float result = Float(0);
-            if (run.taken(at)) {
-                result = softmax_gradient(p.log, run.weight(at), run.gradient(at), total) * run.row.scale;
-            }
-            if (p.add_to_input_gradient) {
-                result = static_cast<Float>(load_float(p.input_gradient_dtype, p.input_gradient, index)) + result;
-            }
-            store_any(result, p.input_gradient_dtype, p.input_gradient, index);
-        }
-    }
-}
-
-template <class Float>
-const GeneralKernels &backward_kernels() {
-    static const GeneralKernels kernels{whole_rows_kernel<Float>(),
-                                        address_of(backward_rows<Float>),
-                                        address_of(backward_pieces<Float>),
-                                        address_of(backward_totals<Float>),
-                                        address_of(backward_column_sums<Float>),
-                                        address_of(backward_column_apply<Float>)};
-    return kernels;
 }
 
 } // namespace wr::cuda::general

@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_backward_column_kernels.h"
 #include "cuda/softmax_backward_problem.h"
+#include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 
 #include <algorithm>
@@ -39,8 +40,9 @@ BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {
 } // namespace
 
 bool serves_backward_columns(const SoftmaxBackwardProblem &p) {
-    return find_column_kernels(p.dtype) != nullptr && p.shape.inner > 1 && takes_all_as_it_is(p) &&
-           are_column_vectors(p) && count_tall_tiles(p.shape, traits_of(p.dtype).size) != 0;
+    return find_column_kernels(p.dtype) != nullptr && p.shape.inner > 1 &&
+           p.shape.axis > tuning::softmax_whole_column_axis && takes_all_as_it_is(p) && are_column_vectors(p) &&
+           count_tall_tiles(p.shape, traits_of(p.dtype).size) != 0;
 }
 
 cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments &a, bool dependent,

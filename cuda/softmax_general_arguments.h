@@ -13,7 +13,7 @@ struct GeneralSoftmaxArguments {
     SoftmaxProblem problem;
     GeneralState *states; // [rows][pieces]
     GeneralState *totals; // [rows]
-    std::size_t pieces;   // of a row, each of block_warps * blocks_a_warp base blocks, in columns of one
+    std::size_t pieces;   // of a row, each of block_warps * blocks_a_warp base blocks, in columns of one; 0: none
     std::int32_t blocks_a_warp;
     std::int32_t cluster_blocks; // that share a row whose base blocks have a warp each
     bool applies;                // of pieces: whether the rows' totals are there, and outputs are wanted
@@ -37,13 +37,18 @@ inline constexpr int general_block_threads = 32 * general_block_warps;
 // Warps of a block at most whose row's base blocks have a warp each.
 inline constexpr int general_row_warps = 16;
 
+// Warps of a block at most that share columns which their threads hold.
+inline constexpr int held_column_warps = 24;
+
 // Kernels of one arithmetic; all take the same arguments. `whole_rows`: a warp for each base block of a row, which is a
-// block's or a cluster's; nullptr: not served. `rows`: blocks of one row, or, one warp wide, of several.
+// block's or a cluster's; nullptr: not served. `rows`: blocks of one row, or, one warp wide, of several. `pieces` and
+// `columns` are launched twice, for states and for results; but columns of one base block, which are not in pieces,
+// once. `held_columns`: columns of which each thread holds up to `held_elements`, read once.
 struct GeneralKernels {
     const void *whole_rows;
     const void *rows;
-    const void *pieces, *totals; // launched twice: for states, and for results
-    const void *column_states, *column_apply;
+    const void *pieces, *totals, *columns, *held_columns;
+    int held_elements;
 };
 
 // f32 inputs, f64, and everything narrower.

@@ -29,6 +29,21 @@ std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
+// Columns that threads hold; not `served` where they are too long, or too many for one launch.
+template <class Arguments>
+cudaError_t launch_held_columns(const GeneralKernels &kernels, const GeneralPlan &plan, std::size_t axis, Arguments &a,
+                                cudaStream_t stream, bool *served) {
+    const std::size_t warps = divide_up(axis, static_cast<std::size_t>(kernels.held_elements));
+    const std::size_t groups = std::max<std::size_t>(block_warps / warps, 1);
+    const std::size_t blocks = divide_up(plan.rows, groups * warp_threads);
+    *served = warps <= held_column_warps && blocks <= most_blocks;
+    if (!*served) {
+        return cudaSuccess;
+    }
+    return launch({kernels.held_columns, blocks, static_cast<int>(warps * warp_threads), static_cast<int>(groups)}, &a,
+                  stream);
+}
+
 template <class Arguments>
 cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes, Arguments &a,
                        cudaStream_t stream) {
@@ -40,18 +55,26 @@ cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, b
             {kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * warp_lanes, static_cast<int>(thread_rows)},
             &a, stream);
     }
-    const bool columns = plan.regime == GeneralRegime::columns;
-    const std::size_t pieces = plan.rows * plan.pieces;
-    const std::size_t blocks = grid_of(pieces, columns ? general_block_threads : 1);
-    constexpr int threads = general_block_threads;
-    a.applies = false;
-    cudaError_t error = launch({columns ? kernels.column_states : kernels.pieces, blocks, threads}, &a, stream);
-    if (error == cudaSuccess) {
-        error = launch({kernels.totals, grid_of(plan.rows, block_warps), threads}, &a, stream);
+    const bool columns = plan.regime == GeneralRegime::columns, whole = columns && plan.blocks == 1;
+    if (whole) {
+        bool served = false;
+        const cudaError_t error = launch_held_columns(kernels, plan, a.problem.shape.axis, a, stream, &served);
+        if (error != cudaSuccess || served) {
+            return error;
+        }
     }
-    if (error == cudaSuccess && writes) {
+    const std::size_t jobs = plan.rows * (columns ? plan.blocks : plan.pieces);
+    const Launch of_all{columns ? kernels.columns : kernels.pieces, grid_of(jobs, columns ? general_block_threads : 1),
+                        general_block_threads};
+    a.applies = false;
+    a.pieces = whole ? 0 : plan.pieces;
+    cudaError_t error = launch(of_all, &a, stream);
+    if (error == cudaSuccess && !whole) {
+        error = launch({kernels.totals, grid_of(plan.rows, block_warps), general_block_threads}, &a, stream);
+    }
+    if (error == cudaSuccess && !whole && writes) {
         a.applies = true;
-        error = launch({columns ? kernels.column_apply : kernels.pieces, blocks, threads}, &a, stream);
+        error = launch(of_all, &a, stream);
     }
     return error;
 }
@@ -68,7 +91,7 @@ GeneralPlan plan_general(const Shape &shape, bool ragged) {
     }
     if (shape.inner > 1 && shape.axis > 0) {
         plan.regime = GeneralRegime::columns;
-        plan.pieces = plan.blocks;
+        plan.pieces = shape.axis <= tuning::softmax_whole_column_axis ? 0 : plan.blocks;
         return plan;
     }
     if (plan.blocks <= most_blocks_of_one_row) {

@@ -11,13 +11,13 @@ namespace wr::cuda {
 enum class GeneralRegime {
     rows,    // each row by a block of threads or a warp
     pieces,  // rows by many blocks: sums of pieces, totals, results
-    columns, // a thread walks a base block of a column; then totals and results
+    columns, // a thread walks a base block of a column; then totals and results, where there are more
 };
 
 struct GeneralPlan {
     GeneralRegime regime;
     std::size_t rows, blocks; // base blocks of a row; of ragged rows unknown
-    std::size_t pieces;       // of a row, each with a partial result in the workspace
+    std::size_t pieces;       // of a row, each with a partial result in the workspace; 0: none has one
     std::size_t blocks_a_warp;
     int warps; // of a row, where regime is rows; of ragged rows, of a block that takes as many
     bool ragged;

@@ -95,12 +95,10 @@ inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 // Of rows that are neither packed nor staged, the stages' worth that a warp may wait for together.
 constexpr std::size_t softmax_short_row_stages(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
 
-// Long rows off the boundaries; columns that no tile serves, and the totals of all that is not done in one launch.
+// Long rows off the boundaries, and the totals of all that is not done in one launch.
 struct SoftmaxRareKernels {
     SoftmaxLongRowKernels shifted;
     const void *totals;
-    const void *column_states;
-    const void *column_apply;
 };
 
 // Rows of vectors whose outputs are of another type; none of f64. Packed: short rows of f32 into any type, of 16 bits

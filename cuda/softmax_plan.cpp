@@ -78,7 +78,6 @@ void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, co
             plan.regime = SoftmaxRegime::tiles;
             plan.tile = size;
             plan.cluster_blocks = blocks;
-            plan.pieces = 0;
             return;
         }
     }
@@ -157,9 +156,8 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces 
     const std::size_t rows = s.outer * s.inner;
     const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
     if (s.inner > 1) {
-        plan.regime = SoftmaxRegime::columns;
-        plan.pieces = plan.blocks;
-        if (same_type) {
+        plan.regime = SoftmaxRegime::general;
+        if (same_type && s.axis >= tuning::softmax_tile_axis) {
             plan_tiles(plan, s, element_bytes, gpu);
         }
     } else if (gpu.cluster_blocks > 0 && plan.blocks > most_of_one &&
@@ -201,7 +199,8 @@ void plan_tall_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const G
     const std::size_t tiles = tall_tiles(problem);
     const bool many = problem.shape.axis >= tuning::softmax_tall_axis &&
                       tiles >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_tall_tiles;
-    if (tiles != 0 && (many || plan.regime == SoftmaxRegime::columns)) {
+    const bool alone = plan.regime == SoftmaxRegime::general && problem.shape.axis > tuning::softmax_whole_column_axis;
+    if (tiles != 0 && (many || alone)) {
         plan.regime = SoftmaxRegime::tall_columns;
         plan.pieces = plan.blocks;
     }
@@ -347,9 +346,12 @@ std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     if (shape.inner == 1 && takes_singles(normal)) {
         return softmax_general_workspace_bytes(normal);
     }
+    if (shape.inner > 1) {
+        return std::max(softmax_general_workspace_bytes(normal), most_shared_columns_bytes(normal));
+    }
     const std::size_t bytes =
         std::max({workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
-                  most_relay_bytes(problem), most_grid_row_bytes(problem), most_shared_columns_bytes(normal)});
+                  most_relay_bytes(problem), most_grid_row_bytes(problem)});
     return problem.maximum == nullptr ? bytes : std::max(bytes, softmax_general_workspace_bytes(normal));
 }
 

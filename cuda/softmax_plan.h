@@ -9,12 +9,12 @@
 
 namespace wr::cuda {
 
-// Threads of a block, for rows of any length and for columns.
+// Threads of a block, for rows of any length.
 inline constexpr std::size_t softmax_long_row_threads = 256;
 inline constexpr std::size_t softmax_long_row_warps = softmax_long_row_threads / 32;
-inline constexpr std::size_t softmax_column_threads = 128;
 
-enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, tall_columns, columns };
+// General: what softmax_general serves.
+enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, tall_columns, general };
 
 // How a row's elements are reached. Singles: one at a time, by the kernels for rows of any kind; of columns it says
 // nothing.

@@ -1,4 +1,4 @@
-// Softmax of long rows off the boundaries and of columns that no tile serves.
+// Softmax of long rows off the boundaries.
 #include "cuda/softmax_rare_instance.cuh"
 
 namespace wr::cuda {

@@ -195,10 +195,10 @@ struct TakenElements {
     }
 };
 
-template <class Float>
-__device__ __forceinline__ void fill(Float (&values)[lane_elements], Float value) {
+template <class Float, int Elements>
+__device__ __forceinline__ void fill(Float (&values)[Elements], Float value) {
 #pragma unroll
-    for (int i = 0; i < lane_elements; ++i) {
+    for (int i = 0; i < Elements; ++i) {
         values[i] = value;
     }
 }

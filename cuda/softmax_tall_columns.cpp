@@ -2,6 +2,7 @@
 
 #include "cuda/softmax_plan.h"
 #include "cuda/softmax_tall_kernels.h"
+#include "cuda/tuning.h"
 #include "cuda/vector_types.h"
 #include "numerics/softmax.h"
 
@@ -36,7 +37,8 @@ std::size_t tall_tiles(const SoftmaxProblem &problem) {
 }
 
 bool serves_tall_states(const SoftmaxProblem &problem) {
-    return is_logsumexp_alone(problem) && tall_tiles(problem) != 0;
+    return is_logsumexp_alone(problem) && problem.shape.axis > tuning::softmax_whole_column_axis &&
+           tall_tiles(problem) != 0;
 }
 
 cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent,

@@ -395,6 +395,16 @@ inline constexpr std::size_t softmax_shared_column_ring = 24;
 // Blocks a multiprocessor that look for columns such a job has left, and take them.
 inline constexpr std::size_t softmax_left_column_blocks = 3;
 
+// Softmax of shorter columns that have no kernels of their own (f64, scaled 16 bits) leaves most threads of a tile
+// without elements: threads hold them as they hold those with every knob (H200, 1 GiB, TB/s, and by tiles: f64 2, 21,
+// 64, 100 0.83, 2.04, 2.63, 2.05 and 0.02, 0.23, 0.68, 1.30, but 200 1.53 and 2.32; bf16, scaled, 21, 64 1.08, 1.24 and
+// 0.14, 0.41, but 200 0.97 and 1.01).
+inline constexpr std::size_t softmax_tile_axis = 129;
+
+// Columns of up to so many elements, however many there are, want no memory for states, which would be larger than they
+// are: what no other kernel takes in one launch a thread does by itself.
+inline constexpr std::size_t softmax_whole_column_axis = 256;
+
 // Softmax of columns of whole vectors that clusters do not serve: of at least so many elements, and with so many blocks
 // of threads a multiprocessor at least, they are read twice; else in one launch, as long as a cluster's registers hold
 // them.

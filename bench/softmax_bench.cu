@@ -273,6 +273,28 @@ void run_channels(Table &t, const Type &type, std::size_t n, std::size_t pixels)
     run_backward(t, "backward" + of, args, 3 * bytes, !demands ? 0 : wide ? 4.0 : 3.0);
 }
 
+// The same with knobs: masked, and from f32 into 16 bits or the other way; arrays of up to 2 GiB.
+void run_selected_channels(Table &t, const Type &type, std::size_t n, std::size_t pixels) {
+    const bool wide = type.dtype == WR_F32;
+    const std::size_t images = elements_of(type) / n / pixels / (wide ? 1 : 2), elements = images * n * pixels;
+    const auto count = static_cast<double>(elements);
+    const double bytes = count * static_cast<double>(wr_dtype_size(type.dtype));
+    const std::string of = std::string(" of ") + std::to_string(n) + " channels, " + type.name;
+    wr_softmax_args args = softmax_args(t, type, images, n);
+    args.inner = pixels;
+    args.output_dtype = wide ? WR_BF16 : WR_F32;
+    t.run({std::string(wide ? "into bf16" : "into f32") + of, bytes + count * (wide ? 2 : 4), softmax_with(t, args),
+           nullptr, 0, t.copy_ceiling});
+    args.output_dtype = type.dtype;
+    args.mask = reinterpret_cast<const std::uint8_t *>(t.input + 2 * gib);
+    t.run({"masked" + of, 2 * bytes + count, softmax_with(t, args), nullptr, 0, t.copy_ceiling});
+    wr_softmax_backward_args backward = backward_args(t, type, n, pixels);
+    backward.outer = images;
+    backward.output = t.input;
+    backward.mask = args.mask;
+    run_backward(t, "masked backward" + of, backward, 3 * bytes + count, 0);
+}
+
 void channels(Table &t) {
     for (const Type &type : types) {
         std::printf("\nsoftmax of an image's channels, %s: arrays of 2 GiB\n", type.name);
@@ -282,6 +304,9 @@ void channels(Table &t) {
         }
         for (const std::size_t n : {21, 150}) {
             run_channels(t, type, n, 225 * 225);
+        }
+        for (const std::size_t n : {8, 21, 150, 512}) {
+            run_selected_channels(t, type, n, 65536);
         }
     }
 }

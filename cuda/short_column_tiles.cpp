@@ -76,7 +76,7 @@ Cut cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, const Sh
 } // namespace
 
 bool is_short_column(const Shape &s, std::size_t most, bool whole) {
-    return s.inner > (whole ? 1 : tuning::softmax_slot_columns) && s.axis > 0 && s.axis <= most;
+    return s.inner > (whole ? 1 : tuning::short_column_single_columns) && s.axis > 0 && s.axis <= most;
 }
 
 ShortColumnPlan plan_short_columns(const Shape &s, std::size_t element_bytes, const ShortColumnThreads &wanted,

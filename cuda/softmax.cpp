@@ -330,15 +330,12 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call, SoftmaxArguments &a) 
 }
 
 // How many rows and columns there have to be, and how short, for several to share a warp element by element.
-SlotLimits slot_limits(const SoftmaxProblem &problem, const SoftmaxPlan &plan, const GpuFacts &gpu) {
-    const std::size_t columns = plan.regime == SoftmaxRegime::tall_columns ? tuning::softmax_slot_tall_tile
-                                : problem.shape.inner <= tuning::softmax_slot_few_columns ? any_columns
-                                                                                          : tuning::softmax_slot_tile;
+SlotLimits slot_limits(const SoftmaxProblem &problem, const GpuFacts &gpu) {
     if (problem.shape.inner > 1) {
-        return {0, slots_of_warp, columns};
+        return any_slots;
     }
     const bool wide = problem.dtype == ElementType::f32;
-    return {fewest_slot_rows(gpu), wide ? tuning::softmax_slot_row : tuning::softmax_slot_converted_row, columns};
+    return {fewest_slot_rows(gpu), wide ? tuning::softmax_slot_row : tuning::softmax_slot_converted_row};
 }
 
 // Some rows go as others do that are cut off, but keep all of their elements. 16-bit ones of whole vectors into f32, up
@@ -423,7 +420,7 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
     if (plan.regime == SoftmaxRegime::general || (problem.maximum != nullptr && !writes_maxima(plan))) {
         return softmax_general(problem, stream_handle);
     }
-    if (plan.regime != SoftmaxRegime::short_rows && serves_slot_softmax(problem, slot_limits(problem, plan, gpu))) {
+    if (plan.regime != SoftmaxRegime::short_rows && serves_slot_softmax(problem, slot_limits(problem, gpu))) {
         return report(launch_slot_softmax(problem, {}, gpu, stream));
     }
     const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);

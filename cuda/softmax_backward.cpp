@@ -47,12 +47,10 @@ bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &k
 bool wants_slots(const SoftmaxBackwardProblem &p, const GpuFacts &gpu) {
     const BackwardVectorKernels *kernels = vector_kernels_of(p.dtype);
     if (!are_rows_of_neighbours(p, kernels)) {
-        return serves_slot_backward(
-            p, serves_backward_columns(p) ? SlotLimits{0, slots_of_warp, tuning::softmax_slot_tall_tile} : any_slots);
+        return serves_slot_backward(p, any_slots);
     }
     return !are_vectors(p, *kernels) &&
-           serves_slot_backward(
-               p, {fewest_slot_rows(gpu), longest_slot_gradient(p.dtype, is_from_logits(p)), any_columns});
+           serves_slot_backward(p, {fewest_slot_rows(gpu), longest_slot_gradient(p.dtype, is_from_logits(p))});
 }
 
 // Whether rows of whole vectors are so short that several share a warp.

@@ -12,9 +12,8 @@ template <class Float, int N>
 struct RunGradients {
     Float weights[N], gradients[N];
 
-    // Bits of what takes part, which is asked while the others are on their way.
-    __device__ __forceinline__ unsigned load(const SoftmaxBackwardProblem &p, const ColumnRun &run,
-                                             const SavedRow<Float> &row, int first, int count) {
+    // As it was saved.
+    __device__ __forceinline__ void load(const SoftmaxBackwardProblem &p, const ColumnRun &run, int first, int count) {
         const Shape &s = p.shape;
         const unsigned allowed = run.allowed<N>(first);
         load_run(p.dtype, saved_array(p), run.index(s.outer_stride, s.axis_stride, s.inner_stride, first),
@@ -22,9 +21,6 @@ struct RunGradients {
         load_run(p.output_gradient_dtype, p.output_gradient,
                  run.index(p.gradient_outer_stride, p.gradient_axis_stride, p.gradient_inner_stride, first),
                  p.gradient_axis_stride, allowed, count, gradients);
-        const unsigned taken = run.taken<N>(p.selection, first);
-        form_weights(row, weights);
-        return taken;
     }
 
     // The natural tree over what they bring to the row's.
@@ -80,7 +76,9 @@ struct WalkedGradients {
     __device__ __forceinline__ void load(int first) {
         if (first != held) {
             held = first;
-            taken = of.load(p, run, row, first, run.count - first);
+            of.load(p, run, first, run.count - first);
+            taken = run.taken<step>(p.selection, first);
+            form_weights(row, of.weights);
         }
     }
 
@@ -132,7 +130,7 @@ __global__ void __launch_bounds__(general_block_threads, backward_walking_reside
 // Columns of up to held_column_warps times as many elements as a thread holds, read once: 32 side by side by
 // the warps of one threadIdx.y, each of which has a run of their elements.
 template <class Float>
-__global__ void __maxnreg__(held_column_registers)
+__global__ void __maxnreg__(held_gradient_registers)
     backward_held_columns(const __grid_constant__ SoftmaxBackwardArguments a) {
     constexpr int N = held_elements<Float> / 2;
     __shared__ ColumnExchange<Float> sums;
@@ -142,7 +140,9 @@ __global__ void __maxnreg__(held_column_registers)
     const int count = own.elements<N>(p.shape.axis);
     const SavedRow<Float> row = saved_row_of<Float>(p, own.row);
     RunGradients<Float, N> of;
-    const unsigned taken = of.load(p, run, row, 0, count);
+    const unsigned taken = run.taken<N>(p.selection, 0); // first: there are no registers for all at once
+    of.load(p, run, 0, count);
+    form_weights(row, of.weights);
     const Float total = sums.over_column(own, of.sum(p.log, taken), [](Float x, Float y) { return x + y; });
     of.write(p, run, row, 0, count, taken, total);
 }

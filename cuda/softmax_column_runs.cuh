@@ -198,7 +198,8 @@ struct WalkedBlock {
 template <class Float>
 inline constexpr int held_elements = sizeof(Float) == 4 ? 32 : 16;
 
-inline constexpr int held_column_registers = 80; // for 24 warps a multiprocessor
+inline constexpr int held_column_registers = 80;   // for 24 warps a multiprocessor
+inline constexpr int held_gradient_registers = 72; // for 28: two blocks of 13 (f32 of 200 2.47 TB/s, with 80 1.66)
 
 // The column and the part of it that a thread holds: 32 columns side by side have the warps of one threadIdx.y.
 struct HeldPlace {

@@ -56,8 +56,7 @@ cudaError_t launch_selected_rows(const GeneralCall &call, const SoftmaxProblem &
     const RowBlocksPlan registers = plan_selected_softmax(problem, call.gpu);
     const bool vectors = registers.warps != 0;
     const RowBlocksPlan plan = vectors ? registers : plan_softmax_anywhere(problem, call.gpu);
-    const SlotLimits limits{vectors ? fewest_slot_rows(call.gpu) : 0, longest_slot_row(problem, vectors, plan),
-                            tuning::softmax_slot_tall_tile};
+    const SlotLimits limits{vectors ? fewest_slot_rows(call.gpu) : 0, longest_slot_row(problem, vectors, plan)};
     if (call.alone.units == 0 && serves_slot_softmax(problem, limits)) {
         return launch_slot_softmax(problem, {}, call.gpu, call.stream);
     }
@@ -90,7 +89,7 @@ cudaError_t launch_whole_rows(const GeneralCall &call, GeneralSoftmaxArguments &
     if (of_columns != cudaSuccess || *served) {
         return of_columns;
     }
-    if (!serves_tall_states(a.problem) && serves_slot_softmax(a.problem, any_slots)) {
+    if (serves_slot_softmax(a.problem, any_slots)) {
         *served = true;
         return launch_slot_softmax(a.problem, {}, call.gpu, call.stream);
     }

@@ -9,15 +9,17 @@
 
 namespace wr::cuda::general {
 
-// Logits of a run, scaled; -infinity in the place of those that take no part. Which these are is asked while they are
-// on their way.
 template <class Float, int N>
-__device__ __forceinline__ unsigned load_logits(const SoftmaxProblem &p, const ColumnRun &run, int first, int count,
-                                                Float (&x)[N]) {
+__device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const ColumnRun &run, int first, int count,
+                                            Float (&x)[N]) {
     const Shape &s = p.shape;
     load_run(p.dtype, p.input, run.index(s.outer_stride, s.axis_stride, s.inner_stride, first), s.axis_stride,
              run.allowed<N>(first), count, x);
-    const unsigned taken = run.taken<N>(p.selection, first);
+}
+
+// Scales logits, and puts -infinity in the place of those that take no part.
+template <class Float, int N>
+__device__ __forceinline__ void prepare_logits(const SoftmaxProblem &p, unsigned taken, Float (&x)[N]) {
     if (p.scale != 1.0) {
         const Float scale = static_cast<Float>(p.scale);
 #pragma unroll
@@ -35,7 +37,6 @@ __device__ __forceinline__ unsigned load_logits(const SoftmaxProblem &p, const C
             }
         }
     }
-    return taken;
 }
 
 // What a column's outputs are made with; `maximum`: of the base block that they are in.
@@ -111,7 +112,9 @@ struct WalkedLogits {
     __device__ __forceinline__ void load(int first) {
         if (first != held) {
             held = first;
-            taken = load_logits(p, run, first, run.count - first, x);
+            load_logits(p, run, first, run.count - first, x);
+            taken = run.taken<walk_step>(p.selection, first);
+            prepare_logits(p, taken, x);
         }
     }
 };
@@ -245,8 +248,10 @@ __global__ void __maxnreg__(held_column_registers)
     const HeldPlace own(p.shape);
     const ColumnRun run(p.shape, p.selection, own.row, own.begin<N>(), own.there ? N : 0);
     const int count = own.elements<N>(p.shape.axis);
+    const unsigned taken = run.taken<N>(p.selection, 0); // first: there are no registers for both at once
     Float values[N];
-    const unsigned taken = load_logits(p, run, 0, count, values);
+    load_logits(p, run, 0, count, values);
+    prepare_logits(p, taken, values);
     Float maximum = values[0];
 #pragma unroll
     for (int i = 1; i < N; ++i) {

@@ -30,9 +30,7 @@ std::size_t rows_of_block(std::size_t axis) {
 
 // Whether so many rows one behind the other, or so few columns side by side, are short enough.
 bool is_short(const Shape &s, const SlotLimits &limits) {
-    const bool alone = s.inner == 1;
-    return s.axis <= slots_of_warp && s.inner <= tuning::softmax_slot_columns &&
-           (alone ? s.axis <= limits.row : s.axis * s.inner <= limits.columns);
+    return s.axis <= slots_of_warp && s.axis <= limits.elements && s.inner <= tuning::softmax_slot_columns;
 }
 
 // Whether the kernels can take them, and there are enough of them.

@@ -6,17 +6,13 @@
 #include "cuda/longer_rows.h"
 #include "cuda/softmax_slot_arguments.h"
 
-#include <limits>
-
 namespace wr::cuda {
 
-// From how many rows on they are wanted, and up to which sizes: elements of a row that stands alone, and of columns
-// side by side together.
+// From how many rows on they are wanted, and up to how many elements.
 struct SlotLimits {
-    std::size_t fewest_rows, row, columns;
+    std::size_t fewest_rows, elements;
 };
-inline constexpr std::size_t any_columns = std::numeric_limits<std::size_t>::max();
-inline constexpr SlotLimits any_slots{0, slots_of_warp, any_columns};
+inline constexpr SlotLimits any_slots{0, slots_of_warp};
 
 // Rows up to so many elements are wanted where other kernels have a warp for each.
 std::size_t longest_slot_gradient(ElementType dtype, bool from_logits);

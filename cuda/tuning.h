@@ -276,15 +276,12 @@ inline constexpr std::size_t softmax_slot_narrow_row = 256;
 inline constexpr std::size_t softmax_slot_converted_row = 256;
 inline constexpr std::size_t softmax_slot_vector_row = 256;
 
-// The same of columns, so many side by side at most: up to `few` of up to 1024 elements; of more, where tiles of
-// columns would do instead, so many elements together (f32, 500 x 4 1.12 and 0.75, 64 x 8 0.87 and 0.34, 100 x 8 0.66
-// and 0.63, 200 x 8 0.68 and 0.99, 64 x 16 0.57 and 0.65); and where all would be read twice (bf16, 1000 x 4 1.07 and
-// 0.42, x 8 0.70 and 0.27; logsumexp f32, 1000 x 8 0.96 and 0.71, x 16 0.84 and 1.35; gradient f32, 500 x 8 1.41 and
-// 0.67, 500 x 16 1.02 and 1.11).
-inline constexpr std::size_t softmax_slot_columns = 16;
-inline constexpr std::size_t softmax_slot_few_columns = 4;
-inline constexpr std::size_t softmax_slot_tile = 1000;
-inline constexpr std::size_t softmax_slot_tall_tile = 8192;
+// The same of columns: so many side by side at most (H200, 1 GiB, TB/s, and held by threads: masked f32 21 x 2, 100 x
+// 2, 300 x 3 1.64, 1.83, 1.42 and 1.19, 1.09, 1.14, but 20 x 4, 100 x 4, 100 x 8, 500 x 16 1.56, 1.41, 0.88, 0.84
+// and 1.90, 1.57, 1.69, 1.27; f32 into bf16 100 x 16 0.65 and 1.90; bf16 20 x 3, 64 x 13 0.89, 0.53 and 0.68, 1.14;
+// gradients, masked, f32 20 x 4, 100 x 16 2.03, 1.00 and 2.37, 2.45; but bf16 21 x 5 1.22 and 1.00, logsumexp bf16 64 x
+// 13 0.97 and 0.89).
+inline constexpr std::size_t softmax_slot_columns = 3;
 
 // The same: rows that a multiprocessor should have at least where other kernels keep to registers (gradients of 33, us:
 // 16 rows of f32 5.24 and 4.54, of bf16 5.45 and 6.85; 32 5.49 and 8.18, 5.76 and 8.01). Of masked rows off the
@@ -335,6 +332,11 @@ inline constexpr std::size_t short_column_cluster_threads = 256;
 inline constexpr std::size_t short_column_lanes = 16;
 inline constexpr std::size_t short_column_narrow_lanes = 8;
 inline constexpr std::size_t short_column_single_lanes = 32;
+
+// Columns off the boundaries side by side, more than which are done so: fewer leave lanes without columns (TB/s, and
+// held by threads: f32 21 x 5, 21 x 13, 64 x 13 log, 21 x 17 1.02, 1.84, 1.72, 2.05 and 1.80, 2.25, 2.60, 2.29, 100 x
+// 33 2.25 and 2.31, 300 x 50 3.03 and 1.96; bf16 21 x 17, 100 x 33, 300 x 50 0.83, 0.99, 1.26 and 1.16, 1.06, 0.96).
+inline constexpr std::size_t short_column_single_columns = 20;
 
 // Threads of a block of such kernels at most that have more registers for each: softmax of f32 in whole vectors where
 // blocks have their tiles to themselves, and the logarithms and values of f32, by threads of all rows (H200, TB/s, with

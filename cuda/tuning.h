@@ -334,9 +334,10 @@ inline constexpr std::size_t short_column_narrow_lanes = 8;
 inline constexpr std::size_t short_column_single_lanes = 32;
 
 // Columns off the boundaries side by side, more than which are done so: fewer leave lanes without columns (TB/s, and
-// held by threads: f32 21 x 5, 21 x 13, 64 x 13 log, 21 x 17 1.02, 1.84, 1.72, 2.05 and 1.80, 2.25, 2.60, 2.29, 100 x
-// 33 2.25 and 2.31, 300 x 50 3.03 and 1.96; bf16 21 x 17, 100 x 33, 300 x 50 0.83, 0.99, 1.26 and 1.16, 1.06, 0.96).
-inline constexpr std::size_t short_column_single_columns = 20;
+// held by threads or, longer ones, in tiles: f32 21 x 5, 21 x 13, 64 x 13 log, 21 x 17 1.02, 1.84, 1.72, 2.05
+// and 1.80, 2.25, 2.60, 2.29, but 300 x 19 2.47 and 1.52, 300 x 50 3.03 and 1.96; bf16 21 x 17, 100 x 33, 300 x 50
+// 0.83, 0.99, 1.26 and 1.16, 1.06, 0.96).
+inline constexpr std::size_t short_column_single_columns = 16;
 
 // Threads of a block of such kernels at most that have more registers for each: softmax of f32 in whole vectors where
 // blocks have their tiles to themselves, and the logarithms and values of f32, by threads of all rows (H200, TB/s, with

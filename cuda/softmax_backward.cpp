@@ -290,17 +290,17 @@ cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const General
         a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
         return launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream);
     }
-    Workspace workspace(problem.workspace, general_workspace_bytes(plan, sizeof(double)), stream);
+    const bool in_columns = serves_backward_columns(problem), once = plan.has_whole_columns() && !in_columns;
+    Workspace workspace(problem.workspace, once ? 0 : general_workspace_bytes(plan, sizeof(double)), stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }
-    if (plan.pieces != 0) {
+    if (plan.pieces != 0 && !once) {
         a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
         a.sums = static_cast<double *>(workspace.take(plan.rows * plan.pieces * sizeof(double)));
     }
-    const cudaError_t launched = serves_backward_columns(problem)
-                                     ? launch_backward_columns(kernels.totals, a, gpu.dependent_launch, stream)
-                                     : launch_general(kernels, plan, true, a, stream);
+    const cudaError_t launched = in_columns ? launch_backward_columns(kernels.totals, a, gpu.dependent_launch, stream)
+                                            : launch_general(kernels, plan, true, a, stream);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
 }

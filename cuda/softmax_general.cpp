@@ -119,11 +119,20 @@ cudaError_t launch_by_states(const GeneralCall &call, GeneralSoftmaxArguments &a
     return error == cudaSuccess ? launch_logsumexp_totals(call.kernels.totals, a, dependent, call.stream) : error;
 }
 
-// With memory for the states and totals of rows in pieces.
+// Of the states and totals of rows in pieces.
+std::size_t bytes_taken(const GeneralCall &call, const SoftmaxProblem &problem) {
+    if (call.alone.units != 0) {
+        return logsumexp_workspace_bytes(problem, call.alone);
+    }
+    return call.plan.has_whole_columns() && !serves_tall_states(problem)
+               ? 0
+               : general_workspace_bytes(call.plan, sizeof(GeneralState));
+}
+
+// With memory for them.
 cudaError_t launch_pieces(const GeneralCall &call, GeneralSoftmaxArguments &a) {
     const bool alone = call.alone.units != 0;
-    const std::size_t bytes = alone ? logsumexp_workspace_bytes(a.problem, call.alone)
-                                    : general_workspace_bytes(call.plan, sizeof(GeneralState));
+    const std::size_t bytes = bytes_taken(call, a.problem);
     Workspace workspace(a.problem.workspace, bytes, call.stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();

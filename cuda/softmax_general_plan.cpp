@@ -55,7 +55,7 @@ cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, b
             {kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * warp_lanes, static_cast<int>(thread_rows)},
             &a, stream);
     }
-    const bool columns = plan.regime == GeneralRegime::columns, whole = columns && plan.blocks == 1;
+    const bool columns = plan.regime == GeneralRegime::columns, whole = plan.has_whole_columns();
     if (whole) {
         bool served = false;
         const cudaError_t error = launch_held_columns(kernels, plan, a.problem.shape.axis, a, stream, &served);

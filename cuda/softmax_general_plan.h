@@ -21,6 +21,9 @@ struct GeneralPlan {
     std::size_t blocks_a_warp;
     int warps; // of a row, where regime is rows; of ragged rows, of a block that takes as many
     bool ragged;
+
+    // Columns that launch_general does at once, without memory for states.
+    bool has_whole_columns() const { return regime == GeneralRegime::columns && blocks == 1; }
 };
 
 GeneralPlan plan_general(const Shape &shape, bool ragged);

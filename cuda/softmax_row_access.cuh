@@ -137,11 +137,6 @@ __device__ __forceinline__ std::ptrdiff_t strided_index(const RowPlace &place, b
                         static_cast<std::ptrdiff_t>(place.inner) * inner_stride + along;
 }
 
-__device__ __forceinline__ bool takes_part(const Selection &selection, const RowPlace &place, std::size_t at) {
-    return at < place.taken &&
-           (selection.mask == nullptr || selection.mask[place.first + at * place.first_stride] != 0);
-}
-
 // Which of a lane's elements of the block that begins with element `begin` are among the first `count` of the row, one
 // bit each.
 __device__ __forceinline__ unsigned present_elements(std::size_t count, std::size_t begin) {

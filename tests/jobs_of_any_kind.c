@@ -47,6 +47,9 @@ static memory memory_new(const kind *of, size_t outer, size_t axis, size_t inner
     made.axis = axis;
     made.inner = inner;
     made.rows = outer * inner;
+    if (made.rows == 0) {
+        give_up("a job without rows");
+    }
     made.elements = made.rows * axis;
     made.first = image_new(made.elements * step_of(of) * reference_size(of->first), reference_size(of->first));
     made.second = image_new(made.elements * reference_size(of->second), reference_size(of->second));

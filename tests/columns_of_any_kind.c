@@ -23,19 +23,7 @@ static const kind forwards[] = {
     {WR_F16, WR_F8_E5M2, WR_F32, CAUSAL | STRIDED},
     {WR_F32, WR_F32, WR_F32, CAUSAL | LOG | IN_PLACE},
 };
-static const kind gradients[] = {
-    {WR_F32, WR_F32, WR_BF16, 0},
-    {WR_F32, WR_F32, WR_F16, LOG | ADDED},
-    {WR_BF16, WR_BF16, WR_BF16, MASKED},
-    {WR_BF16, WR_F32, WR_F8_E4M3, FROM_LOGITS | CUT_OFF},
-    {WR_F16, WR_F16, WR_F16, CAUSAL | LOG},
-    {WR_F32, WR_F32, WR_F32, MASKED | FROM_LOGITS | LOG},
-    {WR_F8_E4M3, WR_BF16, WR_F32, STRIDED},
-    {WR_F8_E5M2, WR_F8_E5M2, WR_F64, ADDED},
-    {WR_F64, WR_F64, WR_F64, MASKED | CUT_OFF},
-    {WR_F64, WR_F64, WR_F32, FROM_LOGITS | ADDED},
-};
-enum { FORWARDS = sizeof forwards / sizeof *forwards, GRADIENTS = sizeof gradients / sizeof *gradients };
+enum { FORWARDS = sizeof forwards / sizeof *forwards };
 
 static const size_t axes[] = {1,   2,   4,   5,   8,   9,   16,  17,   31,   32,   33,  63,
                               64,  65,  128, 129, 160, 191, 192, 193,  256,  257,  300, 383,
@@ -49,13 +37,13 @@ int main(int argc, char **argv) {
     size_t i, k;
     places_open(argc, argv);
     for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
-        for (k = 0; k < FORWARDS + GRADIENTS; ++k) {
+        for (k = 0; k < FORWARDS + GRADIENT_KINDS; ++k) {
             size_t wide = inners[(i + k) % INNERS], inner = wide * axes[i] <= MOST_ELEMENTS ? wide : 17 + k % 3;
             size_t outer = inner * axes[i] * 3 <= MOST_ELEMENTS ? 1 + (i + k) % 3 : 1;
             if (k < FORWARDS) {
                 check_softmax_of_kind(forwards + k, outer, axes[i], inner);
             } else {
-                check_gradient_of_kind(gradients + k - FORWARDS, outer, axes[i], inner);
+                check_gradient_of_kind(gradient_kinds + k - FORWARDS, outer, axes[i], inner);
             }
         }
     }

@@ -9,6 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
+const kind gradient_kinds[GRADIENT_KINDS] = {
+    {WR_F32, WR_F32, WR_BF16, 0},
+    {WR_F32, WR_F32, WR_F16, LOG | ADDED},
+    {WR_BF16, WR_BF16, WR_BF16, MASKED},
+    {WR_BF16, WR_F32, WR_F8_E4M3, FROM_LOGITS | CUT_OFF},
+    {WR_F16, WR_F16, WR_F16, CAUSAL | LOG},
+    {WR_F32, WR_F32, WR_F32, MASKED | FROM_LOGITS | LOG},
+    {WR_F8_E4M3, WR_BF16, WR_F32, STRIDED},
+    {WR_F8_E5M2, WR_F8_E5M2, WR_F64, ADDED},
+    {WR_F64, WR_F64, WR_F64, MASKED | CUT_OFF},
+    {WR_F64, WR_F64, WR_F32, FROM_LOGITS | ADDED},
+};
+
 /* Everything that any of the jobs may want. */
 typedef struct memory {
     size_t outer, axis, inner, rows, elements;

@@ -26,6 +26,10 @@ typedef struct kind {
     int what;
 } kind;
 
+/* Gradients, of rows and columns alike. */
+enum { GRADIENT_KINDS = 10 };
+extern const kind gradient_kinds[GRADIENT_KINDS];
+
 /* Of [outer][axis][inner]. */
 void check_softmax_of_kind(const kind *of, size_t outer, size_t axis, size_t inner);
 void check_gradient_of_kind(const kind *of, size_t outer, size_t axis, size_t inner);

@@ -59,8 +59,9 @@ DeviceScope::~DeviceScope() {
     }
 }
 
-Workspace::Workspace(void *callers, std::size_t bytes, cudaStream_t stream) : stream_(stream) {
-    if (callers != nullptr || bytes == 0) {
+Workspace::Workspace(void *callers, std::size_t callers_bytes, std::size_t bytes, cudaStream_t stream)
+    : stream_(stream) {
+    if ((callers != nullptr && callers_bytes >= bytes) || bytes == 0) {
         next_ = static_cast<char *>(callers);
         return;
     }

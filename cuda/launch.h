@@ -33,7 +33,11 @@ class DeviceScope {
 // Memory for partial results: the caller's, or taken from the stream's pool and given back behind the job.
 class Workspace {
   public:
-    Workspace(void *callers, std::size_t bytes, cudaStream_t stream);
+    // The caller's memory, where there is as much as is needed; else memory is allocated on the stream.
+    Workspace(void *callers, std::size_t callers_bytes, std::size_t bytes, cudaStream_t stream);
+    template <class Problem>
+    Workspace(const Problem &problem, std::size_t bytes, cudaStream_t stream)
+        : Workspace(problem.workspace, problem.workspace_bytes, bytes, stream) {}
     ~Workspace();
     Workspace(const Workspace &) = delete;
     Workspace &operator=(const Workspace &) = delete;

@@ -266,7 +266,7 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
     const ReducePlan plan = plan_reduction(problem.shape, address, *kernels, gpu);
     const std::size_t needed =
         problem.workspace == nullptr ? workspace_bytes(plan, *kernels, gpu) : problem.workspace_bytes;
-    Workspace workspace(problem.workspace, needed, stream);
+    Workspace workspace(problem, needed, stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }

@@ -82,7 +82,7 @@ std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream_handle
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    Workspace workspace(problem.workspace, workspace_bytes(*kernels), stream);
+    Workspace workspace(problem, workspace_bytes(*kernels), stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }

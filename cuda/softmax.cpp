@@ -315,7 +315,7 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
 
 // With memory for the states and totals of rows that are read twice.
 cudaError_t launch_with_workspace(const SoftmaxCall &call, SoftmaxArguments &a) {
-    Workspace workspace(call.problem.workspace, workspace_bytes(call.problem.shape, call.plan), call.stream);
+    Workspace workspace(call.problem, workspace_bytes(call.problem.shape, call.plan), call.stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }

@@ -291,7 +291,7 @@ cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const General
         return launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream);
     }
     const bool in_columns = serves_backward_columns(problem), once = plan.has_whole_columns() && !in_columns;
-    Workspace workspace(problem.workspace, once ? 0 : general_workspace_bytes(plan, sizeof(double)), stream);
+    Workspace workspace(problem, once ? 0 : general_workspace_bytes(plan, sizeof(double)), stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }

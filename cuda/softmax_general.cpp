@@ -133,7 +133,7 @@ std::size_t bytes_taken(const GeneralCall &call, const SoftmaxProblem &problem) 
 cudaError_t launch_pieces(const GeneralCall &call, GeneralSoftmaxArguments &a) {
     const bool alone = call.alone.units != 0;
     const std::size_t bytes = bytes_taken(call, a.problem);
-    Workspace workspace(a.problem.workspace, bytes, call.stream);
+    Workspace workspace(a.problem, bytes, call.stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }

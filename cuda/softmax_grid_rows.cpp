@@ -61,7 +61,7 @@ cudaError_t launch_grid_rows(const SoftmaxRowKernels &rows, const SoftmaxProblem
         return error;
     }
     const std::size_t bytes = how.blocks * how.block_rows * sizeof(StoredState);
-    Workspace workspace(problem.workspace, bytes, stream);
+    Workspace workspace(problem, bytes, stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }

@@ -169,7 +169,7 @@ cudaError_t launch_relay(const SoftmaxRelayKernel &relay, const SoftmaxProblem &
         return error;
     }
     const std::size_t bytes = published_bytes(problem, groups.row);
-    Workspace workspace(problem.workspace, bytes, stream);
+    Workspace workspace(problem, bytes, stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }

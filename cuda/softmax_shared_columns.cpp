@@ -6,6 +6,7 @@
 #include "cuda/softmax_shared_column_kernels.h"
 #include "cuda/softmax_tall_columns.h"
 #include "cuda/tuning.h"
+#include "cuda/vector_types.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>
@@ -38,16 +39,21 @@ std::size_t bytes_of(const Cut &made) {
     return made.words * sizeof(std::uint64_t) + made.state_bytes + made.total_bytes;
 }
 
-bool are_tall_columns(const SoftmaxProblem &problem) {
+// Whether columns may be shared, as a query knows them: it is not told what is written.
+bool may_be_shared(const SoftmaxProblem &problem) {
     const Shape &s = problem.shape;
-    const bool alone = problem.output != nullptr && !wants_row_values(problem);
     // Of fewer than 2^32 places where a tile may begin.
     constexpr std::size_t most_tiles = std::numeric_limits<std::int32_t>::max();
     const std::size_t down = divide_up(s.axis, std::size_t{shared_tile_rows});
-    return problem.dtype == ElementType::f32 && !problem.log && alone && s.inner > 1 &&
-           s.axis > tuning::softmax_shared_column_axis && s.axis <= shared_columns_most_axis && s.outer != 0 &&
-           s.inner <= most_tiles &&
+    return problem.dtype == ElementType::f32 && !problem.log && s.inner > 1 &&
+           s.inner % elements_of_vector(problem.dtype) == 0 && s.axis > tuning::softmax_shared_column_axis &&
+           s.axis <= shared_columns_most_axis && s.outer != 0 && s.inner <= most_tiles &&
            divide_up(s.inner, std::size_t{shared_strip_columns}) <= most_tiles / down / s.outer;
+}
+
+bool are_shared(const SoftmaxProblem &problem) {
+    return may_be_shared(problem) && problem.output != nullptr && !wants_row_values(problem) &&
+           takes_column_vectors(problem) && tall_tiles(problem) != 0;
 }
 
 bool are_many(const Shape &s, const Cut &made, const GpuFacts &gpu) {
@@ -70,17 +76,17 @@ cudaError_t launch_columns_left(const SoftmaxProblem &problem, const SharedColum
 } // namespace
 
 std::size_t most_shared_columns_bytes(const SoftmaxProblem &problem) {
-    return are_tall_columns(problem) ? bytes_of(cut(problem.shape, tuning::most_multiprocessors)) : 0;
+    return may_be_shared(problem) ? bytes_of(cut(problem.shape, tuning::most_multiprocessors)) : 0;
 }
 
 cudaError_t launch_shared_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const void *clear,
                                   const Launch &totals, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     *served = false;
-    if (gpu.cluster_blocks == 0 || !are_tall_columns(problem) || !takes_column_vectors(problem) ||
-        tall_tiles(problem) == 0) {
+    const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
+    if (gpu.cluster_blocks == 0 || multiprocessors > tuning::most_multiprocessors || !are_shared(problem)) {
         return cudaSuccess;
     }
-    const Cut made = cut(problem.shape, static_cast<std::size_t>(gpu.multiprocessors));
+    const Cut made = cut(problem.shape, multiprocessors);
     if (!are_many(problem.shape, made, gpu)) {
         return cudaSuccess;
     }
@@ -94,7 +100,7 @@ cudaError_t launch_shared_columns(const SoftmaxProblem &problem, const SoftmaxAr
     if (error != cudaSuccess || made.down > most_tiles * static_cast<std::size_t>(resident)) {
         return error;
     }
-    Workspace workspace(problem.workspace, bytes_of(made), stream);
+    Workspace workspace(problem, bytes_of(made), stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }

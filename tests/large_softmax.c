@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_VALUES = 2 }; /* logsumexp and maximum */
+enum {
+    ROW_VALUES = 2, /* logsumexp and maximum */
+    GUARD = 4096
+}; /* bytes behind a workspace */
 
 typedef struct large_arrays {
     void *input, *expected, *expected_values[ROW_VALUES], *result; /* NULL: such values are not wanted */
@@ -41,11 +44,35 @@ static size_t first_difference(const void *expected, const void *result, size_t 
     return i;
 }
 
-/* Arrays begin so many bytes behind where allocations do. */
+/* A workspace of just as many bytes as the query says, and a guard behind it. */
+static unsigned char *lend_workspace(const place *where, wr_softmax_args *args) {
+    unsigned char guard[GUARD];
+    unsigned char *lent;
+    CHECK(wr_softmax_workspace_size(args, &args->workspace_bytes) == WR_SUCCESS, "query");
+    lent = place_allocate(where, args->workspace_bytes + GUARD);
+    memset(guard, IMAGE_POISON, sizeof guard);
+    place_write(where, lent + args->workspace_bytes, guard, sizeof guard);
+    args->workspace = lent;
+    return lent;
+}
+
+static void take_workspace_back(const place *where, const wr_softmax_args *args, unsigned char *lent) {
+    unsigned char guard[GUARD];
+    size_t i, written = 0;
+    place_read(where, lent + args->workspace_bytes, guard, sizeof guard);
+    for (i = 0; i < sizeof guard; ++i) {
+        written += guard[i] != IMAGE_POISON;
+    }
+    CHECK(written == 0, "[%zu][%zu][%zu] %s: %zu bytes written behind the workspace", args->outer, args->axis,
+          args->inner, dtype_name(args->dtype), written);
+    place_free(where, lent);
+}
+
+/* Arrays begin so many bytes behind where allocations do. In place with a workspace lent. */
 static void check_at(const place *where, wr_softmax_args args, const large_arrays *all, size_t off, int in_place) {
     size_t output_off = in_place ? off : off == 0 ? 16 : 0;
     unsigned char *from = place_allocate(where, all->input_bytes + off);
-    unsigned char *to = in_place ? from : place_allocate(where, all->output_bytes + output_off);
+    unsigned char *to = in_place ? from : place_allocate(where, all->output_bytes + output_off), *lent = NULL;
     wr_status status;
     int which;
     for (which = 0; which < ROW_VALUES; ++which) {
@@ -55,6 +82,9 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
     place_write(where, from + off, all->input, all->input_bytes);
     args.input = from + off;
     args.output = to + output_off;
+    if (in_place) {
+        lent = lend_workspace(where, &args);
+    }
     status = wr_softmax_ex(&args, where->stream);
     CHECK(status == WR_SUCCESS, "[%zu][%zu][%zu] %s on %s: %s", args.outer, args.axis, args.inner,
           dtype_name(args.dtype), where->name, wr_status_name(status));
@@ -73,10 +103,12 @@ static void check_at(const place *where, wr_softmax_args args, const large_array
             place_free(where, values);
         }
     }
-    place_free(where, from);
-    if (!in_place) {
+    if (in_place) {
+        take_workspace_back(where, &args, lent);
+    } else {
         place_free(where, to);
     }
+    place_free(where, from);
 }
 
 void check_large_softmax_of(put_logits put, wr_softmax_args args, size_t elements_off, unsigned wanted) {

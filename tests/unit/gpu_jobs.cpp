@@ -60,6 +60,18 @@ Job Job::with_a_mask() const {
     return job;
 }
 
+Job Job::without_logsumexp() const {
+    Job job = *this;
+    job.softmax_.logsumexp = nullptr;
+    return job;
+}
+
+Job Job::of_logarithms() const {
+    Job job = *this;
+    job.softmax_.log = 1;
+    return job;
+}
+
 Job Job::with_maxima() const {
     Job job = *this;
     job.softmax_.maximum = at(maximum_address);

@@ -19,6 +19,9 @@ class Job {
 
     // Softmax with elements left out.
     Job with_a_mask() const;
+    // Softmax alone, and log-softmax.
+    Job without_logsumexp() const;
+    Job of_logarithms() const;
     // Softmax with the maximum of each row or column.
     Job with_maxima() const;
     // A sum with weights of its elements' type.

@@ -20,6 +20,10 @@ void check_job(const jobs::Job &job, const std::string &described) {
         CHECK(r.allocated_bytes <= stated, "%s: %zu bytes stated, %zu taken with %d multiprocessors, generation %d",
               described.c_str(), stated, r.allocated_bytes, gpu.multiprocessors, gpu.compute_major);
         CHECK(r.misuse.empty(), "%s: %s", described.c_str(), r.misuse.c_str());
+        fake::reset(gpu, 0, 0);
+        CHECK(job.run_with_workspace(jobs::some_stream()) == WR_SUCCESS && fake::runtime().allocations == 0,
+              "%s: memory allocated beside what was asked for, with %d multiprocessors, generation %d",
+              described.c_str(), gpu.multiprocessors, gpu.compute_major);
     }
 }
 
@@ -68,7 +72,9 @@ void check_random_jobs(std::mt19937_64 &random) {
         const wr_dtype softmax_type = floats[random() % 4];
         const std::string softmax = describe("softmax", softmax_type, outer, axis, inner);
         const jobs::Job probabilities = jobs::Job::softmax(softmax, softmax_type, outer, axis, inner);
-        check_job(probabilities, softmax);
+        check_job(probabilities, softmax + ", with logsumexp");
+        check_job(probabilities.without_logsumexp(), softmax);
+        check_job(probabilities.without_logsumexp().of_logarithms(), softmax + ", logarithms");
         check_job(probabilities.with_maxima(), softmax + ", with maxima");
         check_job(probabilities.with_a_mask(), softmax + ", masked");
         const std::string logsumexp = describe("logsumexp", softmax_type, outer, axis, inner);

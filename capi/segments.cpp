@@ -77,18 +77,23 @@ std::size_t workspace_needed(const SegmentsCall &call) {
                                : cuda::segments_workspace_bytes(call.problem));
 }
 
-// The host device can read the offsets, and so knows where the input ends.
+// The host device can read the offsets, and so knows where the input ends and how long segments are.
 Status check_offsets(const SegmentsProblem &problem, Extent &input) {
     const auto offset = [&](std::size_t i) {
         return static_cast<std::int64_t>(load_integer(problem.offsets_type, problem.offsets, i));
     };
-    std::int64_t before = 0;
+    std::int64_t before = 0, longest = 0;
     for (std::size_t i = 0; i <= problem.segments; ++i) {
         const std::int64_t here = offset(i);
         if (here < before) {
             return Status::invalid_offsets;
         }
+        longest = i == 0 ? 0 : larger(longest, here - before);
         before = here;
+    }
+    if (const Status status = check_indices(problem.what, problem.values != nullptr, static_cast<std::size_t>(longest));
+        status != Status::success) {
+        return status;
     }
     const auto last = static_cast<std::size_t>(before);
     if (problem.input_count != 0 && last > problem.input_count) {

@@ -169,7 +169,7 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         State all[lanes];
         row_states(rows, block, all);
         std::memcpy(states, all, rows.width * sizeof(State));
-        if (job.output == nullptr) {
+        if (job.output == nullptr || rows.count == 0) {
             return;
         }
         if (!job.log && rows.count <= softmax_block) {

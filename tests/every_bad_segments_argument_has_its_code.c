@@ -172,6 +172,19 @@ static void check_null_input(void) {
     arena_reset();
 }
 
+/* The host device sees that a segment's indices don't fit, before it reads an element. */
+static void check_long_segments(void) {
+    static const int64_t too_long[] = {0, 3, 3 + (INT64_C(1) << 31), 3 + (INT64_C(1) << 31)};
+    wr_reduce_segments_args args = valid_args();
+    if (around.where->on_gpu) {
+        return;
+    }
+    put_offsets(too_long, 4);
+    args.op = WR_ARGMAX;
+    args.output_dtype = WR_I32;
+    expect(WR_ERROR_UNSUPPORTED, &args, "i32 indices of 2^31 elements");
+}
+
 static void check_misaligned(void) {
     wr_reduce_segments_args args = valid_args();
     args.input = at(ARENA_INPUT + 2);
@@ -253,6 +266,7 @@ static void check_all(void) {
     check_overflows();
     check_workspace();
     check_null_input();
+    check_long_segments();
 }
 
 int main(int argc, char **argv) {

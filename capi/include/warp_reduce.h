@@ -220,8 +220,8 @@ WR_API wr_status wr_cuda_status(void);
  * Floats (f32, f64, f16, bf16, both f8). Sums are added pairwise in natural order: T(x[0..n)) = T(x[0..h)) +
  *   T(x[h..n)), h the largest power of two below n; products likewise, and sums of squares and norms over the squares
  *   or magnitudes. All but f64 are kept in f32 and rounded once to the output, f64 in f64; the error of a sum is at
- *   most ceil(log2 n) roundings. A mean is the sum divided by `axis`, WR_NORM_L2 the root of the sum of squares, both
- *   correctly rounded.
+ *   most ceil(log2 n) roundings. A mean is the sum divided by `axis`, which is rounded to the type that sums are kept
+ *   in (f32 has all up to 2^24), WR_NORM_L2 the root of the sum of squares, both correctly rounded.
  * Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output.
  * Fields. Canonical words in, canonical words out: a word that is not below p makes its output unspecified. A product
  *   of KoalaBear and BabyBear elements is that of Montgomery forms. The extensions are F_p[x]/(x^4 - 3) for KoalaBear
@@ -273,7 +273,7 @@ typedef struct wr_reduce_args {
      * others. WR_F64 is allowed for every float, WR_F32 for all but f64. Anything else: leave zero. */
     wr_dtype accumulate_dtype;
     /* WR_NAN_IGNORE: a NaN counts as absent. Nothing left is an empty axis. Means nothing for integers and fields;
-     * not with weights (WR_ERROR_UNSUPPORTED). */
+     * floats cannot have it with weights (WR_ERROR_UNSUPPORTED). */
     wr_nan_mode nan_mode;
     /* 1: the result is combined with what the output holds, by the operator and in the type it is kept in (extremes
      * exactly), and rounded once: WR_SUM, WR_PRODUCT, WR_SUM_OF_SQUARES, WR_MIN, WR_MAX, WR_ANY, WR_ALL,
@@ -343,6 +343,8 @@ typedef struct wr_reduce_segments_args {
     /* sizeof(wr_reduce_segments_args) as the caller was compiled */
     size_t struct_size;
     wr_op op;
+    /* Indices of WR_I32 are for segments of fewer than 2^31 elements: longer ones are refused on the host device
+     * (WR_ERROR_UNSUPPORTED); a GPU is not told of them, and gives their indices modulo 2^32. */
     wr_dtype dtype, output_dtype, accumulate_dtype;
     wr_nan_mode nan_mode;
     int32_t add_to_output;
@@ -407,9 +409,10 @@ WR_API wr_status wr_dot_workspace_size(const wr_dot_args *args, size_t *bytes);
  *
  * Types: f32, f64, f16, bf16, and both f8; the output has the input's type.
  * Error, whatever the spread and the magnitude of the inputs: f32 outputs above 2^-120 are within 4 units in the last
- *   place of the exact value, f64 outputs above 2^-960 within 4.5 + ceil(log2 axis), f16, bf16 and f8 within
- *   4.54 + ceil(log2 axis) f32 units before they are rounded. Only rows made for it are known to reach 12 units (f64,
- *   2^18 elements) or 8 (the others, 2^11). One element gives exactly 1.
+ *   place of the exact value, f64 outputs above 2^-960 within 4.5 + ceil(log2 axis) (but for inputs of +-2^62 beside
+ *   their neighbours, which count as further apart than they are), f16, bf16 and f8 within 4.54 + ceil(log2 axis) f32
+ *   units before they are rounded. Only rows made for it are known to reach 12 units (f64, 2^18 elements) or 8 (the
+ *   others, 2^11). One element gives exactly 1.
  * NaN and infinities: a NaN or +infinity gives a row of NaN. -infinity gives 0. A row of -infinity alone gives
  *   a row of NaN (wr_softmax_ex has an option).
  * Empty: with any size 0 nothing is done.

@@ -162,7 +162,7 @@ pub struct wr_reduce_args {
  others. `WR_F64` is allowed for every float, `WR_F32` for all but f64. Anything else: leave zero.*/
     pub accumulate_dtype: wr_dtype,
     /** `WR_NAN_IGNORE`: a NaN counts as absent. Nothing left is an empty axis. Means nothing for integers and fields;
- not with weights (`WR_ERROR_UNSUPPORTED`).*/
+ floats cannot have it with weights (`WR_ERROR_UNSUPPORTED`).*/
     pub nan_mode: wr_nan_mode,
     /** 1: the result is combined with what the output holds, by the operator and in the type it is kept in (extremes
  exactly), and rounded once: `WR_SUM`, `WR_PRODUCT`, `WR_SUM_OF_SQUARES`, `WR_MIN`, `WR_MAX`, `WR_ANY`, `WR_ALL`,
@@ -281,8 +281,14 @@ pub struct wr_reduce_segments_args {
     /// sizeof([`wr_reduce_segments_args`]) as the caller was compiled
     pub struct_size: usize,
     pub op: wr_op,
+    /** Indices of `WR_I32` are for segments of fewer than 2^31 elements: longer ones are refused on the host device
+ (`WR_ERROR_UNSUPPORTED`); a GPU is not told of them, and gives their indices modulo 2^32.*/
     pub dtype: wr_dtype,
+    /** Indices of `WR_I32` are for segments of fewer than 2^31 elements: longer ones are refused on the host device
+ (`WR_ERROR_UNSUPPORTED`); a GPU is not told of them, and gives their indices modulo 2^32.*/
     pub output_dtype: wr_dtype,
+    /** Indices of `WR_I32` are for segments of fewer than 2^31 elements: longer ones are refused on the host device
+ (`WR_ERROR_UNSUPPORTED`); a GPU is not told of them, and gives their indices modulo 2^32.*/
     pub accumulate_dtype: wr_dtype,
     pub nan_mode: wr_nan_mode,
     pub add_to_output: i32,
@@ -839,8 +845,8 @@ extern "C" {
  Floats (f32, f64, f16, bf16, both f8). Sums are added pairwise in natural order: T(x\[0..n)) = T(x\[0..h)) +
  T(x\[h..n)), h the largest power of two below n; products likewise, and sums of squares and norms over the squares
  or magnitudes. All but f64 are kept in f32 and rounded once to the output, f64 in f64; the error of a sum is at
- most ceil(log2 n) roundings. A mean is the sum divided by `axis`, `WR_NORM_L2` the root of the sum of squares, both
- correctly rounded.
+ most ceil(log2 n) roundings. A mean is the sum divided by `axis`, which is rounded to the type that sums are kept
+ in (f32 has all up to 2^24), `WR_NORM_L2` the root of the sum of squares, both correctly rounded.
 
  Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output.
 
@@ -965,9 +971,10 @@ extern "C" {
  Types: f32, f64, f16, bf16, and both f8; the output has the input's type.
 
  Error, whatever the spread and the magnitude of the inputs: f32 outputs above 2^-120 are within 4 units in the last
- place of the exact value, f64 outputs above 2^-960 within 4.5 + ceil(log2 axis), f16, bf16 and f8 within
- 4.54 + ceil(log2 axis) f32 units before they are rounded. Only rows made for it are known to reach 12 units (f64,
- 2^18 elements) or 8 (the others, 2^11). One element gives exactly 1.
+ place of the exact value, f64 outputs above 2^-960 within 4.5 + ceil(log2 axis) (but for inputs of +-2^62 beside
+ their neighbours, which count as further apart than they are), f16, bf16 and f8 within 4.54 + ceil(log2 axis) f32
+ units before they are rounded. Only rows made for it are known to reach 12 units (f64, 2^18 elements) or 8 (the
+ others, 2^11). One element gives exactly 1.
 
  NaN and infinities: a NaN or +infinity gives a row of NaN. -infinity gives 0. A row of -infinity alone gives
  a row of NaN ([`wr_softmax_ex`] has an option).

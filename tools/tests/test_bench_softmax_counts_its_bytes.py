@@ -1,12 +1,13 @@
-"""wr bench softmax: its jobs, the bytes that it counts for each, and the plot."""
+"""wr bench softmax: its jobs, the bytes that it counts for each, its types, and the plot."""
 
 from __future__ import annotations
 
 from support import ToolTest
 from wr.devices import HostDevice
-from wr.elements import BF16, F32
+from wr.elements import BF16, F32, FLOATS
 from wr.library import load_library
 from wr.rate_plot import Rate, rates_in
+from wr.softmax import types_of_softmax
 from wr.softmax_jobs import Job, jobs_of, ready_to_run, representative
 
 
@@ -57,6 +58,43 @@ class Bench(ToolTest):
             "logsumexp of rows of 32 +bf16",
         ):
             self.assertRegex(text, rf"(?m)^ {job} +[\d.]+ +[\d.]+ +\d+%")
+
+    def test_types_that_softmax_does_not_take(self) -> None:
+        floats = "softmax takes and gives floats only: f32 f64 f16 bf16 f8_e4m3 f8_e5m2"
+        for dtype in ("i32", "koalabear_x4"):
+            text = self.succeeds("bench", "--dtype", dtype, "--largest", "10", "--device", "host")
+            self.assertIn(f"sum of {dtype} on host", text)
+            self.assertTrue(text.endswith(f"{floats}; skipped for {dtype}\n"), text)
+            message = self.fails(2, "bench", "softmax", "--dtype", dtype, "--largest", "10")
+            self.assertEqual(message, f"wr: --dtype {dtype}: {floats}\n")
+        text = self.succeeds("bench", "--dtype", "f16", "--largest", "10", "--device", "host")
+        self.assertIn("softmax of f16 on host", text)
+        self.assertNotIn("skipped", text)
+
+    def test_help_has_the_types_that_softmax_takes(self) -> None:
+        self.assertEqual([each.name for each in types_of_softmax(load_library())], list(FLOATS))
+        text = " ".join(self.succeeds("bench", "--help").split())
+        self.assertIn(f"softmax takes floats only: {' '.join(FLOATS)}", text)
+
+    def test_a_plot_that_cannot_be_drawn_is_refused_before_measuring(self) -> None:
+        (self.folder / "folder.svg").mkdir()
+        (self.folder / "there.svg").write_text("old")
+        (self.folder / "peers.txt").write_text("torch softmax f32 1 x 131072   32.70 us   0.02 TB/s\n")
+        for name in ("noext", "rates.txt", ".svg"):
+            message = self.fails(2, "bench", "softmax", "--plot", name)
+            self.assertIn(f"argument --plot: '{name}' is no name of a plot, which ends in .svg or .png", message)
+        for name, reason in (
+            ("no/folder/a.svg", "No such file or directory"),
+            ("there.svg/a.png", "Not a directory"),
+            ("folder.svg", "Is a directory"),
+            ("a" * 252 + ".svg", "File name too long"),
+        ):
+            self.assertEqual(self.fails(1, "bench", "softmax", "--plot", name), f"wr: {name}: {reason}\n")
+        for name in ("new.svg", "there.svg"):
+            message = self.fails(1, "bench", "softmax", "--plot", name, "--peers", "peers.txt")
+            self.assertIn("wr: peers.txt: has no rate to draw; it must hold what bench/peers.py prints", message)
+        self.assertEqual((self.folder / "there.svg").read_text(), "old")
+        self.assertFalse((self.folder / "new.svg").exists())
 
     def test_plot(self) -> None:
         # the launcher's Python may have no matplotlib, and says so before it measures

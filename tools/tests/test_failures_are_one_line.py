@@ -7,6 +7,10 @@ import subprocess
 
 import numpy as np
 from support import LAUNCHER, ToolTest
+from wr.elements import F32, I32
+from wr.hints import advice_on_reduction
+from wr.library import load_library
+from wr.reduction import Reduction
 
 
 class RefusedFiles(ToolTest):
@@ -174,7 +178,6 @@ class RefusedJobs(ToolTest):
             ("max", "--dtype", "babybear"),
             ("bit_or", "--output-dtype", "f32"),
             ("argmin", "--output-dtype", "u64"),
-            ("sum", "--accumulate-dtype", "f64"),
             ("mean", "--output-dtype", "f64", "--dtype", "koalabear"),
         ):
             message = self.fails(1, "reduce", operator, "a.npy", *options)
@@ -182,12 +185,45 @@ class RefusedJobs(ToolTest):
         self.save("a.npy", np.zeros(4, np.int32))
         for operator in ("mean", "norm_l2"):
             self.assertIn("add --output-dtype f64", self.fails(1, "reduce", operator, "a.npy"))
-        self.assertIn("WR_ERROR_UNSUPPORTED", self.fails(1, "softmax", "a.npy", "out.npy"))
         self.assertIn("'wr ops logsumexp' lists", self.fails(1, "reduce", "logsumexp", "a.npy"))
-        self.save("a.npy", np.zeros(4, np.float32))
-        message = self.fails(1, "reduce", "logsumexp", "a.npy", "--nan", "ignore")
-        self.assertIn("leave --nan ignore out", message)
         self.assertEqual(os.listdir(self.folder), ["a.npy"])
+
+    def test_an_option_that_the_library_does_not_offer_is_named(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        self.save("i.npy", np.zeros(4, np.int32))
+        self.save("old.npy", np.zeros((), np.float32))
+        self.save("o.npy", np.array([0, 4]))
+        self.save("olds.npy", np.zeros(1, np.float32))
+        for line, options in (
+            (("reduce", "sum", "i.npy", "--accumulate-dtype", "f64"), "--accumulate-dtype f64"),
+            (("reduce", "mean", "a.npy", "--add-to", "old.npy"), "--add-to"),
+            (("reduce", "mean", "a.npy", "--add-to", "old.npy", "--nan", "ignore"), "--add-to"),
+            (("reduce", "mean", "a.npy", "--add-to", "olds.npy", "--offsets", "o.npy"), "--add-to"),
+            (("reduce", "logsumexp", "a.npy", "--nan", "ignore"), "--nan ignore"),
+            (("reduce", "logsumexp", "a.npy", "--nan", "ignore", "--add-to", "old.npy"), "--add-to and --nan ignore"),
+            (("reduce", "sum", "a.npy", "--nan", "ignore", "--weights", "a.npy"), "--nan ignore or --weights"),
+            (("reduce", "sum", "a.npy", "--weights", "i.npy", "--weights-dtype", "i32"), "--weights of i32"),
+            (("dot", "i.npy", "i.npy", "--accumulate-dtype", "f64"), "--accumulate-dtype f64"),
+        ):
+            message = self.fails(1, *line)
+            self.assertIn(f"; leave {options} out ('wr ops' lists the options of each operator)\n", message)
+        message = self.fails(1, "dot", "a.npy", "i.npy", "--right-dtype", "i32")
+        self.assertIn("; 'wr ops' lists what a sum takes and gives, and which types may be weighted", message)
+
+    def test_an_option_that_is_not_what_is_wrong_is_not_named(self) -> None:
+        # an axis that is too long for an index of i32 is refused whatever the options are
+        job = Reduction("argmax", F32, I32, ignore_nan=True)
+        self.assertEqual(advice_on_reduction(load_library(), job, add=False), "'wr ops argmax' lists what there is")
+        self.save("a.npy", np.zeros(4, np.int32))
+        message = self.fails(1, "reduce", "logsumexp", "a.npy", "--nan", "ignore")
+        self.assertIn("; 'wr ops logsumexp' lists what there is\n", message)
+
+    def test_softmax_of_other_than_floats(self) -> None:
+        self.save("a.npy", np.zeros(4, np.float32))
+        self.save("i.npy", np.zeros(4, np.int32))
+        for options in (("i.npy", "out.npy"), ("a.npy", "out.npy", "--output-dtype", "i32")):
+            message = self.fails(1, "softmax", *options)
+            self.assertIn("; softmax takes and gives floats only: f32 f64 f16 bf16 f8_e4m3 f8_e5m2\n", message)
 
     def test_words_that_are_no_elements_of_an_extension(self) -> None:
         self.save("a.npy", np.zeros((4, 3), np.uint32))

@@ -66,7 +66,8 @@ class Search(ToolTest):
 
     def test_a_variable_that_names_nothing_is_not_passed_over(self) -> None:
         message = self.fails(1, "info", environment={**self.plain, OVERRIDE: "/nowhere/libwarp_reduce.so"})
-        self.assertIn("/nowhere/libwarp_reduce.so", message)
+        self.assertIn(f"/nowhere/libwarp_reduce.so (from {OVERRIDE}) could not be loaded", message)
+        self.assertIn(f"set {OVERRIDE} to where libwarp_reduce.so is", message)
 
     def test_another_library(self) -> None:
         message = self.fails(1, "info", environment={**self.plain, OVERRIDE: "libc.so.6"})

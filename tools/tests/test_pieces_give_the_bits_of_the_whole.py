@@ -225,9 +225,9 @@ class Pieces(ToolTest):
         reported: list[int] = []
         job = Reduction("max", BY_NAME["koalabear"], BY_NAME["koalabear"])
         words = np.ones((1, 5000, 1), np.uint32)
-        with self.assertRaisesRegex(Refused, "max of koalabear: .*'wr ops max' lists"):
+        with self.assertRaisesRegex(Refused, "max of koalabear: .*WR_ERROR_UNSUPPORTED"):
             Reducer(self.library, self.host, reported.append, piece_bytes=1000).run(job, words)
-        with self.assertRaisesRegex(Refused, "max of koalabear: .*'wr ops max' lists"):
+        with self.assertRaisesRegex(Refused, "max of koalabear: .*WR_ERROR_UNSUPPORTED"):
             SegmentReducer(self.library, self.host, reported.append).run(job, words[0, :, 0], np.array([0, 0]))
         self.assertEqual(reported, [])
 

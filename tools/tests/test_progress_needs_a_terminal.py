@@ -11,7 +11,7 @@ import unittest
 JOB = """
 import time
 from wr.screen import progress
-with progress("counting", 4, bytes_counted=False) as advance:
+with progress({label!r}, 4, bytes_counted=False) as advance:
     for _ in range(4):
         time.sleep({pause})
         advance(1)
@@ -19,10 +19,10 @@ print("done")
 """
 
 
-def on_a_terminal(pause: float) -> tuple[str, str]:
+def on_a_terminal(pause: float, label: str = "counting") -> tuple[str, str]:
     """stdout, and what a terminal at stderr received."""
     screen, terminal = pty.openpty()
-    command = [sys.executable, "-c", JOB.format(pause=pause)]
+    command = [sys.executable, "-c", JOB.format(pause=pause, label=label)]
     environment = {**os.environ, "TERM": "xterm"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True, env=environment)
     os.close(terminal)
@@ -46,10 +46,14 @@ class ProgressBar(unittest.TestCase):
         self.assertIn("counting", received)
         self.assertRegex(received, r"\d+%")
 
+    def test_a_label_is_shown_as_it_is(self) -> None:
+        for label in ("sum of [bold]a.npy", "sum of [/a].npy"):
+            self.assertIn(label, on_a_terminal(0.3, label)[1])
+
     def test_a_short_job_on_a_terminal(self) -> None:
         self.assertEqual(on_a_terminal(0.0), ("done\n", ""))
 
     def test_a_long_job_without_a_terminal(self) -> None:
-        command = [sys.executable, "-c", JOB.format(pause=0.3)]
+        command = [sys.executable, "-c", JOB.format(pause=0.3, label="counting")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         self.assertEqual((done.stdout, done.stderr), ("done\n", ""))

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
+import subprocess
+import sys
+from unittest import mock
 
 import numpy as np
-from support import ToolTest
+from support import LAUNCHER, ToolTest
+from wr.elements import F32
+from wr.errors import WrError
+from wr.npy_files import writing_npy
+
+# wr, whose computing waits for a line on stdin. With a word behind it, as nohup starts it.
+WAITING = """
+import signal, sys
+import wr.softmax
+from wr.main import main
+
+def wait(*arguments, **options):
+    print("computing", flush=True)
+    sys.stdin.readline()
+    return compute(*arguments, **options)
+
+compute, wr.softmax.run_softmax = wr.softmax.run_softmax, wait
+signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1:] else signal.SIG_DFL)
+sys.argv = ["wr", "softmax", "in.npy", "out.npy"]
+main()
+"""
+
+ON_A_DISK_OF_64_KIB = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=64k none full && exec "$@"', "sh"]
 
 
 def reference(values: np.ndarray, axis: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -129,3 +156,101 @@ class SoftmaxFiles(ToolTest):
         self.save("in.npy", np.zeros((0, 5), np.float32))
         self.succeeds("softmax", "in.npy", "out.npy")
         self.assertEqual(self.load("out.npy").shape, (0, 5))
+
+
+class OutputFiles(ToolTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.save("in.npy", np.zeros((4, 6000), np.float32))
+
+    def write(self, count: int = 1 << 18) -> None:
+        with writing_npy(str(self.folder / "out.npy"), (count,), F32) as array:
+            array[:] = 1
+
+    def test_the_disks_space_is_taken_before_anything_is_computed(self) -> None:
+        with writing_npy(str(self.folder / "out.npy"), (1 << 18,), F32):
+            (partial,) = self.folder.glob(".*")
+            self.assertGreaterEqual(partial.stat().st_blocks * 512, 1 << 20)
+
+    def test_no_space_is_a_failure_that_leaves_nothing(self) -> None:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with mock.patch("os.posix_fallocate", side_effect=full), self.assertRaises(WrError) as caught:
+            self.write()
+        self.assertEqual(str(caught.exception), f"{self.folder}/out.npy: No space left on device")
+        self.assertEqual(os.listdir(self.folder), ["in.npy"])
+
+    def test_a_file_system_that_cannot_reserve_is_written_all_the_same(self) -> None:
+        for number in (errno.EOPNOTSUPP, errno.EINVAL):
+            with mock.patch("os.posix_fallocate", side_effect=OSError(number, "")):
+                self.write()
+            self.assert_same_bits(self.load("out.npy"), np.ones(1 << 18, np.float32))
+
+    def test_a_full_disk(self) -> None:
+        (self.folder / "full").mkdir()
+        if subprocess.run([*ON_A_DISK_OF_64_KIB, "true"], cwd=self.folder, capture_output=True, check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        command = [*ON_A_DISK_OF_64_KIB, LAUNCHER, "softmax", "in.npy", "full/out.npy"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "wr: full/out.npy: No space left on device\n")
+
+    def test_a_file_that_an_ended_wr_left_is_no_hindrance(self) -> None:
+        left = self.folder / f".wr.{os.getpid()}.0.part"
+        left.write_bytes(b"left")
+        self.write()
+        self.assertEqual((left.read_bytes(), self.load("out.npy").shape), (b"left", (1 << 18,)))
+
+    def test_names_of_up_to_255_bytes(self) -> None:
+        for length in (246, 255):
+            name = "o" * (length - 4) + ".npy"
+            self.succeeds("softmax", "in.npy", name)
+            self.assertEqual(self.load(name).shape, (4, 6000))
+        name = "o" * 252 + ".npy"
+        for line in (("softmax", "in.npy", name), ("reduce", "sum", "in.npy", "-o", name)):
+            self.assertEqual(self.fails(1, *line), f"wr: {name}: File name too long\n")
+
+    def test_a_file_is_no_folder(self) -> None:
+        for line in (("softmax", "in.npy", "in.npy/x.npy"), ("reduce", "sum", "in.npy", "-o", "in.npy/x.npy")):
+            self.assertEqual(self.fails(1, *line), "wr: in.npy/x.npy: Not a directory\n")
+
+    def test_a_pipe_at_stdout_is_no_output(self) -> None:
+        for line in (("softmax", "in.npy", "/dev/stdout"), ("reduce", "sum", "in.npy", "-o", "/dev/stdout")):
+            self.assertIn("wr: /dev/stdout: is no regular file", self.fails(1, *line))
+
+    def test_a_replaced_file_keeps_its_permissions(self) -> None:
+        for mode in (0o600, 0o640, 0o444):
+            (self.folder / "out.npy").write_bytes(b"old")
+            (self.folder / "out.npy").chmod(mode)
+            with writing_npy(str(self.folder / "out.npy"), (1,), F32):
+                (partial,) = self.folder.glob(".*")
+                self.assertEqual(partial.stat().st_mode & 0o7777, mode)
+            self.succeeds("softmax", "in.npy", "out.npy")
+            self.assertEqual((self.folder / "out.npy").stat().st_mode & 0o7777, mode)
+            (self.folder / "out.npy").unlink()
+
+
+class Signals(ToolTest):
+    def start(self, *words: str) -> subprocess.Popen:
+        self.save("in.npy", np.zeros((2, 3), np.float32))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen([sys.executable, "-c", WAITING, *words], cwd=self.folder, text=True, **pipes)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "computing\n")
+        self.assertEqual(len(os.listdir(self.folder)), 2)
+        return process
+
+    def test_a_signal_that_ends_wr_leaves_no_file(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            process = self.start()
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), -number)
+            self.assertEqual(process.stderr.read(), "")
+            self.assertEqual(os.listdir(self.folder), ["in.npy"])
+
+    def test_a_hangup_that_nohup_ignores_stays_ignored(self) -> None:
+        process = self.start("ignored")
+        process.send_signal(signal.SIGHUP)
+        process.communicate("go on\n", timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.load("out.npy").shape, (2, 3))

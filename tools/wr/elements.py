@@ -66,6 +66,7 @@ ELEMENT_TYPES = (
     _type("babybear_x4", 20, "V16", "field", words=4),
 )
 
+FLOATS = tuple(each.name for each in ELEMENT_TYPES if each.kind == "float")
 BY_NAME = {each.name: each for each in ELEMENT_TYPES} | {each.alias: each for each in ELEMENT_TYPES if each.alias}
 F32, F64, BF16 = BY_NAME["f32"], BY_NAME["f64"], BY_NAME["bf16"]
 I32, I64, U8, U64 = BY_NAME["i32"], BY_NAME["i64"], BY_NAME["u8"], BY_NAME["u64"]

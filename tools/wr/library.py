@@ -284,7 +284,8 @@ def _open(path: str, found: str) -> Library:
     try:
         return Library(ctypes.CDLL(path), found)
     except OSError as error:
-        raise WrError(f"the library could not be loaded: {error}") from None
+        hint = f"set {OVERRIDE} to where libwarp_reduce.so is"
+        raise WrError(f"the library {found} could not be loaded ({error}); {hint}") from None
 
 
 def _mapped_path(name: str) -> str:

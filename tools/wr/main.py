@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from .arguments import Parser
 from .errors import UsageError, WrError
+from .signals import Ended, end_by, raise_when_ended
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -61,9 +62,17 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
+def _escape_what_streams_cannot_hold() -> None:
+    """A file may have a name that the terminal's encoding has no letters for, or that is no text at all."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     _replace_closed_streams()
+    _escape_what_streams_cannot_hold()
     try:
+        raise_when_ended()
         _run(sys.argv[1:])
         sys.stdout.flush()
     except UsageError as error:
@@ -74,6 +83,8 @@ def main() -> None:
         _fail("there is not enough memory for this job", EXIT_FAILURE)
     except KeyboardInterrupt:
         _fail("interrupted", EXIT_INTERRUPTED)
+    except Ended as end:
+        end_by(end.number)
     except ImportError as error:
         _fail(
             f"the Python packages numpy and rich are needed ({error}); install them for {sys.executable}", EXIT_FAILURE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
 
 # The first one's are drawn heaviest; the colours can be told apart by everyone.
 COLOURS = ("#0b5cad", "#d1701b", "#3d8f5f", "#8a4f9e")
+FORMATS = (".svg", ".png")
 SIZE_OF_A_PANEL = (5.2, 3.9)  # inches
 
 # What begins a line of bench/softmax_bench (nothing) and of bench/peers.py; the first is ours.
 WHO = {None: "warp-reduce", "torch": "PyTorch", "compiled": "torch.compile"}
 _LINE = re.compile(r"(?:(torch|compiled) )?softmax (f32|bf16) (\d+) x (\d+) +[\d.]+ us +([\d.]+) TB/s")
-_SMALLEST_JOB = 1 << 28  # elements; few rows are another matter
+LOG2_OF_SMALLEST_JOB = 28  # elements; few rows are another matter
 _LONGEST_ROW = 1 << 20
 
 
@@ -38,9 +40,21 @@ def rates_in(text: str) -> list[Rate]:
     """Of the rows that softmax_bench or peers.py printed, ours first."""
     rates = []
     for who, element, rows, length, rate in (found.groups() for found in map(_LINE.match, text.splitlines()) if found):
-        if int(rows) * int(length) >= _SMALLEST_JOB and int(length) <= _LONGEST_ROW:
+        if int(rows) * int(length) >= 1 << LOG2_OF_SMALLEST_JOB and int(length) <= _LONGEST_ROW:
             rates.append(Rate(WHO[who], element, int(length), float(rate) * 1e12))
     return sorted(rates, key=lambda each: list(WHO.values()).index(each.who))
+
+
+def check_place(path: str) -> None:
+    """Refuses a file that cannot be written, before there is anything to draw; leaves none where there was none."""
+    existed = os.path.exists(path)
+    try:
+        with open(path, "ab"):
+            pass
+        if not existed:
+            os.unlink(os.path.realpath(path))
+    except OSError as error:
+        raise WrError(f"{path}: {error.strerror or error}") from None
 
 
 def new_figure() -> Any:
@@ -77,7 +91,7 @@ def draw_rates(figure: Any, rates: Sequence[Rate], ceiling: float | None, title:
     handles = [labelled[who] for who in shown]
     figure.legend(handles, shown, loc="outside lower center", ncols=len(shown), fontsize=9, frameon=False)
     try:
-        figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None, dpi=150)
+        figure.savefig(path, metadata={"Date": None} if path.lower().endswith(".svg") else None, dpi=150)
     except (OSError, ValueError) as error:
         raise WrError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 

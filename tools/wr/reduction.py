@@ -253,17 +253,9 @@ def _part(array: np.ndarray | None, which: slice) -> np.ndarray | None:
 
 
 def explained(refusal: Refused, job: Reduction) -> Refused:
-    """The refusal of a combination that the library does not offer, with what to do about it."""
+    """The refusal; where a combination is not offered, it says which."""
     if refusal.status != ERROR_UNSUPPORTED:
         return refusal
     types = job.element.name if job.output is job.element else f"{job.element.name} into {job.output.name}"
     weights = f" with weights of {job.weights.name}" if job.weights else ""
-    return Refused(refusal.status, f"{job.operator} of {types}{weights}: {refusal}; {_hint(job)}")
-
-
-def _hint(job: Reduction) -> str:
-    if job.operator in ("mean", "norm_l2") and job.element.kind == "integer" and job.output.kind != "float":
-        return "add --output-dtype f64"
-    if job.operator == "logsumexp" and job.ignore_nan:
-        return "leave --nan ignore out"
-    return f"'wr ops {job.operator}' lists what there is"
+    return Refused(refusal.status, f"{job.operator} of {types}{weights}: {refusal}")

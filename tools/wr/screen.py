@@ -19,9 +19,14 @@ WIDTH_WITHOUT_TERMINAL = 120
 def console(at_least: int = 0) -> Console:
     """stdout; below the width `at_least` a table would lose columns, so the terminal is left to break the lines."""
     if not sys.stdout.isatty():
-        return Console(width=WIDTH_WITHOUT_TERMINAL, highlight=False)
-    screen = Console(highlight=False)
-    return screen if screen.width >= at_least else Console(width=at_least, highlight=False)
+        return _plain_console(WIDTH_WITHOUT_TERMINAL)
+    screen = _plain_console()
+    return screen if screen.width >= at_least else _plain_console(at_least)
+
+
+def _plain_console(width: int | None = None) -> Console:
+    """Text as it is: a file's name may have what rich takes for markup ([bold]) or for an emoji (:cat:)."""
+    return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
 def table() -> Table:
@@ -60,7 +65,8 @@ def progress(label: str, total: int, *, bytes_counted: bool = True) -> Iterator[
         yield lambda _: None
         return
     amount = [DownloadColumn(binary_units=True)] if bytes_counted else []
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), *amount, TimeRemainingColumn())
+    description = TextColumn("{task.description}", markup=False)
+    columns = (description, BarColumn(), TaskProgressColumn(), *amount, TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(label, total=total)
     began = time.monotonic()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .devices import Device
-from .elements import F32, F64, ElementType
+from .elements import ELEMENT_TYPES, F32, F64, ElementType
 from .errors import WrError
 from .library import ERROR_UNSUPPORTED, Library, Refused, SoftmaxArgs
 from .npy_files import open_array
@@ -90,6 +90,25 @@ def softmax_args(
     )
 
 
+def types_of_softmax(library: Library) -> list[ElementType]:
+    """The element types that softmax takes and gives."""
+    return [each for each in ELEMENT_TYPES if _is_offered(library, Softmax(each, each))]
+
+
+def _is_offered(library: Library, job: Softmax) -> bool:
+    try:
+        library.workspace_size(softmax_args(job, 0, 0, (1, 1, 1)))
+    except Refused as refusal:
+        if refusal.status != ERROR_UNSUPPORTED:
+            raise
+        return False
+    return True
+
+
+def floats_only(library: Library) -> str:
+    return f"softmax takes and gives floats only: {' '.join(each.name for each in types_of_softmax(library))}"
+
+
 def run_softmax(
     library: Library,
     device: Device,
@@ -137,4 +156,4 @@ def _call(
         if refusal.status != ERROR_UNSUPPORTED:
             raise
         types = f"{job.element.name} into {job.output.name}"
-        raise Refused(refusal.status, f"softmax of {types}: {refusal}") from None
+        raise Refused(refusal.status, f"softmax of {types}: {refusal}; {floats_only(library)}") from None

@@ -76,7 +76,7 @@ def _count(number: int) -> str:
 
 
 def add_parser(subparsers: Any) -> None:
-    from ..elements import element_named
+    from ..elements import FLOATS, element_named
 
     parser = subparsers.add_parser(
         "bench",
@@ -88,7 +88,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "what", nargs="?", choices=("reduce", "softmax"), metavar="reduce|softmax", help="one of the two, in full"
     )
-    parser.add_argument("--dtype", type=checked(element_named), metavar="T", help="element type (default: f32)")
+    parser.add_argument(
+        "--dtype",
+        type=checked(element_named),
+        metavar="T",
+        help=f"element type (default: f32); softmax takes floats only: {' '.join(FLOATS)}",
+    )
     parser.add_argument(
         "--largest",
         type=checked(_exponent),
@@ -97,7 +102,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--plot",
-        type=file_name,
+        type=checked(_plot_name),
         metavar="FILE",
         help="with 'softmax': draw bytes a second over the length of rows, .svg or .png",
     )
@@ -116,11 +121,22 @@ def _exponent(text: str) -> int:
     return int(text)
 
 
+def _plot_name(text: str) -> str:
+    from ..errors import UsageError
+    from ..rate_plot import FORMATS
+
+    if Path(text).suffix.lower() not in FORMATS:
+        raise UsageError(f"'{text}' is no name of a plot, which ends in {' or '.join(FORMATS)}")
+    return text
+
+
 def run(options: argparse.Namespace) -> None:
     from ..devices import open_device
     from ..elements import F32
     from ..errors import UsageError
     from ..library import load_library
+    from ..screen import console
+    from ..softmax import floats_only, types_of_softmax
 
     if (options.plot and options.what != "softmax") or (options.peers and not options.plot):
         raise UsageError("--plot goes with 'wr bench softmax', and --peers with --plot")
@@ -134,8 +150,11 @@ def run(options: argparse.Namespace) -> None:
     device = open_device(library, options.device or "host")
     element = options.dtype or F32
     largest = options.largest or _largest_that_fits(device, element, LARGEST)
-    for cases in (_reductions(largest), _softmaxes(largest)):
-        _bench(library, device, element, list(cases))
+    has_softmax = element in types_of_softmax(library)
+    for cases in (_reductions, _softmaxes) if has_softmax else (_reductions,):
+        _bench(library, device, element, list(cases(largest)))
+    if not has_softmax:
+        console().print(f"{floats_only(library)}; skipped for {element.name}")
 
 
 def _bench_reductions(library: Library, options: argparse.Namespace) -> None:
@@ -153,19 +172,25 @@ def _bench_reductions(library: Library, options: argparse.Namespace) -> None:
         opened = [(job.title, job.types, partial(ready_to_run, library, device, job, size)) for job in jobs]
         _bench_beside_ceiling(device, "reduction", size, partial(measured_ceiling, device, size), opened)
     if remark:
-        console().print(remark, markup=False)
+        console().print(remark)
 
 
 def _bench_softmax(library: Library, options: argparse.Namespace) -> None:
     from ..ceiling import copy_ceiling
     from ..devices import open_devices
     from ..elements import F32
-    from ..rate_plot import WHO, Rate, draw_rates, new_figure
+    from ..errors import UsageError
+    from ..rate_plot import WHO, Rate, check_place, draw_rates, new_figure
     from ..screen import binary_size, console
+    from ..softmax import floats_only, types_of_softmax
     from ..softmax_jobs import jobs_of, ready_to_run, representative
 
-    figure = new_figure() if options.plot else None
+    if options.dtype and options.dtype not in types_of_softmax(library):
+        raise UsageError(f"--dtype {options.dtype.name}: {floats_only(library)}")
+    if options.plot:
+        check_place(options.plot)
     theirs = _rates_of_peers(options.peers) if options.peers else []
+    figure = new_figure() if options.plot else None
     devices, remark = open_devices(library, options.device)
     for device in devices:
         element = options.dtype or F32
@@ -184,17 +209,23 @@ def _bench_softmax(library: Library, options: argparse.Namespace) -> None:
         title = f"softmax of rows, {binary_size(size)} in and as many out, {_where(device)}"
         draw_rates(figure, [*ours, *theirs], ceiling.bytes_per_second, title, options.plot)
     if remark:
-        console().print(remark, markup=False)
+        console().print(remark)
 
 
 def _rates_of_peers(path: str) -> list[Rate]:
     from ..errors import WrError
-    from ..rate_plot import rates_in
+    from ..rate_plot import LOG2_OF_SMALLEST_JOB, rates_in
 
     try:
-        return rates_in(Path(path).read_text(encoding="utf-8"))
+        rates = rates_in(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise WrError(f"{path}: {getattr(error, 'strerror', None) or 'is no text'}") from None
+    if not rates:
+        raise WrError(
+            f"{path}: has no rate to draw; it must hold what bench/peers.py prints, lines such as"
+            f" 'torch softmax f32 1048576 x 1024 2130.00 us 4.03 TB/s' of 2^{LOG2_OF_SMALLEST_JOB} elements or more"
+        )
+    return rates
 
 
 def _bench_beside_ceiling(

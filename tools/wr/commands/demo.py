@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     screen = console(at_least=WIDTH_WITH_ONE_DEVICE + WIDTH_OF_ANOTHER * (len(devices) - 1))
     screen.print(f"libwarp_reduce {library.version} on {' and '.join(_label(each) for each in devices)}", style="bold")
     if remark:
-        screen.print(remark, markup=False)
+        screen.print(remark)
     folder = Path(options.data)
     agree = [show_reductions(screen, library, devices, folder), show_softmax(screen, library, devices, folder)]
     if len(devices) > 1:

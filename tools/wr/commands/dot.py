@@ -43,6 +43,7 @@ def add_parser(subparsers: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     from ..devices import open_device
     from ..elements import text_of, values_of
+    from ..hints import advice_on_dot, advising
     from ..library import load_library
     from ..npy_files import open_npy, writing_npy
     from ..operators import default_output
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace) -> None:
     output = options.output_dtype or default_output("sum", left.element, right.element)
     # A dot product is by definition a sum with weights, and so has its pieces.
     job = Reduction("sum", left.element, output, options.accumulate_dtype, right.element)
-    with progress(f"{options.left} times {options.right}", left.words.nbytes) as advance:
+    label = f"{options.left} times {options.right}"
+    with advising(lambda: advice_on_dot(library, job)), progress(label, left.words.nbytes) as advance:
         reducer = Reducer(library, open_device(library, options.device), advance)
         result = reducer.run(job, left.words.reshape(1, -1, 1), weights=right.words).reshape(())
     if options.output:
@@ -77,4 +79,4 @@ def run(options: argparse.Namespace) -> None:
     ]
     console().print(facts(rows))
     if options.output:
-        console().print(f"written to {options.output}", markup=False)
+        console().print(f"written to {options.output}")

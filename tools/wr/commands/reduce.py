@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..elements import ElementType
+    from ..library import Library
     from ..npy_files import NpyArray
     from ..reduction import Reduction
 
@@ -91,6 +92,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from ..hints import advice_on_reduction, advising
+    from ..library import load_library
     from ..npy_files import open_npy
     from ..reduction import Reduction
 
@@ -106,7 +109,12 @@ def run(options: argparse.Namespace) -> None:
         weights=weights_type,
         ignore_nan=options.nan == "ignore",
     )
-    results = _segments(options, job, source) if options.offsets else _array(options, job, source, weights)
+    library = load_library()
+    with advising(lambda: advice_on_reduction(library, job, add=bool(options.add_to))):
+        if options.offsets:
+            results = _segments(library, options, job, source)
+        else:
+            results = _array(library, options, job, source, weights)
     _write(options, job, results)
     if options.quiet:
         _print_bare(results.output, job.output)
@@ -128,14 +136,14 @@ def _check(options: argparse.Namespace) -> None:
     refuse_same_file("--values", options.values, options.output)
 
 
-def _array(options: argparse.Namespace, job: Reduction, source: NpyArray, weights: NpyArray | None) -> Results:
+def _array(
+    library: Library, options: argparse.Namespace, job: Reduction, source: NpyArray, weights: NpyArray | None
+) -> Results:
     from ..devices import open_device
-    from ..library import load_library
     from ..reduction import Reducer
     from ..screen import progress
     from ..shapes import split_at_axis, without_axis
 
-    library = load_library()
     words = source.words.reshape(split_at_axis(source.shape, options.axis))
     shape = without_axis(source.shape, options.axis)
     outer, axis, inner = words.shape
@@ -155,13 +163,11 @@ def _array(options: argparse.Namespace, job: Reduction, source: NpyArray, weight
     return Results(result.reshape(shape), None if values is None else values.reshape(shape), reducer.seconds)
 
 
-def _segments(options: argparse.Namespace, job: Reduction, source: NpyArray) -> Results:
+def _segments(library: Library, options: argparse.Namespace, job: Reduction, source: NpyArray) -> Results:
     from ..devices import open_device
-    from ..library import load_library
     from ..screen import progress
     from ..segments import SegmentReducer, read_offsets
 
-    library = load_library()
     offsets = read_offsets(options.offsets, source.words.size)
     segments = len(offsets) - 1
     values = _place_for_values(job, (segments,))
@@ -228,7 +234,7 @@ def _print_table(options: argparse.Namespace, source: NpyArray, job: Reduction, 
         screen.print(facts([*rows, ("results", f"{job.output.name} {list(results.output.shape)}")]))
         _print_results(options, job, results)
     for path in filter(None, (options.output, options.values)):
-        screen.print(f"written to {path}", markup=False)
+        screen.print(f"written to {path}")
 
 
 def _print_results(options: argparse.Namespace, job: Reduction, results: Results) -> None:
@@ -245,7 +251,7 @@ def _print_results(options: argparse.Namespace, job: Reduction, results: Results
     screen.print(listing)
     if results.output.size > SHOWN:
         hint = "" if options.output else " (-o FILE writes all of them)"
-        screen.print(f"and {results.output.size - SHOWN} more{hint}", markup=False)
+        screen.print(f"and {results.output.size - SHOWN} more{hint}")
 
 
 def _texts(job: Reduction, results: Results, position: int) -> list[str]:

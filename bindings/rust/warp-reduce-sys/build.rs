@@ -41,21 +41,32 @@ fn find() -> Result<Library, String> {
 }
 
 fn named_by_the_environment(lib_dir: PathBuf) -> Result<Library, String> {
-    if !lib_dir.join(FILE_NAME).is_file() {
-        return Err(format!(
-            "WARP_REDUCE_LIB_DIR is {}, and there is no {FILE_NAME} in it",
-            lib_dir.display()
-        ));
-    }
-    let lib_dir = fs::canonicalize(&lib_dir).map_err(|error| at(&lib_dir, &error))?;
+    let lib_dir = folder_with(FILE_NAME, "WARP_REDUCE_LIB_DIR", lib_dir)?;
     let include_dir = match variable("WARP_REDUCE_INCLUDE_DIR") {
-        Some(include_dir) => PathBuf::from(include_dir),
+        Some(folder) => folder_with(HEADER, "WARP_REDUCE_INCLUDE_DIR", folder.into())?,
         None => installed_headers(&lib_dir).unwrap_or_else(|| vendored().join("capi/include")),
     };
     Ok(Library {
         lib_dir,
         include_dir,
     })
+}
+
+/// The folder that an environment variable names. Cargo starts this script in the crate's folder, so that a relative
+/// one is seldom what its user meant.
+fn folder_with(file: &str, variable: &str, named: PathBuf) -> Result<PathBuf, String> {
+    if named.join(file).is_file() {
+        return fs::canonicalize(&named).map_err(|error| at(&named, &error));
+    }
+    let hint = if named.is_relative() {
+        "; it must be an absolute path"
+    } else {
+        ""
+    };
+    Err(format!(
+        "{variable} is {}, and there is no {file} in it{hint}",
+        named.display()
+    ))
 }
 
 /// The headers of an installation that has `lib` and `include` side by side.
@@ -182,12 +193,19 @@ fn announce(library: &Library) -> Result<(), String> {
 fn beside_the_build(lib_dir: &Path) -> Result<PathBuf, String> {
     let here = PathBuf::from(variable("OUT_DIR").expect("cargo sets OUT_DIR")).join("lib");
     if here != lib_dir {
-        copy_library(lib_dir, &here).map_err(|error| at(lib_dir, &error))?;
+        copy_library(lib_dir, &here).map_err(|error| {
+            format!(
+                "copying {FILE_NAME} from {} to {}: {error}",
+                lib_dir.display(),
+                here.display()
+            )
+        })?;
     }
     Ok(here)
 }
 
-/// Copies libwarp_reduce.so and the versioned names that the loader asks for.
+/// Copies libwarp_reduce.so and the versioned names that the loader asks for. Permissions come along, so that what an
+/// earlier run left may be read-only.
 fn copy_library(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -196,7 +214,12 @@ fn copy_library(from: &Path, to: &Path) -> io::Result<()> {
             continue;
         };
         println!("cargo::rerun-if-changed={}", path.display());
-        fs::copy(&path, to.join(name))?;
+        let partial = to.join("partial");
+        if partial.exists() {
+            fs::remove_file(&partial)?;
+        }
+        fs::copy(&path, &partial)?;
+        fs::rename(&partial, to.join(name))?;
     }
     Ok(())
 }

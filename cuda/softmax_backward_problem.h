@@ -13,10 +13,14 @@ inline bool is_from_logits(const SoftmaxBackwardProblem &p) { return p.output ==
 // What was saved of the forward call: its logits or its outputs.
 inline const void *saved_array(const SoftmaxBackwardProblem &p) { return is_from_logits(p) ? p.input : p.output; }
 
-// Whether all elements take part, all arrays have one type, and gradients are written as they are.
+// Whether all arrays have one type, and gradients are written as they are.
+inline bool is_of_one_type(const SoftmaxBackwardProblem &p) {
+    return !p.add_to_input_gradient && p.output_gradient_dtype == p.dtype && p.input_gradient_dtype == p.dtype;
+}
+
+// The same where all elements take part.
 inline bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
-    return !p.add_to_input_gradient && leaves_nothing_out(p.selection) && p.output_gradient_dtype == p.dtype &&
-           p.input_gradient_dtype == p.dtype;
+    return is_of_one_type(p) && leaves_nothing_out(p.selection);
 }
 
 // Whether columns side by side are whole vectors of one type on their boundaries, in all arrays.

@@ -1,8 +1,9 @@
-// The kernels of the gradient of softmax of short columns, as the launcher sees them; all take
-// BackwardShortColumnArguments. Plain data: host and GPU share it.
+// The kernels of the gradient of softmax of short columns, as the launcher sees them, and what they take. Plain data:
+// host and GPU share it.
 #pragma once
 
 #include "cuda/short_column_tiles.h"
+#include "numerics/problem.h"
 
 namespace wr::cuda {
 
@@ -19,6 +20,11 @@ struct BackwardShortColumnArguments {
     bool log, empty_row_zero;
 };
 
+// The same of columns whose masks, lengths or causal limit leave elements out.
+struct SelectedBackwardShortColumnArguments : BackwardShortColumnArguments {
+    Selection selection;
+};
+
 // What a block keeps of each column; the logsumexp where weights are formed more than once.
 struct BackwardShortColumnKept {
     float total, logsumexp;
@@ -28,8 +34,9 @@ struct BackwardShortColumnKept {
 inline constexpr int backward_short_column_rows = 4;
 
 struct BackwardShortColumnKernels {
-    const void *of[2][2]; // from outputs and from logits; [whole]
-    std::size_t each;     // columns of a thread
+    const void *of[2][2];    // from outputs and from logits; [whole]
+    const void *selected[2]; // likewise, of whole vectors, for SelectedBackwardShortColumnArguments
+    std::size_t each;        // columns of a thread
 };
 
 template <class T>

@@ -3,16 +3,20 @@
 #pragma once
 
 #include "cuda/kernel_address.cuh"
-#include "cuda/short_column_tile.cuh"
+#include "cuda/short_column_selection.cuh"
 #include "cuda/softmax_backward_pack.cuh"
 #include "cuda/softmax_backward_short_column_kernels.h"
 #include "cuda/softmax_backward_weights.cuh"
 
 namespace wr::cuda {
 
+// In the place of KeptOfColumns where nothing is left out.
+struct AllOfColumns {};
+
 // A block's tiles.
-template <class T, bool FromLogits, bool Whole>
+template <class T, bool FromLogits, bool Whole, class Arguments = BackwardShortColumnArguments>
 class BackwardShortColumnTile {
+    static constexpr bool selects = std::is_same_v<Arguments, SelectedBackwardShortColumnArguments>;
     static constexpr int each = vector_elements<T>, rows = backward_short_column_rows;
     using Folds = ShortColumnFolds<each, Whole, float>;
     using Column = typename Folds::Column;
@@ -20,8 +24,7 @@ class BackwardShortColumnTile {
     static constexpr bool keeps_weights = FromLogits && sizeof(T) == sizeof(float);
 
   public:
-    __device__ __forceinline__ BackwardShortColumnTile(const BackwardShortColumnArguments &arguments,
-                                                       ShortColumnBarriers &barriers)
+    __device__ __forceinline__ BackwardShortColumnTile(const Arguments &arguments, ShortColumnBarriers &barriers)
         : a(arguments), folds(a.tiles, a.memory, barriers), part(a.tiles, a.axis, a.inner) {}
 
     __device__ __forceinline__ void work() {
@@ -30,6 +33,9 @@ class BackwardShortColumnTile {
         part.load(part.in(a.saved, a.outer_stride, a.axis_stride), a.axis_stride, saved);
         part.load(part.in(a.output_gradient, a.gradient_outer_stride, a.gradient_axis_stride), a.gradient_axis_stride,
                   gradients);
+        if constexpr (selects) {
+            taken.keep(TakenOfColumns<T, rows>(a.selection, part, a.axis, a.inner));
+        }
         folds.await_prepared();
         add_up();
         write();
@@ -41,6 +47,13 @@ class BackwardShortColumnTile {
                                                            a.memory.columns_at)[column.number(a.tiles)];
     }
     __device__ __forceinline__ Column own(int c) const { return {part.tile, part.lane, c}; }
+
+    __device__ __forceinline__ bool takes_part(int i, int c) const {
+        if constexpr (selects) {
+            return is_taken(taken.of(i), c);
+        }
+        return i < part.count;
+    }
 
     __device__ __forceinline__ float logsumexp_of(int c) const {
         return part.count > 0 && part.has(c) ? a.logsumexp[part.column(a.inner, c)] : 0.0f;
@@ -100,7 +113,7 @@ class BackwardShortColumnTile {
             for (int i = 0; i < rows; ++i) {
                 const float gradient = element_of(gradients[i], c, T());
                 const float term = a.log ? gradient : terms[i] * gradient;
-                terms[i] = i < part.count ? term : -0.0f;
+                terms[i] = takes_part(i, c) ? term : -0.0f;
             }
             folds.leave(c, run_sum<rows, float>(terms));
         }
@@ -139,16 +152,25 @@ class BackwardShortColumnTile {
                 }
             }
             if (i < part.count) {
-                part.store(to, pack_with_nans(y, T()));
+                part.store(to, only_what_takes_part(i, pack_with_nans(y, T())));
             }
             to += a.inner;
         }
     }
 
-    const BackwardShortColumnArguments &a;
+    // Row i's gradients, zeros in the place of the others.
+    __device__ __forceinline__ uint4 only_what_takes_part(int i, const uint4 &v) const {
+        if constexpr (selects) {
+            return only_taken(v, taken.of(i), 0);
+        }
+        return v;
+    }
+
+    const Arguments &a;
     const Folds folds;
     const ShortColumnPart<T, rows, Whole> part;
     uint4 saved[rows], gradients[rows];
+    std::conditional_t<selects, KeptOfColumns<T>, AllOfColumns> taken;
 };
 
 template <class T, bool FromLogits, bool Whole>
@@ -158,11 +180,19 @@ __global__ void __launch_bounds__(short_column_most_threads, 1)
     BackwardShortColumnTile<T, FromLogits, Whole>(a, barriers).work();
 }
 
+template <class T, bool FromLogits>
+__global__ void __launch_bounds__(short_column_most_threads, 1)
+    backward_selected_short_columns(const __grid_constant__ SelectedBackwardShortColumnArguments a) {
+    __shared__ ShortColumnBarriers barriers;
+    BackwardShortColumnTile<T, FromLogits, true, SelectedBackwardShortColumnArguments>(a, barriers).work();
+}
+
 template <class T>
 const BackwardShortColumnKernels &backward_short_column_kernels() {
     static const BackwardShortColumnKernels kernels{
         {{address_of(backward_short_columns<T, false, false>), address_of(backward_short_columns<T, false, true>)},
          {address_of(backward_short_columns<T, true, false>), address_of(backward_short_columns<T, true, true>)}},
+        {address_of(backward_selected_short_columns<T, false>), address_of(backward_selected_short_columns<T, true>)},
         vector_elements<T>};
     return kernels;
 }

@@ -22,20 +22,26 @@ __device__ __forceinline__ unsigned chosen(unsigned taken, unsigned word, unsign
     return (word & taken) | (otherwise & ~taken);
 }
 
-// Of a vector only elements with mask bytes other than 0 stay.
-__device__ __forceinline__ uint4 without_masked(uint4 vector, unsigned mask, unsigned filler) {
-    const unsigned taken = taken_bytes(mask);
+// Of a vector only elements stay for which the top bit of a byte is set.
+__device__ __forceinline__ uint4 only_taken(uint4 vector, unsigned taken, unsigned filler) {
     return {chosen(spread_top_bits<0x0000>(taken), vector.x, filler),
             chosen(spread_top_bits<0x1111>(taken), vector.y, filler),
             chosen(spread_top_bits<0x2222>(taken), vector.z, filler),
             chosen(spread_top_bits<0x3333>(taken), vector.w, filler)};
 }
+__device__ __forceinline__ uint4 only_taken(uint4 vector, uint2 taken, unsigned filler) {
+    return {chosen(spread_top_bits<0x1100>(taken.x), vector.x, filler),
+            chosen(spread_top_bits<0x3322>(taken.x), vector.y, filler),
+            chosen(spread_top_bits<0x1100>(taken.y), vector.z, filler),
+            chosen(spread_top_bits<0x3322>(taken.y), vector.w, filler)};
+}
+
+// Of a vector only elements with mask bytes other than 0 stay.
+__device__ __forceinline__ uint4 without_masked(uint4 vector, unsigned mask, unsigned filler) {
+    return only_taken(vector, taken_bytes(mask), filler);
+}
 __device__ __forceinline__ uint4 without_masked(uint4 vector, uint2 mask, unsigned filler) {
-    const unsigned low = taken_bytes(mask.x), high = taken_bytes(mask.y);
-    return {chosen(spread_top_bits<0x1100>(low), vector.x, filler),
-            chosen(spread_top_bits<0x3322>(low), vector.y, filler),
-            chosen(spread_top_bits<0x1100>(high), vector.z, filler),
-            chosen(spread_top_bits<0x3322>(high), vector.w, filler)};
+    return only_taken(vector, uint2{taken_bytes(mask.x), taken_bytes(mask.y)}, filler);
 }
 
 // How many leading elements of a row take part, but for those that the mask leaves out.

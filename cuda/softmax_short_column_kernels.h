@@ -1,5 +1,5 @@
-// The kernels of softmax of short columns, as the launcher sees them; all take ShortColumnSoftmaxArguments. Plain data:
-// host and GPU share it.
+// The kernels of softmax of short columns, as the launcher sees them, and what they take. Plain data: host and GPU
+// share it.
 #pragma once
 
 #include "cuda/short_column_tiles.h"
@@ -12,6 +12,11 @@ struct ShortColumnSoftmaxArguments {
     ShortColumnTiles tiles;
     ShortColumnMemory memory;
     ElementType logsumexp_type;
+};
+
+// The same of columns whose masks, lengths or causal limit leave elements out.
+struct SelectedShortColumnArguments : ShortColumnSoftmaxArguments {
+    Selection selection;
 };
 
 // What the outputs of a column are made with: of softmax its factor, of log-softmax its logsumexp. A high piece that is
@@ -39,11 +44,14 @@ struct ShortColumnSoftmaxKernels {
     using OfAKind = ShortColumnSoftmaxKernel[of_own_tiles + 1];
 
     OfAKind of[2][2]; // [of more than softmax's outputs][whole]
+    OfAKind selected; // for SelectedShortColumnArguments: whatever is wanted of whole vectors
     int least_rows;
     std::size_t each;          // columns of a thread
     std::size_t left_bytes[2]; // of what threads leave each other of a column [of more than softmax's outputs]
 };
 
+template <class T>
+void set_selected_short_columns(ShortColumnSoftmaxKernels::OfAKind &of);
 template <class T>
 const ShortColumnSoftmaxKernels &short_column_softmax_kernels();
 

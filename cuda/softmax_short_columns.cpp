@@ -13,15 +13,21 @@ const ShortColumnSoftmaxKernels *find_kernels(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &short_column_softmax_kernels<T>(); });
 }
 
-// Whether more is wanted than softmax's outputs.
-bool wants_logits(const SoftmaxProblem &p) { return p.log || wants_row_values(p); }
+// Whether columns' largest logits are wanted beside the sums: for more than plain softmax's outputs.
+bool wants_logits(const SoftmaxProblem &p) { return p.log || wants_row_values(p) || !leaves_nothing_out(p.selection); }
 
-ShortColumnSoftmaxArguments arguments_of(const SoftmaxProblem &problem, const ShortColumnPlan &plan,
-                                         const ShortColumnSoftmaxKernels &kernels) {
-    ShortColumnSoftmaxArguments all{};
+const ShortColumnSoftmaxKernels::OfAKind &kernels_for(const ShortColumnSoftmaxKernels &kernels, const SoftmaxProblem &p,
+                                                      bool whole) {
+    return leaves_nothing_out(p.selection) ? kernels.of[wants_logits(p) ? 1 : 0][whole ? 1 : 0] : kernels.selected;
+}
+
+SelectedShortColumnArguments arguments_of(const SoftmaxProblem &problem, const ShortColumnPlan &plan,
+                                          const ShortColumnSoftmaxKernels &kernels) {
+    SelectedShortColumnArguments all{};
     all.softmax = arguments_of_problem(problem);
     all.tiles = plan.tiles;
     all.memory = {plan, kernels.each, kernels.left_bytes[wants_logits(problem) ? 1 : 0], sizeof(ShortColumnKept)};
+    all.selection = problem.selection;
     all.logsumexp_type = problem.output == nullptr ? problem.logsumexp_dtype : ElementType::f32;
     return all;
 }
@@ -49,6 +55,9 @@ ShortColumnSoftmaxRows rows_of(const ShortColumnPlan &plan, const ShortColumnSof
 // Elements of a column at most; whole: of whole vectors of columns, which other kernels serve too.
 std::size_t most_axis(const SoftmaxProblem &p, bool whole) {
     const bool narrow = traits_of(p.dtype).size == 2;
+    if (!leaves_nothing_out(p.selection)) {
+        return tuning::softmax_selected_short_column_axis;
+    }
     if (p.output == nullptr) {
         return !whole   ? tuning::logsumexp_short_single_column_axis
                : narrow ? tuning::logsumexp_narrow_short_column_axis
@@ -73,8 +82,14 @@ bool are_outputs_served(const SoftmaxProblem &p) {
 
 bool are_served(const SoftmaxProblem &p, bool whole) {
     const bool scaled_halves = traits_of(p.dtype).size == 2 && p.scale != 1.0;
-    return are_outputs_served(p) && !scaled_halves && leaves_nothing_out(p.selection) && p.shape.inner_stride == 1 &&
-           is_short_column(p.shape, most_axis(p, whole), whole);
+    return are_outputs_served(p) && !scaled_halves && p.shape.inner_stride == 1 &&
+           (whole || leaves_nothing_out(p.selection)) && is_short_column(p.shape, most_axis(p, whole), whole);
+}
+
+// Whether columns are whole vectors, and the mask's bytes whole words beside them.
+bool takes_vectors(const SoftmaxProblem &p) {
+    return takes_column_vectors(p) &&
+           reinterpret_cast<std::uintptr_t>(p.selection.mask) % elements_of_vector(p.dtype) == 0;
 }
 
 } // namespace
@@ -86,17 +101,17 @@ cudaError_t launch_short_columns(const SoftmaxProblem &problem, const GpuFacts &
         return cudaSuccess;
     }
     const ShortColumnSoftmaxKernels *kernels = find_kernels(problem.dtype);
-    const bool whole = takes_column_vectors(problem);
+    const bool whole = takes_vectors(problem);
     if (kernels == nullptr || !are_served(problem, whole)) {
         return cudaSuccess;
     }
-    const ShortColumnSoftmaxKernels::OfAKind &of = kernels->of[wants_logits(problem) ? 1 : 0][whole ? 1 : 0];
+    const ShortColumnSoftmaxKernels::OfAKind &of = kernels_for(*kernels, problem, whole);
     const ShortColumnThreads threads = threads_of(problem, of, kernels->least_rows);
     const ShortColumnPlan plan = plan_short_columns(problem.shape, traits_of(problem.dtype).size, threads, whole, gpu);
     if (plan.threads == 0) {
         return cudaSuccess;
     }
-    ShortColumnSoftmaxArguments a = arguments_of(problem, plan, *kernels);
+    SelectedShortColumnArguments a = arguments_of(problem, plan, *kernels);
     const void *const kernel = of[rows_of(plan, of, kernels->least_rows)].kernel;
     const Launch how = short_column_launch(kernel, plan, a.memory, gpu);
     const cudaError_t error = allow_shared_bytes(how, gpu, served);

@@ -42,7 +42,8 @@ struct SumAndLargest {
 };
 
 // A block's tiles. Left: what its threads leave each other of a column. OwnTiles: no other blocks share them.
-template <class T, int Rows, bool Whole, class Left = typename SoftmaxArithmetic<T>::Sum, bool OwnTiles = false>
+template <class T, int Rows, bool Whole, class Left = typename SoftmaxArithmetic<T>::Sum, bool OwnTiles = false,
+          class Arguments = ShortColumnSoftmaxArguments>
 class ShortColumnTile {
   public:
     using Element = T;
@@ -54,8 +55,7 @@ class ShortColumnTile {
     using Folds = ShortColumnFolds<each, Whole, Left, OwnTiles && !std::is_same_v<Left, Sum>>;
     using Column = typename Folds::Column;
 
-    __device__ __forceinline__ ShortColumnTile(const ShortColumnSoftmaxArguments &arguments,
-                                               ShortColumnBarriers &barriers, int rows)
+    __device__ __forceinline__ ShortColumnTile(const Arguments &arguments, ShortColumnBarriers &barriers, int rows)
         : all(arguments), a(arguments.softmax), folds(all.tiles, all.memory, barriers),
           part(all.tiles, a.axis, a.inner, rows) {}
 
@@ -123,7 +123,7 @@ class ShortColumnTile {
         return reinterpret_cast<ShortColumnKept *>(launched_memory() + all.memory.columns_at)[column.number(all.tiles)];
     }
 
-    const ShortColumnSoftmaxArguments &all;
+    const Arguments &all;
     const SoftmaxArguments &a;
     const Folds folds;
     const ShortColumnPart<T, Rows, Whole> part;
@@ -186,35 +186,29 @@ __device__ __noinline__ Float logsumexp_of_any(Float maximum, Sum sum) {
 // The exchanges of a cluster's blocks: of logits near 0; of any, which need their maxima before their sums.
 enum ShortColumnExchange : std::int8_t { quick_values, column_maxima, column_sums };
 
-// Tiles of logits of any kind, which are read again.
-template <class T, bool Whole>
-__device__ __noinline__ void take_any_short_columns(const ShortColumnSoftmaxArguments &all,
-                                                    ShortColumnBarriers &barriers) {
-    constexpr int rows = short_column_rows<T>;
-    using Tile = ShortColumnTile<T, rows, Whole>;
+// A tile of logits of any kind.
+template <class T, int Rows, class Tile>
+__device__ __forceinline__ void write_any(const Tile &tile, const uint4 (&v)[Rows]) {
     using Float = typename Tile::Float;
     using Sum = typename Tile::Sum;
-    const Tile tile(all, barriers, all.tiles.rows);
-    const SoftmaxArguments &a = all.softmax;
-    uint4 v[rows];
-    tile.load(v);
+    const SoftmaxArguments &a = tile.a;
     tile.of_largest(v, [&](int c, Float largest) { tile.folds.leave(c, largest); });
     tile.folds.await_left();
     tile.folds.template fold<LargestLogit>(column_maxima, [&](const typename Tile::Column &column, Float largest) {
         tile.kept(column).maximum = largest;
     });
-    Float e[rows][Tile::each]; // of log-softmax the logits
+    Float e[Rows][Tile::each]; // of log-softmax the logits
 #pragma unroll
     for (int c = 0; c < Tile::each; ++c) {
         const Frame<Float> frame = frame_of(tile.kept(tile.own(c)).maximum);
-        Float of_column[rows];
+        Float of_column[Rows];
 #pragma unroll
-        for (int i = 0; i < rows; ++i) {
+        for (int i = 0; i < Rows; ++i) {
             const Float x = element_of(v[i], c, T());
             of_column[i] = i < tile.part.count ? exponential_in(frame, x) : Float(0);
             e[i][c] = a.log ? x : of_column[i];
         }
-        tile.folds.leave(c, run_sum<rows, Sum>(of_column));
+        tile.folds.leave(c, run_sum<Rows, Sum>(of_column));
     }
     tile.folds.await_left();
     tile.folds.template fold<FloatSum<Sum>, true>(column_sums, [&](const typename Tile::Column &column, Sum sum) {
@@ -233,6 +227,16 @@ __device__ __noinline__ void take_any_short_columns(const ShortColumnSoftmaxArgu
                                              : Tile::output_of(e[i][c], pieces);
                    return pieces.high != pieces.high ? pieces.low : usual;
                });
+}
+
+// The same of what no longer waits in registers: it is read again.
+template <class T, bool Whole>
+__device__ __noinline__ void take_any_short_columns(const ShortColumnSoftmaxArguments &all,
+                                                    ShortColumnBarriers &barriers) {
+    const ShortColumnTile<T, short_column_rows<T>, Whole> tile(all, barriers, all.tiles.rows);
+    uint4 v[short_column_rows<T>];
+    tile.load(v);
+    write_any<T>(tile, v);
 }
 
 // An exponential in the frame N = 0.
@@ -404,6 +408,7 @@ const ShortColumnSoftmaxKernels &short_column_softmax_kernels() {
         set_short_column_kernels<T, false, true>(made.of[0][1]);
         set_short_column_kernels<T, true, false>(made.of[1][0]);
         set_short_column_kernels<T, true, true>(made.of[1][1]);
+        set_selected_short_columns<T>(made.selected);
         made.least_rows = short_column_rows<T> / 2;
         made.each = vector_elements<T>;
         made.left_bytes[0] = sizeof(LeftOfColumn<T, false>);

@@ -262,8 +262,19 @@ inline constexpr std::size_t softmax_narrow_packed_row = 1008;
 
 // Short 16-bit rows that no kernel packs: a warp waits for two stages' worth of them together where each multiprocessor
 // has so many warps (TB/s on an H200, bf16 of 50, 100, 301 2.85 for 2.34, 2.79 for 2.31, 2.40 for 2.20; but 20000 rows
-// of 301 15.9 us for 14.0).
+// of 301 15.9 us for 14.0). Of one stage's worth in turn only while so many are left (us, one turn and all: bf16 10000
+// x 301 8.7 and 9.5, f32 100000 x 5 4.5 and 7.9, with lanes 1000 x 3 4.5 and 12.1; but with 48 here bf16 300000 x 17
+// 11.2 and 9.5), and rows have more lanes each until there are so many (masked f32, 4224 x 33 4.9 and 8.0 with one
+// lane, 4224 x 5 4.2 and 15.5; with 8 here 30000 x 17 6.9 and 5.5).
 inline constexpr std::size_t softmax_staged_warps = 48;
+inline constexpr std::size_t softmax_staged_least_warps = 24;
+inline constexpr std::size_t softmax_staged_few_warps = 4;
+
+// Rows of f32 off the boundaries of so many elements, a power of two, of which some take no part, are not staged: the
+// lanes that hold them would all ask the same banks of shared memory (TB/s, and element by element: 16, 32, 64 1.70,
+// 1.01, 1.73 and 2.24, 2.58, 2.59, but 128 2.64 and 2.58).
+inline constexpr std::size_t softmax_staged_least_clash = 16;
+inline constexpr std::size_t softmax_staged_most_clash = 64;
 
 // Softmax of short rows that no kernels of whole vectors pack: up to so many elements share a warp element by element;
 // of 16-bit rows into their own type, of rows narrower than f32 into another, and where kernels of whole vectors have a
@@ -361,6 +372,11 @@ inline constexpr std::size_t softmax_narrow_short_column_values_axis = 768;
 inline constexpr std::size_t softmax_short_column_values_axis = 768;
 inline constexpr std::size_t softmax_short_single_column_values_axis = 512;
 
+// Of any of one base block in whole vectors of which masks, lengths or the causal limit leave elements out (masked, and
+// held or walked by threads each: f32 21, 512, 1024 2.89, 2.87, 2.69 and 1.49, 1.15, 0.96; bf16 2.23, 2.35, 2.25 and
+// 0.80, 0.61, 0.43).
+inline constexpr std::size_t softmax_selected_short_column_axis = 1024;
+
 // Logsumexp alone likewise, of f32, of 16 bits, and off the boundaries (TB/s, and by other kernels: f32 150, 256, 384,
 // 400 2.43, 2.75, 2.64, 1.87 and 1.40, 1.98, 2.43, 2.50, 600 x 1001 0.89 and 0.26; bf16 256, 257 1.72, 1.09 and 1.28,
 // 1.27, 300 x 1001 0.75 and 0.18).
@@ -368,7 +384,8 @@ inline constexpr std::size_t logsumexp_short_column_axis = 384;
 inline constexpr std::size_t logsumexp_narrow_short_column_axis = 256;
 inline constexpr std::size_t logsumexp_short_single_column_axis = 1024;
 
-// Its gradient likewise.
+// Its gradient likewise, elements left out or not (masked, and by other kernels: f32 21, 512, 4096 4.10, 3.68, 2.98 and
+// 2.42, 1.85, 1.83; bf16 2.84, 2.61, 1.71 and 0.90, 0.74, 0.68; but f32 64 x 64 causal 4.13 and 4.75).
 inline constexpr std::size_t softmax_backward_short_column_axis = 4096;
 
 // Softmax of columns of at least so many elements goes through clusters that share tiles; shorter ones would leave

@@ -45,12 +45,8 @@ WR_HD std::size_t no_more_than(std::size_t count, std::int64_t limit) {
     return limit < 0 ? 0 : smaller(count, static_cast<std::size_t>(limit));
 }
 
-// How many leading elements of a row of `count` take part, but for those that the mask leaves out. `row` counts
-// [outer][inner], `outer` is its outer index.
-WR_HD std::size_t leading_elements(const Selection &selection, std::size_t row, std::size_t outer, std::size_t count) {
-    if (selection.lengths != nullptr) {
-        count = no_more_than(count, selection.lengths[row]);
-    }
+// How many of the first `count` elements of a row the causal limit leaves, `outer` being the row's outer index.
+WR_HD std::size_t within_causal_limit(const Selection &selection, std::size_t outer, std::size_t count) {
     if (selection.causal) {
         const auto index = static_cast<std::int64_t>(outer % selection.causal_rows);
         constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -58,6 +54,15 @@ WR_HD std::size_t leading_elements(const Selection &selection, std::size_t row, 
         count = no_more_than(count, beyond ? largest : selection.causal_first + index);
     }
     return count;
+}
+
+// How many leading elements of a row of `count` take part, but for those that the mask leaves out. `row` counts
+// [outer][inner].
+WR_HD std::size_t leading_elements(const Selection &selection, std::size_t row, std::size_t outer, std::size_t count) {
+    if (selection.lengths != nullptr) {
+        count = no_more_than(count, selection.lengths[row]);
+    }
+    return within_causal_limit(selection, outer, count);
 }
 
 } // namespace wr

@@ -22,6 +22,30 @@ const kind gradient_kinds[GRADIENT_KINDS] = {
     {WR_F64, WR_F64, WR_F32, FROM_LOGITS | ADDED},
 };
 
+const kind softmax_leaving_out[LEAVING_OUT] = {
+    {WR_F32, WR_F32, WR_F32, MASKED},
+    {WR_BF16, WR_BF16, WR_F32, MASKED | LOG},
+    {WR_F32, WR_F32, WR_F32, CUT_OFF | LOG | VALUES},
+    {WR_F16, WR_F16, WR_F32, MASKED | CAUSAL | VALUES},
+    {WR_BF16, WR_BF16, WR_F32, CUT_OFF | IN_PLACE},
+    {WR_F32, WR_F32, WR_F32, MASKED | LOG | FAR_APART | IN_PLACE},
+    {WR_F16, WR_F16, WR_F32, CAUSAL | LOG},
+    {WR_BF16, WR_BF16, WR_F32, MASKED | CUT_OFF | FAR_APART | VALUES},
+    {WR_F32, WR_F32, WR_F32, MASKED | CUT_OFF | CAUSAL | VALUES},
+};
+
+const kind gradients_leaving_out[LEAVING_OUT] = {
+    {WR_F32, WR_F32, WR_F32, MASKED},
+    {WR_BF16, WR_BF16, WR_BF16, MASKED | LOG},
+    {WR_F32, WR_F32, WR_F32, CUT_OFF | FROM_LOGITS},
+    {WR_F16, WR_F16, WR_F16, MASKED | CAUSAL | FROM_LOGITS | LOG},
+    {WR_BF16, WR_BF16, WR_BF16, CUT_OFF},
+    {WR_F32, WR_F32, WR_F32, MASKED | CUT_OFF | CAUSAL | LOG},
+    {WR_F16, WR_F16, WR_F16, CAUSAL},
+    {WR_BF16, WR_BF16, WR_BF16, MASKED | FROM_LOGITS},
+    {WR_F32, WR_F32, WR_F32, MASKED | FROM_LOGITS},
+};
+
 /* Everything that any of the jobs may want. */
 typedef struct memory {
     size_t outer, axis, inner, rows, elements;
@@ -35,9 +59,10 @@ static size_t step_of(const kind *of) { return (of->what & STRIDED) != 0 ? 2 : 1
 
 static void put_row(const kind *of, memory *at, size_t row, uint64_t *state) {
     size_t position, outer = row / at->inner, inner = row % at->inner;
+    double reach = (of->what & FAR_APART) != 0 && row % 3 == 0 ? 200.0 : (of->what & FROM_LOGITS) != 0 ? 8.0 : 1.0;
     for (position = 0; position < at->axis; ++position) {
         size_t element = (outer * at->axis + position) * at->inner + inner;
-        double value = random_unit(state) * ((of->what & FROM_LOGITS) != 0 ? 8.0 : 1.0);
+        double value = random_unit(state) * reach;
         if (row % 8 == 5 && position % 2053 == 9) {
             value = -(double)INFINITY;
         }
@@ -45,7 +70,7 @@ static void put_row(const kind *of, memory *at, size_t row, uint64_t *state) {
             value = (double)NAN;
         }
         reference_put(of->first, at->first.payload, element * step_of(of), value);
-        at->mask.payload[element] = (unsigned char)(random_unit(state) < 0.875);
+        at->mask.payload[element] = random_unit(state) < 0.875 && row % 16 != 4 ? (unsigned char)(1 << element % 8) : 0;
     }
 }
 
@@ -54,7 +79,7 @@ static wr_dtype sum_type(const kind *of) { return of->first == WR_F64 ? WR_F64 :
 
 static memory memory_new(const kind *of, size_t outer, size_t axis, size_t inner) {
     memory made;
-    size_t row, element, sum_size = reference_size(sum_type(of));
+    size_t row, element, sum_size = reference_size(sum_type(of)), off = (of->what & ON_BOUNDARIES) != 0 ? 0 : 1;
     uint64_t state = 11;
     made.outer = outer;
     made.axis = axis;
@@ -64,10 +89,10 @@ static memory memory_new(const kind *of, size_t outer, size_t axis, size_t inner
         give_up("a job without rows");
     }
     made.elements = made.rows * axis;
-    made.first = image_new(made.elements * step_of(of) * reference_size(of->first), reference_size(of->first));
-    made.second = image_new(made.elements * reference_size(of->second), reference_size(of->second));
+    made.first = image_new(made.elements * step_of(of) * reference_size(of->first), off * reference_size(of->first));
+    made.second = image_new(made.elements * reference_size(of->second), off * reference_size(of->second));
     made.third = image_new(made.elements * reference_size(of->third), 0);
-    made.mask = image_new(made.elements, 1);
+    made.mask = image_new(made.elements, off);
     made.lengths = image_new(made.rows * sizeof(int64_t), 8);
     made.offsets = image_new((made.rows + 1) * sizeof(int64_t), 8);
     made.sums = image_new(made.rows * sum_size, sum_size);
@@ -79,7 +104,9 @@ static memory memory_new(const kind *of, size_t outer, size_t axis, size_t inner
         reference_put(sum_type(of), made.sums.payload, row, row % 8 == 7 ? -(double)INFINITY : 9.0);
     }
     for (element = 0; element < made.elements; ++element) {
-        reference_put(of->second, made.second.payload, element, 2.0 * random_unit(&state) - 1.0);
+        double gradient = 2.0 * random_unit(&state) - 1.0;
+        int of_none = (of->what & MASKED) != 0 && made.mask.payload[element] == 0 && element % 3 == 0;
+        reference_put(of->second, made.second.payload, element, of_none ? (double)NAN : gradient);
         reference_put(of->third, made.third.payload, element, random_unit(&state));
     }
     for (row = 0; row <= made.rows; ++row) { /* rows of every length up to twice the axis */
@@ -140,6 +167,7 @@ void check_softmax_of_kind(const kind *of, size_t outer, size_t axis, size_t inn
     char label[128];
     args.output_dtype = of->second;
     args.log = (of->what & LOG) != 0;
+    args.empty_row = axis % 3 == 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
     args.input = made.first.payload;
     args.output = output->payload;
     args.mask = chosen.mask;
@@ -180,6 +208,7 @@ void check_gradient_of_kind(const kind *of, size_t outer, size_t axis, size_t in
     args.output_gradient_dtype = of->second;
     args.input_gradient_dtype = of->third;
     args.log = (of->what & LOG) != 0;
+    args.empty_row = axis % 3 == 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
     args.add_to_input_gradient = (of->what & ADDED) != 0;
     if ((of->what & FROM_LOGITS) != 0) {
         args.input = made.first.payload;

@@ -14,10 +14,12 @@ enum {
     STRIDED = 8,
     RAGGED = 16, /* of rows, whose inner is 1 */
     LOG = 32,
-    FROM_LOGITS = 64, /* of gradients */
-    ADDED = 128,      /* likewise */
-    VALUES = 256,     /* logsumexp and maximum too */
-    IN_PLACE = 512    /* of softmax into its own type */
+    FROM_LOGITS = 64,    /* of gradients */
+    ADDED = 128,         /* likewise */
+    VALUES = 256,        /* logsumexp and maximum too */
+    IN_PLACE = 512,      /* of softmax into its own type */
+    FAR_APART = 1024,    /* logits of which some are large */
+    ON_BOUNDARIES = 2048 /* of vectors; else most arrays are off them by an element */
 };
 
 typedef struct kind {
@@ -30,8 +32,13 @@ typedef struct kind {
 enum { GRADIENT_KINDS = 10 };
 extern const kind gradient_kinds[GRADIENT_KINDS];
 
+/* Softmax into its own type and gradients of one type, of which elements are left out. */
+enum { LEAVING_OUT = 9 };
+extern const kind softmax_leaving_out[LEAVING_OUT], gradients_leaving_out[LEAVING_OUT];
+
 /* Of [outer][axis][inner]. */
 void check_softmax_of_kind(const kind *of, size_t outer, size_t axis, size_t inner);
 void check_gradient_of_kind(const kind *of, size_t outer, size_t axis, size_t inner);
+typedef void check_of_kind(const kind *of, size_t outer, size_t axis, size_t inner);
 
 #endif

@@ -280,6 +280,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
     tight saved = tight_new(bytes, offset), gradient = tight_new(bytes, offset), result = tight_new(bytes, offset);
     tight sums = tight_new(of->outer * of->inner * (host_args->dtype == WR_F64 ? 8 : 4), 0);
     tight offsets = tight_copy(host_args->offsets, WR_I64, host_args->offsets == NULL ? 0 : of->outer + 1, 0);
+    tight mask = tight_new(host_args->mask == NULL ? 0 : shape_elements(of), offset % 2);
     int from_logits = host_args->output == NULL;
     wr_softmax_backward_args args = *host_args;
     wr_status status;
@@ -293,14 +294,19 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
         args.output = saved.at;
     }
     args.offsets = host_args->offsets == NULL ? NULL : (const void *)offsets.at;
+    if (args.mask != NULL) {
+        tight_write(&mask, host_args->mask);
+        args.mask = (const uint8_t *)mask.at;
+    }
     args.output_gradient = gradient.at;
     args.input_gradient = result.at;
     status = wr_softmax_backward_ex(&args, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "gradient, %s: %s", of->regime, wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
     CHECK(tight_holds(&result, host_args->input_gradient),
-          "gradient, %s, log %d, logits %d, of %s, %zu bytes past an allocation: differs from the host", of->regime,
-          args.log, from_logits, dtype_name(args.dtype), offset);
+          "gradient, %s, log %d, logits %d, mask %d, of %s, %zu bytes past an allocation: differs from the host",
+          of->regime, args.log, from_logits, args.mask != NULL, dtype_name(args.dtype), offset);
+    tight_free(&mask);
     tight_free(&saved);
     tight_free(&sums);
     tight_free(&offsets);
@@ -315,7 +321,8 @@ static void check_gradient(const gradient_kind *kind, const shape *of) {
     void *expected = allocate(count * size);
     void *sums = random_elements(kind->dtype == WR_F64 ? WR_F64 : WR_F32, of->outer * of->inner);
     int64_t *offsets = allocate((of->outer + 1) * sizeof *offsets);
-    size_t row;
+    uint8_t *mask = allocate(count);
+    size_t row, i;
     wr_softmax_backward_args args;
     wr_status status;
     memset(&args, 0, sizeof args);
@@ -329,6 +336,10 @@ static void check_gradient(const gradient_kind *kind, const shape *of) {
         offsets[row] = (int64_t)(count * row * row / of->outer / of->outer);
     }
     args.offsets = kind->is_ragged ? offsets : NULL;
+    for (i = 0; i < count; ++i) {
+        mask[i] = i % 3 != 0;
+    }
+    args.mask = kind->masked ? mask : NULL;
     args.output = kind->from_logits ? NULL : saved;
     args.input = kind->from_logits ? saved : NULL;
     args.logsumexp = kind->from_logits ? sums : NULL;
@@ -342,6 +353,7 @@ static void check_gradient(const gradient_kind *kind, const shape *of) {
     free(gradient);
     free(sums);
     free(offsets);
+    free(mask);
     free(expected);
 }
 

@@ -94,7 +94,8 @@ static const shape softmax_shapes[] = {
     {"short columns of clusters", 1, 700, 48, 1, 0},
     {"long columns", 1, 5000, 33, 1, 0},
     {"rows that share a warp", 100, 32, 1, 1, 0},
-    {"odd rows of a lane each", 100, 33, 1, 1, 0},
+    {"odd rows of a lane each", 17000, 9, 1, 1, 0},
+    {"odd rows of several lanes each", 100, 33, 1, 1, 0},
     {"odd rows that share a warp", 50, 77, 1, 1, 0},
     {"rows of a third of a base block", 20, 300, 1, 1, 0},
     {"rows of clusters", 40, 20000, 1, 1, 0},
@@ -226,12 +227,16 @@ static void walk_tiles(const walker *by) {
 }
 
 static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
-    gradient_kind kind = {WR_F32, 0, 0, 0};
+    gradient_kind kind = {WR_F32, 0, 0, 0, 0};
     kind.dtype = dtype;
     for (kind.log = 0; kind.log < 2; ++kind.log) {
         for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
             by->gradient(&kind, of);
         }
+    }
+    kind.log = 0;
+    for (kind.masked = of->inner > 1, kind.from_logits = 0; kind.masked && kind.from_logits < 2; ++kind.from_logits) {
+        by->gradient(&kind, of);
     }
 }
 
@@ -316,7 +321,7 @@ static void walk_uneven_rows(const walker *by) {
     static const shape short_ragged_rows = {"short ragged rows", 5000, 33, 1, 1, 0};
     /* A block's rows, several or one; a cluster's of one warp a block and of several. */
     static const size_t on_boundaries[] = {1000, 2048, 4000, 5000, 20000};
-    gradient_kind gradient = {WR_F32, 0, 0, 1};
+    gradient_kind gradient = {WR_F32, 0, 0, 1, 0};
     size_t i, j;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         uneven_kind kind = {softmax_types[i], softmax_types[i], 0, 0, 1, 5000, 60, 0};
@@ -431,7 +436,7 @@ static void walk_large(const walker *by) {
                        row = {"a row beyond all registers", 1, 4400000, 1, 1, 0};
     static const wr_dtype row_types[] = {WR_F32, WR_F16, WR_BF16};
     static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0, 0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0, 0};
-    static const gradient_kind gradient = {WR_F32, 0, 0, 0};
+    static const gradient_kind gradient = {WR_F32, 0, 0, 0, 0};
     static const reduction of_words[] = {{WR_SUM, WR_F32, WR_F32, 0},
                                          {WR_MAX, WR_F32, (wr_dtype)0, 0},
                                          {WR_SUM, WR_I32, (wr_dtype)0, 0},

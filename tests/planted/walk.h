@@ -51,7 +51,7 @@ typedef struct softmax_kind {
  * over as many rows of every length. */
 typedef struct gradient_kind {
     wr_dtype dtype;
-    int log, from_logits, is_ragged;
+    int log, from_logits, is_ragged, masked;
 } gradient_kind;
 
 /* Softmax of rows that end early, or lie one behind the other, each of its own length. */

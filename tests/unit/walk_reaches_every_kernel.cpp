@@ -132,6 +132,7 @@ void gradient(const gradient_kind *kind, const shape *of) {
         args.axis = kind->is_ragged != 0 ? shape_elements(of) : of->axis;
         args.inner = of->inner;
         args.offsets = kind->is_ragged != 0 ? static_cast<const std::int64_t *>(memory(offsets)) : nullptr;
+        args.mask = kind->masked != 0 ? static_cast<const std::uint8_t *>(memory(mask)) : nullptr;
         (kind->from_logits != 0 ? args.input : args.output) = memory(saved, offset);
         args.logsumexp = kind->from_logits != 0 ? memory(sums) : nullptr;
         args.output_gradient = memory(input, offset);

@@ -171,7 +171,8 @@ cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const GpuFacts 
     const RowPacking packing(problem.shape.axis, elements_of_vector(problem.dtype));
     BackwardVectorArguments a = arguments_of(problem);
     a.row_lanes = static_cast<std::int32_t>(packing.places);
-    return launch(packed_launch(kernels->of[is_from_logits(problem) ? 1 : 0], a.rows, packing, gpu), &a, stream);
+    const void *kernel = kernels->of[is_from_logits(problem) ? 1 : 0];
+    return launch(short_rows_launch(kernel, a.rows, packing.warp_rows, gpu), &a, stream);
 }
 
 // Where the GPU has not the shared memory, nothing is launched and `served` is false.

@@ -89,7 +89,7 @@ __device__ __noinline__ void finish_rare_tile(const Arguments &a, int rows_a_til
         store_row_values(a, total, index);
     }
     if constexpr (How == PackedRows::selected) {
-        selected_rows_alone<T>(a, rows.first, holds_row && rare, row);
+        selected_rows_alone<T>(a, rows.first, rows.output<T>(a), holds_row && rare, row);
     } else {
         T *const outputs = How == PackedRows::staged ? reinterpret_cast<T *>(stage) : rows.output<T>(a);
         softmax_rows_alone<T, Log, How == PackedRows::converted>(a, rows.input<T>(a), outputs, rows.first,

@@ -30,10 +30,10 @@ struct SelectedRow {
 };
 
 // Of a tile's rows those that hold large logits, +infinity or NaN, one after the other: `row_of_tile` where a lane says
-// that it is rare. Short code rather than quick.
+// that it is rare. Their outputs go where the tile's are, in memory of any kind. Short code rather than quick.
 template <class T>
-__device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments &a, std::uint64_t first_row, bool rare,
-                                                 int row_of_tile) {
+__device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments &a, std::uint64_t first_row, T *outputs,
+                                                 bool rare, int row_of_tile) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     const int axis = static_cast<int>(a.axis);
     __syncwarp(); // what other lanes have stored for these rows is stored again
@@ -69,7 +69,7 @@ __device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments 
                                 : a.log ? log_softmax_output(x[at], log.pieces)
                                 : sizeof(T) >= 4 ? softmax_output(e, factor)
                                                  : softmax_narrow_output(e, factor);
-            store_any(value, a.output_type, a.output, x.first + static_cast<std::size_t>(at));
+            store_any(value, a.output_type, outputs, static_cast<std::size_t>(of_lane * axis + at));
         }
         if (lane_index() == 0) {
             store_row_values(a, total, row);

@@ -128,19 +128,12 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         plan.warp_rows = packing.warp_rows;
     } else if (!converted && s.axis <= tuning::softmax_short_row) {
         plan.regime = SoftmaxRegime::short_rows;
-        plan.lanes = vectors <= registers + 1 ? 1 : std::bit_ceil(divide_up(vectors, registers));
+        const StagedRows staged(s, element_bytes, registers + 1, gpu);
+        plan.lanes = staged.lanes;
+        plan.batches = staged.batches;
+        plan.warp_rows = staged.warp_rows;
         const bool of_a_lane = plan.lanes == 1 && kernels.short_rows.of_a_lane[0] != nullptr;
         plan.short_rows = of_a_lane ? kernels.short_rows.of_a_lane : kernels.short_rows.any;
-        const std::size_t rows = warp_threads / plan.lanes;
-        const auto batches_of = [&](std::size_t stages) {
-            return std::max<std::size_t>(stages * warp_threads * (registers + 1) * elements / (rows * s.axis), 1);
-        };
-        plan.batches = batches_of(softmax_short_row_stages(element_bytes));
-        if (s.outer / (rows * plan.batches) <
-            static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_staged_warps) {
-            plan.batches = batches_of(1);
-        }
-        plan.warp_rows = rows * plan.batches;
     }
 }
 

@@ -9,6 +9,7 @@
 #include "numerics/softmax.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace wr::cuda {
@@ -118,6 +119,13 @@ RowBlocksPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
                            gpu);
 }
 
+// Whether lanes that hold rows off the boundaries would get in each other's way.
+bool would_clash(const SoftmaxProblem &p) {
+    return p.dtype == ElementType::f32 && std::has_single_bit(p.shape.axis) &&
+           p.shape.axis >= tuning::softmax_staged_least_clash && p.shape.axis <= tuning::softmax_staged_most_clash &&
+           !has_vectors(p, elements_of_vector(p.dtype));
+}
+
 } // namespace
 
 bool fits_cut_rows(const RowBlocksPlan &plan) {
@@ -161,16 +169,24 @@ bool serves_selected_short(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const bool contiguous = s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
     return p.output != nullptr && p.output_dtype == p.dtype && short_kernels_of(p.dtype) != nullptr &&
-           !p.selection.ragged && s.axis <= tuning::softmax_short_row && has_vectors(p, elements_of_vector(p.dtype)) &&
-           has_small_limits(s, p.selection) && contiguous;
+           !p.selection.ragged && s.axis <= tuning::softmax_short_row && has_neighbours(p) &&
+           has_small_limits(s, p.selection) && contiguous && !would_clash(p);
 }
 
 cudaError_t launch_selected_short(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
-    const RowPacking packing(p.shape.axis, elements_of_vector(p.dtype));
+    const SelectedShortKernels &kernels = *short_kernels_of(p.dtype);
+    const int log = p.log ? 1 : 0;
+    const std::size_t elements = elements_of_vector(p.dtype), rows = p.shape.outer;
     SelectedSoftmaxArguments a = arguments_of(p);
-    a.row_lanes = static_cast<std::int32_t>(packing.places);
-    const void *kernel = short_kernels_of(p.dtype)->of[p.log ? 1 : 0];
-    return launch(packed_launch(kernel, p.shape.outer, packing, gpu), &a, stream);
+    if (has_vectors(p, elements)) {
+        const RowPacking packing(p.shape.axis, elements);
+        a.row_lanes = static_cast<std::int32_t>(packing.places);
+        return launch(short_rows_launch(kernels.packed[log], rows, packing.warp_rows, gpu), &a, stream);
+    }
+    const StagedRows staged(p.shape, traits_of(p.dtype).size, softmax_block / warp_threads / elements, gpu);
+    a.row_lanes = static_cast<std::int32_t>(staged.lanes);
+    a.row_batches = static_cast<std::int32_t>(staged.batches);
+    return launch(short_rows_launch(kernels.any[log], rows, staged.warp_rows, gpu), &a, stream);
 }
 
 } // namespace wr::cuda

@@ -24,9 +24,9 @@ inline constexpr int selected_warps = 32;
 template <class T, bool Log, bool Converts>
 const void *selected_softmax_kernel();
 
-// For such rows of up to 512 elements, one behind the other: several to a warp.
+// For rows of up to 512 elements, one behind the other: several to a warp, whole vectors or any.
 struct SelectedShortKernels {
-    const void *of[2]; // [log]
+    const void *packed[2], *any[2]; // [log]
 };
 template <class T>
 const SelectedShortKernels &selected_short_kernels();

@@ -1,13 +1,15 @@
-// Softmax of short rows of whole vectors, of which elements may be left out.
+// Softmax of short rows of which elements may be left out.
 #include "cuda/kernel_address.cuh"
 #include "cuda/softmax_packed_rows.cuh"
+#include "cuda/softmax_short_rows.cuh"
 
 namespace wr::cuda {
 
 template <class T>
 const SelectedShortKernels &selected_short_kernels() {
     static const SelectedShortKernels kernels = {
-        {address_of(softmax_packed_selected<T, false>), address_of(softmax_packed_selected<T, true>)}};
+        {address_of(softmax_packed_selected<T, false>), address_of(softmax_packed_selected<T, true>)},
+        {address_of(softmax_selected_short_rows<T, false>), address_of(softmax_selected_short_rows<T, true>)}};
     return kernels;
 }
 

@@ -2,6 +2,8 @@
 // for into shared memory, and a few lanes hold each in registers, vector number j being one of lane j mod lanes.
 #pragma once
 
+#include "cuda/softmax_packed_selection.cuh"
+#include "cuda/softmax_rows.cuh"
 #include "cuda/softmax_short_vectors.cuh"
 
 namespace wr::cuda {
@@ -157,15 +159,93 @@ __device__ __forceinline__ Sum sum_of_short_row(int lanes, int vectors_of_lane, 
     return sum;
 }
 
-template <class T, bool Log>
-__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks<T>)
-    softmax_short_rows(const __grid_constant__ SoftmaxArguments a) {
+// The mask's bytes beside the elements of a warp's stage, copied likewise.
+template <class T>
+struct StagedMask {
+    static constexpr int elements = short_rows_elements<T>;
+    using Byte = E4M3; // no more than a type of that size
+    uint4 stage[stage_bytes<Byte, elements> / vector_bytes + 1];
+
+    __device__ __forceinline__ static const Byte *first(const SelectedSoftmaxArguments &a, const WarpRows &rows) {
+        return reinterpret_cast<const Byte *>(a.mask) + rows.first * static_cast<std::uint32_t>(a.axis);
+    }
+    __device__ __forceinline__ void copy(const SelectedSoftmaxArguments &a, const WarpRows &rows) {
+        const char *const all = reinterpret_cast<const char *>(a.mask);
+        const Byte *const own = first(a, rows);
+        const int count = rows.count * static_cast<int>(a.axis);
+        copy_to_stage<Byte, elements>(is_readable(Hull{all, all + a.outer * a.axis}, own, count), own, count, stage);
+    }
+
+    // The bytes beside a vector that begins with the stage's byte `at`.
+    __device__ __forceinline__ auto bytes_at(int at) const {
+        const unsigned *words = reinterpret_cast<const unsigned *>(stage) + (at >> 2);
+        const unsigned bits = static_cast<unsigned>(at & 3) * 8, low = words[0], high = words[1];
+        if constexpr (sizeof(T) == 2) {
+            return uint2{__funnelshift_r(low, high, bits), __funnelshift_r(high, words[2], bits)};
+        } else {
+            return __funnelshift_r(low, high, bits);
+        }
+    }
+};
+
+// Of the bytes beside a vector those of elements from number `left` on become 0.
+__device__ __forceinline__ unsigned bytes_before(int left, unsigned bytes) {
+    return bytes & ~bits_from(larger(8 * left, 0));
+}
+__device__ __forceinline__ uint2 bytes_before(int left, uint2 bytes) {
+    return {bytes_before(left, bytes.x), bytes_before(left - 4, bytes.y)};
+}
+
+// What takes no part of a lane's vectors, of which the first is the row's from `from` on, becomes -infinity, once it is
+// scaled.
+template <class T>
+__device__ __forceinline__ void leave_out_of_lane(const SelectedSoftmaxArguments &a, const StagedMask<T> &mask,
+                                                  const WarpRows &rows, const ShortRowLane &from, int distance,
+                                                  int vectors_of_lane, uint4 (&vectors)[short_row_registers<T>]) {
+    using Bytes = std::conditional_t<sizeof(T) == 2, uint2, unsigned>;
+    const unsigned filler = filler_vector<T>(a.scale < 0).x;
+    const int skipped = static_cast<int>(a.axis) - from.left; // of the row before the first
+    const int taken = static_cast<int>(taken_of_row(a, rows.first + static_cast<unsigned>(from.row))) - skipped;
+    const int before = a.mask != nullptr ? elements_before(StagedMask<T>::first(a, rows)) : 0;
+    const int start = before + from.row * static_cast<int>(a.axis) + skipped;
+#pragma unroll
+    for (int v = 0; v < short_row_registers<T>; ++v) {
+        if (v < vectors_of_lane && from.left > v * distance) {
+            Bytes bytes;
+            memset(&bytes, 0xFF, sizeof(bytes));
+            if (a.mask != nullptr) {
+                bytes = mask.bytes_at(start + v * distance);
+            }
+            vectors[v] = without_masked(vectors[v], bytes_before(taken - v * distance, bytes), filler);
+        }
+    }
+}
+
+// The outputs of a lane's part of a row of which nothing takes part, or -infinity alone, in its stage.
+template <class T>
+__device__ __noinline__ void store_empty_part(const SoftmaxArguments &a, T *stage, int place, int left, int distance) {
+    const float special = special_output<float>(RowKind::empty, a.log, a.empty_row_zero);
+    T one;
+    store_any(special, a.output_type, &one, 0);
+#pragma unroll 1
+    for (int at = 0; at < left; at += distance) {
+#pragma unroll 1
+        for (int i = at; i < smaller(at + vector_elements<T>, left); ++i) {
+            stage[place + i] = one;
+        }
+    }
+}
+
+template <class T, bool Log, class Arguments>
+__device__ __forceinline__ void do_short_rows(const Arguments &a) {
+    constexpr bool selects = std::is_same_v<Arguments, SelectedSoftmaxArguments>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int registers = short_row_registers<T>, each = vector_elements<T>;
     constexpr int elements = short_rows_elements<T>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
+    __shared__ std::conditional_t<selects, StagedMask<T>, uint4> masks[selects ? short_row_warps : 1];
     take_place_on_stream();
     const int axis = static_cast<int>(a.axis);
     const int lanes = a.row_lanes; // of a row, a power of two
@@ -180,6 +260,11 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
     int before = elements_before(data);
     asm("" : "+r"(before)); // kept: the compiler would compute it again
     copy_to_stage<T, elements>(a, data, rows * axis, stages[warp_index()]);
+    if constexpr (selects) {
+        if (a.mask != nullptr) {
+            masks[warp_index()].copy(a, of_warp);
+        }
+    }
     // Found again wherever it is wanted: a pointer that waits would be spilled.
     const auto stage = [&] { return reinterpret_cast<T *>(stages[warp_again()]); };
     const int vectors_of_lane = (divide_up(axis, each) + lanes - 1) >> (31 - __clz(lanes));
@@ -201,6 +286,10 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
                 vectors[v] = vector_at(raw, start + v * distance, left(v));
             }
         }
+        if constexpr (selects) {
+            leave_out_of_lane<T>(a, masks[warp_again()], WarpRows(a, rows_of_warp), from, distance, vectors_of_lane,
+                                 vectors);
+        }
         if constexpr (sizeof(T) > 2) {
             if (a.scaled) {
 #pragma unroll
@@ -212,9 +301,13 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
         __syncwarp();
         Float e[registers * each];
         Float maximum = 0;
-        bool rare = false, any_rare = false;
+        bool rare = false, any_rare = false, empty = false;
         Sum sum;
-        if (is_unframed<T, Log>(a, vectors)) {
+        bool wants_maximum = false;
+        if constexpr (selects) {
+            wants_maximum = a.maximum != nullptr;
+        }
+        if (!wants_maximum && is_unframed<T, Log>(a, vectors)) {
             sum = sum_of_short_row<T, Sum, true>(
                 lanes, vectors_of_lane, e,
                 [&](int v, Float *of_vector) {
@@ -234,7 +327,8 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
                 maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
             }
             // Their outputs are not stored, so that nobody needs to know what their exponentials are.
-            rare = !is_ordinary(maximum);
+            empty = selects && maximum == -std::numeric_limits<Float>::infinity();
+            rare = !is_ordinary(maximum) && !empty;
             any_rare = __any_sync(whole_warp, rare) != 0;
             const RowFrame<Float> frame(maximum);
             sum = sum_of_short_row<T, Sum, false>(
@@ -255,7 +349,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
         }
         const ShortRowLane to(a, batch, rows, each);
         T *const outputs = stage();
-        const int place = before + to.row * axis + to.column, stored = to.there && !rare ? to.left : 0;
+        const int place = before + to.row * axis + to.column, stored = to.there && !rare && !empty ? to.left : 0;
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
             const int left_here = stored - v * distance;
@@ -278,11 +372,24 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
                 }
             }
         }
-        if (a.logsumexp != nullptr && to.there && to.column == 0) {
+        if constexpr (selects) {
+            if (empty && to.there) {
+                store_empty_part(a, outputs, place, to.left, distance);
+            }
+            if (wants_row_values(a) && to.there && to.column == 0) {
+                store_row_values(a, total, WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
+            }
+        } else if (a.logsumexp != nullptr && to.there && to.column == 0) {
             store_row_logsumexp(total, a.logsumexp,
                                 WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
         }
-        if (any_rare) {
+        if (selects && any_rare) {
+            const ShortRowLane here(a, batch, rows, each);
+            if constexpr (selects) {
+                selected_rows_alone<T>(a, WarpRows(a, rows_of_warp).first, stage() + before,
+                                       rare && here.there && here.column == 0, here.row);
+            }
+        } else if (any_rare) {
             const ShortRowLane here(a, batch, rows, each);
             staged_rows_alone<T, Log>(a, rows_of_warp, stages[warp_index()], rare && here.there && here.column == 0,
                                       here.row, maximum);
@@ -292,6 +399,18 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
     __syncwarp();
     const WarpRows to(a, rows_of_warp);
     copy_from_stage<T, elements>(to.output<T>(a), to.count * axis, stages[warp_index()], before);
+}
+
+template <class T, bool Log>
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks<T>)
+    softmax_short_rows(const __grid_constant__ SoftmaxArguments a) {
+    do_short_rows<T, Log>(a);
+}
+
+template <class T, bool Log>
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks<T>)
+    softmax_selected_short_rows(const __grid_constant__ SelectedSoftmaxArguments a) {
+    do_short_rows<T, Log>(a);
 }
 
 } // namespace wr::cuda

@@ -183,15 +183,13 @@ __device__ __forceinline__ void copy_ends(T *to, const T *from, int head, int ta
 }
 
 // Starts copying `count` elements, of up to Elements, to the stage: element i becomes number elements_before(data) + i.
+// Readable: the whole vectors that hold them may be read.
 template <class T, int Elements>
-__device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T *data, int count, void *stage) {
+__device__ __forceinline__ void copy_to_stage(bool readable, const T *data, int count, void *stage) {
     constexpr int each = vector_elements<T>;
     const int before = elements_before(data);
     const uint4 *vectors = reinterpret_cast<const uint4 *>(data - before);
     int begin = 0, end = divide_up(before + count, each);
-    const bool readable = Elements <= static_cast<int>(softmax_block)
-                              ? block_is_readable(a.hull, a.interior, data, count)
-                              : is_readable(a.hull, data, count);
     if (!readable) {
         const int head = smaller(each - before, count), tail = larger((end - 1) * each - before, head);
         copy_ends(static_cast<T *>(stage) + before, data, head, tail, count);
@@ -206,6 +204,13 @@ __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T
             copy_vector(to + static_cast<unsigned>(number * vector_bytes), vectors + number);
         }
     }
+}
+template <class T, int Elements>
+__device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T *data, int count, void *stage) {
+    const bool readable = Elements <= static_cast<int>(softmax_block)
+                              ? block_is_readable(a.hull, a.interior, data, count)
+                              : is_readable(a.hull, data, count);
+    copy_to_stage<T, Elements>(readable, data, count, stage);
 }
 
 // Writes elements `before` to `before + count` of the stage to the output. Together: the vectors of a lane that are

@@ -383,16 +383,14 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
             store_row_logsumexp(total, a.logsumexp,
                                 WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
         }
-        if (selects && any_rare) {
+        if (any_rare) {
             const ShortRowLane here(a, batch, rows, each);
+            const bool holds_rare = rare && here.there && here.column == 0;
             if constexpr (selects) {
-                selected_rows_alone<T>(a, WarpRows(a, rows_of_warp).first, stage() + before,
-                                       rare && here.there && here.column == 0, here.row);
+                selected_rows_alone<T>(a, WarpRows(a, rows_of_warp).first, stage() + before, holds_rare, here.row);
+            } else {
+                staged_rows_alone<T, Log>(a, rows_of_warp, stages[warp_index()], holds_rare, here.row, maximum);
             }
-        } else if (any_rare) {
-            const ShortRowLane here(a, batch, rows, each);
-            staged_rows_alone<T, Log>(a, rows_of_warp, stages[warp_index()], rare && here.there && here.column == 0,
-                                      here.row, maximum);
         }
         __syncwarp();
     }

@@ -11,7 +11,7 @@
 static const size_t axes[] = {1,  2,  3,  4,  5,  7,   8,   9,   15,  16,  17,  31,  32,  33,  36,  40,  47, 63,
                               64, 65, 72, 77, 96, 127, 128, 129, 150, 191, 255, 256, 257, 301, 401, 511, 512};
 
-/* As many rows as keep a warp busy for several turns on a GPU of so many multiprocessors. */
+/* From one row to more than a block takes. */
 static const size_t counts[] = {1, 5, 33, 130, 1000, 3001};
 enum { COUNTS = sizeof counts / sizeof *counts, MOST_ELEMENTS = 40000 };
 

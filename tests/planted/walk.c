@@ -234,9 +234,12 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
             by->gradient(&kind, of);
         }
     }
-    kind.log = 0;
-    for (kind.masked = of->inner > 1, kind.from_logits = 0; kind.masked && kind.from_logits < 2; ++kind.from_logits) {
-        by->gradient(&kind, of);
+    if (of->inner > 1) { /* columns with a mask have kernels of their own, which take logarithms too */
+        kind.masked = 1;
+        kind.log = 0;
+        for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
+            by->gradient(&kind, of);
+        }
     }
 }
 

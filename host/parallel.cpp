@@ -1,5 +1,6 @@
 #include "host/parallel.h"
 
+#include "host/common/cpu_quota.h"
 #include "host/float_environment.h"
 
 #include <algorithm>
@@ -78,7 +79,8 @@ void start_helpers(std::vector<std::thread> &helpers, std::size_t count, Work &w
 } // namespace
 
 std::size_t available_cores() {
-    const std::size_t cores = std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
+    const std::size_t cores =
+        std::clamp<std::size_t>(cpu_quota(), 1, std::max<std::size_t>(std::thread::hardware_concurrency(), 1));
 #if defined(__linux__)
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {

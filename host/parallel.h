@@ -5,7 +5,7 @@
 
 namespace wr::host {
 
-// Cores that this process may use.
+// Cores that this process may use: the affinity mask and the CPU quotas of its control groups say how many.
 std::size_t available_cores();
 
 // How many threads a job that touches this many bytes is worth, the calling one included.

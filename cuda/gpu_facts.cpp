@@ -55,6 +55,13 @@ cudaError_t device_count(int *count) {
     return error;
 }
 
+cudaError_t current_device(int *device) {
+    int devices = 0;
+    *device = 0;
+    const cudaError_t error = device_count(&devices);
+    return error == cudaSuccess && devices > 1 ? runtime().get_device(device) : error;
+}
+
 cudaError_t facts_of(int device, GpuFacts *facts) {
     KnownGpus &gpus = known_gpus();
     const bool has_place = device >= 0 && device < most_known;

@@ -8,6 +8,7 @@
 namespace wr::cuda {
 
 cudaError_t device_count(int *count);
+cudaError_t current_device(int *device);
 cudaError_t facts_of(int device, GpuFacts *facts);
 
 // For tests, whose runtime may have other GPUs from one call to the next.

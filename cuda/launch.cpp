@@ -1,6 +1,7 @@
 #include "cuda/launch.h"
 
 #include "cuda/gpu_facts.h"
+#include "cuda/memory_pool.h"
 #include "cuda/tuning.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ Workspace::Workspace(void *callers, std::size_t callers_bytes, std::size_t bytes
         next_ = static_cast<char *>(callers);
         return;
     }
-    error_ = runtime().malloc_async(&allocated_, bytes, stream);
+    error_ = malloc_from_own_pool(&allocated_, bytes, stream);
     next_ = static_cast<char *>(allocated_);
 }
 

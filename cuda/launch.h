@@ -30,7 +30,7 @@ class DeviceScope {
     cudaError_t error_; // last: what sets it sets the others too
 };
 
-// Memory for partial results: the caller's, or taken from the stream's pool and given back behind the job.
+// Memory for partial results: the caller's, or taken from the library's pool and given back behind the job.
 class Workspace {
   public:
     // The caller's memory, where there is as much as is needed; else memory is allocated on the stream.

@@ -17,7 +17,12 @@ struct Runtime {
     cudaError_t (*stream_get_device)(cudaStream_t stream, int *device);
     cudaError_t (*stream_is_capturing)(cudaStream_t stream, cudaStreamCaptureStatus *status);
     cudaError_t (*malloc_async)(void **memory, size_t bytes, cudaStream_t stream);
+    cudaError_t (*malloc_from_pool_async)(void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
     cudaError_t (*free_async)(void *memory, cudaStream_t stream);
+    cudaError_t (*mem_pool_create)(cudaMemPool_t *pool, const cudaMemPoolProps *properties);
+    cudaError_t (*mem_pool_set_attribute)(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
+    cudaError_t (*mem_pool_destroy)(cudaMemPool_t pool);
+    cudaError_t (*thread_exchange_stream_capture_mode)(cudaStreamCaptureMode *mode);
     cudaError_t (*func_get_attributes)(cudaFuncAttributes *attributes, const void *kernel);
     cudaError_t (*func_set_attribute)(const void *kernel, cudaFuncAttribute attribute, int value);
     cudaError_t (*occupancy_max_active_clusters)(int *clusters, const void *kernel, const cudaLaunchConfig_t *config);

@@ -239,7 +239,8 @@ WR_API wr_status wr_cuda_status(void);
  * Empty output (outer or inner 0). Nothing is done.
  * Overlap. Where axis is 1 and the output's elements have the input's size, output may be the input itself; any other
  *   overlap is refused.
- * Workspace. On a GPU, memory that the job needs is taken from and given back to the stream's memory pool.
+ * Workspace. On a GPU, memory that the job needs is taken on the stream from a pool of the library's own, and
+ *   given back to it behind the job; the pool keeps up to 64 MiB a GPU for the next.
  *
  * Errors: WR_ERROR_INVALID_OP, _INVALID_DTYPE, _UNSUPPORTED, _NULL_POINTER, _SIZE_OVERFLOW, _MISALIGNED,
  *   _OVERLAP, _OUT_OF_MEMORY, _NO_CUDA, _NO_DRIVER, _NO_DEVICE, _NO_KERNEL, 1000 + e.

@@ -251,6 +251,16 @@ cudaError_t cudaFree(void *memory) {
     return cudaSuccess;
 }
 cudaError_t cudaMallocAsync(void **memory, std::size_t bytes, cudaStream_t) { return allocate(memory, bytes); }
+cudaError_t cudaMallocFromPoolAsync(void **memory, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
+    return allocate(memory, bytes);
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *) {
+    *pool = reinterpret_cast<cudaMemPool_t>(std::uintptr_t{4096});
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *) { return cudaSuccess; }
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t) { return cudaSuccess; }
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t) { return cudaFree(memory); }
 cudaError_t cudaMemcpy(void *to, const void *from, std::size_t bytes, cudaMemcpyKind) {
     std::memcpy(to, from, bytes);

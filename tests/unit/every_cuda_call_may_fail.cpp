@@ -49,6 +49,10 @@ void check_left_as_it_was(const Case &c, const char *when) {
     CHECK(r.live.empty(), "%s, %s: memory was not given back", c.name.c_str(), when);
     CHECK(r.last_error == cudaSuccess, "%s, %s: a last error is left behind", c.name.c_str(), when);
     CHECK(r.misuse.empty(), "%s, %s: %s", c.name.c_str(), when, r.misuse.c_str());
+    const std::size_t most_pools = r.failed_call == "mem_pool_set_attribute" ? 0 : 1;
+    CHECK(r.pools.size() <= most_pools, "%s, %s: %zu pools", c.name.c_str(), when, r.pools.size());
+    CHECK(r.capture_mode == cudaStreamCaptureModeGlobal || r.failed_call == "thread_exchange_stream_capture_mode",
+          "%s, %s: the thread's way with captures is another", c.name.c_str(), when);
     CHECK(r.current_device == c.setting.callers_device || r.failed_on_way_back,
           "%s, %s: the caller's device is not current", c.name.c_str(), when);
 }
@@ -213,6 +217,23 @@ void check_callers_workspace_is_enough(const Setting &setting) {
     CHECK(wanted >= 4, "%d jobs want a workspace: too few to show anything", wanted);
 }
 
+// Jobs that bring no workspace share a pool, one on each GPU.
+void check_each_gpu_has_one_pool() {
+    fake::reset({}, 0, 1);
+    for (CUstream_st *stream : {jobs::some_stream(), static_cast<CUstream_st *>(nullptr)}) {
+        for (const jobs::Job &job : jobs::of_every_regime()) {
+            CHECK(job.run(stream) == WR_SUCCESS, "%s", job.name().c_str());
+        }
+    }
+    std::set<int> devices;
+    for (const auto &[pool, device] : fake::runtime().pools) {
+        devices.insert(device);
+    }
+    CHECK(fake::runtime().pools.size() == 2 && devices == std::set<int>({0, 1}), "%zu pools on %zu GPUs",
+          fake::runtime().pools.size(), devices.size());
+    CHECK(fake::runtime().misuse.empty(), "%s", fake::runtime().misuse.c_str());
+}
+
 // What the device says of itself must arrive where kernels are chosen; a job that forgets it runs, but slowly.
 void check_what_the_gpu_has_is_used(const Setting &setting) {
     int clusters = 0, dependent = 0;
@@ -290,6 +311,7 @@ int main() {
         check_status_of_the_gpu(setting);
         check_refused_calls_do_not_reach_cuda(setting);
     }
+    check_each_gpu_has_one_pool();
     check_other_work_may_hold_the_gpu(settings[0]);
     check_errors_have_their_status();
     return check_report("every_cuda_call_may_fail");

@@ -1,6 +1,7 @@
 #include "fake_runtime.h"
 
 #include "cuda/gpu_facts.h"
+#include "cuda/memory_pool.h"
 
 #include <algorithm>
 #include <bit>
@@ -111,12 +112,22 @@ cudaError_t stream_is_capturing(cudaStream_t, cudaStreamCaptureStatus *status) {
     return error;
 }
 
-cudaError_t malloc_async(void **memory, std::size_t bytes, cudaStream_t stream) {
+// Nothing takes memory that goes back to the system at the next synchronisation.
+cudaError_t malloc_async(void **, std::size_t, cudaStream_t) {
+    runtime().misuse = "memory from CUDA's default pool";
+    return arrive("malloc_async");
+}
+
+cudaError_t malloc_from_pool_async(void **memory, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     Runtime &r = runtime();
     r.allocations_after_failure += has_failed();
-    const cudaError_t error = arrive("malloc_async");
+    const cudaError_t error = arrive("malloc_from_pool_async");
     if (error != cudaSuccess) {
         return error;
+    }
+    const auto of = r.pools.find(pool);
+    if (of == r.pools.end() || of->second != device_of(stream)) {
+        r.misuse = "memory from a pool that is not of the stream's device";
     }
     const auto number = static_cast<std::uintptr_t>(r.allocations++);
     *memory = std::bit_cast<void *>(first_allocation + number * between_allocations);
@@ -136,6 +147,48 @@ cudaError_t free_async(void *memory, cudaStream_t stream) {
     }
     r.live.erase(memory);
     return arrive("free_async");
+}
+
+// Making a pool while some thread captures ends the capture, unless this thread's mode is the relaxed one.
+cudaError_t mem_pool_create(cudaMemPool_t *pool, const cudaMemPoolProps *properties) {
+    Runtime &r = runtime();
+    const cudaError_t error = arrive("mem_pool_create");
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (r.capture_mode != cudaStreamCaptureModeRelaxed) {
+        r.misuse = "a pool is made in the way of captures";
+    }
+    static int made = 0; // whoever remembers a pool of an earlier job names one that is not there
+    *pool = std::bit_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(++made) * 64);
+    r.pools.emplace(*pool, properties->location.id);
+    return cudaSuccess;
+}
+
+cudaError_t mem_pool_set_attribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
+    Runtime &r = runtime();
+    const cudaError_t error = arrive("mem_pool_set_attribute");
+    const bool bounded = *static_cast<const std::uint64_t *>(value) <= std::uint64_t{1} << 30;
+    if (error == cudaSuccess &&
+        (attribute != cudaMemPoolAttrReleaseThreshold || r.pools.count(pool) == 0 || !bounded)) {
+        r.misuse = "an attribute that no pool should have";
+    }
+    return error;
+}
+
+cudaError_t mem_pool_destroy(cudaMemPool_t pool) {
+    if (runtime().pools.erase(pool) == 0) {
+        runtime().misuse = "a pool that is not there is destroyed";
+    }
+    return arrive("mem_pool_destroy");
+}
+
+cudaError_t thread_exchange_stream_capture_mode(cudaStreamCaptureMode *mode) {
+    const cudaError_t error = arrive("thread_exchange_stream_capture_mode");
+    if (error == cudaSuccess) {
+        std::swap(*mode, runtime().capture_mode);
+    }
+    return error;
 }
 
 cudaError_t func_get_attributes(cudaFuncAttributes *attributes, const void *) {
@@ -215,7 +268,12 @@ const wr::cuda::Runtime table{
     stream_get_device,
     stream_is_capturing,
     malloc_async,
+    malloc_from_pool_async,
     free_async,
+    mem_pool_create,
+    mem_pool_set_attribute,
+    mem_pool_destroy,
+    thread_exchange_stream_capture_mode,
     func_get_attributes,
     func_set_attribute,
     occupancy_max_active_clusters,
@@ -236,6 +294,7 @@ void install() { wr::cuda::runtime() = table; }
 
 void reset(const Gpu &gpu, int callers_device, int stream_device) {
     wr::cuda::forget_gpus();
+    wr::cuda::forget_pools();
     runtime() = {};
     runtime().gpu = gpu;
     runtime().callers_device = runtime().current_device = callers_device;

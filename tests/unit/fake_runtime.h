@@ -34,6 +34,8 @@ struct Runtime {
     int cluster_launches = 0, dependent_launches = 0;
     std::set<const void *> launched; // kernels
     int allocations = 0, allocations_after_failure = 0;
+    std::map<cudaMemPool_t, int> pools;                               // and the devices that they are of
+    cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal; // of the calling thread
     std::size_t allocated_bytes = 0;
     std::map<void *, cudaStream_t> live; // allocated and not given back
     std::string misuse;                  // what no correct program does

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from ctypes import (
     POINTER,
     Structure,
@@ -233,6 +234,10 @@ class Library:
 
     def cuda_status(self) -> int:
         return self._functions["wr_cuda_status"]()
+
+    def function(self, name: str) -> Callable[..., int]:
+        """A function as it is, for callers that time it: nothing is checked."""
+        return self._functions[name]
 
     def reduce(self, args: ReduceArgs, stream: int) -> None:
         self._check(self._functions["wr_reduce_ex"](byref(args), stream))

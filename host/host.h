@@ -19,4 +19,12 @@ Status tile_shuffle(const TileShuffleProblem &problem);
 Status tile_vote(const TileVoteProblem &problem);
 Status tile_match(const TileMatchProblem &problem);
 
+// The most threads that a call of any thread uses, the calling one included; 0: as many as there are cores. Gives what
+// was set before. Until it is set the environment variable WARP_REDUCE_THREADS counts, as the first call that asks
+// finds it.
+std::size_t set_most_threads(std::size_t most);
+
+// How many threads a call of the calling thread uses at most, itself included.
+std::size_t most_threads();
+
 } // namespace wr::host

@@ -1,14 +1,15 @@
-// Spreading the tasks of one call over the machine's cores. Threads live as long as the call; there is no pool.
+// Spreading the tasks of one call over the machine's cores.
 #pragma once
 
 #include <cstddef>
 
 namespace wr::host {
 
-// Cores that this process may use: the affinity mask and the CPU quotas of its control groups say how many.
+// Cores that this process may use: what the affinity mask of the calling thread allows and a container's quota pays
+// for.
 std::size_t available_cores();
 
-// How many threads a job that touches this many bytes is worth, the calling one included.
+// How many threads a job is worth that takes as long as reading so many bytes of memory: the calling one included.
 std::size_t threads_for(std::size_t bytes);
 
 using Task = void (*)(void *context, std::size_t index);

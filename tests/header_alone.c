@@ -6,7 +6,7 @@
 
 typedef void (*any_function)(void);
 
-any_function every_function[17];
+any_function every_function[19];
 wr_reduce_args a_reduction;
 wr_softmax_args a_softmax;
 
@@ -30,6 +30,8 @@ void name_every_function(void) {
     every_function[14] = (any_function)wr_tile_shuffle;
     every_function[15] = (any_function)wr_tile_vote;
     every_function[16] = (any_function)wr_tile_match;
+    every_function[17] = (any_function)wr_set_host_threads;
+    every_function[18] = (any_function)wr_host_threads;
 }
 
 /* Enums have the width of int32_t: an array of negative size is an error in every standard. */

@@ -25,7 +25,8 @@
  *   the device, the layout, the alignment, the batch around it, or how the work was split.
  *
  * Threads. Every function may be called from any number of threads at once; the library keeps no state
- *   between calls. Two calls that write the same memory are ordered by the caller, as with any kernel.
+ *   between calls but threads that are ready for the next one, and wr_set_host_threads' number. Two calls
+ *   that write the same memory are ordered by the caller, as with any kernel.
  *
  * Arrays. An array is [outer][axis][inner], row-major, and `axis` is what is reduced:
  *   the whole array 1, n, 1; each row of a matrix rows, columns, 1; each column 1, rows, columns.
@@ -180,6 +181,23 @@ typedef enum wr_empty_row {
  * Never NULL, always the same value, valid in every thread; it is no CUDA stream and must not be given to CUDA.
  */
 WR_API struct CUstream_st *wr_host_stream(void);
+
+/*
+ * How many threads a call on the host stream may use, the calling one included: for calls of every thread of the
+ * process that begin after this one. 0: as many as there are cores. Results are the same for any number.
+ * 1 is for programs that run calls in threads of their own, one for each piece of their data: the calling thread then
+ * does all of its call's work, and nothing is started or woken.
+ * before: what was set, to be set again; NULL where it is of no interest. Until this is called it is what the
+ * environment variable WARP_REDUCE_THREADS says when a call first asks, or 0.
+ * No error is possible. May be called from any thread at any time.
+ */
+WR_API wr_status wr_set_host_threads(size_t most, size_t *before);
+
+/*
+ * How many threads a large job of the calling thread would use on the host stream: the cores that its affinity mask
+ * allows and a container's quota pays for, or less where wr_set_host_threads or WARP_REDUCE_THREADS say so. At least 1.
+ */
+WR_API size_t wr_host_threads(void);
 
 /* The library's version, major << 16 | minor << 8 | patch. */
 WR_API uint32_t wr_version(void);

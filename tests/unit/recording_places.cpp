@@ -84,6 +84,10 @@ Status tile_match(const TileMatchProblem &) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
 
+// The setting is not among what is recorded.
+std::size_t set_most_threads(std::size_t) { return 0; }
+std::size_t most_threads() { return 1; }
+
 } // namespace wr::host
 
 namespace wr::cuda {

@@ -811,6 +811,20 @@ extern "C" {
 
  Never NULL, always the same value, valid in every thread; it is no CUDA stream and must not be given to CUDA.*/
     pub fn wr_host_stream() -> *mut CUstream_st;
+    /** How many threads a call on the host stream may use, the calling one included: for calls of every thread of the
+ process that begin after this one. 0: as many as there are cores. Results are the same for any number.
+
+ 1 is for programs that run calls in threads of their own, one for each piece of their data: the calling thread then
+ does all of its call's work, and nothing is started or woken.
+
+ before: what was set, to be set again; NULL where it is of no interest. Until this is called it is what the
+ environment variable `WARP_REDUCE_THREADS` says when a call first asks, or 0.
+
+ No error is possible. May be called from any thread at any time.*/
+    pub fn wr_set_host_threads(most: usize, before: *mut usize) -> wr_status;
+    /** How many threads a large job of the calling thread would use on the host stream: the cores that its affinity mask
+ allows and a container's quota pays for, or less where [`wr_set_host_threads`] or `WARP_REDUCE_THREADS` say so. At least 1.*/
+    pub fn wr_host_threads() -> usize;
     /// The library's version, major \<\< 16 | minor \<\< 8 | patch.
     pub fn wr_version() -> u32;
     /** The name of a status as this header spells it ("`WR_ERROR_OVERLAP`"); CUDA's name for 1000 + e where the CUDA

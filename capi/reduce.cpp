@@ -43,9 +43,10 @@ Status describe(const wr_reduce_args &args, ReduceCall &call) {
     }
     const std::size_t input_bytes = traits_of(what.dtype).size, output_bytes = traits_of(what.output_dtype).size;
     const Shape given{args.outer, args.axis, args.inner, args.outer_stride, args.axis_stride, args.inner_stride};
-    Extent output{}, weights{};
+    Extent output{}, values{}, weights{};
     Layout layout{};
-    if (extent_of({args.outer, args.inner}, larger(output_bytes, input_bytes), output) != Status::success ||
+    if (extent_of({args.outer, args.inner}, output_bytes, output) != Status::success ||
+        extent_of({args.outer, args.inner}, args.values == nullptr ? 0 : input_bytes, values) != Status::success ||
         extent_of({args.axis}, traits_of(what.weights_dtype).size, weights) != Status::success ||
         layout_of(given, input_bytes, layout) != Status::success) {
         return Status::size_overflow;

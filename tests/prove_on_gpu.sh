@@ -24,7 +24,7 @@ Needs an NVIDIA GPU, CUDA 12.8 or newer with compute-sanitizer, CMake, ninja, Py
   sanitize   the four tools of compute-sanitizer over every kernel; each must find its planted bug and nothing else
   large      more than 2^31 elements: 32 GB of memory and 18 GB of the GPU's
   bench      the library beside CUB; a demand that is missed is shown and fails nothing
-  peers      PyTorch at the same jobs, where it is installed
+  peers      bench/gate.py: PyTorch, torch.compile, Triton and CUB at the same jobs, where they are installed
 
 environment
   LOGS       a folder for the whole output of each step; without it BUILD_FOLDER/logs
@@ -344,9 +344,10 @@ step_bench() {
 
 step_peers() {
     local log="$LOGS/peers.log" status began=$SECONDS
-    within 90 python3 "$source_folder/bench/peers.py" >"$log" 2>&1
+    within 240 python3 "$source_folder/bench/gate.py" --library "$build_folder/lib/libwarp_reduce.so" \
+        --peers "$build_folder/lib/libgate_peers.so" --compile 60 --budget 230 --output "$LOGS/gate.json" >"$log" 2>&1
     status=$?
-    record peers "$(verdict_of $status)" "$(tail -n 1 "$log" | cut -c 1-80)"
+    record peers "$(verdict_of $status)" "$(grep -a -E '^(grid|common): ' "$log" | paste -s -d ',' | cut -c 1-118)"
 }
 
 # ---- the table
@@ -387,7 +388,7 @@ print_table() {
     done
     row large large "more than 2^31 elements"
     row bench bench "bench beside CUB"
-    row peers peers "PyTorch"
+    row peers peers "the gate, beside PyTorch"
     cat "$results"/failed.* 2>/dev/null | paste -s -d ' ' | fold -s -w 114 | grep . >"$results/failed"
     some "failed tests:" "$results/failed" 4
     cat "$results"/not_run.* 2>/dev/null | paste -s -d ' ' | fold -s -w 114 | grep . >"$results/not_run"

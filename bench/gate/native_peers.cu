@@ -1,11 +1,12 @@
 // What the gate can only ask for in CUDA C++: CUB's reductions and the rate at which memory can be read. Loaded by
-// peers_native.py; every function returns a cudaError_t.
+// native_peer.py; every function returns a cudaError_t.
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cuda_bf16.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 

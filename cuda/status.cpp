@@ -1,7 +1,7 @@
 // Whether the GPU can be used.
+#include "cuda/common/launch.h"
 #include "cuda/gpu.h"
-#include "cuda/launch.h"
-#include "cuda/reduce_kernels.h"
+#include "cuda/reduce/kernels.h"
 
 namespace wr::cuda {
 

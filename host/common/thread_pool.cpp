@@ -1,7 +1,7 @@
 #include "host/common/thread_pool.h"
 
+#include "host/common/float_environment.h"
 #include "host/common/nap.h"
-#include "host/float_environment.h"
 
 #include <algorithm>
 #include <chrono>

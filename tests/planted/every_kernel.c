@@ -6,12 +6,12 @@
  *   every_kernel gpu PART    a part of them, so that several can be watched side by side
  *   every_kernel parts       lists them
  */
-#include "harness.h"
-#include "header_offers.h"
-#include "jobs.h"
-#include "random_numbers.h"
-#include "reference.h"
-#include "segment_jobs.h"
+#include "harness/harness.h"
+#include "harness/header_offers.h"
+#include "harness/jobs.h"
+#include "harness/random_numbers.h"
+#include "harness/segment_jobs.h"
+#include "reference/reference.h"
 #include "walk.h"
 
 #include <cuda_runtime_api.h>

@@ -1,7 +1,7 @@
 #include "walk.h"
 
-#include "header_offers.h"
-#include "reference.h"
+#include "harness/header_offers.h"
+#include "reference/reference.h"
 
 #include <string.h>
 

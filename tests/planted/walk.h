@@ -6,7 +6,7 @@
 #ifndef WARP_REDUCE_TESTS_WALK_H
 #define WARP_REDUCE_TESTS_WALK_H
 
-#include "tile_calls.h"
+#include "harness/tile_calls.h"
 #include "warp_reduce.h"
 
 /* Sums of floats may be kept in a type that is not the usual one; `accumulate` is 0 where they are not. */

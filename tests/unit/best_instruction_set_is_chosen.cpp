@@ -2,7 +2,7 @@
 // every set of features is tried, those of other processors too.
 #include "check.h"
 
-#include "host/vector_kernels.h"
+#include "host/common/vector_kernels.h"
 
 #if defined(WR_HAS_X86_VARIANTS)
 
@@ -39,7 +39,7 @@ int cpuid(unsigned leaf, unsigned *eax, unsigned *ebx, unsigned *ecx, unsigned *
 #define __builtin_cpu_supports(name) supports(name)
 #define __builtin_cpu_init()
 #define __get_cpuid cpuid
-#include "host/instruction_set.cpp" // NOLINT(bugprone-suspicious-include): with another processor
+#include "host/common/instruction_set.cpp" // NOLINT(bugprone-suspicious-include): with another processor
 #undef __builtin_cpu_supports
 #undef __builtin_cpu_init
 #undef __get_cpuid

@@ -2,5 +2,5 @@
 #pragma once
 
 extern "C" {
-#include "../harness.h"
+#include "../harness/harness.h"
 }

@@ -1,7 +1,7 @@
 #include "fake_runtime.h"
 
-#include "cuda/gpu_facts.h"
-#include "cuda/memory_pool.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/memory_pool.h"
 
 #include <algorithm>
 #include <bit>

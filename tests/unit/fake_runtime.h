@@ -2,7 +2,7 @@
 // and can make any one call fail.
 #pragma once
 
-#include "cuda/runtime.h"
+#include "cuda/common/runtime.h"
 
 #include <cstdint>
 #include <map>

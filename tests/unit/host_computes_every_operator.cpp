@@ -1,7 +1,7 @@
 // Every reduction that the library offers, on every variant of the host's kernels, on one thread and on several, has
 // the bits of the naive definition: whatever the layout, the weights, the NaNs and what the output held before.
 #include "capi/offered.h"
-#include "host/run.h"
+#include "host/common/run.h"
 #include "host_layouts.h"
 #include "naive_reduction.h"
 

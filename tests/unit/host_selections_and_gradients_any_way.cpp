@@ -1,7 +1,7 @@
 // Every variant of the host's kernels, on one thread and on several, gives the same bits for softmax with elements left
 // out and for its gradient: those of the first variant on one thread, which the C harness compares with references. Of
 // gradients with weights near and below the end of the normal range those of the plain definition, element by element.
-#include "host/run.h"
+#include "host/common/run.h"
 #include "numerics/element_types.h"
 #include "numerics/softmax_backward.h"
 

@@ -1,6 +1,6 @@
 // Every variant of the host's softmax, on one thread and on several, gives the bits of the plain recursive definition,
 // whatever the layout. The reference here is element by element and knows nothing of vectors, blocks or threads.
-#include "host/run.h"
+#include "host/common/run.h"
 #include "host_layouts.h"
 #include "numerics/softmax.h"
 

@@ -2,7 +2,7 @@
 // reduced on the way. The elements are one page of memory over and over.
 #include "check.h"
 
-#include "host/run.h"
+#include "host/common/run.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "../emulator/guarded_memory.h"
 #include "check.h"
 
-#include "host/run.h"
+#include "host/common/run.h"
 
 #include <csignal>
 #include <cstdio>

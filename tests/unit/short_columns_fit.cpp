@@ -1,8 +1,8 @@
 // How short columns are cut into tiles holds all of their elements in what blocks and clusters have room for: at every
 // height that is served and beyond, for few columns and many, on GPUs with clusters and without.
 #include "check.h"
-#include "cuda/reduce_plan.h"
-#include "cuda/short_column_tiles.h"
+#include "cuda/reduce/plan.h"
+#include "cuda/rowwise/column_tile_plan.h"
 
 #include <algorithm>
 #include <initializer_list>

@@ -2,7 +2,7 @@
 // For every width, length and element size at which rows or columns are staged, and some beyond. And the division that
 // those kernels use.
 #include "check.h"
-#include "cuda/reduce_plan.h"
+#include "cuda/reduce/plan.h"
 
 #include <initializer_list>
 

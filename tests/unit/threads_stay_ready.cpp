@@ -1,8 +1,8 @@
 // The pool of threads by itself: every task is done once whoever calls from wherever, helpers come back to the same
 // place, follow the caller's affinity mask, take no signals, go when nobody calls, and are made anew in a child.
 #include "check.h"
+#include "host/common/parallel.h"
 #include "host/common/thread_pool.h"
-#include "host/parallel.h"
 
 #include <atomic>
 #include <chrono>

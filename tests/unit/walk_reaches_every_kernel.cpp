@@ -4,9 +4,9 @@
 #include "fake_runtime.h"
 
 extern "C" {
-#include "../header_offers.h"
+#include "../harness/header_offers.h"
 #include "../planted/walk.h"
-#include "../reference.h"
+#include "../reference/reference.h"
 }
 
 #include <bit>

@@ -3,11 +3,11 @@
  * and its gradients must give the file's bits in every place, approximate lines must lie within their tolerance, with
  * the same bits in every place. README.md beside this file describes the lines.
  */
-#include "harness.h"
-#include "jobs.h"
-#include "reference.h"
-#include "segment_jobs.h"
-#include "softmax_jobs.h"
+#include "harness/harness.h"
+#include "harness/jobs.h"
+#include "harness/segment_jobs.h"
+#include "harness/softmax_jobs.h"
+#include "reference/reference.h"
 
 #include <inttypes.h>
 #include <math.h>

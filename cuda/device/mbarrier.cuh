@@ -1,0 +1,123 @@
+// A barrier on which a block waits for bytes: states that other blocks of its cluster send, or copies from memory.
+#pragma once
+
+#include "cuda/device/intrinsics.cuh"
+
+#include <cstdint>
+
+namespace wr::cuda {
+
+// A barrier in shared memory that the arrivals of one thread, or of as many as it is told, and of the bytes they
+// announced complete, phase after phase: a block that waits for it does not wait for memory, as it would at a barrier
+// of the cluster.
+class ArrivalBarrier {
+  public:
+    // Known to the cluster after a barrier of it.
+    __device__ __forceinline__ void initialise(unsigned arrivals = 1) {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(&bits_)), "r"(arrivals) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+    }
+
+    // The same for a barrier that is used once, with the bytes that it waits for.
+    __device__ __forceinline__ void expect(unsigned bytes) {
+        initialise();
+        announce(bytes);
+    }
+
+    __device__ __forceinline__ void arrive() {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(&bits_)) : "memory");
+#endif
+    }
+
+    __device__ __forceinline__ void announce(unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&bits_)), "r"(bytes)
+                     : "memory");
+#endif
+    }
+
+    // Until a phase of this parity has completed: the first one's is 0.
+    __device__ __forceinline__ void wait(unsigned parity = 0) {
+#if __CUDA_ARCH__ >= 900
+        unsigned done = 0;
+        while (done == 0) {
+            asm volatile("{\n"
+                         ".reg .pred complete;\n"
+                         "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+                         "selp.u32 %0, 1, 0, complete;\n"
+                         "}"
+                         : "=r"(done)
+                         : "r"(address(&bits_)), "r"(parity)
+                         : "memory");
+        }
+#endif
+    }
+
+    // Writes a state to the same place in the shared memory of block `rank`, whose barrier counts its bytes.
+    template <class State>
+    __device__ __forceinline__ void send(unsigned rank, State *place, const State &state) {
+#if __CUDA_ARCH__ >= 900
+        constexpr unsigned piece_bytes = 16;
+        unsigned long long pieces[sizeof(State) / sizeof(unsigned long long)];
+        memcpy(pieces, &state, sizeof(state));
+        const unsigned to = in_block(rank, address(place)), barrier = in_block(rank, address(&bits_));
+        if constexpr (sizeof(State) < piece_bytes) {
+            asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
+                         "l"(pieces[0]), "r"(barrier)
+                         : "memory");
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < sizeof(State) / piece_bytes; ++i) {
+                asm volatile(
+                    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(
+                        to + i * piece_bytes),
+                    "l"(pieces[2 * i]), "l"(pieces[2 * i + 1]), "r"(barrier)
+                    : "memory");
+            }
+        }
+#endif
+    }
+
+    // Starts a copy of whole vectors into this block's shared memory, and announces its bytes.
+    __device__ __forceinline__ void copy(void *to, const void *from, unsigned bytes) {
+        announce(bytes);
+        copy_announced(to, from, bytes);
+    }
+
+    // The same of bytes that are announced already.
+    __device__ __forceinline__ void copy_announced(void *to, const void *from, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                         address(to)),
+                     "l"(from), "r"(bytes), "r"(address(&bits_))
+                     : "memory");
+#endif
+    }
+
+  private:
+    __device__ __forceinline__ static unsigned address(const void *shared) {
+        return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    }
+    __device__ __forceinline__ static unsigned in_block(unsigned rank, unsigned address) {
+        unsigned mapped = 0;
+#if __CUDA_ARCH__ >= 900
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+#endif
+        return mapped;
+    }
+
+    std::uint64_t bits_;
+};
+
+// Reads and writes of shared memory before it, and copies that are started behind it.
+__device__ __forceinline__ void order_with_copies() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+    __syncwarp();
+}
+
+} // namespace wr::cuda

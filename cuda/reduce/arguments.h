@@ -1,0 +1,119 @@
+// What the reduction kernels are launched with. Plain data: host and GPU share it.
+#pragma once
+
+#include "cuda/common/readable_range.h"
+#include "cuda/common/small_divisor.h"
+#include "numerics/finish.h"
+
+namespace wr::cuda {
+
+// Where a stage's results go.
+enum class Destination : std::int32_t {
+    output,   // finished, into the caller's output
+    partials, // as accumulators, for the next stage
+    shared,   // combined into one accumulator a row by atomic updates, for the next stage
+};
+
+// Reduction of rows: row number r = (o, i) starts at input + o * outer_stride + i * inner_stride elements.
+struct RowArguments {
+    const void *input;
+    void *output; // of `destination`; partials are [rows][pieces]
+    Hull hull;
+    std::size_t first_row; // of this launch
+    std::size_t rows, axis, inner;
+    std::ptrdiff_t outer_stride, axis_stride, inner_stride;
+    std::size_t first_piece; // of this launch
+    std::size_t pieces;      // blocks that share a row: a cluster, where these finish it into the output
+    std::int32_t warps_log2; // of the warps of a block that share a row
+    std::int32_t tiles;      // that each warp takes, a power of two
+    Destination destination;
+    Mapping mapping; // for the operator's map; all zero where the input is partial results
+    Finish finish;
+};
+
+// Reduction of columns: [outer][axis][inner], inner contiguous, to [outer][axis groups][inner].
+struct ColumnArguments {
+    const void *input;
+    void *output;
+    std::size_t first_job; // of this launch; jobs are blocks: column tiles, then groups, then outer indices
+    bool few_jobs;         // job numbers fit 32 bits
+    std::size_t outer, axis, inner;
+    std::ptrdiff_t outer_stride, axis_stride;
+    std::size_t groups;          // of the axis, each a block's share
+    std::size_t column_tiles;    // blocks side by side
+    std::int32_t threads_across; // threads of a block side by side
+    std::int32_t threads_down;   // threads of a block below each other, a power of two
+    std::int32_t outer_a_block;  // outer indices that a block takes
+    SmallDivisor by_across;      // by threads_across
+    Destination destination;
+    Mapping mapping;
+    Finish finish;
+};
+
+// Short rows and narrow columns of a contiguous array, [outer][axis][inner] to [outer][groups][inner]: an item is up to
+// `rows` rows of one outer index, and a block takes items that touch each other.
+struct StagedArguments {
+    const void *input;
+    void *output;
+    Hull hull;
+    std::size_t first_block; // of this launch
+    std::size_t outer, axis, inner;
+    std::size_t groups;                 // of the axis, an item each
+    std::size_t group_blocks;           // that share an outer index, where there is more than one group
+    std::int32_t rows;                  // of an item
+    std::int32_t items_a_block;         // of stage_bytes together
+    std::int32_t run;                   // rows that a thread takes, at most most_run_elements
+    std::int32_t runs;                  // of an item; where more than one, no block has more tasks than threads
+    bool runs_are_neighbours;           // of threads side by side: the runs of an item, not the same runs of several
+    std::int32_t item_pitch, run_pitch; // places from one to the next
+    std::int32_t gap;                   // places left out behind each `unit` cells
+    SmallDivisor unit, by_inner, by_neighbours;
+    Destination destination;
+    Mapping mapping;
+    Finish finish;
+};
+
+// Ragged rows, to one result a segment.
+struct SegmentArguments {
+    const void *input;
+    void *output;
+    const void *offsets; // segments + 1
+    bool narrow_offsets; // 32 bits, not 64
+    std::size_t segments;
+    std::size_t input_count;        // 0: as many elements as the last offset says
+    std::int32_t segment_work;      // in elements, beside its own
+    std::int32_t least_window_log2; // of elements
+    void *first_runs, *later_runs;  // partial results, one each a window
+    std::int64_t *long_segments;    // the long segment that begins in a grain, or -1
+    Mapping mapping;
+    Finish finish;
+};
+
+// Windows that the line of all segments is seen as at most, and the grains that a window has, a power of two.
+inline constexpr std::int64_t most_segment_windows = 131072;
+inline constexpr int segment_grains_log2 = 1;
+inline constexpr std::int64_t most_segment_grains = most_segment_windows << segment_grains_log2;
+
+// Warps of a block that take a share of the line each, threads of such a block, and of one that puts long segments
+// together, with the others of its cluster.
+inline constexpr int segment_block_warps = 4;
+inline constexpr int segment_block_threads = 128;
+inline constexpr int long_segment_threads = 1024;
+inline constexpr int long_segment_cluster = 4; // blocks
+
+// The kernel of narrow columns: vectors that a block takes, whole rows.
+inline constexpr int narrow_column_vectors = 16384;
+inline constexpr int triple_column_vectors = 12288; // of 3 or 6 columns
+
+// The kernel of few rows: the longest axis, and the vectors side by side that a thread takes.
+inline constexpr int few_rows_axis = 4;
+inline constexpr int few_rows_vectors = 4;
+
+// Elements that a thread reduces by itself: of a segment; at most.
+inline constexpr int run_elements = 32;
+inline constexpr int most_run_elements = 64;
+
+// Shared memory that a block fills with input.
+inline constexpr int stage_bytes = 32768;
+
+} // namespace wr::cuda

@@ -1,0 +1,280 @@
+// Puts a reduction on a stream: one stage after the other, until one finishes into the output.
+#include "cuda/common/launch.h"
+#include "cuda/common/tuning.h"
+#include "cuda/common/warp.h"
+#include "cuda/gpu.h"
+#include "cuda/reduce/plan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr int block_threads = 256;
+constexpr std::size_t partial_alignment = 16;
+
+// What a workspace query answers for: the more multiprocessors, the more pieces, and without clusters more stages.
+constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
+
+struct Stage {
+    const ReduceKernels *kernels;
+    ReducePlan plan;
+    const void *input;
+    Mapping mapping;
+    Finish finish;
+};
+
+// Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts
+// as that direction's limit makes necessary; `first` is the field of the arguments that says where a part begins.
+cudaError_t launch_in_parts(Launch how, std::size_t Launch::*direction, std::size_t items_a_block, std::size_t items,
+                            std::size_t &first, void *arguments, cudaStream_t stream) {
+    const std::size_t limit = direction == &Launch::blocks ? most_blocks : most_block_rows;
+    const std::size_t items_a_launch = limit * items_a_block;
+    cudaError_t error = cudaSuccess;
+    for (first = 0; error == cudaSuccess && first < items; first += items_a_launch) {
+        how.*direction = divide_up(std::min(items - first, items_a_launch), items_a_block);
+        error = launch(how, arguments, stream);
+    }
+    return error;
+}
+
+const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
+    if (plan.regime == RowRegime::cluster && kernels.cluster_rows != nullptr) {
+        return kernels.cluster_rows;
+    }
+    if (plan.regime == RowRegime::packed) {
+        return kernels.aligned_packed_rows;
+    }
+    if (plan.regime == RowRegime::triples) {
+        return kernels.aligned_triple_rows;
+    }
+    if (!plan.vectors) {
+        return kernels.scattered_rows;
+    }
+    return plan.aligned ? kernels.aligned_rows : kernels.shifted_rows;
+}
+
+// Where the GPU cannot have so many blocks in a cluster, half of them take twice the tiles: the same subtrees. Kernels
+// made for clusters have these side by side, others below each other.
+cudaError_t launch_cluster(RowArguments &a, Launch how, bool side_by_side, cudaStream_t stream, GpuFacts gpu) {
+    const auto set_blocks = [&](std::size_t blocks) {
+        a.pieces = blocks;
+        how.blocks = side_by_side ? a.rows * blocks : blocks;
+        how.block_rows = side_by_side ? 1 : a.rows;
+        how.cluster_blocks = static_cast<int>(blocks);
+    };
+    set_blocks(a.pieces);
+    if (how.cluster_blocks > gpu.cluster_blocks) {
+        int resident = 0;
+        const cudaError_t error = prepare_clusters(how, gpu, &resident);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        if (resident == 0) {
+            a.tiles *= 2;
+            set_blocks(a.pieces / 2);
+        }
+    }
+    return launch(how, &a, stream);
+}
+
+cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    const Shape &s = stage.plan.shape;
+    const RowPlan &plan = stage.plan.rows;
+    const Destination destination = stage.plan.partials == 0 ? Destination::output
+                                    : plan.shared            ? Destination::shared
+                                                             : Destination::partials;
+    RowArguments a{stage.input,
+                   output,
+                   nullptr,
+                   nullptr,
+                   0,
+                   s.outer * s.inner,
+                   s.axis,
+                   s.inner,
+                   s.outer_stride,
+                   s.axis_stride,
+                   s.inner_stride,
+                   0,
+                   plan.pieces,
+                   std::countr_zero(static_cast<unsigned>(plan.warps)),
+                   plan.tiles,
+                   destination,
+                   stage.mapping,
+                   stage.finish};
+    a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
+    Launch how{row_kernel(*stage.kernels, plan), 1, block_threads};
+    how.dependent = gpu.dependent_launch;
+    if (plan.regime == RowRegime::cluster) {
+        how.threads = plan.warps * warp_lanes;
+        return launch_cluster(a, how, stage.kernels->cluster_rows != nullptr, stream, gpu);
+    }
+    if (plan.pieces == 1) {
+        return launch_in_parts(how, &Launch::blocks, plan.rows_a_block, a.rows, a.first_row, &a, stream);
+    }
+    cudaError_t error = cudaSuccess;
+    for (; error == cudaSuccess && a.first_piece < plan.pieces; a.first_piece += most_blocks) {
+        how.blocks = std::min(plan.pieces - a.first_piece, most_blocks);
+        error = launch_in_parts(how, &Launch::block_rows, plan.rows_a_block, a.rows, a.first_row, &a, stream);
+    }
+    return error;
+}
+
+cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    const Shape &s = stage.plan.shape;
+    const ColumnPlan &plan = stage.plan.columns;
+    ColumnArguments a{stage.input,
+                      output,
+                      0,
+                      plan.blocks <= most_blocks,
+                      s.outer,
+                      s.axis,
+                      s.inner,
+                      s.outer_stride,
+                      s.axis_stride,
+                      plan.groups,
+                      plan.column_tiles,
+                      plan.threads_across,
+                      plan.threads_down,
+                      static_cast<std::int32_t>(plan.outer_a_block),
+                      small_divisor(static_cast<std::uint32_t>(plan.threads_across)),
+                      stage.plan.partials == 0 ? Destination::output : Destination::partials,
+                      stage.mapping,
+                      stage.finish};
+    Launch how{plan.kernel, 1, plan.threads_across * plan.threads_down * a.outer_a_block};
+    how.dependent = gpu.dependent_launch;
+    return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_job, &a, stream);
+}
+
+cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    const Shape &s = stage.plan.shape;
+    const StagedPlan &plan = stage.plan.staged;
+    StagedArguments a{};
+    a.input = stage.input;
+    a.output = output;
+    a.outer = s.outer;
+    a.axis = plan.axis;
+    a.inner = s.inner;
+    a.groups = plan.groups;
+    a.group_blocks = plan.group_blocks;
+    a.rows = static_cast<std::int32_t>(plan.rows);
+    a.items_a_block = static_cast<std::int32_t>(plan.items_a_block);
+    a.run = static_cast<std::int32_t>(plan.run);
+    a.runs = static_cast<std::int32_t>(plan.runs);
+    a.runs_are_neighbours = plan.runs_are_neighbours;
+    a.item_pitch = static_cast<std::int32_t>(plan.item_pitch);
+    a.run_pitch = static_cast<std::int32_t>(plan.run_pitch);
+    a.gap = static_cast<std::int32_t>(plan.gap);
+    a.unit = small_divisor(static_cast<std::uint32_t>(plan.unit));
+    a.by_inner = small_divisor(static_cast<std::uint32_t>(s.inner));
+    a.by_neighbours =
+        small_divisor(static_cast<std::uint32_t>(plan.runs_are_neighbours ? plan.runs : plan.items_a_block));
+    a.destination = stage.plan.partials == 0 ? Destination::output : Destination::partials;
+    a.mapping = stage.mapping;
+    a.finish = stage.finish;
+    a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
+    Launch how{plan.kernel, 1, static_cast<int>(plan.threads)};
+    how.dependent = gpu.dependent_launch;
+    how.shared_bytes = plan.shared_bytes;
+    return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_block, &a, stream);
+}
+
+cudaError_t launch_fill(const Stage &stage, void *output, cudaStream_t stream) {
+    FillArguments a{output, stage.plan.partials, stage.kernels->identity, stage.kernels->partial_bytes};
+    const std::size_t blocks = std::min<std::size_t>(divide_up(a.count, std::size_t{block_threads}), 1024);
+    return launch({fill_kernel(), blocks, block_threads}, &a, stream);
+}
+
+cudaError_t launch_stage(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
+    if (stage.plan.regime == ReduceRegime::columns) {
+        return launch_columns(stage, output, stream, gpu);
+    }
+    if (stage.plan.regime == ReduceRegime::staged) {
+        return launch_staged(stage, output, stream, gpu);
+    }
+    if (stage.plan.rows.shared) {
+        const cudaError_t error = launch_fill(stage, output, stream);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    return launch_rows(stage, output, stream, gpu);
+}
+
+// Each stage's partial results start on a boundary of their own.
+std::size_t bytes_for(std::size_t partials, int partial_bytes) {
+    return divide_up(partials * static_cast<std::size_t>(partial_bytes), partial_alignment) * partial_alignment;
+}
+
+std::size_t workspace_bytes(ReducePlan plan, const ReduceKernels &kernels, GpuFacts gpu) {
+    std::size_t total = 0;
+    for (const ReduceKernels *stage = &kernels; plan.partials != 0;) {
+        total += bytes_for(plan.partials, stage->partial_bytes);
+        stage = &stage->partial();
+        plan = plan_reduction(partials_shape(plan), 0, *stage, gpu);
+    }
+    return total;
+}
+
+cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &workspace, cudaStream_t stream,
+                       GpuFacts gpu) {
+    while (stage.plan.partials != 0) {
+        void *partials = workspace.take(bytes_for(stage.plan.partials, stage.kernels->partial_bytes));
+        const cudaError_t error = launch_stage(stage, partials, stream, gpu);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        const Shape shape = partials_shape(stage.plan);
+        stage.kernels = &stage.kernels->partial();
+        stage.plan = plan_reduction(shape, 0, *stage.kernels, gpu);
+        stage.input = partials;
+        stage.mapping = {};
+    }
+    return launch_stage(stage, problem.output, stream, gpu);
+}
+
+} // namespace
+
+std::size_t reduce_workspace_bytes(const ReduceProblem &problem) {
+    const ReduceKernels *kernels = find_reduce_kernels(problem.what);
+    if (kernels == nullptr || problem.shape.outer == 0 || problem.shape.inner == 0) {
+        return 0;
+    }
+    // Only columns are cut up by the input's alignment; it is not known here.
+    const auto bytes_at = [&](std::uintptr_t address) {
+        return workspace_bytes(plan_reduction(problem.shape, address, *kernels, most_demanding_gpu), *kernels,
+                               most_demanding_gpu);
+    };
+    const std::size_t aligned = bytes_at(0);
+    return problem.shape.inner == 1 && problem.shape.outer == 1 ? aligned : std::max(aligned, bytes_at(1));
+}
+
+std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const ReduceKernels *kernels = find_reduce_kernels(problem.what);
+    if (kernels == nullptr) {
+        return static_cast<std::int32_t>(Status::unsupported);
+    }
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    const GpuFacts gpu = device.gpu();
+    const auto address = reinterpret_cast<std::uintptr_t>(problem.input);
+    const ReducePlan plan = plan_reduction(problem.shape, address, *kernels, gpu);
+    const std::size_t needed =
+        problem.workspace == nullptr ? workspace_bytes(plan, *kernels, gpu) : problem.workspace_bytes;
+    Workspace workspace(problem, needed, stream);
+    if (workspace.error() != cudaSuccess) {
+        return report(workspace.error());
+    }
+    const Stage first{kernels, plan, problem.input, mapping_of(problem.what, problem.weights),
+                      finish_of(problem.what, problem.shape.axis, problem.values)};
+    const cudaError_t launched = run_stages(problem, first, workspace, stream, gpu);
+    const cudaError_t freed = workspace.finish();
+    return report(launched != cudaSuccess ? launched : freed);
+}
+
+} // namespace wr::cuda

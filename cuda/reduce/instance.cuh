@@ -1,0 +1,116 @@
+// Makes the set of kernels of one element type and operator.
+#pragma once
+
+#include "cuda/common/kernel_address.cuh"
+#include "cuda/reduce/cluster_rows.cuh"
+#include "cuda/reduce/columns.cuh"
+#include "cuda/reduce/kernels.h"
+#include "cuda/reduce/narrow_columns.cuh"
+#include "cuda/reduce/staged_rows.cuh"
+#include "cuda/reduce/sub_warp_rows.cuh"
+#include "cuda/reduce/triple_columns.cuh"
+#include "cuda/reduce/triple_rows.cuh"
+#include "cuda/segments/long_segments.cuh"
+#include "cuda/segments/segments.cuh"
+
+namespace wr::cuda {
+
+static_assert(bytes_a_tile == tile_bytes);
+static_assert(scattered_tile == ScatteredAccess<float, FloatSum<float>>::elements);
+
+// Segments have no weights, and nobody asks for an operator over mere partial results.
+template <class Op>
+inline constexpr bool has_segments = !Op::positional;
+template <class Key>
+inline constexpr bool has_segments<ArgExtreme<Key>> = true;
+template <class Op>
+inline constexpr bool has_segments<Partial<Op>> = false;
+
+template <class Op>
+std::uint64_t bits_of_identity() {
+    if constexpr (!has_atomic_update<Op>) {
+        return 0;
+    } else if constexpr (sizeof(typename Op::Accumulator) == 4) {
+        return bit_cast<std::uint32_t>(Op::identity());
+    } else {
+        return bit_cast<std::uint64_t>(Op::identity());
+    }
+}
+
+// The sets that take on partial results are each made in one place, not wherever they are named.
+extern template const ReduceKernels &reduce_kernels<float, FloatSum<float>>();
+extern template const ReduceKernels &reduce_kernels<double, FloatSum<double>>();
+extern template const ReduceKernels &reduce_kernels<float, FloatProduct<float>>();
+extern template const ReduceKernels &reduce_kernels<double, FloatProduct<double>>();
+extern template const ReduceKernels &reduce_kernels<Counted<float>, Partial<CountedFloatSum<float>>>();
+extern template const ReduceKernels &reduce_kernels<Counted<double>, Partial<CountedFloatSum<double>>>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, IntegerSum>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, IntegerProduct>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, BitOr>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, BitXor>();
+extern template const ReduceKernels &reduce_kernels<Goldilocks, FieldSum<Goldilocks>>();
+extern template const ReduceKernels &reduce_kernels<KoalaBearX4, FieldSum<KoalaBearX4>>();
+extern template const ReduceKernels &reduce_kernels<BabyBearX4, FieldSum<BabyBearX4>>();
+extern template const ReduceKernels &reduce_kernels<KoalaBear, FieldProduct<KoalaBear>>();
+extern template const ReduceKernels &reduce_kernels<BabyBear, FieldProduct<BabyBear>>();
+extern template const ReduceKernels &reduce_kernels<Mersenne31, FieldProduct<Mersenne31>>();
+extern template const ReduceKernels &reduce_kernels<Goldilocks, FieldProduct<Goldilocks>>();
+extern template const ReduceKernels &reduce_kernels<KoalaBearX4, FieldProduct<KoalaBearX4>>();
+extern template const ReduceKernels &reduce_kernels<BabyBearX4, FieldProduct<BabyBearX4>>();
+extern template const ReduceKernels &reduce_kernels<std::uint32_t, Extreme<std::int32_t>>();
+extern template const ReduceKernels &reduce_kernels<std::uint64_t, Extreme<std::int64_t>>();
+extern template const ReduceKernels &reduce_kernels<KeyAt<std::int32_t>, Partial<ArgExtreme<std::int32_t>>>();
+extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial<ArgExtreme<std::int64_t>>>();
+
+template <class T, class Op>
+ReduceKernels kernels_of() {
+    ReduceKernels kernels{};
+    kernels.aligned_rows = address_of(reduce_rows<T, Op, AlignedAccess<T, Op>>);
+    if constexpr (!is_partial<Op>) {
+        kernels.shifted_rows = address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>);
+        kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);
+    }
+    using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
+    kernels.short_columns = address_of(reduce_columns<T, Op, Vectors, short_run>);
+    if constexpr (!is_partial<Op> && column_vector_bytes<T, Op> > static_cast<int>(alignof(T))) {
+        kernels.scalar_columns = address_of(reduce_columns<T, Op, SingleColumn<T>, scalar_run>);
+    }
+    kernels.staged = address_of(reduce_staged<T, Op>);
+    if constexpr (has_segments<Op>) {
+        kernels.segments = address_of(reduce_segments<T, Op, has_all_kernels<T, Op>>);
+    }
+    if constexpr (std::is_same_v<PartialElement<Op>, T> && std::is_same_v<typename PartialResults<Op>::Next, Op>) {
+        kernels.long_segments = address_of(finish_long_segments<T, Op>);
+    }
+    if constexpr (has_all_kernels<T, Op>) {
+        kernels.aligned_packed_rows = address_of(reduce_packed_rows<T, Op>);
+        kernels.aligned_triple_rows = address_of(reduce_triple_rows<T, Op>);
+        kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
+        if constexpr (sizeof(T) == 4) {
+            kernels.narrow_columns = address_of(reduce_narrow_columns<T, Op>);
+        }
+        if constexpr (has_triple_columns<T, Op>) {
+            kernels.triple_columns = address_of(reduce_triple_columns<T, Op>);
+        }
+        kernels.few_rows = address_of(reduce_few_rows<T, Op, Vectors>);
+        kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
+        kernels.columns = address_of(reduce_columns<T, Op, Vectors, long_run>);
+    }
+    kernels.element_bytes = static_cast<int>(sizeof(T));
+    kernels.column_vector_bytes = column_vector_bytes<T, Op>;
+    kernels.triples_a_thread = triples_a_thread<T, Op>;
+    kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
+    kernels.rows_run_as_clusters = rows_run_as_clusters<T, Op>;
+    kernels.atomic = has_atomic_update<Op>;
+    kernels.identity = bits_of_identity<Op>();
+    kernels.partial = reduce_kernels<PartialElement<Op>, typename PartialResults<Op>::Next>;
+    return kernels;
+}
+
+template <class T, class Op>
+const ReduceKernels &reduce_kernels() {
+    static const ReduceKernels kernels = kernels_of<T, Op>();
+    return kernels;
+}
+
+} // namespace wr::cuda

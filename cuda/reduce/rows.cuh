@@ -1,0 +1,120 @@
+// Rows: a warp, a block, a cluster or many blocks share a row, by the tiles that Access reads.
+#pragma once
+
+#include "cuda/device/cluster.cuh"
+#include "cuda/reduce/arguments.h"
+#include "cuda/reduce/cta_reduce.cuh"
+#include "cuda/reduce/finish.cuh"
+#include "cuda/reduce/partials.cuh"
+#include "cuda/reduce/sets.cuh"
+#include "cuda/reduce/shared_row.cuh"
+
+namespace wr::cuda {
+
+inline constexpr int row_block_warps = 8;
+inline constexpr int row_block_threads = row_block_warps * warp_lanes;
+inline constexpr int most_cluster_blocks = 16;
+
+// How far a row's first element lies from the input's. Behind a call where it takes a division.
+inline __device__ __noinline__ std::ptrdiff_t row_offset_by_division(const RowArguments &a, std::size_t row) {
+    const std::size_t o = row / a.inner, i = row % a.inner;
+    return static_cast<std::ptrdiff_t>(o) * a.outer_stride + static_cast<std::ptrdiff_t>(i) * a.inner_stride;
+}
+
+template <class T>
+__device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row) {
+    const std::ptrdiff_t offset =
+        a.inner == 1 ? static_cast<std::ptrdiff_t>(row) * a.outer_stride : row_offset_by_division(a, row);
+    return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
+}
+
+// What a kernel does first to overlap with its neighbours on the stream: it waits for the one before it, and only then
+// lets the one behind it take its place, for that one may take it that all before this one have finished.
+__device__ __forceinline__ void take_place_on_stream(Destination destination) {
+    // Shared rows are waited for where they are updated: the kernel that sets them has waited for all before it.
+    if (destination != Destination::shared) {
+        wait_for_previous_kernel();
+    }
+    allow_dependent_launch();
+}
+
+// Hands on the result of one piece of a row; called by every thread of the piece's warps, the value is in lane 0 of the
+// first.
+template <class Op>
+__device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accumulator value, std::size_t row,
+                                        std::size_t piece) {
+    if (lane_index() != 0) {
+        return;
+    }
+    if (a.destination == Destination::output) {
+        finish_result(value, a.finish, a.output, row);
+    } else {
+        store_partial<Op>(value, a.output, row * a.pieces + piece);
+    }
+}
+
+// Finishes a row whose pieces are the blocks of a cluster, in the first of these, through its shared memory: `pieces`
+// lies in the same place in all of them. Called by all their threads, once every block runs, with a block's result in
+// its first thread.
+template <class Op>
+__device__ __forceinline__ void finish_cluster(const RowArguments &a, typename Op::Accumulator *pieces,
+                                               typename Op::Accumulator value, std::size_t row, unsigned piece) {
+    if (threadIdx.x == 0) {
+        *in_first_block(pieces + piece) = Op::settle(value);
+    }
+    synchronise_cluster();
+    if (piece == 0 && warp_index() == 0) {
+        const int blocks = static_cast<int>(a.pieces);
+        value = lane_index() < blocks ? pieces[lane_index()] : Op::identity();
+        deliver<Op>(a, tree_over_lanes<Op>(value, blocks), row, 0);
+    }
+}
+
+// The same for the kernels of rows: behind a call, for they seldom run as clusters.
+template <class Op>
+__device__ __noinline__ void finish_rows_of_cluster(const RowArguments &a, typename Op::Accumulator value,
+                                                    std::size_t row) {
+    __shared__ typename Op::Accumulator pieces[most_cluster_blocks];
+    synchronise_cluster(); // another block's shared memory may be written once that block runs
+    finish_cluster<Op>(a, pieces, value, row, block_in_cluster());
+}
+
+// The grid is of groups of 8 / warps rows from first_row on; where several blocks share a row, of pieces x rows: they
+// leave partial results, or are a cluster.
+template <class T, class Op, class Access>
+__global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
+    reduce_rows(const __grid_constant__ RowArguments a) {
+    take_place_on_stream(a.destination);
+    const std::size_t piece = a.pieces == 1 ? 0 : a.first_piece + blockIdx.x;
+    const unsigned group = a.pieces == 1 ? blockIdx.x : blockIdx.y;
+    const int warps = 1 << a.warps_log2;
+    const std::size_t row =
+        a.first_row +
+        ((static_cast<std::size_t>(group) * row_block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
+    const std::size_t warp = (piece << a.warps_log2) + static_cast<std::size_t>(warp_index() & (warps - 1));
+    auto value = Op::identity();
+    if (row < a.rows) {
+        value = warp_reduce<Access, T, Op>(row_at<T>(a, row), a.hull, warp * static_cast<std::size_t>(a.tiles), a.tiles,
+                                           a.mapping);
+    }
+    if constexpr (has_atomic_update<Op>) {
+        if (a.destination == Destination::shared) {
+            update_shared_row<Op, row_block_warps>(value, static_cast<typename Op::Accumulator *>(a.output) + row);
+            return;
+        }
+    }
+    if (warps > 1) {
+        value = partialBlockReduce<Op, row_block_warps>(value, warps);
+    }
+    if constexpr (rows_run_as_clusters<T, Op> && Access::by_vectors) {
+        if (a.pieces > 1 && a.destination == Destination::output) {
+            finish_rows_of_cluster<Op>(a, value, row);
+            return;
+        }
+    }
+    if (row < a.rows && (warp_index() & (warps - 1)) == 0) {
+        deliver<Op>(a, value, row, piece);
+    }
+}
+
+} // namespace wr::cuda

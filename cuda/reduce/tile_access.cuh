@@ -1,0 +1,272 @@
+// How a warp walks the tiles of a row, by where they lie.
+#pragma once
+
+#include "cuda/reduce/extreme_place.cuh"
+
+namespace wr::cuda {
+
+// How a warp walks its tiles of a row: `keep(t, result)` is called with tile_result of tile first + t for each t below
+// `count` (at least 1), in whatever order suits. All tiles but the row's last lie within the row.
+// `resident_blocks` blocks of 8 warps should find room on a multiprocessor, 4 KiB in flight for each warp: with 3 the
+// loop over aligned tiles reads 4.69 TB/s on an H200, with 4 it is short of registers and reads 4.47.
+template <class T, class Op>
+struct ScatteredAccess {
+    using Accumulator = typename Op::Accumulator;
+    static constexpr int elements = tree_registers * warp_lanes;
+    static constexpr bool by_vectors = false;
+    static constexpr int resident_blocks = 3;
+
+    template <class Keep>
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
+                                                         const Mapping &m, Keep keep) {
+#pragma unroll 1
+        for (int t = 0; t < count; ++t) {
+            Accumulator values[tree_registers];
+            load_scattered<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m, values);
+            keep(t, tile_result<Op>(values));
+        }
+    }
+};
+
+// Whether an operator that takes a place or a weight with each element adds up in more than a vector's bytes.
+template <class Op>
+inline constexpr bool is_large_and_positional = Op::order_free && Op::positional &&
+                                                sizeof(typename Op::Accumulator) > sizeof(uint4);
+
+// The result of a tile whose first element stands at `first` of the row.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint4 (&vectors)[tree_registers],
+                                                                      const Weights<T, Op, tree_registers> &weights,
+                                                                      const Mapping &m, std::size_t first) {
+    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_halves<T>) {
+        return largest_key<T, std::int32_t>(vectors, m);
+    } else if constexpr (is_large_and_positional<Op> && !WeightedAlike<T, Op>) {
+        // One large accumulator stays in registers where eight would not.
+        auto sum = Op::identity();
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            T raw[vector_elements<T>];
+            memcpy(raw, &vectors[v], sizeof(uint4));
+#pragma unroll
+            for (int e = 0; e < vector_elements<T>; ++e) {
+                const std::size_t position = first + place_of_vector<T>(v) + static_cast<std::size_t>(e);
+                sum = Op::combine(sum, map_element<Op>(raw[e], m, position));
+            }
+        }
+        return sum;
+    } else {
+        typename Op::Accumulator values[tree_registers];
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            if constexpr (WeightedAlike<T, Op>) {
+                values[v] = weighted_vector_tree<T, Op>(vectors[v], weights.vectors[v], m);
+            } else if constexpr (Op::positional) {
+                values[v] = positional_vector_tree<T, Op>(vectors[v], m, first + place_of_vector<T>(v));
+            } else {
+                values[v] = vector_tree<T, Op>(vectors[v], m);
+            }
+        }
+        return tile_result<Op>(values);
+    }
+}
+
+// A tile of which not all can be read by vectors, by its subtrees of 256 elements, of which the loads of up to four are
+// on their way together. Behind a call, so that the loops over whole tiles keep their registers.
+template <class T, class Op>
+__device__ __noinline__ typename Op::Accumulator end_tile(Row<T> row, std::size_t first, const Mapping &m) {
+    constexpr int part_elements = ScatteredAccess<T, Op>::elements;
+    constexpr int parts = tile_elements<T> / part_elements, together = smaller(parts, 4);
+    const std::size_t left = row.count - smaller(first, row.count);
+    const int count = static_cast<int>(smaller<std::size_t>(left, tile_elements<T>));
+    const T *data = row.data + first;
+    auto mine = Op::identity();
+#pragma unroll 1
+    for (int part = 0; part < parts && part * part_elements < count; part += together) {
+        const int lanes_first = part * part_elements + lane_index();
+        T raw[together][tree_registers];
+#pragma unroll
+        for (int i = 0; i < together * tree_registers; ++i) {
+            if (lanes_first + i * warp_lanes < count) {
+                raw[i / tree_registers][i % tree_registers] = data[lanes_first + i * warp_lanes];
+            }
+        }
+#pragma unroll
+        for (int p = 0; p < together; ++p) {
+            typename Op::Accumulator values[tree_registers];
+#pragma unroll
+            for (int v = 0; v < tree_registers; ++v) {
+                const int at = lanes_first + (p * tree_registers + v) * warp_lanes;
+                values[v] =
+                    at < count ? map_element<Op>(raw[p][v], m, first + static_cast<std::size_t>(at)) : Op::identity();
+            }
+            const auto sum = tile_result<Op>(values);
+            if constexpr (Op::order_free) {
+                mine = Op::combine(mine, sum);
+            } else {
+                mine = lane_index() % parts == part + p ? sum : mine;
+            }
+        }
+    }
+    return Op::order_free ? mine : tree_over_lanes<Op>(mine, parts);
+}
+
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator result_of_end_tile(const Row<T> &row, std::size_t first,
+                                                                       const Mapping &m) {
+    if constexpr (finds_place<T, Op>) {
+        return largest_of_end_tile<T, Op>(row, first, m);
+    } else {
+        return end_tile<T, Op>(row, first, m);
+    }
+}
+
+// What is made of whole tiles: keep gets a result of each, or, where places are looked for, one of all of them.
+template <class T, class Op>
+struct WholeTiles {
+    template <class Keep>
+    __device__ __forceinline__ void take(int t, const uint4 (&vectors)[tree_registers],
+                                         const Weights<T, Op, tree_registers> &weights, const Mapping &m,
+                                         std::size_t first, Keep keep) {
+        keep(t, result_of_vectors<T, Op>(vectors, weights, m, first));
+    }
+    template <class Keep>
+    __device__ __forceinline__ void finish(const Row<T> &, std::size_t, const Mapping &, Keep) {}
+};
+template <class T, class Op>
+    requires finds_place<T, Op>
+struct WholeTiles<T, Op> {
+    LargestOfTiles<T, Op> largest;
+
+    template <class Keep>
+    __device__ __forceinline__ void take(int t, const uint4 (&vectors)[tree_registers],
+                                         const Weights<T, Op, tree_registers> &, const Mapping &m, std::size_t, Keep) {
+        largest.take(t, vectors, m);
+    }
+    template <class Keep>
+    __device__ __forceinline__ void finish(const Row<T> &row, std::size_t first, const Mapping &m, Keep keep) {
+        keep(0, largest.found(row, first, m));
+    }
+};
+
+// Blocks that hold tiles of vectors in their registers; weights take as many registers again.
+template <class T, class Op>
+inline constexpr int tile_blocks_resident = WeightedAlike<T, Op> || is_large_and_positional<Op> ? 2 : 3;
+
+// Rows that start on 16-byte boundaries.
+template <class T, class Op>
+struct AlignedAccess {
+    using Accumulator = typename Op::Accumulator;
+    static constexpr int elements = tile_elements<T>;
+    static constexpr bool by_vectors = true;
+    static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
+
+    template <class Keep>
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
+                                                         const Mapping &m, Keep keep) {
+        const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes + lane_index() * vector_bytes;
+        const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
+        const int whole = last_is_whole ? count : count - 1;
+        WholeTiles<T, Op> tiles;
+#pragma unroll 1
+        for (int t = 0; t < whole; ++t) {
+            const std::size_t tile = (first + static_cast<std::size_t>(t)) * elements;
+            const Weights<T, Op, tree_registers> weights(m, tile + place_of_vector<T>(0), warp_lanes);
+            uint4 vectors[tree_registers];
+#pragma unroll
+            for (int v = 0; v < tree_registers; ++v) {
+                vectors[v] = load_streaming(at + v * warp_lanes * vector_bytes);
+            }
+            __syncwarp(); // or the compiler asks for the last ones once it has used the first
+            at += tile_bytes;
+            tiles.take(t, vectors, weights, m, tile, keep);
+        }
+        const std::size_t tile = (first + static_cast<std::size_t>(whole)) * elements;
+        const std::size_t left = whole < count ? row.count - tile : 0;
+        const bool by_vectors = left % vector_elements<T> == 0;
+        if constexpr (finds_place<T, Op>) {
+            if (left != 0 && by_vectors) {
+                uint4 vectors[tree_registers];
+                load_repeating_last(at, static_cast<int>(left) / vector_elements<T>, vectors);
+                tiles.largest.take(whole, vectors, m);
+            }
+        }
+        tiles.finish(row, first, m, keep);
+        if (left == 0 || (finds_place<T, Op> && by_vectors)) {
+            return;
+        }
+        if constexpr (!Op::positional) {
+            if (by_vectors) {
+                keep(whole, whole_vectors(at, static_cast<int>(left) / vector_elements<T>, m));
+                return;
+            }
+        }
+        keep(whole, result_of_end_tile<T, Op>(row, tile, m));
+    }
+
+  private:
+    // The tile's first `count` vectors; the last stands in for those behind it. `at` is this lane's first.
+    __device__ __forceinline__ static void load_repeating_last(const char *at, int count,
+                                                               uint4 (&vectors)[tree_registers]) {
+        const int last = count - 1 - lane_index();
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            vectors[v] = load_streaming(at + smaller(v * warp_lanes, last) * vector_bytes);
+        }
+    }
+
+    // The tile's first `count` vectors; `at` is this lane's first.
+    __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m) {
+        Accumulator values[tree_registers];
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            values[v] = Op::identity();
+            if (v * warp_lanes + lane_index() < count) {
+                values[v] = vector_tree<T, Op>(load_streaming(at + v * warp_lanes * vector_bytes), m);
+            }
+        }
+        return tile_result<Op>(values);
+    }
+};
+
+// Rows of any alignment: vectors from the 16-byte boundaries, shifted to where the row's own vectors lie.
+template <class T, class Op>
+struct ShiftedAccess {
+    using Accumulator = typename Op::Accumulator;
+    static constexpr int elements = tile_elements<T>;
+    static constexpr bool by_vectors = true;
+    static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
+
+    template <class Keep>
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull hull, std::size_t first, int count,
+                                                         const Mapping &m, Keep keep) {
+        const char *data = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
+        const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
+        int begin = 0, end = last_is_whole ? count : count - 1;
+        // At the ends of the caller's array, the vectors that hold a tile's first or last elements reach beyond it.
+        if (end > 0 && !tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, hull)) {
+            --end;
+        }
+        if (end > 0 && !tile_is_readable(data, hull)) {
+            begin = 1;
+        }
+        const unsigned offset = offset_in_vector(data);
+        WholeTiles<T, Op> tiles;
+#pragma unroll 1
+        for (int t = begin; t < end; ++t) {
+            const std::size_t tile = (first + static_cast<std::size_t>(t)) * elements;
+            const Weights<T, Op, tree_registers> weights(m, tile + place_of_vector<T>(0), warp_lanes);
+            uint4 vectors[tree_registers];
+            load_any_tile<T>(data + static_cast<std::size_t>(t) * tile_bytes, offset, vectors);
+            tiles.take(t, vectors, weights, m, tile, keep);
+        }
+        tiles.finish(row, first, m, keep);
+#pragma unroll 1
+        for (int t = 0; t < count; ++t) {
+            if (t < begin || t >= end) {
+                keep(t, result_of_end_tile<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m));
+            }
+        }
+    }
+};
+
+} // namespace wr::cuda

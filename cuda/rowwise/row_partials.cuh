@@ -1,0 +1,53 @@
+// How the warps that share a row (cuda/rowwise/row_tiles.cuh) tell each other their states.
+#pragma once
+
+#include "cuda/rowwise/row_tiles.cuh"
+
+namespace wr::cuda {
+
+// The states in a block's shared memory: of its warps where rows are its own, else of all the row's warps, and those
+// that its own warps send to the others. Looked up again where they are wanted again, as places are.
+template <class State, int Warps>
+struct RowStates {
+    State all[state_place(most_cluster_states)];
+    State own[Warps];
+    ArrivalBarrier arrivals;
+
+    __device__ __forceinline__ State *of_row() { return all + thread_y_again() * state_place(row_warps()); }
+    __device__ __forceinline__ State *of_warp(bool by_cluster) {
+        return by_cluster ? own + warp_again() : of_row() + state_place(warp_again());
+    }
+    __device__ __forceinline__ static int row_warps() { return static_cast<int>(blockDim.x / warp_lanes); }
+
+    __device__ __forceinline__ void prepare(bool by_cluster, std::int32_t cluster_blocks) {
+        if (by_cluster) {
+            if (thread_x_again() == 0) {
+                arrivals.initialise();
+            }
+            __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet
+            if (thread_x_again() == 0) {
+                arrivals.announce(static_cast<unsigned>(cluster_blocks * row_warps()) *
+                                  static_cast<unsigned>(sizeof(State)));
+            }
+            join_cluster();
+        }
+    }
+
+    // Brings the row's states together, and, where they are wanted so, those of the block's rows. The warp's own is
+    // written.
+    __device__ __forceinline__ void exchange(bool by_cluster, std::int32_t cluster_blocks, bool all_rows) {
+        __syncwarp();
+        if (by_cluster) {
+            await_cluster();
+            if (lane_index() < cluster_blocks) {
+                const RowBlock place(cluster_blocks);
+                arrivals.send(static_cast<unsigned>(lane_index()), all + state_place(place.block), own[warp_again()]);
+            }
+            arrivals.wait();
+        } else if (row_warps() > 1 || (all_rows && blockDim.y > 1)) {
+            __syncthreads();
+        }
+    }
+};
+
+} // namespace wr::cuda

@@ -1,0 +1,45 @@
+// Rows in the registers of a block's or a cluster's warps, each of which holds a base block: whose is whose, and how
+// many blocks and warps the launcher gave a row.
+#pragma once
+
+#include "cuda/softmax/rows/cluster_rows.cuh"
+
+namespace wr::cuda {
+
+// Which base block of which row a warp has: blockDim.y rows are a block's where cluster_blocks is 1, else a row is a
+// cluster's. Made again where it is wanted again: cheaper than registers that hold it through the arithmetic.
+struct RowBlock {
+    std::size_t row;
+    int block;            // of the row
+    std::ptrdiff_t first; // its first element
+
+    __device__ __forceinline__ explicit RowBlock(std::int32_t cluster_blocks) {
+        const auto blocks = static_cast<unsigned>(cluster_blocks);
+        const unsigned job = job_again(), cluster = blocks > 1 ? job / blocks : job;
+        row = cluster * static_cast<std::size_t>(blockDim.y) + static_cast<std::size_t>(thread_y_again());
+        block = static_cast<int>(job - cluster * blocks) * static_cast<int>(blockDim.x / warp_lanes) + warp_again();
+        first = static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block);
+    }
+
+    __device__ __forceinline__ RowBlock(std::size_t row, int block)
+        : row(row), block(block),
+          first(static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block)) {}
+
+    // Of the row's first `elements`, how many are the warp's; below 1 where they end before.
+    __device__ __forceinline__ int count(std::size_t elements) const {
+        return static_cast<int>(smaller<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(elements) - first, softmax_block));
+    }
+
+    template <class T>
+    __device__ __forceinline__ const T *in(const void *array, std::ptrdiff_t outer_stride) const {
+        return static_cast<const T *>(array) + static_cast<std::ptrdiff_t>(row) * outer_stride + first;
+    }
+
+    __device__ __forceinline__ static unsigned job_again() {
+        unsigned x;
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+        return x;
+    }
+};
+
+} // namespace wr::cuda

@@ -1,0 +1,61 @@
+#include "cuda/rowwise/row_tiles_plan.h"
+
+#include "cuda/common/cluster_shape.h"
+#include "cuda/common/tuning.h"
+#include "cuda/common/warp.h"
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::size_t least_block_warps = 4; // where a row takes fewer, several share a block
+
+RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowBlockWarps &wanted, const GpuFacts &gpu) {
+    const auto most_cluster = static_cast<std::size_t>(gpu.cluster_blocks);
+    const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
+    const std::size_t most_of_one = most_cluster == 0 ? wanted.most
+                                    : few             ? tuning::softmax_small_row_warps
+                                                      : wanted.of_one;
+    if (blocks <= most_of_one) {
+        return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1, gpu.dependent_launch, false};
+    }
+    if (blocks > most_cluster * wanted.most) {
+        return {};
+    }
+    ClusterShape cluster{0, 0};
+    if (!few && blocks <= warp_threads) {
+        cluster = fullest_cluster(blocks, wanted.of_cluster, tuning::softmax_cluster_warps, most_cluster);
+    }
+    if (cluster.blocks == 0) {
+        const std::size_t least = few ? 1 : blocks > warp_threads ? wanted.of_long_row : wanted.of_cluster;
+        cluster = smallest_cluster(blocks, least, most_cluster);
+    }
+    return {cluster.blocks, cluster.warps, 1, gpu.dependent_launch, !few};
+}
+
+} // namespace
+
+RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlockWarps &warps, const GpuFacts &gpu) {
+    const RowBlocksPlan plan = plan_any_number(rows, blocks, warps, gpu);
+    const bool one_launch = plan.warps != 0 && rows <= most_blocks / plan.cluster_blocks * plan.rows_a_block;
+    return one_launch ? plan : RowBlocksPlan{};
+}
+
+Launch row_blocks_launch(const void *kernel, const RowBlocksPlan &plan, std::size_t rows) {
+    return {kernel,
+            divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
+            static_cast<int>(plan.warps * warp_threads),
+            static_cast<int>(plan.rows_a_block),
+            1,
+            static_cast<int>(plan.cluster_blocks),
+            plan.dependent,
+            0,
+            plan.balanced};
+}
+
+cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
+                              cudaStream_t stream) {
+    return launch(row_blocks_launch(kernel, plan, rows), arguments, stream);
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,257 @@
+// Runs of a column of any types and strides, of which some elements may take no part: a thread has one, in registers or
+// a few elements at a time, and neighbouring threads have neighbouring columns.
+#pragma once
+
+#include "cuda/device/run_sum.cuh"
+#include "cuda/rowwise/strided_access.cuh"
+
+namespace wr::cuda::general {
+
+// Elements that are skipped together where a run ends before them.
+inline constexpr int run_group = 4;
+
+// How many of `count` elements are before and in the place of N.
+template <int N>
+__device__ __forceinline__ unsigned leading_bits(int count) {
+    constexpr unsigned all = N == 32 ? ~0u : (1u << (N % 32)) - 1;
+    return count >= N ? all : (1u << larger(count, 0)) - 1;
+}
+
+__device__ __forceinline__ bool has_bit(unsigned bits, int i) { return ((bits >> i) & 1u) != 0; }
+
+// Calls act(i) for the groups of N elements that begin before `count`, the same in all lanes.
+template <int N, class Act>
+__device__ __forceinline__ void for_each_before(int count, Act act) {
+#pragma unroll
+    for (int group = 0; group < N; group += run_group) {
+        if (group < count) {
+#pragma unroll
+            for (int i = group; i < group + run_group; ++i) {
+                act(i);
+            }
+        }
+    }
+}
+
+struct ColumnRun {
+    RowPlace place;
+    std::size_t begin;  // of the run, in the column
+    int count, leading; // elements of the run; those of them that take part, but for what the mask leaves out
+
+    // Of up to `most` elements.
+    __device__ __forceinline__ ColumnRun(const Shape &s, const Selection &selection, std::size_t row, std::size_t first,
+                                         std::size_t most)
+        : place(row_place(s, selection, row)), begin(first), count(elements_behind(s.axis, most)),
+          leading(elements_behind(place.taken, most)) {}
+
+    // Bits of N elements from the run's element `first` on: those that are there; those of them that may take part;
+    // and of these, those that the mask leaves.
+    template <int N>
+    __device__ __forceinline__ unsigned present(int first) const {
+        return leading_bits<N>(count - first);
+    }
+    template <int N>
+    __device__ __forceinline__ unsigned allowed(int first) const {
+        return leading_bits<N>(leading - first);
+    }
+    template <int N>
+    __device__ __forceinline__ unsigned taken(const Selection &selection, int first) const {
+        const unsigned bits = allowed<N>(first);
+        if (selection.mask == nullptr) {
+            return bits;
+        }
+        const std::uint8_t *const mask = selection.mask + output_index(first);
+        unsigned kept = 0;
+        for_each_before<N>(count - first, [&](int i) {
+            const unsigned byte = load_if(bits, i, mask + static_cast<std::size_t>(i) * place.first_stride);
+            kept |= byte != 0 ? 1u << i : 0u;
+        });
+        return kept;
+    }
+
+    // Where the run's element `first` stands among contiguous outputs, and in an array with strides.
+    __device__ __forceinline__ std::size_t output_index(int first) const {
+        return place.first + element(first) * place.first_stride;
+    }
+    __device__ __forceinline__ std::ptrdiff_t index(std::ptrdiff_t outer_stride, std::ptrdiff_t axis_stride,
+                                                    std::ptrdiff_t inner_stride, int first) const {
+        return strided_index(place, false, outer_stride, axis_stride, inner_stride, element(first));
+    }
+
+  private:
+    __device__ __forceinline__ std::size_t element(int first) const { return begin + static_cast<std::size_t>(first); }
+
+    // How many of the column's first `elements` are in the run.
+    __device__ __forceinline__ int elements_behind(std::size_t elements, std::size_t most) const {
+        return static_cast<int>(smaller(elements - smaller(elements, begin), most));
+    }
+};
+
+// N elements of which the first `count` may have bits, from the index of the first one on; 0 for those that have none,
+// which are not read. f64 goes with f64 alone. Each type's own loads and conversions stand together: what is passed
+// from one switch to the next is spilled.
+template <int N>
+__device__ __forceinline__ void load_run(ElementType type, const void *array, std::ptrdiff_t index,
+                                         std::ptrdiff_t stride, unsigned bits, int count, float (&x)[N]) {
+    with_float_type(type, [&]<class T>(T) {
+        const PatternOf<T> *const from = static_cast<const PatternOf<T> *>(array) + index;
+        unsigned patterns[N] = {};
+        for_each_before<N>(count, [&](int i) { patterns[i] = load_if(bits, i, from + i * stride); });
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            x[i] = value_of(patterns[i], T());
+        }
+    });
+}
+template <int N>
+__device__ __forceinline__ void load_run(ElementType, const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
+                                         unsigned bits, int count, double (&x)[N]) {
+    const double *const from = static_cast<const double *>(array) + index;
+    fill(x, 0.0);
+    for_each_before<N>(count, [&](int i) { x[i] = load_if(bits, i, from + i * stride); });
+}
+
+// f64 beside narrower types, which is rare: one at a time.
+template <class Float>
+__device__ __noinline__ void store_rare_run(ElementType type, void *output, std::size_t index, std::size_t stride,
+                                            unsigned bits, const Float *y) {
+#pragma unroll 1
+    for (; bits != 0; bits &= bits - 1) {
+        const int i = __ffs(static_cast<int>(bits)) - 1;
+        store_any(y[i], type, output, index + static_cast<std::size_t>(i) * stride);
+    }
+}
+template <class Float>
+__device__ __noinline__ void load_rare_run(ElementType type, const void *array, std::size_t index, std::size_t stride,
+                                           unsigned bits, Float *x) {
+#pragma unroll 1
+    for (; bits != 0; bits &= bits - 1) {
+        const int i = __ffs(static_cast<int>(bits)) - 1;
+        x[i] = static_cast<Float>(load_float(type, array, index + static_cast<std::size_t>(i) * stride));
+    }
+}
+
+template <int N>
+__device__ __forceinline__ void store_common_run(ElementType type, void *output, std::size_t index, std::size_t stride,
+                                                 unsigned bits, int count, const float (&y)[N]) {
+    with_float_type(type, [&]<class T>(T) {
+        PatternOf<T> *const to = static_cast<PatternOf<T> *>(output) + index;
+        for_each_before<N>(
+            count, [&](int i) { store_if(bits, i, to + static_cast<std::size_t>(i) * stride, pattern_of(y[i], T())); });
+    });
+}
+template <int N>
+__device__ __forceinline__ void store_common_run(ElementType, void *output, std::size_t index, std::size_t stride,
+                                                 unsigned bits, int count, const double (&y)[N]) {
+    double *const to = static_cast<double *>(output) + index;
+    for_each_before<N>(count, [&](int i) {
+        const double canonical = is_nan(y[i]) ? bit_cast<double>(canonical_nan_f64) : y[i];
+        store_if(bits, i, to + static_cast<std::size_t>(i) * stride, canonical);
+    });
+}
+
+// Writes those of N elements that have their bit, of which only the first `count` may, each rounded once.
+template <class Float, int N>
+__device__ __forceinline__ void store_run(ElementType type, void *output, std::size_t index, std::size_t stride,
+                                          unsigned bits, int count, const Float (&y)[N]) {
+    if (is_common<Float>(type)) {
+        store_common_run(type, output, index, stride, bits, count, y);
+    } else {
+        Float called_with[N]; // what a call is given lies in memory, where y would be slow
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            called_with[i] = y[i];
+        }
+        store_rare_run(type, output, index, stride, bits, called_with);
+    }
+}
+
+// What outputs hold, to be read as they are written; 0 where there is none.
+template <class Float, int N>
+__device__ __forceinline__ void load_written_run(ElementType type, const void *output, std::size_t index,
+                                                 std::size_t stride, unsigned bits, int count, Float (&x)[N]) {
+    if (is_common<Float>(type)) {
+        load_run(type, output, static_cast<std::ptrdiff_t>(index), static_cast<std::ptrdiff_t>(stride), bits, count, x);
+    } else {
+        Float returned[N] = {};
+        load_rare_run(type, output, index, stride, bits, returned);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            x[i] = returned[i];
+        }
+    }
+}
+
+// Job number of columns of which threads walk a base block each: blocks of the axis outermost, so that neighbouring
+// threads walk neighbouring columns.
+struct WalkedBlock {
+    std::size_t row, block;
+
+    __device__ __forceinline__ WalkedBlock(const Shape &s, std::size_t blocks, std::size_t job) {
+        const std::size_t inner = job % s.inner, rest = job / s.inner;
+        block = rest % blocks;
+        row = rest / blocks * s.inner + inner;
+    }
+};
+
+// Elements of a column that a thread holds, of softmax and, beside as many others, of its gradient.
+template <class Float>
+inline constexpr int held_elements = sizeof(Float) == 4 ? 32 : 16;
+
+inline constexpr int held_column_registers = 80;   // for 24 warps a multiprocessor
+inline constexpr int held_gradient_registers = 72; // for 28: two blocks of 13 (f32 of 200 2.47 TB/s, with 80 1.66)
+
+// The column and the part of it that a thread holds: 32 columns side by side have the warps of one threadIdx.y.
+struct HeldPlace {
+    std::size_t row;
+    int member; // which of these warps it is in
+    bool there; // whether there is such a column; if not, row is one that there is
+
+    __device__ __forceinline__ explicit HeldPlace(const Shape &s) : member(warp_index()) {
+        const std::size_t tile = blockIdx.x * static_cast<std::size_t>(blockDim.y) + threadIdx.y;
+        const std::size_t rows = s.outer * s.inner;
+        row = tile * warp_lanes + static_cast<std::size_t>(lane_index());
+        there = row < rows;
+        row = there ? row : rows - 1;
+    }
+
+    __device__ __forceinline__ static int warps() { return static_cast<int>(blockDim.x / warp_lanes); }
+
+    // Of a thread's N elements: where they begin in the column, and how many of a column's axis elements are there.
+    template <int N>
+    __device__ __forceinline__ std::size_t begin() const {
+        return static_cast<std::size_t>(member) * N;
+    }
+    template <int N>
+    __device__ __forceinline__ int elements(std::size_t axis) const {
+        return same_in_warp(static_cast<int>(axis) - member * N);
+    }
+};
+
+// What the threads of a column tell each other: of each warp, of each of its columns.
+template <class Value>
+struct ColumnExchange {
+    Value of[held_column_warps][warp_lanes];
+
+    // The natural tree over the values of a column's threads. All threads of the block take part.
+    template <class Combine>
+    __device__ __forceinline__ Value over_column(const HeldPlace &place, Value own, Combine combine) {
+        const int warps = HeldPlace::warps(), member = place.member;
+        if (warps == 1) {
+            return own;
+        }
+        Value *const column = &of[static_cast<int>(threadIdx.y) * warps][lane_index()];
+        Value &mine = column[member * warp_lanes];
+        mine = own;
+        for (int distance = 1; distance < warps; distance *= 2) {
+            __syncthreads();
+            if (member % (2 * distance) == 0 && member + distance < warps) {
+                mine = combine(mine, column[(member + distance) * warp_lanes]);
+            }
+        }
+        __syncthreads();
+        return *column;
+    }
+};
+
+} // namespace wr::cuda::general

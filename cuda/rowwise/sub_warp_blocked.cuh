@@ -1,0 +1,232 @@
+// Short rows of neighbouring elements, one behind the other, of one length or ragged, several a warp: a row has one or
+// more neighbouring lanes, each of which holds a run of up to 32 of its elements in registers. Memory is read and
+// written in the order in which elements lie there, by way of shared memory. Types are known at run time alone.
+#pragma once
+
+#include "cuda/device/warp_tree.cuh"
+#include "cuda/rowwise/element_patterns.cuh"
+#include "cuda/rowwise/sub_warp_arguments.h"
+#include "numerics/operators.h"
+#include "numerics/softmax_rows.h"
+
+namespace wr::cuda {
+
+inline constexpr int run_elements = 32;
+static_assert(run_elements * warp_lanes == slots_of_warp);
+inline constexpr int run_group = 8; // elements that are passed over together where no lane has so many
+
+// The elements of a warp's rows, one row behind the other. A place of its own follows each 32, for runs of 32 or 16
+// elements would else all begin in the same banks. Lanes read beyond what there is.
+inline constexpr int run_margin = 256;
+struct RunBuffer {
+    float elements[(slots_of_warp + run_margin) / warp_lanes * (warp_lanes + 1)];
+};
+
+// Shared memory by its address there: the compiler would find a reference's out again for every element.
+__device__ __forceinline__ unsigned shared_address_of(int place) {
+    return static_cast<unsigned>(place + place / warp_lanes) * static_cast<unsigned>(sizeof(float));
+}
+__device__ __forceinline__ float load_shared(unsigned address) {
+    float value;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+    return value;
+}
+// Where bit `number` is set.
+__device__ __forceinline__ void store_shared_if(unsigned bits, int number, unsigned address, float value) {
+    asm volatile("{\n.reg .pred p;\n.reg .b32 bit;\nand.b32 bit, %2, %3;\nsetp.ne.u32 p, bit, 0;\n"
+                 "@p st.shared.f32 [%0], %1;\n}" ::"r"(address),
+                 "f"(value), "r"(bits), "r"(1u << number)
+                 : "memory");
+}
+
+// The lowest so many bits, up to 32.
+__device__ __forceinline__ unsigned lowest_bits(int count) { return count <= 0 ? 0 : ~0u >> (run_elements - count); }
+
+struct RunTile {
+    std::size_t row;         // this lane's
+    int log_lanes;           // log2 of the lanes that a row has
+    bool is_first_of_row;    // whether the lane has the row's first elements; of a row that is done here
+    unsigned present, taken; // of its run, a bit each: whether there is an element, and whether it takes part
+    int longest;             // of the warp's runs
+
+    __device__ __forceinline__ RunTile(const Shape &s, const Selection &selection, int log_lanes_of_row, RunBuffer &own)
+        : log_lanes(log_lanes_of_row), buffer_(static_cast<unsigned>(__cvta_generic_to_shared(&own))) {
+        asm("" : "+r"(buffer_));
+        const int part = lane_index() & ((1 << log_lanes) - 1);
+        const std::size_t warp =
+            blockIdx.x * static_cast<std::size_t>(slot_block_warps) + static_cast<std::size_t>(warp_index());
+        row = (warp * warp_lanes + static_cast<std::size_t>(lane_index())) >> log_lanes;
+        const bool there = row < s.outer;
+        const RowSpan span =
+            selection.ragged ? ragged_row(selection, s.outer, s.axis, there ? row : 0) : RowSpan{row * s.axis, s.axis};
+        const bool is_here = there && span.count <= static_cast<std::size_t>(run_elements << log_lanes);
+        const int row_count = is_here ? static_cast<int>(span.count) : 0, begin = part * run_elements;
+        is_first_of_row = is_here && part == 0;
+        int end = part == 0 ? row_count : 0; // of the rows up to this one, in the buffer
+#pragma unroll
+        for (int distance = 1; distance < warp_lanes; distance *= 2) {
+            const int before = __shfl_up_sync(whole_warp, end, distance);
+            end += lane_index() >= distance ? before : 0;
+        }
+        row_place_ = end - row_count;
+        row_first_ = span.first;
+        run_first_ = span.first + static_cast<std::size_t>(begin);
+        const int count = smaller(larger(row_count - begin, 0), run_elements);
+        const int place = count == 0 ? row_place_ : row_place_ + begin;
+        run_ = buffer_ + shared_address_of(place);
+        before_gap_ = warp_lanes - place % warp_lanes;
+        all_ = __shfl_sync(whole_warp, end, warp_lanes - 1);
+        longest = __reduce_max_sync(whole_warp, count);
+        present = lowest_bits(count);
+        taken = present;
+        if (there && (selection.lengths != nullptr || selection.causal)) {
+            const std::size_t leading = leading_elements(selection, row, row, static_cast<std::size_t>(row_count));
+            taken = lowest_bits(smaller(static_cast<int>(leading) - begin, count));
+        }
+        if (selection.mask != nullptr) {
+            const std::uint8_t *mask = selection.mask + run_first_;
+            taken = bits_where([&](int i) { return load_if(taken, i, mask + i) != 0; });
+        }
+    }
+
+    // Whether there is nothing to do.
+    __device__ __forceinline__ bool is_empty() const { return __any_sync(whole_warp, is_first_of_row) == 0; }
+
+    __device__ __forceinline__ bool has(int i) const { return ((taken >> i) & 1u) != 0; }
+
+    // Calls act(i) for the elements that any lane may have.
+    template <class Act>
+    __device__ __forceinline__ void for_each_element(Act act) const {
+#pragma unroll
+        for (int first = 0; first < run_elements; first += run_group) {
+            if (first < longest) {
+#pragma unroll
+                for (int i = first; i < first + run_group; ++i) {
+                    act(i);
+                }
+            }
+        }
+    }
+
+    // What the lanes of a row have, put together in their order, in each of them.
+    template <class Op>
+    __device__ __forceinline__ typename Op::Accumulator over_row(typename Op::Accumulator value) const {
+        return tree_over_lanes<Op>(value, 1 << log_lanes);
+    }
+
+    // The natural tree over term(i), which gives `absent` for elements that are not there.
+    template <class Op, class Term>
+    __device__ __forceinline__ typename Op::Accumulator tree(typename Op::Accumulator absent, Term term) const {
+        using Accumulator = typename Op::Accumulator;
+        Accumulator groups[run_elements / run_group];
+#pragma unroll
+        for (int g = 0; g < run_elements / run_group; ++g) {
+            groups[g] = absent;
+            if (g * run_group < longest) {
+                Accumulator terms[run_group];
+#pragma unroll
+                for (int i = 0; i < run_group; ++i) {
+                    terms[i] = term(g * run_group + i);
+                }
+                groups[g] = tree_of_elements<Op>(terms);
+            }
+        }
+        return over_row<Op>(tree_of_elements<Op>(groups));
+    }
+
+    // Element i of this lane's run, in the first of the warp's buffers or another one.
+    __device__ __forceinline__ float element(int i, int of_buffer = 0) const {
+        return load_shared(address_of(i) + distance_to(of_buffer));
+    }
+    __device__ __forceinline__ void set_element(int i, float value) const {
+        store_shared_if(present, i, address_of(i), value);
+    }
+
+    // Asks the second-level cache for what the lane's run has in an array, which is read in several steps.
+    __device__ __forceinline__ void ask_for(ElementType type, const void *array) const {
+        if (present == 0) {
+            return;
+        }
+        const auto bytes = static_cast<std::size_t>(traits_of(type).size);
+        const char *first = static_cast<const char *>(array) + run_first_ * bytes;
+        const char *last = first + (static_cast<std::size_t>(__popc(present)) - 1) * bytes;
+        asm volatile("prefetch.global.L2 [%0];\n\tprefetch.global.L2 [%1];" ::"l"(first), "l"(last));
+    }
+
+    // From memory to the buffer, as floats, and back.
+    __device__ __forceinline__ void read(ElementType type, const void *array, int into_buffer = 0) const {
+        with_float_type(type, [&]<class T>(T) {
+            move(
+                static_cast<const PatternOf<T> *>(array), buffer_ + distance_to(into_buffer),
+                [](const auto *from, unsigned bits, int i, unsigned) { return load_if(bits, i, from); },
+                [](const auto *, unsigned bits, int i, unsigned address, unsigned pattern) {
+                    store_shared_if(bits, i, address, value_of(pattern, T()));
+                });
+        });
+        __syncwarp();
+    }
+    __device__ __forceinline__ void write(ElementType type, void *array) const {
+        __syncwarp();
+        with_float_type(type, [&]<class T>(T) {
+            move(
+                static_cast<PatternOf<T> *>(array), buffer_,
+                [](auto *, unsigned, int, unsigned address) { return load_shared(address); },
+                [](auto *to, unsigned bits, int i, unsigned, float y) { store_if(bits, i, to, pattern_of(y, T())); });
+        });
+    }
+
+  private:
+    unsigned buffer_, run_;             // addresses of it and of this lane's run
+    int before_gap_;                    // elements of the run before a place that is left out
+    int row_place_, all_;               // the row's place in the buffer; elements of all rows
+    std::size_t row_first_, run_first_; // index of the first element in memory
+
+    __device__ __forceinline__ static unsigned distance_to(int number) {
+        return static_cast<unsigned>(number) * static_cast<unsigned>(sizeof(RunBuffer));
+    }
+    __device__ __forceinline__ unsigned address_of(int i) const {
+        constexpr unsigned bytes = sizeof(float);
+        return (i < before_gap_ ? run_ : run_ + bytes) + static_cast<unsigned>(i) * bytes;
+    }
+
+    template <class T>
+    using PatternOf = std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                         std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>;
+
+    // Calls put(memory, bits, i, address, take(memory, bits, i, address)) for all elements, of which lanes have some at
+    // a time and `bits` says which are there: neighbours by neighbouring lanes. In memory rows lie one behind the
+    // other, but where one is not done here.
+    template <class Pattern, class Take, class Put>
+    __device__ __forceinline__ void move(Pattern *array, unsigned buffer, Take take, Put put) const {
+        constexpr int at_a_time = 8; // all are asked for before any is waited for
+        const auto from_buffer = static_cast<std::ptrdiff_t>(row_first_) - row_place_;
+        const std::ptrdiff_t before = __shfl_up_sync(whole_warp, from_buffer, 1);
+        unsigned begins = __ballot_sync(whole_warp, lane_index() == 0 || from_buffer != before);
+        while (begins != 0) {
+            const int lane = __ffs(static_cast<int>(begins)) - 1;
+            begins &= begins - 1;
+            const int next = __ffs(static_cast<int>(begins)) - 1;
+            const int next_place = __shfl_sync(whole_warp, row_place_, next & (warp_lanes - 1));
+            const int end = next < 0 ? all_ : next_place;
+            int first = __shfl_sync(whole_warp, row_place_, lane) + lane_index();
+            Pattern *memory = array + __shfl_sync(whole_warp, from_buffer, lane) + first;
+            for (unsigned address = buffer + shared_address_of(first); first < end; first += at_a_time * warp_lanes) {
+                const unsigned bits = lowest_bits(smaller((end - first + warp_lanes - 1) / warp_lanes, at_a_time));
+                decltype(take(memory, bits, 0, address)) taken_along[at_a_time];
+#pragma unroll
+                for (int i = 0; i < at_a_time; ++i) {
+                    taken_along[i] =
+                        take(memory + i * warp_lanes, bits, i, address + shared_address_of(i * warp_lanes));
+                }
+#pragma unroll
+                for (int i = 0; i < at_a_time; ++i) {
+                    put(memory + i * warp_lanes, bits, i, address + shared_address_of(i * warp_lanes), taken_along[i]);
+                }
+                memory += at_a_time * warp_lanes;
+                address += shared_address_of(at_a_time * warp_lanes);
+            }
+        }
+    }
+};
+
+} // namespace wr::cuda

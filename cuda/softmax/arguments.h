@@ -1,0 +1,72 @@
+// What the softmax kernels are launched with. Plain data: host and GPU share it.
+#pragma once
+
+#include "cuda/common/readable_range.h"
+#include "numerics/element_types.h"
+
+namespace wr::cuda {
+
+// The state of some consecutive blocks of a row; f32 values are kept as f64, which is exact.
+struct StoredState {
+    double maximum, sum;
+};
+
+// A row of more pieces than this has a block for its total, else a warp, which several rows of few pieces share.
+inline constexpr std::size_t softmax_pieces_a_warp = 256;
+
+// Rows whose totals a warp makes at once: as many as leave each of their pieces a lane.
+constexpr int rows_of_totals_warp(std::size_t pieces) {
+    int rows = 32;
+    while (rows > 1 && static_cast<std::size_t>(32 / rows) < pieces) {
+        rows /= 2;
+    }
+    return rows;
+}
+
+// What a kernel before has left of columns (SharedColumnsArguments), a vector of them wherever the first has a factor
+// that is no number.
+struct ColumnsLeft {
+    const std::uint64_t *any; // nullptr: all of them; nothing where it holds absent_word
+    const std::uint64_t *factors;
+    std::size_t columns; // that have one in each array [axis][inner]
+};
+
+struct SoftmaxArguments {
+    const void *input;
+    void *output;
+    void *logsumexp;     // nullptr: not wanted
+    void *maximum;       // likewise
+    bool row_values;     // whether either is
+    StoredState *states; // [rows][pieces], what each piece of a row comes to
+    StoredState *totals; // [rows], what each whole row comes to
+    Hull hull;           // of the input
+    Hull interior;       // where a base block may begin whose vectors lie within the hull, wherever it stands
+    std::size_t outer, axis, inner;
+    std::ptrdiff_t outer_stride, axis_stride, inner_stride;
+    std::size_t pieces;         // of a row, each with a state
+    std::int32_t blocks_a_warp; // base blocks that a warp takes, a power of two
+    std::int32_t cluster_blocks;
+    std::int32_t row_lanes;   // that share a short row, or places of a vector that it takes: a power of two
+    std::int32_t row_batches; // short rows of a warp, in turns of as many as its lanes have room for
+    double scale;
+    float narrow_scale; // the same, rounded
+    ElementType output_type;
+    bool scaled;
+    bool log;
+    bool empty_row_zero;
+    ElementType input_type; // for kernels that may read elements of 8 bits
+    std::uint64_t
+        *published; // [rows][groups] and one more, what multiprocessors tell each other (published_partials.cuh)
+    std::int32_t group_power; // of 2: the base blocks of such a group
+    ColumnsLeft left;
+};
+
+// What there is of a row beside its outputs.
+inline void want_row_values(SoftmaxArguments &a, void *logsumexp, void *maximum) {
+    a.logsumexp = logsumexp;
+    a.maximum = maximum;
+    a.row_values = logsumexp != nullptr || maximum != nullptr;
+}
+WR_HD bool wants_row_values(const SoftmaxArguments &a) { return a.row_values; }
+
+} // namespace wr::cuda

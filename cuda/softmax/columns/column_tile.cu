@@ -1,0 +1,10 @@
+// Softmax of short columns.
+#include "cuda/softmax/columns/column_tile.cuh"
+
+namespace wr::cuda {
+
+template const ShortColumnSoftmaxKernels &short_column_softmax_kernels<float>();
+template const ShortColumnSoftmaxKernels &short_column_softmax_kernels<F16>();
+template const ShortColumnSoftmaxKernels &short_column_softmax_kernels<BF16>();
+
+} // namespace wr::cuda

@@ -1,0 +1,421 @@
+// Softmax along a short axis that is not the innermost: a block's registers hold a tile of columns, which is read once
+// and written once. Where all of a tile's logits are small, their exponentials need no maximum first: those in the
+// frame N = 0 have the bits of those in their columns' frames but for a power of two, as their outputs have.
+#pragma once
+
+#include "cuda/common/kernel_address.cuh"
+#include "cuda/common/tuning.h"
+#include "cuda/rowwise/column_tile.cuh"
+#include "cuda/rowwise/element_patterns.cuh"
+#include "cuda/softmax/columns/column_tile_kernels.h"
+#include "cuda/softmax_backward/pack.cuh"
+
+namespace wr::cuda {
+
+// Between these logits lie all exponentials in the frame N = 0, and their sums, well within the normal range.
+inline constexpr float short_column_reach = 42.0f;
+
+// Kernels hold up to as many rows of a thread, so that it has 32 elements.
+template <class T>
+inline constexpr int short_column_rows = lane_elements / vector_elements<T>;
+
+// The largest of a column's logits.
+struct LargestLogit {
+    using Accumulator = float;
+    __device__ __forceinline__ static float identity() { return -std::numeric_limits<float>::infinity(); }
+    __device__ __forceinline__ static float combine(float one, float other) { return larger_with_nan(one, other); }
+};
+
+// The sum of a column's exponentials and the largest of its logits together.
+template <class Sum>
+struct SumAndLargest {
+    struct Accumulator {
+        Sum sum;
+        float largest;
+    };
+    __device__ __forceinline__ static Accumulator identity() {
+        return {FloatSum<Sum>::identity(), LargestLogit::identity()};
+    }
+    __device__ __forceinline__ static Accumulator combine(const Accumulator &one, const Accumulator &other) {
+        return {FloatSum<Sum>::combine(one.sum, other.sum), LargestLogit::combine(one.largest, other.largest)};
+    }
+};
+
+// A block's tiles. Left: what its threads leave each other of a column. OwnTiles: no other blocks share them.
+template <class T, int Rows, bool Whole, class Left = typename SoftmaxArithmetic<T>::Sum, bool OwnTiles = false,
+          class Arguments = ShortColumnSoftmaxArguments>
+class ShortColumnTile {
+  public:
+    using Element = T;
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    static constexpr int each = vector_elements<T>;
+    static constexpr bool own_tiles = OwnTiles;
+    // (Softmax's kernels spill registers without the code for others: 21 columns' elements of f32 3.76 and 3.59 TB/s.)
+    using Folds = ShortColumnFolds<each, Whole, Left, OwnTiles && !std::is_same_v<Left, Sum>>;
+    using Column = typename Folds::Column;
+
+    __device__ __forceinline__ ShortColumnTile(const Arguments &arguments, ShortColumnBarriers &barriers, int rows)
+        : all(arguments), a(arguments.softmax), folds(all.tiles, all.memory, barriers),
+          part(all.tiles, a.axis, a.inner, rows) {}
+
+    __device__ __forceinline__ void load(uint4 (&v)[Rows]) const {
+        part.load(part.in(a.input, a.outer_stride, a.axis_stride), a.axis_stride, v);
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (a.scaled) {
+#pragma unroll
+                for (uint4 &vector : v) {
+                    scale_vector<T>(vector, a.narrow_scale);
+                }
+            }
+        }
+    }
+
+    // use(column, maximum) is called with the largest logit of each of the thread's columns.
+    template <class Use>
+    __device__ __forceinline__ void of_largest(const uint4 (&v)[Rows], Use use) const {
+        constexpr int pair = each / vector_words;
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
+            unsigned largest = word_of(v[0], w);
+#pragma unroll
+            for (int i = 1; i < Rows; ++i) {
+                largest = i < part.count ? larger_word<T>(largest, word_of(v[i], w)) : largest;
+            }
+#pragma unroll
+            for (int c = 0; c < pair; ++c) {
+                const Float of_word = column_of_word<T>(largest, c);
+                use(w * pair + c, part.count > 0 ? larger_with_nan(of_word, of_word) : LargestLogit::identity());
+            }
+        }
+    }
+
+    // output(row, column, pieces) gives each output, pack_outputs(y) a vector of them.
+    template <class Pack, class Output>
+    __device__ __forceinline__ void write(Pack pack_outputs, Output output) const {
+        ShortColumnPieces pieces[each];
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            pieces[c] = kept(own(c)).pieces;
+        }
+        T *to = part.in_output(a.output, a.axis, a.inner);
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {
+            Float y[each];
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                y[c] = output(i, c, pieces[c]);
+            }
+            if (i < part.count) {
+                part.store(to, pack_outputs(y));
+            }
+            to += a.inner;
+        }
+    }
+
+    __device__ __forceinline__ static Float output_of(Float e, const ShortColumnPieces &factor) {
+        const BlockFactor<Float> by{factor.high, factor.low};
+        return sizeof(T) >= sizeof(float) ? softmax_output(e, by) : softmax_narrow_output(e, by);
+    }
+
+    __device__ __forceinline__ Column own(int c) const { return {part.tile, part.lane, c}; }
+    __device__ __forceinline__ ShortColumnKept &kept(const Column &column) const {
+        return reinterpret_cast<ShortColumnKept *>(launched_memory() + all.memory.columns_at)[column.number(all.tiles)];
+    }
+
+    const Arguments &all;
+    const SoftmaxArguments &a;
+    const Folds folds;
+    const ShortColumnPart<T, Rows, Whole> part;
+};
+
+// Of a column's logsumexp and maximum what is wanted.
+template <class Tile>
+__device__ __forceinline__ void store_values_of(const Tile &tile, const typename Tile::Column &column, float maximum,
+                                                float logsumexp) {
+    std::size_t number = 0;
+    if (!column.find(tile.all.tiles, tile.a.inner, &number)) {
+        return;
+    }
+    if (tile.a.logsumexp != nullptr) {
+        if (sizeof(typename Tile::Element) == sizeof(float) || tile.all.logsumexp_type == ElementType::f32) {
+            static_cast<unsigned *>(tile.a.logsumexp)[number] = pattern_of(logsumexp, float());
+        } else {
+            static_cast<std::uint16_t *>(tile.a.logsumexp)[number] =
+                static_cast<std::uint16_t>(pattern_of(logsumexp, typename Tile::Element()));
+        }
+    }
+    if (tile.a.maximum != nullptr) {
+        static_cast<unsigned *>(tile.a.maximum)[number] = pattern_of(maximum + 0.0f, float());
+    }
+}
+
+// What softmax's outputs of a column are made with whose exponentials are in a frame as they come.
+template <class Float, class Sum>
+__device__ __forceinline__ ShortColumnPieces pieces_of_sum(Sum sum) {
+    const BlockFactor<Float> factor = factor_of(factor_base(sum, Float()), 0, Float());
+    return {factor.high, factor.low};
+}
+
+// The same of columns of any kind, and of log-softmax; of a softmax of ordinary logits without a call.
+template <class Float, class Sum>
+__device__ __noinline__ ShortColumnPieces pieces_of_rare(const SoftmaxArguments &a, Float maximum, Sum sum) {
+    const RowKind kind = row_kind(maximum);
+    if (kind != RowKind::ordinary) {
+        return {std::numeric_limits<Float>::quiet_NaN(), special_output<Float>(kind, a.log, a.empty_row_zero)};
+    }
+    const Sum settled = settle_block_sum(maximum, sum);
+    if (a.log) {
+        const LogPieces<Float> logsumexp = row_logsumexp(maximum, settled);
+        return {logsumexp.high, logsumexp.low};
+    }
+    const BlockFactor<Float> factor = block_factor(maximum, maximum, settled);
+    return {factor.high, factor.low};
+}
+template <class Float, class Sum>
+__device__ __forceinline__ ShortColumnPieces pieces_of_any(const SoftmaxArguments &a, Float maximum, Sum sum) {
+    return is_ordinary(maximum) && !a.log ? pieces_of_sum<Float>(sum) : pieces_of_rare(a, maximum, sum);
+}
+
+// The logsumexp of a column of any kind.
+template <class Float, class Sum>
+__device__ __noinline__ Float logsumexp_of_any(Float maximum, Sum sum) {
+    return logsumexp_of(maximum, settle_block_sum(maximum, sum));
+}
+
+// The exchanges of a cluster's blocks: of logits near 0; of any, which need their maxima before their sums.
+enum ShortColumnExchange : std::int8_t { quick_values, column_maxima, column_sums };
+
+// A tile of logits of any kind.
+template <class T, int Rows, class Tile>
+__device__ __forceinline__ void write_any(const Tile &tile, const uint4 (&v)[Rows]) {
+    using Float = typename Tile::Float;
+    using Sum = typename Tile::Sum;
+    const SoftmaxArguments &a = tile.a;
+    tile.of_largest(v, [&](int c, Float largest) { tile.folds.leave(c, largest); });
+    tile.folds.await_left();
+    tile.folds.template fold<LargestLogit>(column_maxima, [&](const typename Tile::Column &column, Float largest) {
+        tile.kept(column).maximum = largest;
+    });
+    Float e[Rows][Tile::each]; // of log-softmax the logits
+#pragma unroll
+    for (int c = 0; c < Tile::each; ++c) {
+        const Frame<Float> frame = frame_of(tile.kept(tile.own(c)).maximum);
+        Float of_column[Rows];
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {
+            const Float x = element_of(v[i], c, T());
+            of_column[i] = i < tile.part.count ? exponential_in(frame, x) : Float(0);
+            e[i][c] = a.log ? x : of_column[i];
+        }
+        tile.folds.leave(c, run_sum<Rows, Sum>(of_column));
+    }
+    tile.folds.await_left();
+    tile.folds.template fold<FloatSum<Sum>, true>(column_sums, [&](const typename Tile::Column &column, Sum sum) {
+        ShortColumnKept &kept = tile.kept(column);
+        if (wants_row_values(a)) {
+            store_values_of(tile, column, kept.maximum, logsumexp_of_any(kept.maximum, sum));
+        }
+        kept.pieces = pieces_of_any(a, kept.maximum, sum);
+    });
+    if (a.output == nullptr) {
+        return;
+    }
+    tile.write([](Float(&y)[Tile::each]) { return pack_with_nans(y, T()); },
+               [&](int i, int c, const ShortColumnPieces &pieces) {
+                   const Float usual = a.log ? log_softmax_output(e[i][c], LogPieces<Float>{pieces.high, pieces.low})
+                                             : Tile::output_of(e[i][c], pieces);
+                   return pieces.high != pieces.high ? pieces.low : usual;
+               });
+}
+
+// The same of what no longer waits in registers: it is read again.
+template <class T, bool Whole>
+__device__ __noinline__ void take_any_short_columns(const ShortColumnSoftmaxArguments &all,
+                                                    ShortColumnBarriers &barriers) {
+    const ShortColumnTile<T, short_column_rows<T>, Whole> tile(all, barriers, all.tiles.rows);
+    uint4 v[short_column_rows<T>];
+    tile.load(v);
+    write_any<T>(tile, v);
+}
+
+// An exponential in the frame N = 0.
+template <class Float>
+__device__ __forceinline__ Float quick_exponential(Float x) {
+    return scaled_exponential(x, ExponentialConstants<Float>::magic);
+}
+
+// The sum of a column's exponentials in the frame N = 0, some of which may be 0. What widens them for it takes 0 for a
+// number too small to change a sum with one of the others, which each column has.
+template <class Sum, int Rows, class Float>
+__device__ __forceinline__ Sum quick_sum(const Float (&of_column)[Rows]) {
+    return run_sum<Rows, Sum, true>(of_column);
+}
+
+// A column's logsumexp where its exponentials were formed in the frame N = 0.
+template <class Float, class Sum>
+__device__ __forceinline__ LogPieces<Float> logsumexp_of_quick(Float maximum, Sum sum) {
+    return row_logsumexp(maximum, scale_by_power(sum, -nearest_exponent(maximum)));
+}
+
+// Softmax's outputs; false where some logit is too large or too small for it.
+template <class T, int Rows, class Tile>
+__device__ __forceinline__ bool write_softmax(const Tile &tile, const uint4 (&v)[Rows]) {
+    using Float = typename Tile::Float;
+    using Sum = typename Tile::Sum;
+    // Where registers are short for exponentials of 32 bits beside what asks the logits, these are asked first.
+    constexpr bool asks_first = sizeof(T) == sizeof(float) && !Tile::own_tiles;
+    const bool within = vectors_within<T>(v, short_column_reach);
+    if (asks_first && !tile.folds.template all_say<true>(within)) {
+        return false;
+    }
+    Float e[Tile::each][Rows];
+#pragma unroll
+    for (int c = 0; c < Tile::each; ++c) {
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {
+            e[c][i] = quick_exponential(element_of(v[i], c, T()));
+        }
+    }
+    if (tile.part.count < Rows) {
+#pragma unroll
+        for (int c = 0; c < Tile::each; ++c) {
+#pragma unroll
+            for (int i = 0; i < Rows; ++i) {
+                e[c][i] = i < tile.part.count ? e[c][i] : Float(0);
+            }
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < Tile::each; ++c) {
+        tile.folds.leave(c, quick_sum<Sum>(e[c]));
+    }
+    if constexpr (asks_first) {
+        tile.folds.await_left();
+    } else if (!tile.folds.template all_say<true>(within)) {
+        return false;
+    }
+    tile.folds.template fold<FloatSum<Sum>>(quick_values, [&](const typename Tile::Column &column, Sum sum) {
+        tile.kept(column).pieces = pieces_of_sum<Float>(sum);
+    });
+    tile.write([](const Float(&y)[Tile::each]) { return pack(y, T()); },
+               [&](int i, int c, const ShortColumnPieces &pieces) { return Tile::output_of(e[c][i], pieces); });
+    return true;
+}
+
+// Whatever is wanted of columns, by their logits: those wait for the sums instead of the exponentials.
+template <class T, int Rows, class Tile>
+__device__ __forceinline__ bool write_by_logits(const Tile &tile, const uint4 (&v)[Rows]) {
+    using Float = typename Tile::Float;
+    using Sum = typename Tile::Sum;
+    using Left = typename SumAndLargest<Sum>::Accumulator;
+    const SoftmaxArguments &a = tile.a;
+    tile.of_largest(v, [&](int c, Float largest) {
+        Float of_column[Rows];
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {
+            const Float one = quick_exponential(element_of(v[i], c, T()));
+            of_column[i] = i < tile.part.count ? one : Float(0);
+        }
+        tile.folds.leave(c, Left{quick_sum<Sum>(of_column), largest});
+    });
+    if (!tile.folds.template all_say<false>(vectors_within<T>(v, short_column_reach))) {
+        return false;
+    }
+    constexpr bool apart = sizeof(T) == sizeof(float);
+    tile.folds.template fold<SumAndLargest<Sum>, apart>(
+        quick_values, [&](const typename Tile::Column &column, const Left &whole) {
+            const LogPieces<Float> logsumexp = logsumexp_of_quick(whole.largest, whole.sum);
+            if (wants_row_values(a)) {
+                store_values_of(tile, column, whole.largest, logsumexp.high);
+            }
+            tile.kept(column).pieces =
+                a.log ? ShortColumnPieces{logsumexp.high, logsumexp.low} : pieces_of_sum<Float>(whole.sum);
+        });
+    if (a.output == nullptr) {
+        return true;
+    }
+    const auto pack_outputs = [](const Float(&y)[Tile::each]) { return pack(y, T()); };
+    if (a.log) {
+        tile.write(pack_outputs, [&](int i, int c, const ShortColumnPieces &pieces) {
+            return log_softmax_output(element_of(v[i], c, T()), LogPieces<Float>{pieces.high, pieces.low});
+        });
+    } else {
+        // The compiler may not know that these are the exponentials of before, which would wait in registers.
+        Float magic = ExponentialConstants<Float>::magic;
+        asm("" : "+f"(magic));
+        tile.write(pack_outputs, [&](int i, int c, const ShortColumnPieces &pieces) {
+            return Tile::output_of(scaled_exponential(element_of(v[i], c, T()), magic), pieces);
+        });
+    }
+    return true;
+}
+
+// What threads leave each other of a column. ByLogits: for more than softmax's outputs.
+template <class T, bool ByLogits>
+using LeftOfColumn =
+    std::conditional_t<ByLogits, typename SumAndLargest<typename SoftmaxArithmetic<T>::Sum>::Accumulator,
+                       typename SoftmaxArithmetic<T>::Sum>;
+
+// Threads of a block at most: fewer than it may have where each is to have more registers.
+template <class T, int Rows, bool ByLogits, bool OwnTiles>
+inline constexpr int short_column_threads =
+    sizeof(T) == sizeof(float) && Rows == short_column_rows<T> && (ByLogits || OwnTiles)
+        ? tuning::short_column_threads_of_more_registers
+        : short_column_most_threads;
+
+template <class T, int Rows, bool ByLogits, bool Whole, bool OwnTiles>
+__global__ void __launch_bounds__(short_column_threads<T, Rows, ByLogits, OwnTiles>, 1)
+    softmax_short_columns(const __grid_constant__ ShortColumnSoftmaxArguments a) {
+    __shared__ ShortColumnBarriers barriers;
+    const ShortColumnTile<T, Rows, Whole, LeftOfColumn<T, ByLogits>, OwnTiles> tile(a, barriers, Rows);
+    tile.folds.prepare();
+    take_place_on_stream();
+    uint4 v[Rows];
+    tile.load(v);
+    tile.folds.await_prepared();
+    bool written = false;
+    if constexpr (ByLogits) {
+        written = write_by_logits<T>(tile, v);
+    } else {
+        written = write_softmax<T>(tile, v);
+    }
+    if (!written) {
+        take_any_short_columns<T, Whole>(a, barriers);
+    }
+}
+
+template <class T, int Rows, bool ByLogits, bool Whole, bool OwnTiles>
+ShortColumnSoftmaxKernel short_column_kernel() {
+    return {address_of(softmax_short_columns<T, Rows, ByLogits, Whole, OwnTiles>),
+            short_column_threads<T, Rows, ByLogits, OwnTiles>};
+}
+
+template <class T, bool ByLogits, bool Whole>
+void set_short_column_kernels(ShortColumnSoftmaxKernels::OfAKind &of) {
+    constexpr int most = short_column_rows<T>;
+    constexpr bool knows_own_tiles = sizeof(T) == sizeof(float) && Whole;
+    of[of_least_rows] = short_column_kernel<T, most / 2, ByLogits, Whole, false>();
+    of[of_most_rows] = short_column_kernel<T, most, ByLogits, Whole, false>();
+    of[of_own_tiles] = short_column_kernel<T, most, ByLogits, Whole, knows_own_tiles>();
+}
+
+template <class T>
+const ShortColumnSoftmaxKernels &short_column_softmax_kernels() {
+    static const ShortColumnSoftmaxKernels kernels = [] {
+        ShortColumnSoftmaxKernels made{};
+        set_short_column_kernels<T, false, false>(made.of[0][0]);
+        set_short_column_kernels<T, false, true>(made.of[0][1]);
+        set_short_column_kernels<T, true, false>(made.of[1][0]);
+        set_short_column_kernels<T, true, true>(made.of[1][1]);
+        set_selected_short_columns<T>(made.selected);
+        made.least_rows = short_column_rows<T> / 2;
+        made.each = vector_elements<T>;
+        made.left_bytes[0] = sizeof(LeftOfColumn<T, false>);
+        made.left_bytes[1] = sizeof(LeftOfColumn<T, true>);
+        return made;
+    }();
+    return kernels;
+}
+
+} // namespace wr::cuda

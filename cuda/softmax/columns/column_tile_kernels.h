@@ -1,0 +1,58 @@
+// The kernels of softmax of short columns, as the launcher sees them, and what they take. Plain data: host and GPU
+// share it.
+#pragma once
+
+#include "cuda/rowwise/column_tile_plan.h"
+#include "cuda/softmax/arguments.h"
+
+namespace wr::cuda {
+
+struct ShortColumnSoftmaxArguments {
+    SoftmaxArguments softmax; // output: nullptr where nothing but the logsumexp is wanted
+    ShortColumnTiles tiles;
+    ShortColumnMemory memory;
+    ElementType logsumexp_type;
+};
+
+// The same of columns whose masks, lengths or causal limit leave elements out.
+struct SelectedShortColumnArguments : ShortColumnSoftmaxArguments {
+    Selection selection;
+};
+
+// What the outputs of a column are made with: of softmax its factor, of log-softmax its logsumexp. A high piece that is
+// NaN: all of them are the low one.
+struct ShortColumnPieces {
+    float high, low;
+};
+
+// What a block keeps of each column.
+struct ShortColumnKept {
+    ShortColumnPieces pieces;
+    float maximum;
+};
+
+struct ShortColumnSoftmaxKernel {
+    const void *kernel;
+    int most_threads; // of a block
+};
+
+// In the order in which kernels of a kind stand: of the least rows of a thread, of twice as many, of those by blocks
+// that have their tiles to themselves.
+enum ShortColumnSoftmaxRows : std::int8_t { of_least_rows, of_most_rows, of_own_tiles };
+
+struct ShortColumnSoftmaxKernels {
+    using OfAKind = ShortColumnSoftmaxKernel[of_own_tiles + 1];
+
+    OfAKind of[2][2]; // [of more than softmax's outputs][whole]
+    OfAKind selected; // for SelectedShortColumnArguments: whatever is wanted of whole vectors
+    int least_rows;
+    std::size_t each;          // columns of a thread
+    std::size_t left_bytes[2]; // of what threads leave each other of a column [of more than softmax's outputs]
+};
+
+template <class T>
+void set_selected_short_columns(ShortColumnSoftmaxKernels::OfAKind &of);
+template <class T>
+const ShortColumnSoftmaxKernels &short_column_softmax_kernels();
+
+} // namespace wr::cuda

@@ -1,0 +1,150 @@
+// The softmax kernels of one element type, as the launcher sees them; all take SoftmaxArguments.
+#pragma once
+
+#include "cuda/softmax/arguments.h"
+#include "numerics/softmax.h"
+
+namespace wr::cuda {
+
+// Rows in the registers of one block: kernel `size` serves rows of up to 2^size warps.
+inline constexpr int softmax_row_sizes = 6;
+
+// Kernels of their own serve rows of up to three quarters of a base block, and rows that wait of up to so many warps.
+inline constexpr std::size_t softmax_three_quarters = softmax_block / 4 * 3;
+inline constexpr int softmax_waiting_row_warps = 4;
+
+// Rows in the registers of a cluster: the warps that its blocks may have.
+inline constexpr int softmax_cluster_sizes = 3;
+inline constexpr int softmax_cluster_warps[softmax_cluster_sizes] = {8, 16, 32};
+
+// The same for rows of more than 32 states and no more than these, whose total every warp makes by itself instead of
+// waiting for one that does. Not of log-softmax.
+inline constexpr int softmax_each_merges_sizes = 2;
+inline constexpr std::size_t softmax_each_merges_states[softmax_each_merges_sizes] = {64, 128};
+struct SoftmaxEachMergesKernels {
+    const void *of[softmax_each_merges_sizes]; // nullptr: not served
+    std::size_t warps;                         // of a block at most
+    std::size_t most_states_of_few;            // where clusters are few, rows of more are left to the others
+};
+
+// Many rows that all multiprocessors share, a block on each. A block's warps take a base block each a turn; groups of
+// them, which begin where a row does, publish one state, and a row's exponentials wait some turns for its total.
+inline constexpr std::size_t softmax_relay_states = 256;      // of a row at most
+inline constexpr std::size_t softmax_relay_largest_group = 8; // base blocks: a power of two, as all are
+inline constexpr std::size_t softmax_relay_most_row_blocks = softmax_relay_states * softmax_relay_largest_group;
+inline constexpr int softmax_relay_clear_threads = 256;
+inline constexpr std::size_t softmax_relay_clear_words = 2048; // of a block
+struct SoftmaxRelayKernel {
+    const void *clear;  // what was published before
+    const void *kernel; // nullptr: not served
+    std::size_t threads, shared_bytes, warps, parked_turns;
+};
+
+// Rows that all multiprocessors hold together: the states of a row's blocks at most, one a multiprocessor.
+inline constexpr int softmax_grid_row_states = 256;
+
+// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
+// to softmax_shifted_warps), one for outputs of another type, one for all others.
+inline constexpr std::size_t softmax_shifted_warps = 8;
+// Of clusters that share shifted rows, blocks of f32 and 16-bit elements may have twice as many.
+constexpr std::size_t shifted_cluster_warps(std::size_t element_bytes) {
+    return element_bytes < 8 ? 2 * softmax_shifted_warps : softmax_shifted_warps;
+}
+// Rows of any length, read twice.
+struct SoftmaxLongRowKernels {
+    const void *piece_states;
+    const void *apply[2]; // [log]
+};
+
+struct SoftmaxRowKernels {
+    const void *rows[2][softmax_row_sizes];         // [log]
+    int rows_of_block[2][softmax_row_sizes];        // [log]
+    const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
+    // The same for plain softmax of rows whose warps wait more than others do, so that more of them are there at a
+    // time: of a base block and of up to softmax_three_quarters, as many a block as of rows[0][0]; of two to
+    // softmax_waiting_row_warps base blocks, one a block; nullptr: those above
+    const void *waiting_block, *three_quarter_rows, *waiting_rows;
+    SoftmaxEachMergesKernels each_merges;
+    SoftmaxRelayKernel relay[2][2]; // [log][many states]
+    const void *grid_rows[2];       // [log]; nullptr: not served
+    SoftmaxLongRowKernels long_rows;
+    std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
+};
+
+// Columns in the registers of a block or a cluster, each thread softmax_tile_run elements of one: the threads of a
+// block and the columns side by side.
+struct SoftmaxTile {
+    int threads, columns;
+};
+inline constexpr std::size_t softmax_tile_run = 32;
+inline constexpr int softmax_tile_sizes = 2;
+inline constexpr SoftmaxTile softmax_tiles[softmax_tile_sizes] = {{512, 16}, {1024, 8}};
+
+struct SoftmaxTileKernels {
+    const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not served
+};
+
+// Short rows that touch each other. Packed: of whole vectors on their boundaries; staged: of whole vectors wherever
+// they start; of a lane: of any length and alignment, each one lane's; any: likewise, of several lanes or one.
+struct SoftmaxShortRowKernels {
+    const void *packed[2], *staged[2], *of_a_lane[2]; // [log]; nullptr: not served
+    const void *any[2];                               // [log]
+};
+inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
+
+// Of rows that are neither packed nor staged, the stages' worth that a warp may wait for together.
+constexpr std::size_t softmax_short_row_stages(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
+
+// Long rows off the boundaries, and the totals of all that is not done in one launch.
+struct SoftmaxRareKernels {
+    SoftmaxLongRowKernels shifted;
+    const void *totals;
+};
+
+// Rows of vectors whose outputs are of another type; none of f64. Packed: short rows of f32 into any type, of 16 bits
+// into f32.
+struct SoftmaxConvertedKernels {
+    SoftmaxRowKernels rows;
+    const void *packed[2]; // [log]
+};
+
+struct SoftmaxKernels {
+    SoftmaxRowKernels vectors;
+    SoftmaxRowKernels shifted;
+    SoftmaxConvertedKernels converted;
+    SoftmaxRowKernels shifted_converted; // none of f64 either
+    SoftmaxRareKernels rare;
+    SoftmaxShortRowKernels short_rows;
+    SoftmaxTileKernels tiles;
+    int element_bytes;
+};
+
+// The set for an input type; nullptr where there is none.
+const SoftmaxKernels *find_softmax_kernels(ElementType dtype);
+
+// The kinds of kernels that sets are put together of, each in sources of its own. Of rows of vectors those of blocks,
+// and those of clusters and the whole GPU.
+template <class T>
+void softmax_block_rows(SoftmaxRowKernels &kernels);
+template <class T>
+void softmax_cluster_rows(SoftmaxRowKernels &kernels);
+template <class T>
+void softmax_grid_rows(SoftmaxRowKernels &kernels); // none of f64
+template <class T>
+SoftmaxRowKernels softmax_shifted_kernels(const SoftmaxLongRowKernels &long_rows);
+template <class T>
+SoftmaxRowKernels softmax_shifted_converted_kernels(const SoftmaxLongRowKernels &long_rows);
+template <class T>
+SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states); // as of rows that are not converted
+template <class T>
+void softmax_converted_logarithms(SoftmaxConvertedKernels &kernels); // adds those of log-softmax, compiled apart
+template <class T>
+SoftmaxRareKernels softmax_rare_kernels();
+template <class T>
+SoftmaxShortRowKernels softmax_short_row_kernels();
+template <class T>
+void softmax_rows_of_lanes(SoftmaxShortRowKernels &kernels); // but f64
+template <class T>
+SoftmaxTileKernels softmax_tile_kernels();
+
+} // namespace wr::cuda

@@ -1,0 +1,259 @@
+// What multiprocessors that share columns tell each other through memory: what each column of a tile sums to, and the
+// factor of its outputs, once one warp of some block has put the column together.
+#pragma once
+
+#include "cuda/device/warp_tree.cuh"
+#include "cuda/rowwise/published_partials.cuh"
+#include "cuda/softmax/lookback/column_exponentials.cuh"
+#include "cuda/softmax/lookback/column_scheduler.cuh"
+
+namespace wr::cuda {
+
+// Two words as they were last seen.
+struct SeenWords {
+    std::uint64_t words[2];
+
+    __device__ __forceinline__ void look(const std::uint64_t *from) { look_at_words(from, words); }
+    __device__ __forceinline__ bool are_there() const { return words[0] != absent_word && words[1] != absent_word; }
+};
+
+template <class Shape>
+class SharedColumnSums {
+    static constexpr int each = vector_elements<float>, pair = 2; // columns of a vector, of a lane
+    static constexpr unsigned strip_columns = shared_strip_columns;
+    using Exponentials = SharedColumnExponentials<Shape::rows>;
+
+  public:
+    // `end`, in shared memory: the first strip that nobody takes, once the publisher knows of one.
+    __device__ __forceinline__ SharedColumnSums(const SharedColumnsArguments &arguments, std::uint32_t &end)
+        : a(arguments), s(arguments.softmax), end_(end) {}
+
+    // By the publisher, where its block has drawn all that it will.
+    __device__ __forceinline__ void tell_end(std::uint32_t strip) const { atomicMin(&end_, strip); }
+
+    // By the publisher: what its warps leave of two columns a lane, of a tile that begins at this row.
+    __device__ __forceinline__ void publish(std::uint32_t strip, std::uint32_t row, double (&first)[Shape::warps],
+                                            double (&second)[Shape::warps]) const {
+        const std::size_t tile = std::size_t{strip % a.ring} * a.down + row / shared_tile_rows;
+        publish_words(a.sums + tile * strip_columns + pair * lane_index(), signed_word(strip, first),
+                      signed_word(strip, second));
+    }
+
+    // Until the strip whose sums are in the place of this one's is put together. A publisher has published all that its
+    // block drew before this strip, so that blocks do not wait for each other in a ring.
+    __device__ __forceinline__ void wait_for_room(std::uint32_t strip) const {
+        if (strip < a.ring) {
+            return;
+        }
+        const std::uint32_t before = strip - a.ring;
+        factors_of(before, before % a.across * strip_columns, pair * static_cast<unsigned>(lane_index()));
+    }
+
+    // Of the vectors of columns that fall to this block, what each column comes to as a whole.
+    __device__ __forceinline__ void merge_all() const {
+        const Merge how(a.down);
+        const std::uint32_t jobs = a.strips * how.strip_jobs;
+#pragma unroll 1
+        for (std::uint32_t job = blockIdx.x; job < jobs; job += gridDim.x) {
+            const std::uint32_t strip = job / how.strip_jobs;
+            // Else its place may hold the sums of two rounds before, whose sign is the same.
+            if (!wait_for_room_or_end(strip)) {
+                return;
+            }
+            merge(how, strip, how.column(job - strip * how.strip_jobs));
+        }
+    }
+
+    // The factors of two columns of a strip, once those of all lanes are there; zeros where there are no such columns.
+    __device__ __forceinline__ SeenWords factors_of(std::uint32_t strip, std::uint32_t inner, unsigned column) const {
+        const std::uint64_t *const words = a.factors + std::size_t{strip} * strip_columns + column;
+        SeenWords factors{};
+        for (;;) {
+            if (inner + column < s.inner) {
+                factors.look(words);
+            }
+            if (__all_sync(whole_warp, factors.are_there()) != 0) {
+                return factors;
+            }
+            rest_before_looking_again();
+        }
+    }
+    // A factor's pieces.
+    __device__ __forceinline__ static float high_of(std::uint64_t word) {
+        return __uint_as_float(static_cast<unsigned>(word >> 32));
+    }
+    __device__ __forceinline__ static float low_of(std::uint64_t word) {
+        return __uint_as_float(static_cast<unsigned>(word));
+    }
+
+  private:
+    // No sum is negative: the sign tells the sums of a strip from those that were in their place before.
+    static constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+    __device__ __forceinline__ std::uint64_t sign_of(std::uint32_t strip) const {
+        return strip / a.ring % 2 != 0 ? sign : 0;
+    }
+    __device__ __forceinline__ std::uint64_t signed_word(std::uint32_t strip, double (&sums)[Shape::warps]) const {
+        const double sum = tree_of_elements<FloatSum<double>>(sums);
+        return (static_cast<std::uint64_t>(__double_as_longlong(sum)) & ~sign) | sign_of(strip);
+    }
+
+    // How a warp puts columns together: two lanes share a vector, and as many pairs of lanes, up to sixteen, as a
+    // column has base blocks are below each other. Where that leaves lanes, further vectors are beside them.
+    struct Merge {
+        int lanes; // of a vector, a power of two
+        std::uint32_t strip_jobs;
+
+        __device__ __forceinline__ explicit Merge(std::uint32_t down) : lanes(pair) {
+            while (lanes < warp_lanes && static_cast<unsigned>(lanes / pair) * tiles_of_base < down) {
+                lanes *= 2;
+            }
+            strip_jobs = static_cast<unsigned>(Shape::vectors * lanes / warp_lanes);
+        }
+        // Of this lane, of a strip's, in a job of it.
+        __device__ __forceinline__ std::uint32_t column(std::uint32_t job) const {
+            const auto lane = static_cast<unsigned>(lane_index());
+            const unsigned vector =
+                job * static_cast<unsigned>(warp_lanes / lanes) + lane / static_cast<unsigned>(lanes);
+            return vector * each + lane % 2 * pair;
+        }
+        __device__ __forceinline__ std::uint32_t base() const {
+            return static_cast<unsigned>(lane_index() % lanes) / 2;
+        }
+        __device__ __forceinline__ double over_base_blocks(double sum) const {
+#pragma unroll
+            for (int distance = pair; distance < warp_lanes; distance *= 2) {
+                if (distance < lanes) {
+                    sum = sum + from_lane_xor(sum, distance);
+                }
+            }
+            return sum;
+        }
+    };
+
+    static constexpr std::uint32_t tiles_of_base = static_cast<std::uint32_t>(softmax_block) / shared_tile_rows;
+    static constexpr std::uint32_t round_tiles = tiles_of_base * warp_lanes / pair;
+    using ColumnSum = TreeCounter<FloatSum<double>, 4>;
+    static_assert(shared_columns_most_axis / shared_tile_rows <= round_tiles << 3);
+
+    __device__ __forceinline__ void merge(const Merge &how, std::uint32_t strip, std::uint32_t column) const {
+        const std::uint64_t *const words = a.sums + std::size_t{strip % a.ring} * a.down * strip_columns + column;
+        const bool exists = strip % a.across * strip_columns + column < s.inner;
+        ColumnSum first, second;
+        bool usual = true;
+#pragma unroll 1
+        for (std::uint32_t tile = 0; tile < a.down; tile += round_tiles) {
+            double sums[pair][tiles_of_base];
+            usual = wait_for_sums(strip, words, tile + how.base() * tiles_of_base, exists ? a.down : 0, sums) && usual;
+            const double one = tree_of_elements<FloatSum<double>>(sums[0]);
+            const double other = tree_of_elements<FloatSum<double>>(sums[1]);
+            usual = usual && Exponentials::is_usual(one) && Exponentials::is_usual(other);
+            first.push(how.over_base_blocks(one));
+            second.push(how.over_base_blocks(other));
+        }
+        const double one = first.result(), other = second.result();
+        usual = usual && one != 0 && other != 0;
+        usual = __all_sync(whole_warp, usual || !exists) != 0;
+        if (exists && how.base() == 0) {
+            publish_words(a.factors + std::size_t{strip} * strip_columns + column, factor_word(usual, one),
+                          factor_word(usual, other));
+        }
+        if (!usual && lane_index() == 0) {
+            leave(a, (strip + std::uint64_t{1}) * how.strip_jobs);
+        }
+    }
+    // Of so many jobs once more one leaves its columns to the kernels behind. Where as much as a quarter of all have
+    // done so, the columns that nobody has begun are given up: those kernels take no longer for all of them.
+    __device__ __noinline__ static void leave(const SharedColumnsArguments &a, std::uint64_t jobs) {
+        constexpr std::uint64_t part = 4;
+        const std::uint64_t times = atomicAdd(reinterpret_cast<unsigned long long *>(a.left), 1ull) + 2;
+        if (times * part < jobs) {
+            return;
+        }
+        for (;;) {
+            const SharedColumnTickets tickets = SharedColumnTickets::look(a.drawn);
+            const std::uint32_t last = Shape::dealt() + tickets.drawn - 1;
+            if (tickets.end != 0 || tickets.give_up(a.drawn, last / a.down + 1)) {
+                return;
+            }
+        }
+    }
+    // By the merger, for a strip that it waits for.
+    __device__ __forceinline__ bool is_given_up(std::uint32_t strip) const { return strip >= atomicAdd(&end_, 0u); }
+    // As wait_for_room, by the merger, for a strip that nobody may ever take: then false.
+    __device__ __forceinline__ bool wait_for_room_or_end(std::uint32_t strip) const {
+        if (strip < a.ring) {
+            return true;
+        }
+        while (!look_at_factors(strip - a.ring)) {
+            if (__any_sync(whole_warp, is_given_up(strip)) != 0) {
+                return false;
+            }
+            rest_before_looking_again();
+        }
+        return true;
+    }
+    // Whether all of a strip's factors are there.
+    __device__ __forceinline__ bool look_at_factors(std::uint32_t strip) const {
+        const unsigned column = pair * static_cast<unsigned>(lane_index());
+        SeenWords factors{};
+        if (strip % a.across * strip_columns + column < s.inner) {
+            factors.look(a.factors + std::size_t{strip} * strip_columns + column);
+        }
+        return __all_sync(whole_warp, factors.are_there()) != 0;
+    }
+    // False, and any sums, where the strip is given up.
+    __device__ __forceinline__ bool wait_for_sums(std::uint32_t strip, const std::uint64_t *words, std::uint32_t tile,
+                                                  std::uint32_t end, double (&sums)[pair][tiles_of_base]) const {
+        const std::uint64_t expected = sign_of(strip);
+        bool given_up = false;
+        SeenWords seen[tiles_of_base];
+        const auto is_there = [&](const SeenWords &one) {
+            return one.are_there() && ((one.words[0] ^ expected) & sign) == 0 &&
+                   ((one.words[1] ^ expected) & sign) == 0;
+        };
+#pragma unroll
+        for (std::uint32_t i = 0; i < tiles_of_base; ++i) {
+            const std::uint64_t word = tile + i < end ? absent_word : expected;
+            seen[i] = {{word, word}};
+        }
+        for (;;) {
+#pragma unroll
+            for (std::uint32_t i = 0; i < tiles_of_base; ++i) {
+                if (!is_there(seen[i])) {
+                    seen[i].look(words + std::size_t{tile + i} * strip_columns);
+                }
+            }
+            bool all = true;
+#pragma unroll
+            for (const SeenWords &one : seen) {
+                all = all && is_there(one);
+            }
+            given_up = is_given_up(strip);
+            if (__all_sync(whole_warp, all || given_up) != 0) {
+                break;
+            }
+            rest_before_looking_again();
+        }
+#pragma unroll
+        for (std::uint32_t i = 0; i < tiles_of_base; ++i) {
+#pragma unroll
+            for (int c = 0; c < pair; ++c) {
+                sums[c][i] = __longlong_as_double(static_cast<long long>(seen[i].words[c] & ~sign));
+            }
+        }
+        return !given_up;
+    }
+    __device__ __forceinline__ static std::uint64_t factor_word(bool usual, double sum) {
+        BlockFactor<float> factor{std::numeric_limits<float>::quiet_NaN(), 0.0f};
+        if (usual) {
+            factor = factor_in_pieces(1.0, sum, float());
+        }
+        return std::uint64_t{__float_as_uint(factor.high)} << 32 | __float_as_uint(factor.low);
+    }
+
+    const SharedColumnsArguments &a;
+    const SoftmaxArguments &s;
+    std::uint32_t &end_;
+};
+
+} // namespace wr::cuda

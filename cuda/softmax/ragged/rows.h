@@ -1,0 +1,21 @@
+// Softmax of ragged rows.
+#pragma once
+
+#include "cuda/common/launch.h"
+#include "cuda/rowwise/large_rows.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+// No warps: not served.
+struct UnevenPlan {
+    std::size_t warps, group_rows; // of a block
+    bool dependent;                // may take its place before the kernel in front of it on the stream has finished
+    LongerRows longer;             // which rows are wanted
+};
+
+UnevenPlan plan_uneven_softmax(const SoftmaxProblem &problem, const LongerRows &wanted, const GpuFacts &gpu);
+
+cudaError_t launch_uneven_softmax(const SoftmaxProblem &problem, const UnevenPlan &plan, cudaStream_t stream);
+
+} // namespace wr::cuda

@@ -1,0 +1,280 @@
+// Rows of up to 256 base blocks: the row in the registers of a cluster's warps, read once and written once. Every warp
+// sends its state into the shared memory of all the cluster's blocks, where every warp merges them, or where they are
+// many one for all.
+#pragma once
+
+#include "cuda/device/cluster.cuh"
+#include "cuda/device/mbarrier.cuh"
+#include "cuda/softmax/partial_tile.cuh"
+#include "cuda/softmax/rows/cta_rows.cuh"
+
+namespace wr::cuda {
+
+inline constexpr int most_cluster_states = 256;
+inline constexpr int most_warps_of_block = 32;
+
+// In clusters of blocks of so many warps at most, rows have no more than 32 states.
+inline constexpr int few_state_warps = 8;
+
+// A warp's base block of a row that several blocks share.
+struct SharedRowPlace {
+    std::uint32_t row;
+    int block, count; // count is below 1 in warps behind the row's end
+
+    // Of the row's blocks of threads number `rank`.
+    __device__ __forceinline__ SharedRowPlace(const SoftmaxArguments &a, std::uint32_t of_row, std::uint32_t rank) {
+        row = of_row;
+        block = static_cast<int>(rank * (blockDim.x / warp_lanes)) + warp_again();
+        count = smaller(static_cast<int>(a.axis) - block * static_cast<int>(softmax_block),
+                        static_cast<int>(softmax_block));
+    }
+
+    template <class T, class Places>
+    __device__ __forceinline__ const T *input(const SoftmaxArguments &a) const {
+        const std::ptrdiff_t stride = Places::vectors ? 1 : a.axis_stride;
+        return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
+               block * static_cast<int>(softmax_block) * stride;
+    }
+    __device__ __forceinline__ std::size_t output(const SoftmaxArguments &a) const {
+        return row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
+               static_cast<std::size_t>(block) * softmax_block;
+    }
+};
+
+struct ClusterPlace : SharedRowPlace {
+    __device__ __forceinline__ explicit ClusterPlace(const SoftmaxArguments &a)
+        : SharedRowPlace(a, cluster_number(), block_in_cluster()) {}
+};
+
+// What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is no
+// frame.
+template <class Base>
+struct PlainRow {
+    Base base; // what the factors of its blocks are made of
+    std::int32_t n;
+
+    __device__ __forceinline__ bool plain() const { return is_frame(n); }
+};
+
+__device__ __forceinline__ float sum_of(const PlainRow<float> &row) { return row.base; }
+
+// About 1 / its sum.
+__device__ __forceinline__ float inverse_of_sum(const PlainRow<float> &row) { return reciprocal_of_sum(row.base); }
+__device__ __forceinline__ float inverse_of_sum(const PlainRow<double> &row) { return static_cast<float>(row.base); }
+
+// The row of `count` blocks whose states lie in shared memory, PerLane of them for each lane, which asks for all of its
+// own at once.
+template <int PerLane, class Float, class Sum>
+__device__ __forceinline__ RowView<Sum> merge_row_states(const RowState<Float, Sum> *states, int count) {
+    std::int32_t n[PerLane];
+    Sum sums[PerLane];
+    std::int32_t largest = absent_n;
+    const int first = lane_index() * PerLane;
+    static_assert(state_place(PerLane - 1) == PerLane - 1); // a lane's are neighbours
+    const RowState<Float, Sum> *const own = states + state_place(first);
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        const bool there = first + i < count;
+        n[i] = merging_n(there ? own[i].maximum : -std::numeric_limits<Float>::infinity());
+        sums[i] = there ? own[i].sum : Sum(0);
+        largest = larger(largest, n[i]);
+    }
+    const std::int32_t row_n = __reduce_max_sync(whole_warp, largest);
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        sums[i] = scale_by_power(sums[i], n[i] - row_n);
+    }
+    return {tree_over_lanes<FloatSum<Sum>>(run_sum<PerLane, Sum>(sums), warp_lanes), row_n};
+}
+
+// More states than lanes: behind a call, so that exponentials stay in registers elsewhere.
+template <class Float, class Sum>
+__device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum> *states, int count) {
+    return count <= 4 * warp_lanes ? merge_row_states<4>(states, count)
+                                   : merge_row_states<most_cluster_states / warp_lanes>(states, count);
+}
+
+template <class T, class Places, class Sum>
+__device__ __forceinline__ PlainRow<Divisor<T, Places>> row_for_output(RowView<Sum> view) {
+    return {base_for_output<T, Places>(view.sum), view.n};
+}
+
+// Whether a block's warps take a part of the row's tree, which one of them can put together for all.
+__device__ __forceinline__ bool share_a_subtree(int warps) { return (warps & (warps - 1)) == 0; }
+
+// What the `warps` states of such a block come to, in every lane.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> merge_subtree(const RowState<Float, Sum> *states, int warps) {
+    const RowState<Float, Sum> mine = states[lane_index() & (warps - 1)];
+    const std::int32_t n = merging_n(mine.maximum), largest = __reduce_max_sync(whole_warp, n);
+    if (!is_frame(largest)) { // some warp's block has none, or all of them
+        return merge_any_lanes(lane_index() < warps ? mine : StateMerge<Float, Sum>::identity());
+    }
+    return {warp_maximum(mine.maximum), tree_over_lanes<FloatSum<Sum>>(scale_by_power(mine.sum, n - largest), warps)};
+}
+
+// Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else
+// 3.90; of 40000 3.82 and 3.73; but f32 of 65536, of whole blocks alone: 4.04 and 4.15).
+template <class T, class Places, bool Log>
+inline constexpr bool leads_last_of_cluster = sizeof(T) == 2 && unframed_blocks<T, Places, Log> == Unframed::always;
+
+// The exponentials of a warp's base block of such a row, in their frame, and their sum; of a block behind the row's end
+// there are none. Place: finds out where it is. Leads: the row's last block vector by vector.
+template <class T, class Places, Unframed Which, bool Leads, class Place, class Block, class Float>
+__device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, int count, Block &x,
+                                                     Float (&e)[lane_elements], Float &maximum, std::int32_t &frame) {
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    const auto data = [&] { return Place(a).template input<T, Places>(a); };
+    const auto note = [&](Float own, std::int32_t, std::int32_t frame_of_e) {
+        maximum = own;
+        frame = frame_of_e;
+    };
+    if constexpr (Leads) {
+        const int leading = same_in_warp(count);
+        if (0 < leading && leading < static_cast<int>(softmax_block)) {
+            __shared__ BlockState<float, Sum> last; // of the row's blocks
+            zero(e);
+            const Sum of_last =
+                leading_block_state<T, Places, Sum>(a, data, leading, x, e, &last, !wants_row_values(a));
+            __syncwarp();
+            note(last.maximum, last.n, last.n);
+            return of_last;
+        }
+    }
+    return block_sum<T, Places, Float, Sum, Which>(a, data, count, x, e, note);
+}
+
+// The outputs of softmax of such a block, from what its row comes to; total(): the same where it is not plain.
+// maximum(): the block's.
+template <class T, class Places, Unframed Which, class Place, class Float, class Sum, class Total, class Maximum>
+__device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
+                                                  Total total, Maximum maximum, std::int32_t frame,
+                                                  Float (&e)[lane_elements]) {
+    const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(view);
+    if constexpr (Which != Unframed::always) {
+        frame = state_n(maximum()); // which need not wait in a register
+    }
+    BlockFactor<Float> factor;
+    if (has_factor_in_row<T, Places, Which != Unframed::never>(
+            a, frame, row, e[0], factor, [&](std::int32_t gap) { return factor_of(row.base, gap, Float()); })) {
+        finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
+    } else {
+        finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum(),
+                                          total());
+    }
+}
+
+// Tells all blocks of the cluster what this one's warps come to.
+template <class State>
+__device__ __forceinline__ void send_subtree(const SoftmaxArguments &a, ArrivalBarrier &arrivals, State *states,
+                                             const State *of_warps) {
+    const State of_block = merge_subtree(of_warps, static_cast<int>(blockDim.x / warp_lanes));
+    if (lane_index() < a.cluster_blocks) {
+        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(static_cast<int>(block_in_cluster())),
+                      of_block);
+    }
+}
+
+// a.cluster_blocks blocks of any number of warps form the cluster. StatesALane: every warp tells all blocks its state,
+// and makes the total of a row of up to 32 times as many states by itself; 0: one warp of each block tells them what
+// the block comes to, where it can.
+template <class T, class Places, bool Log, int StatesALane>
+__device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a) {
+#if __CUDA_ARCH__ >= 900
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using State = RowState<Float, Sum>;
+    constexpr bool by_blocks = StatesALane == 0, each_waits = !Log || each_takes_logarithm<T>;
+    __shared__ State states[state_place(by_blocks ? most_cluster_states : StatesALane * warp_lanes)]; // of the row
+    __shared__ ArrivalBarrier arrivals;
+    const int warps = static_cast<int>(blockDim.x / warp_lanes);
+    const bool together = by_blocks && share_a_subtree(warps);
+    const int count = a.cluster_blocks * (together ? 1 : warps);
+    if (thread_x_again() == 0) {
+        arrivals.initialise();
+    }
+    __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet before one announces
+    if (thread_x_again() == 0) {
+        arrivals.announce(static_cast<unsigned>(count) * static_cast<unsigned>(sizeof(State)));
+    }
+    // Another block's shared memory may be written once that block runs and has set its ArrivalBarrier up, which
+    // initialise() makes known to the cluster: waited for below.
+    join_cluster();
+    allow_dependent_launch();
+    wait_for_previous_kernel(); // of this call or another: none of the caller's memory is touched before
+    const ClusterPlace from(a);
+    BlockLogits<T, Places> x(a, from.input<T, Places>(a), from.count);
+    Float e[lane_elements];
+    Float maximum = 0;
+    std::int32_t frame = 0;
+    constexpr Unframed which = unframed_blocks<T, Places, Log>;
+    const Sum sum = shared_row_block_sum<T, Places, which, leads_last_of_cluster<T, Places, Log>, ClusterPlace>(
+        a, from.count, x, e, maximum, frame);
+    if (together) {
+        __shared__ State of_warps[most_warps_of_block];
+        if (lane_index() == 0) {
+            of_warps[warp_again()] = {maximum, sum};
+        }
+        __syncthreads();
+        await_cluster();
+        if (warp_again() == 0) {
+            send_subtree(a, arrivals, states, of_warps);
+        }
+    } else {
+        await_cluster();
+        if (lane_index() < a.cluster_blocks) {
+            const ClusterPlace own(a);
+            arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(own.block), State{maximum, sum});
+        }
+    }
+    __shared__ LogRow<Float> shared_row;
+    if constexpr (each_waits) {
+        arrivals.wait();
+    } else {
+        if (warp_again() == 0) {
+            arrivals.wait();
+            find_log_row(states, count, &shared_row);
+        }
+        __syncthreads();
+    }
+    const ClusterPlace to(a);
+    if (sizeof(T) == 2 && to.count <= 0) {
+        return; // which is no plain block of 16-bit elements: the states would be merged again
+    }
+    if constexpr (Log) {
+        const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
+        finish_log_row<T, Places>(a, row, to.output(a), to.count, x);
+    } else {
+        RowView<Sum> view;
+        if constexpr (by_blocks) {
+            view = count <= warp_lanes ? merge_row_states<1>(states, count) : merge_many_states(states, count);
+        } else {
+            view = merge_row_states<StatesALane>(states, count);
+        }
+        const auto total = [&] { return merge_any_states(states, count); };
+        const auto own = [&] { // among the row's states where it is, so that it waits in no register
+            return !by_blocks && which == Unframed::always ? states[state_place(to.block)].maximum : maximum;
+        };
+        finish_shared_row<T, Places, which>(a, to, view, total, own, frame, e);
+    }
+    if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
+        const RowState<Float, Sum> total = merge_any_states(states, count);
+        if (lane_index() == 0) {
+            store_row_values(a, total, cluster_number());
+        }
+    }
+#endif
+}
+
+// With as many registers as leave room for so many blocks on a multiprocessor, and with so many.
+template <class T, class Places, bool Log, int Warps, int BlocksPerMultiprocessor, int StatesALane>
+__global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
+    softmax_cluster(const __grid_constant__ SoftmaxArguments a) {
+    softmax_row_of_cluster<T, Places, Log, StatesALane>(a);
+}
+template <class T, class Places, bool Log, int StatesALane, int Registers>
+__global__ void __maxnreg__(Registers) softmax_cluster_within(const __grid_constant__ SoftmaxArguments a) {
+    softmax_row_of_cluster<T, Places, Log, StatesALane>(a);
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,10 @@
+// Softmax of rows of whole vectors into other types.
+#include "cuda/softmax/rows/converted_instance.cuh"
+
+namespace wr::cuda {
+
+template SoftmaxConvertedKernels softmax_converted_kernels<float>(const void *piece_states);
+template SoftmaxConvertedKernels softmax_converted_kernels<F16>(const void *piece_states);
+template SoftmaxConvertedKernels softmax_converted_kernels<BF16>(const void *piece_states);
+
+} // namespace wr::cuda

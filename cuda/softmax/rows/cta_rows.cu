@@ -1,0 +1,11 @@
+// Softmax of rows of whole vectors, a row in the registers of a block.
+#define WR_LANE_FROM_REGISTER
+#include "cuda/softmax/instance.cuh"
+
+namespace wr::cuda {
+
+template void softmax_block_rows<float>(SoftmaxRowKernels &kernels);
+template void softmax_block_rows<F16>(SoftmaxRowKernels &kernels);
+template void softmax_block_rows<BF16>(SoftmaxRowKernels &kernels);
+
+} // namespace wr::cuda

@@ -1,0 +1,232 @@
+// Rows of up to 32 base blocks: the row in the registers of one block's warps, read once and written once.
+#pragma once
+
+#include "cuda/softmax/outputs.cuh"
+#include "cuda/softmax/partial_tile.cuh"
+
+namespace wr::cuda {
+
+// A thread's coordinates, read from the special registers again wherever they are wanted: cheaper than registers that
+// hold them through the arithmetic.
+__device__ __forceinline__ int thread_x_again() {
+    unsigned x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return static_cast<int>(x);
+}
+__device__ __forceinline__ int thread_y_again() {
+    unsigned y;
+    asm volatile("mov.u32 %0, %%tid.y;" : "=r"(y));
+    return static_cast<int>(y);
+}
+__device__ __forceinline__ int warp_again() {
+    return static_cast<int>(static_cast<unsigned>(thread_x_again()) / warp_lanes);
+}
+
+// Where rows are so short that a block takes several, threadIdx.y runs over them; threadIdx.x runs along a row. Span is
+// the least power of two that holds the row's warps. Blocks of 4 warps; of 8 where a warp's row ends with a logarithm,
+// one of which is taken for all of the block (log-softmax of 1024 bf16 on an H200: 3.95 TB/s, of 4 warps 3.66; but
+// plain softmax 3.99 and 4.25, and log-softmax of 2048 3.47 and 3.52).
+template <class Places, bool Log, int Span>
+inline constexpr int rows_of_block =
+    Span >= 4 ? 1 : (Log && Span == 1 && Places::vectors && !Places::shifted ? 8 : 4) / Span;
+
+template <int Span, int Rows>
+struct RowPlace {
+    std::uint32_t row;
+    int warp, count;
+
+    __device__ __forceinline__ explicit RowPlace(const SoftmaxArguments &a) {
+        warp = Span == 1 ? 0 : warp_again();
+        row = blockIdx.x;
+        count =
+            smaller(static_cast<int>(a.axis) - warp * static_cast<int>(softmax_block), static_cast<int>(softmax_block));
+        if constexpr (Rows > 1) {
+            row = row * Rows + static_cast<std::uint32_t>(thread_y_again());
+            count = row < a.outer ? count : 0;
+        }
+    }
+
+    template <class T, class Places>
+    __device__ __forceinline__ const T *input(const SoftmaxArguments &a) const {
+        const std::ptrdiff_t stride = Places::vectors ? 1 : a.axis_stride;
+        return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
+               warp * static_cast<int>(softmax_block) * stride;
+    }
+    __device__ __forceinline__ std::size_t output(const SoftmaxArguments &a) const {
+        return row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
+               static_cast<std::size_t>(warp) * softmax_block;
+    }
+};
+
+template <int Span>
+__device__ __forceinline__ void wait_for_row() {
+    if constexpr (Span > 1) {
+        __syncthreads();
+    } else {
+        __syncwarp();
+    }
+}
+
+// The totals of the rows whose states lie side by side in shared memory, `warps` (up to 4) of each: lane r's is row
+// r's. So few are quicker by one lane than by exchanges between lanes.
+template <class Float, class Sum>
+__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
+                                                                int warps) {
+    RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
+    if (lane_index() < rows) {
+        const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
+        const auto state = [&](int warp) {
+            return warp < warps ? RowState<Float, Sum>{own[warp].maximum, own[warp].sum}
+                                : StateMerge<Float, Sum>::identity();
+        };
+        total = state(0);
+        if (warps > 1) {
+            total = combine(total, state(1));
+        }
+        if (warps > 2) {
+            total = combine(total, combine(state(2), state(3)));
+        }
+    }
+    return total;
+}
+
+// The totals of a block's rows in a lane each of its first warp; of a row of many warps in every lane.
+template <int Span, int Rows, class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const BlockState<Float, Sum> *states_of_block,
+                                                                     int warps) {
+    if constexpr (Span <= 4) {
+        return merge_side_by_side(states_of_block, Rows, warps);
+    } else {
+        return merge_any_states(states_of_block, warps);
+    }
+}
+
+// From logits to outputs of log-softmax. Packed logits that are not scaled need no multiplication.
+template <class T, class Places, class Logits, class Float>
+__device__ __forceinline__ void finish_log_row(const SoftmaxArguments &a, const LogRow<Float> &row, std::size_t first,
+                                               int count, const Logits &x) {
+    if (is_packed<T, Places> && !a.scaled && row.kind == RowKind::ordinary) {
+        Float y[lane_elements];
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            y[i] = log_softmax_output(static_cast<Float>(x.plain_value(i)), row.pieces);
+        }
+        store_block<T, Places>(a, first, count, y);
+    } else {
+        finish_log_softmax<T, Places>(a, row, first, count, x);
+    }
+}
+
+// For the states of all rows of the block, where those of its own are what a warp has waited for.
+template <int Span>
+__device__ __forceinline__ void wait_for_rows() {
+    if constexpr (Span == 1) {
+        __syncthreads();
+    }
+}
+
+// Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 1536: 3.82 TB/s, else
+// 3.34; f32 of 520: 3.68 and 3.54; but f32 of 1536: 4.26 and 4.28, bf16 of 5000: 4.08 and 4.09). Off the boundaries
+// those of 16-bit rows are (bf16 of 1001, 1500, 3001, 7001 3.41, 2.93, 3.53, 3.33, else 3.04, 2.43, 3.36, 3.24; with
+// logsumexp 5000 2.90 and 3.04; but f32 of 1001, 5001 3.57, 3.67 and 3.79, 3.98, in clusters bf16 of 20001 2.46 and
+// 2.60).
+template <class T, class Places, bool Log>
+inline constexpr bool leads_off_boundaries = is_packed<T, Places> && Places::shifted && !converts<Places> && !Log;
+template <class T, class Places, bool Log, int Span>
+inline constexpr bool leads_last_block =
+    leads_off_boundaries<T, Places, Log> ||
+    (unframed_blocks<T, Places, Log> == Unframed::always && Span <= (sizeof(T) == 2 ? 4 : 1));
+
+template <class T, class Places, bool Log, int Span>
+__device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using State = BlockState<Float, Sum>;
+    constexpr int rows_together = rows_of_block<Places, Log, Span>;
+    using Place = RowPlace<Span, rows_together>;
+    __shared__ State states_of_block[state_place(Span) * rows_together];
+    State *states = states_of_block + (rows_together > 1 ? static_cast<int>(threadIdx.y) * state_place(Span) : 0);
+    const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
+    take_place_on_stream();
+    const Place from(a);
+    constexpr bool leads = leads_last_block<T, Places, Log, Span>;
+    constexpr Behind rest = leads_off_boundaries<T, Places, Log> ? Behind::anything : Behind::filler;
+    BlockLogits<T, Places, rest> x(a, from.template input<T, Places>(a), from.count);
+    Float e[lane_elements];
+    // Blocks of 8 warps of 16-bit elements have the fewest registers a thread: both ways at once would spill (bf16 of
+    // 8192: 4.06 TB/s, 4.12 without).
+    constexpr Unframed which = sizeof(T) == 2 && Span == 8 ? Unframed::never : unframed_blocks<T, Places, Log>;
+    constexpr bool may_be_unframed = which != Unframed::never || leads;
+    std::int32_t frame = 0;
+    const auto data = [&] { return Place(a).template input<T, Places>(a); };
+    const Sum sum = row_block_state<T, Places, Sum, which, leads>(a, data, from.count, x, e,
+                                                                  states + state_place(from.warp), frame);
+    wait_for_row<Span>();
+    if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
+        const LogRow<Float> row = log_row(merge_any_states(states, warps));
+        const Place to(a);
+        finish_log_row<T, Places>(a, row, to.output(a), to.count, x);
+    } else if constexpr (Log) {
+        __shared__ LogRow<Float> rows[rows_together];
+        wait_for_rows<Span>();
+        if (thread_y_again() == 0 && warp_again() == 0) { // one logarithm for all rows of the block
+            const LogRow<Float> row = log_row(totals_by_first_warp<Span, rows_together>(states_of_block, warps));
+            if (lane_index() < rows_together) {
+                rows[lane_index()] = row;
+            }
+        }
+        __syncthreads();
+        const Place to(a);
+        finish_log_row<T, Places>(a, rows[threadIdx.y], to.output(a), to.count, x);
+    } else {
+        const Place to(a);
+        const std::int32_t n = states[state_place(to.warp)].n;
+        RowView<Sum> view{sum, n};
+        if constexpr (Span > 1) {
+            view = merge_states<1, Span>(states, warps);
+        }
+        if constexpr (which != Unframed::always) {
+            frame = n; // which need not wait in a register
+        }
+        BlockFactor<Float> factor;
+        if (has_factor_in_row<T, Places, may_be_unframed>(a, frame, view, e[0], factor, [&](std::int32_t gap) {
+                return factor_for_output<T, Places>(view.sum, gap, Float());
+            })) {
+            finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
+        } else {
+            finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
+                                              states[state_place(to.warp)].maximum, merge_any_states(states, warps));
+        }
+    }
+    if (wants_row_values(a)) {
+        wait_for_rows<Span>();
+        if (thread_y_again() == 0 && warp_again() == 0) {
+            const RowState<Float, Sum> total = totals_by_first_warp<Span, rows_together>(states_of_block, warps);
+            const std::uint32_t row = blockIdx.x * rows_together + static_cast<std::uint32_t>(lane_index());
+            if (lane_index() < rows_together && row < a.outer) {
+                store_row_values(a, total, row);
+            }
+        }
+    }
+}
+
+// Where clusters share the rows of many warps, kernels for these are empty.
+template <class Places, int Span>
+__device__ constexpr bool is_launched() {
+#if __CUDA_ARCH__ >= 900
+    return !Places::vectors || Span <= 8;
+#else
+    return true;
+#endif
+}
+
+// With as many registers as leave room for so many blocks on a multiprocessor, and with so many.
+template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
+    softmax_rows(const __grid_constant__ SoftmaxArguments a) {
+    if constexpr (is_launched<Places, Span>()) {
+        softmax_row_of_block<T, Places, Log, Span>(a);
+    }
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,91 @@
+// The same rows by clusters of a.cluster_blocks blocks, a row each. Blocks of which nothing is left are not told of the
+// others, and do not stay to be.
+#pragma once
+
+#include "cuda/softmax/rows/masked_rows.cuh"
+
+namespace wr::cuda {
+
+// Of this block's warps those that have a base block of its row's `blocks`.
+__device__ __forceinline__ int warps_present(int blocks) {
+    const int warps = static_cast<int>(blockDim.x / warp_lanes);
+    return smaller(warps, blocks - static_cast<int>(block_in_cluster()) * warps);
+}
+
+// Rows that are cut off have no registers for a logarithm by one warp of each block (bf16, lengths of 32768: 1032 us by
+// one, 989 by each; masked 1400 by one, 1412 by each).
+template <class Rows>
+inline constexpr bool one_takes_logarithm = Rows::log && Rows::masked;
+
+template <class Rows>
+__device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmaxArguments &a) {
+#if __CUDA_ARCH__ >= 900
+    using T = typename Rows::Element;
+    using Sum = typename Rows::Sum;
+    using State = BlockState<float, Sum>;
+    __shared__ State states[state_place(cut_cluster_states)], own[cut_rows_warps];
+    __shared__ ArrivalBarrier arrivals;
+    __shared__ LogRow<float> log_row_of_block;
+    if (thread_x_again() == 0) {
+        arrivals.initialise();
+    }
+    __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet
+    take_place_on_stream();
+    const int warps = static_cast<int>(blockDim.x / warp_lanes), warp = same_in_warp(warp_again());
+    const CutBlock mine(a, cluster_number(), 0, static_cast<int>(block_in_cluster()) * warps + warp);
+    join_cluster();
+    if (mine.count <= 0) {
+        if (mine.blocks == 0) {
+            finish_empty_cut<T>(a, mine);
+        } else if constexpr (!deals_out_left_out<Rows>) {
+            store_left_out<Rows>(a, mine);
+            __threadfence(); // others may overwrite these outputs
+            await_cluster();
+        }
+        return;
+    }
+    if (thread_x_again() == 0) {
+        arrivals.announce(static_cast<unsigned>(mine.blocks) * static_cast<unsigned>(sizeof(State)));
+    }
+    const auto data = [&] { return mine.in(static_cast<const T *>(a.input), a.outer_stride); };
+    BlockLogits<T, Rows> x(a, data(), mine.count);
+    if constexpr (deals_out_left_out<Rows>) {
+        store_dealt_out<Rows>(a, mine);
+    }
+    float e[lane_elements];
+    cut_block_state<Rows>(a, data, mine, x, e, own + warp);
+    __syncwarp();
+    await_cluster();
+    if (lane_index() * warps < mine.blocks) {
+        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(mine.block), own[warp]);
+    }
+    if constexpr (one_takes_logarithm<Rows>) {
+        if (thread_x_again() < static_cast<int>(warp_lanes)) {
+            arrivals.wait();
+            find_log_row(states, mine.blocks, &log_row_of_block);
+        }
+        wait_at_row_barrier(0, warps_present(mine.blocks));
+    } else {
+        arrivals.wait();
+    }
+    bool finished;
+    if constexpr (one_takes_logarithm<Rows>) {
+        finished = finish_cut_log<Rows>(a, mine, log_row_of_block, x);
+    } else if constexpr (Rows::log) {
+        finished = finish_cut_log<Rows>(a, mine, log_row(merge_any_states(states, mine.blocks)), x);
+    } else {
+        const RowView<Sum> row = mine.blocks <= warp_lanes
+                                     ? merge_states<1, warp_lanes>(states, mine.blocks)
+                                     : merge_states<cut_cluster_states / warp_lanes, warp_lanes>(states, mine.blocks);
+        finished = finish_cut<Rows>(a, mine, own[warp].n, row, e);
+    }
+    if (!finished) {
+        finish_unusual_cut<Rows, true>(a, mine, states);
+    }
+    if (wants_row_values(a) && mine.block == 0) {
+        store_row_values(a, merge_any_states(states, mine.blocks), mine.row);
+    }
+#endif
+}
+
+} // namespace wr::cuda

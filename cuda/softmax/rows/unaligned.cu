@@ -1,0 +1,10 @@
+// Softmax of neighbouring elements at any address.
+#include "cuda/softmax/instance.cuh"
+
+namespace wr::cuda {
+
+template SoftmaxRowKernels softmax_shifted_kernels<float>(const SoftmaxLongRowKernels &long_rows);
+template SoftmaxRowKernels softmax_shifted_kernels<F16>(const SoftmaxLongRowKernels &long_rows);
+template SoftmaxRowKernels softmax_shifted_kernels<BF16>(const SoftmaxLongRowKernels &long_rows);
+
+} // namespace wr::cuda

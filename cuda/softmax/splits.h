@@ -1,0 +1,16 @@
+// The states of pieces of long rows off the boundaries, for their logsumexp alone.
+#pragma once
+
+#include "cuda/common/launch.h"
+#include "cuda/rowwise/strided_plan.h"
+
+namespace wr::cuda {
+
+// Whether rows that a general plan cuts into pieces are neighbouring elements, all of which take part, and nothing but
+// their logsumexp is wanted.
+bool serves_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan);
+
+cudaError_t launch_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan, StoredState *states,
+                                  cudaStream_t stream);
+
+} // namespace wr::cuda

@@ -1,0 +1,318 @@
+// Softmax with every knob: any elements left out, ragged rows, any types and strides. Kernels are made for an
+// arithmetic, and all else is known at run time.
+#pragma once
+
+#include "cuda/rowwise/row_partials.cuh"
+#include "cuda/rowwise/strided_access.cuh"
+
+namespace wr::cuda::general {
+
+template <class Float, class Sum>
+__device__ __noinline__ BlockFactor<Float> factor_of(Float maximum, RowState<Float, Sum> row) {
+    return block_factor(maximum, row.maximum, row.sum);
+}
+
+template <class Float, class Sum>
+__device__ __noinline__ LogPieces<Float> logsumexp_pieces(RowState<Float, Sum> row) {
+    return row_logsumexp(row.maximum, row.sum);
+}
+
+// A base block of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
+// its logits, so that one array is enough.
+template <class Float, class Sum>
+struct GeneralBlock {
+    Float values[lane_elements];
+    TakenElements taken;
+
+    __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const RowPlace &place,
+                                                         std::size_t begin) {
+        taken = TakenElements(p.selection, place, begin);
+        if (taken.none) {
+            fill(values, p.log ? -std::numeric_limits<Float>::infinity() : Float(0));
+            return StateMerge<Float, Sum>::identity();
+        }
+        load_logits(p, place, begin);
+        Float maximum = values[0];
+#pragma unroll
+        for (int i = 1; i < lane_elements; ++i) {
+            maximum = larger_with_nan(maximum, values[i]);
+        }
+        maximum = warp_maximum(maximum);
+        const Frame<Float> frame = frame_of(maximum);
+        // In the pairs of the exchange's first step, so that half as many sums wait in registers.
+        constexpr int half = lane_elements / 2;
+        Sum sums[half];
+#pragma unroll
+        for (int i = 0; i < half; ++i) {
+            const Float low = exponential_in(frame, values[i]), high = exponential_in(frame, values[i + half]);
+            values[i] = p.log ? values[i] : low;
+            values[i + half] = p.log ? values[i + half] : high;
+            sums[i] = exchange_pair<FloatSum<Sum>, 0>(static_cast<Sum>(low), static_cast<Sum>(high));
+        }
+        return {maximum, settle_block_sum(maximum, warp_tree<FloatSum<Sum>, 1>(sums))};
+    }
+
+    // The outputs, in the place of the values, and from there to memory.
+    __device__ __forceinline__ void write(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin,
+                                          Float maximum, const RowState<Float, Sum> &row) {
+        const TakenElements present = elements_there(place, begin);
+        if (present.none) {
+            return;
+        }
+        const RowKind kind = row_kind(row.maximum);
+        if (kind != RowKind::ordinary) {
+            const Float special = special_output<Float>(kind, p.log, p.empty_row_zero);
+            const Float left_out = left_out_output<Float>(kind, p.log, p.empty_row_zero);
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = taken.has(i) ? special : left_out;
+            }
+        } else if (p.log) {
+            const LogPieces<Float> lse = logsumexp_pieces(row);
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = log_softmax_output(values[i], lse);
+            }
+        } else {
+            multiply(factor_of(maximum, row), takes_two_pieces(p.output_dtype));
+        }
+        store_elements(p.output_dtype, p.output, place, begin, present, values);
+    }
+
+  private:
+    // Scaled; -infinity in the place of those that take no part.
+    __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin) {
+        const std::ptrdiff_t index = strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride,
+                                                   p.shape.inner_stride, begin);
+        LoadedElements<Float> loaded;
+        loaded.load(p.dtype, p.input, index, p.shape.axis_stride, taken);
+        __syncwarp(); // all that is formed waits for the last load
+        loaded.widen_to(p.dtype, values);
+        const Float scale = static_cast<Float>(p.scale);
+        if (scale != Float(1)) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = values[i] * scale;
+            }
+        }
+        if (!taken.all) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = taken.has(i) ? values[i] : -std::numeric_limits<Float>::infinity();
+            }
+        }
+    }
+
+    __device__ __forceinline__ void multiply(const BlockFactor<Float> &factor, bool two_pieces) {
+        if (two_pieces) {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = softmax_output(values[i], factor);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < lane_elements; ++i) {
+                values[i] = softmax_narrow_output(values[i], factor);
+            }
+        }
+    }
+};
+
+template <class Float, class Sum>
+__device__ __forceinline__ void store_row_values(const SoftmaxProblem &p, std::size_t row,
+                                                 const RowState<Float, Sum> &total) {
+    if (p.logsumexp != nullptr) {
+        store_float(logsumexp_of(total.maximum, total.sum), p.logsumexp_dtype, p.logsumexp, row);
+    }
+    if (p.maximum != nullptr) {
+        store_maximum(total.maximum, p.maximum, row);
+    }
+}
+
+// The merged states of a block's warps, in every lane of all of them.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> merge_warps(RowState<Float, Sum> own,
+                                                            RowState<Float, Sum> (&states)[general_block_warps]) {
+    if (lane_index() == 0) {
+        states[warp_index()] = own;
+    }
+    __syncthreads();
+    RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+    if (lane_index() < static_cast<int>(blockDim.x) / warp_lanes) {
+        mine = states[lane_index()];
+    }
+    mine = merge_any_lanes(mine);
+    __syncthreads();
+    return mine;
+}
+
+// Whole rows. A row of no more base blocks than warps stays in registers; longer ones are read twice.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
+    general_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
+    __shared__ RowState<Float, Sum> states[general_block_warps];
+    const SoftmaxProblem &p = a.problem;
+    for_each_row(p.shape, p.selection, longer_rows_for<Float>(a.longer),
+                 [&](const RowPlace &place, int warps, int warp) {
+                     const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
+                     const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
+                     GeneralBlock<Float, Sum> block;
+                     RowState<Float, Sum> own, total;
+                     TreeCounter<StateMerge<Float, Sum>, 53> counter;
+                     for_each_step(
+                         place.count, step, p.output != nullptr,
+                         [&](std::size_t done) { own = block.load(p, place, done + own_begin); },
+                         [&](bool last) {
+                             total = warps == 1 ? own : merge_warps(own, states);
+                             if (place.count > step) {
+                                 counter.push(total);
+                                 total = last ? counter.result() : total;
+                             }
+                             if (last && lane_index() == 0 && warp == 0) {
+                                 store_row_values(p, place.row, total);
+                             }
+                         },
+                         [&](std::size_t done) { block.write(p, place, done + own_begin, own.maximum, total); });
+                 });
+}
+
+// Registers a thread of these: for 20 warps a multiprocessor (E4M3 of 5000 off the boundaries: 0.71 TB/s on an H200,
+// with 128, of which none are spilled, 0.62, with 80 0.68; logarithms of 4096 f32 into E4M3 1.37, 1.39, 1.18).
+// Gradients, which hold two arrays, have as many as blocks of general_row_warps may (masked bf16 of 4096 2.48, with
+// 96 2.25).
+inline constexpr int general_whole_row_registers = 96;
+
+// Rows of which each base block has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
+template <class Sum>
+__global__ void __maxnreg__(general_whole_row_registers)
+    general_whole_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
+    using State = RowState<float, Sum>;
+    using States = RowStates<State, general_row_warps>;
+    __shared__ States states;
+    const bool by_cluster = a.cluster_blocks > 1;
+    states.prepare(by_cluster, a.cluster_blocks);
+    take_place_on_stream();
+    const SoftmaxProblem &p = a.problem;
+    const RowBlock own(a.cluster_blocks);
+    const RowPlace place = own.row < p.shape.outer ? row_place(p.shape, p.selection, own.row) : RowPlace{};
+    const auto begin = static_cast<std::size_t>(own.first);
+    GeneralBlock<float, Sum> block;
+    const State mine = block.load(p, place, begin);
+    if (lane_index() == 0) {
+        *states.of_warp(by_cluster) = mine;
+    }
+    states.exchange(by_cluster, a.cluster_blocks, false);
+    const State total = merge_any_states(states.of_row(), States::row_warps() * a.cluster_blocks);
+    if (own.block == 0 && lane_index() == 0 && own.row < p.shape.outer) {
+        store_row_values(p, own.row, total);
+    }
+    if (p.output != nullptr) {
+        block.write(p, place, begin, mine.maximum, total);
+    }
+}
+
+// nullptr: none of this arithmetic.
+template <class Float, class Sum>
+const void *whole_rows_kernel() {
+    if constexpr (sizeof(Float) == sizeof(float)) {
+        return address_of(general_whole_rows<Sum>);
+    }
+    return nullptr;
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState &stored) {
+    return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
+}
+
+// Pieces of general_block_warps * a.blocks_a_warp base blocks of long rows: their states or, once the rows' totals are
+// there, their outputs. One kernel for both: most of it is what a load takes.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
+    general_pieces(const __grid_constant__ GeneralSoftmaxArguments a) {
+    __shared__ RowState<Float, Sum> states[general_block_warps];
+    const SoftmaxProblem &p = a.problem;
+    const std::size_t jobs = p.shape.outer * a.pieces;
+    for (std::size_t job = blockIdx.x; job < jobs; job += gridDim.x) {
+        const RowPlace place = row_place(p.shape, p.selection, job / a.pieces);
+        const std::size_t first = (job % a.pieces * general_block_warps + static_cast<std::size_t>(warp_index())) *
+                                  static_cast<std::size_t>(a.blocks_a_warp);
+        RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+#pragma unroll 1
+        for (int b = 0; b < a.blocks_a_warp; ++b) {
+            const std::size_t begin = (first + static_cast<std::size_t>(b)) * softmax_block;
+            GeneralBlock<Float, Sum> block;
+            const RowState<Float, Sum> state = block.load(p, place, begin);
+            if (a.applies) {
+                block.write(p, place, begin, state.maximum, loaded_state<Float, Sum>(a.totals[place.row]));
+            } else if (lane_index() == b) {
+                mine = state;
+            }
+        }
+        if (!a.applies) {
+            const RowState<Float, Sum> merged = merge_warps(merge_any_lanes(mine), states);
+            if (threadIdx.x == 0) {
+                a.states[job] = {static_cast<double>(merged.maximum), static_cast<double>(merged.sum)};
+            }
+        }
+    }
+}
+
+// The largest value of neighbouring lanes, `lanes` (a power of two) of them, in each.
+template <class Float>
+__device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
+    for (int distance = 1; distance < lanes; distance *= 2) {
+        value = larger_with_nan(value, from_lane_xor(value, distance));
+    }
+    return value;
+}
+
+// The totals of rows from the states of their pieces, by as many lanes as a row has pieces: first the row's maximum,
+// then the natural tree over the scaled sums. Of more pieces than a warp has lanes each lane takes a run of 2^k.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(general_block_threads)
+    general_totals(const __grid_constant__ GeneralSoftmaxArguments a) {
+    wait_for_previous_kernel();
+    const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
+    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
+    const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
+    std::size_t run = 1;
+    while (run * warp_lanes < a.pieces) {
+        run *= 2;
+    }
+    const std::size_t first_warp =
+        blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * general_block_warps * rows_a_warp;
+    for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
+        const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
+        const std::size_t begin = static_cast<std::size_t>(own) * run;
+        const std::size_t end = row < rows ? smaller(begin + run, a.pieces) : 0;
+        const GeneralState *states = a.states + row * a.pieces;
+        Float maximum = -std::numeric_limits<Float>::infinity();
+        for (std::size_t piece = begin; piece < end; ++piece) {
+            maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
+        }
+        maximum = maximum_over_lanes(maximum, lanes);
+        const auto scaled = [&](std::size_t piece) {
+            const RowState<Float, Sum> state = loaded_state<Float, Sum>(states[piece]);
+            return scale_by_power(state.sum, frame_gap(state.maximum, maximum));
+        };
+        Sum sum = FloatSum<Sum>::identity();
+        if (run == 1) {
+            sum = begin < end ? scaled(begin) : sum;
+        } else {
+            TreeCounter<FloatSum<Sum>, 40> counter;
+            for (std::size_t piece = begin; piece < end; ++piece) {
+                counter.push(scaled(piece));
+            }
+            sum = counter.result();
+        }
+        sum = tree_over_lanes<FloatSum<Sum>>(sum, lanes);
+        if (own == 0 && row < rows) {
+            a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
+            store_row_values(a.problem, row, RowState<Float, Sum>{maximum, sum});
+        }
+    }
+}
+
+} // namespace wr::cuda::general

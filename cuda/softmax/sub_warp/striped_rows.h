@@ -1,0 +1,37 @@
+// Softmax and its gradient of short rows of any kind in contiguous arrays: several rows a warp, one kernel for all
+// types.
+#pragma once
+
+#include "cuda/common/launch.h"
+#include "cuda/rowwise/large_rows.h"
+#include "cuda/rowwise/sub_warp_arguments.h"
+
+namespace wr::cuda {
+
+// From how many rows on they are wanted, and up to how many elements.
+struct SlotLimits {
+    std::size_t fewest_rows, elements;
+};
+inline constexpr SlotLimits any_slots{0, slots_of_warp};
+
+// Rows up to so many elements are wanted where other kernels have a warp for each.
+std::size_t longest_slot_gradient(ElementType dtype, bool from_logits);
+
+// Fewer rows are done sooner by kernels that have a warp or more for each.
+std::size_t fewest_slot_rows(const GpuFacts &gpu);
+
+bool serves_slot_softmax(const SoftmaxProblem &problem, const SlotLimits &limits);
+bool serves_slot_backward(const SoftmaxBackwardProblem &problem, const SlotLimits &limits);
+
+// Of ragged rows many of which are so short that several should share a warp, those that are too long for that: other
+// kernels do them, and leave the rest alone. All of them where there are not many.
+LongerRows rows_too_long_for_slots(const SoftmaxProblem &problem, const GpuFacts &gpu);
+LongerRows rows_too_long_for_slots(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu);
+
+// All rows but the others, which are some of ragged ones.
+cudaError_t launch_slot_softmax(const SoftmaxProblem &problem, const LongerRows &others, const GpuFacts &gpu,
+                                cudaStream_t stream);
+cudaError_t launch_slot_backward(const SoftmaxBackwardProblem &problem, const LongerRows &others, const GpuFacts &gpu,
+                                 cudaStream_t stream);
+
+} // namespace wr::cuda

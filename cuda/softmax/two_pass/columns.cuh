@@ -1,0 +1,419 @@
+// Columns of any length read twice: a thread walks 128 rows of one vector of columns, eight threads below each other
+// take a base block.
+#pragma once
+
+#include "cuda/rowwise/column_words.cuh"
+#include "cuda/rowwise/two_pass_columns.cuh"
+#include "cuda/softmax/columns_left.cuh"
+#include "cuda/softmax/two_pass/column_kernels.h"
+
+namespace wr::cuda {
+
+inline constexpr int tall_group = 8; // rows that are asked for at once
+
+// Between these logits lie all exponentials of a base block in the frame N = 0, before its maximum is known, as in its
+// own frame but for a power of two: none of them is 0 in either, or below the normal range.
+inline constexpr float tall_reach = 42.0f;
+
+// A thread's place in the tiles of a softmax.
+template <class T>
+__device__ __forceinline__ TallPlace<T> tall_place(const SoftmaxTallArguments &all, std::uint32_t tile) {
+    return {all.tiles, all.softmax.axis, all.softmax.inner, tile};
+}
+
+// Takes the kernel's place on the stream; false where others have left it nothing. As most often they have, the kernel
+// behind it may come as soon as there is room.
+__device__ __forceinline__ bool take_place_for_the_rest(const SoftmaxArguments &a) {
+    if (a.left.any == nullptr) {
+        take_place_on_stream();
+        return true;
+    }
+    allow_dependent_launch();
+    wait_for_previous_kernel();
+    return !is_nothing_left(a.left);
+}
+
+template <class T>
+__device__ __forceinline__ uint4 scaled_row(const SoftmaxArguments &a, uint4 v) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        if (a.scaled) {
+            scale_vector<T>(v, a.narrow_scale);
+        }
+    }
+    return v;
+}
+template <class T>
+__device__ __forceinline__ void load_tall_logits(const SoftmaxArguments &a, const T *from, int left,
+                                                 uint4 (&v)[tall_group]) {
+    load_tall_rows(from, a.axis_stride, left, v);
+    all_are_asked_for();
+#pragma unroll
+    for (uint4 &vector : v) {
+        vector = scaled_row<T>(a, vector);
+    }
+}
+
+// The sums of a group's first `left` rows in frames of each column.
+template <class T, class Float, class Sum>
+__device__ __forceinline__ void add_tall_group(const uint4 (&v)[tall_group], int left,
+                                               const Frame<Float> (&frames)[vector_elements<T>],
+                                               Sum (&sums)[vector_elements<T>]) {
+#pragma unroll
+    for (int c = 0; c < vector_elements<T>; ++c) {
+        Float e[tall_group];
+#pragma unroll
+        for (int i = 0; i < tall_group; ++i) {
+            e[i] = i < left ? exponential_in(frames[c], element_of(v[i], c, T())) : Float(0);
+        }
+        sums[c] = run_sum<tall_group, Sum>(e);
+    }
+}
+
+// What the threads of a tile tell each other.
+template <class T>
+struct TallMemory {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    Float maxima[tall_threads * vector_elements<T>]; // of the runs, then of the base blocks
+    Sum sums[tall_threads * vector_elements<T>];
+    typename TallTree<Sum, vector_elements<T>, tall_group>::Memory waiting;
+};
+
+// The states of the columns of a tile's base blocks.
+template <class T>
+class TallStates {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    static constexpr int each = vector_elements<T>;
+    using Tree = TallTree<Sum, each, tall_group>;
+
+  public:
+    __device__ __forceinline__ TallStates(const SoftmaxTallArguments &arguments, TallMemory<T> &shared,
+                                          std::uint32_t number)
+        : all(arguments), a(arguments.softmax), memory(shared), tile(number), place(tall_place<T>(arguments, number)) {}
+
+    __device__ __forceinline__ void work() {
+        if (a.left.any != nullptr &&
+            __syncthreads_or(place.count > 0 && is_left(a.left, place.outer, place.inner) ? 1 : 0) == 0) {
+            return;
+        }
+        const TallItem<T> item(all.tiles, a.inner, a.pieces, tile);
+        const bool within = walk_unframed();
+        const bool unframed = __syncthreads_and(within) != 0;
+        Float maximum = 0;
+        if (item.exists) {
+            maximum = largest_of(item);
+        }
+        if (!unframed) {
+            __syncthreads();
+            if (item.exists) {
+                memory.maxima[threadIdx.x] = maximum;
+            }
+            __syncthreads();
+            walk_framed(all, memory, tile);
+            __syncthreads();
+        }
+        if (item.exists) {
+            const Sum sum = item.tree(memory.sums);
+            const Sum settled =
+                unframed ? scale_by_power(sum, -nearest_exponent(maximum)) : settle_block_sum(maximum, sum);
+            a.states[item.piece] = {static_cast<double>(maximum), static_cast<double>(settled)};
+        }
+    }
+
+  private:
+    // Leaves the run's maxima and its sums in the frame N = 0; whether these can be the columns' own.
+    __device__ __forceinline__ bool walk_unframed() {
+        unsigned largest[vector_words], smallest[vector_words];
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
+            largest[w] = smallest[w] = 0;
+        }
+        Tree tree(memory.waiting);
+        const T *from = place.in(a.input, a.outer_stride, a.axis_stride);
+        int first = 0;
+#pragma unroll 1
+        for (; first + tall_group <= place.count; first += tall_group) {
+            take_group<true>(from, first, tree, largest, smallest);
+            from += tall_group * a.axis_stride;
+        }
+        if (first < place.count) {
+            take_group<false>(from, first, tree, largest, smallest);
+        }
+        return leave(tree, largest, smallest);
+    }
+
+    // The rows from `first` on; Whole: as many as a group has.
+    template <bool Whole>
+    __device__ __forceinline__ void take_group(const T *from, int first, Tree &tree, unsigned (&largest)[vector_words],
+                                               unsigned (&smallest)[vector_words]) const {
+        using C = ExponentialConstants<Float>;
+        const int left = Whole ? tall_group : place.count - first;
+        uint4 v[tall_group];
+        load_tall_logits(a, from, left, v);
+        if (first == 0) {
+            start(v[0], largest, smallest);
+        }
+#pragma unroll
+        for (const uint4 &vector : v) {
+            note(vector, largest, smallest);
+        }
+        Sum sums[each];
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            Float e[tall_group];
+#pragma unroll
+            for (int i = 0; i < tall_group; ++i) {
+                const Float one = scaled_exponential(element_of(v[i], c, T()), C::magic);
+                e[i] = Whole || i < left ? one : Float(0); // which the sum takes for too small to change it
+            }
+            sums[c] = run_sum<tall_group, Sum, true>(e);
+        }
+        tree.push(sums);
+    }
+
+    __device__ __forceinline__ static void start(const uint4 &vector, unsigned (&largest)[vector_words],
+                                                 unsigned (&smallest)[vector_words]) {
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
+            largest[w] = smallest[w] = word_of(vector, w);
+        }
+    }
+    __device__ __forceinline__ static void note(const uint4 &vector, unsigned (&largest)[vector_words],
+                                                unsigned (&smallest)[vector_words]) {
+#pragma unroll
+        for (int w = 0; w < vector_words; ++w) {
+            largest[w] = larger_word<T>(largest[w], word_of(vector, w));
+            smallest[w] = smaller_word<T>(smallest[w], word_of(vector, w));
+        }
+    }
+
+    __device__ __forceinline__ bool leave(const Tree &tree, const unsigned (&largest)[vector_words],
+                                          const unsigned (&smallest)[vector_words]) {
+        constexpr int pair = each / vector_words;
+        bool within = true;
+        const int own = static_cast<int>(threadIdx.x) * each;
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            const Float high = place.count > 0 ? column_of_word<T>(largest[c / pair], c % pair)
+                                               : -std::numeric_limits<Float>::infinity();
+            const Float low = column_of_word<T>(smallest[c / pair], c % pair);
+            within = within && (place.count == 0 || (high < tall_reach && low > -tall_reach));
+            memory.maxima[own + c] = high;
+            memory.sums[own + c] = tree.result(c);
+        }
+        return within;
+    }
+
+    // The same sums, of whatever is there, in frames of the maxima of base blocks.
+    __device__ __noinline__ static void walk_framed(const SoftmaxTallArguments &all, TallMemory<T> &memory,
+                                                    std::uint32_t tile) {
+        const SoftmaxArguments &a = all.softmax;
+        const TallPlace<T> place = tall_place<T>(all, tile);
+        const int x = static_cast<int>(threadIdx.x), across = 1 << all.tiles.log_across;
+        Frame<Float> frames[each];
+        const Float *const maxima =
+            memory.maxima + (x >> all.tiles.log_across) / tall_runs * across * each + (x & (across - 1)) * each;
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            frames[c] = frame_of(maxima[c]);
+        }
+        Tree tree(memory.waiting);
+        const T *from = place.in(a.input, a.outer_stride, a.axis_stride);
+#pragma unroll 1
+        for (int first = 0; first < place.count; first += tall_group) {
+            uint4 v[tall_group];
+            load_tall_logits(a, from, place.count - first, v);
+            from += tall_group * a.axis_stride;
+            Sum sums[each];
+            add_tall_group<T, Float, Sum>(v, place.count - first, frames, sums);
+            tree.push(sums);
+        }
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            memory.sums[x * each + c] = tree.result(c);
+        }
+    }
+
+    __device__ __forceinline__ Float largest_of(const TallItem<T> &item) const {
+        Float maximum = memory.maxima[item.first];
+#pragma unroll
+        for (int run = 1; run < tall_runs; ++run) {
+            maximum = larger_with_nan(maximum, memory.maxima[item.first + run * item.step]);
+        }
+        return maximum;
+    }
+
+    const SoftmaxTallArguments &all;
+    const SoftmaxArguments &a;
+    TallMemory<T> &memory;
+    const std::uint32_t tile;
+    const TallPlace<T> place;
+};
+
+template <class T>
+__global__ void __launch_bounds__(tall_threads, tall_resident_blocks)
+    softmax_tall_states(const __grid_constant__ SoftmaxTallArguments a) {
+    __shared__ TallMemory<T> memory;
+    if (!take_place_for_the_rest(a.softmax)) {
+        return;
+    }
+#pragma unroll 1
+    for (std::uint32_t tile = blockIdx.x; tile < a.count; tile += gridDim.x) {
+        TallStates<T>(a, memory, tile).work();
+        __syncthreads();
+    }
+}
+
+// The outputs of a thread's run, from the states and the totals of its columns.
+template <class T, bool Log>
+class TallOutputs {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using State = RowState<Float, Sum>;
+    static constexpr int each = vector_elements<T>;
+
+  public:
+    __device__ __forceinline__ TallOutputs(const SoftmaxTallArguments &arguments, std::uint32_t number)
+        : all(arguments), a(arguments.softmax), tile(number), place(tall_place<T>(arguments, number)) {}
+
+    __device__ __forceinline__ void work() {
+        if (place.count == 0 || !is_left(a.left, place.outer, place.inner)) {
+            return;
+        }
+        bool plain = true;
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            const State own = own_state(a, place, c), total = column_total(a, place, c);
+            plain = plain && is_ordinary(total.maximum) &&
+                    (Log || is_ordinary(own.maximum) || own.maximum < Float(lowest_logit));
+            decide(c, own.maximum, total);
+        }
+        if (plain) {
+            write_plain();
+        } else {
+            write_any(all, tile);
+        }
+    }
+
+  private:
+    __device__ __forceinline__ static State state_of(const StoredState &stored) {
+        return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
+    }
+    __device__ __forceinline__ static State own_state(const SoftmaxArguments &a, const TallPlace<T> &place, int c) {
+        return state_of(a.states[place.column(a.inner, c) * a.pieces + place.first / softmax_block]);
+    }
+    __device__ __forceinline__ static State column_total(const SoftmaxArguments &a, const TallPlace<T> &place, int c) {
+        return state_of(a.totals[place.column(a.inner, c)]);
+    }
+
+    // What a column of ordinary maxima needs.
+    __device__ __forceinline__ void decide(int c, Float maximum, State total) {
+        if constexpr (Log) {
+            const LogPieces<Float> logsumexp = row_logsumexp(total.maximum, total.sum);
+            high[c] = logsumexp.high;
+            low[c] = logsumexp.low;
+        } else {
+            using C = ExponentialConstants<Float>;
+            const bool ordinary = is_ordinary(maximum); // else it has no part in its column
+            const std::int32_t n = ordinary ? nearest_exponent(maximum) : 0;
+            const double numerator = ordinary ? power_of_two_f64(n - nearest_exponent(total.maximum)) : 0.0;
+            const BlockFactor<Float> factor = factor_in_pieces(numerator, total.sum, Float());
+            high[c] = factor.high;
+            low[c] = factor.low;
+            magic_less_n[c] = C::magic - static_cast<Float>(n);
+            bound[c] = ordinary ? maximum - C::reach : std::numeric_limits<Float>::infinity();
+        }
+    }
+
+    __device__ __forceinline__ static Float output_of(Float e, BlockFactor<Float> factor) {
+        return sizeof(T) >= sizeof(float) ? softmax_output(e, factor) : softmax_narrow_output(e, factor);
+    }
+
+    __device__ __forceinline__ Float plain_output(int c, Float x) const {
+        if constexpr (Log) {
+            return log_softmax_output(x, LogPieces<Float>{high[c], low[c]});
+        } else {
+            const Float e = scaled_exponential(x, magic_less_n[c]);
+            return output_of(x > bound[c] ? e : Float(0), {high[c], low[c]});
+        }
+    }
+
+    __device__ __forceinline__ void write_plain() const {
+        const T *from = place.in(a.input, a.outer_stride, a.axis_stride);
+        T *to = place.in_output(a.output, a.axis, a.inner);
+#pragma unroll 1
+        for (int first = 0; first < place.count; first += tall_group) {
+            const int left = place.count - first;
+            uint4 v[tall_group];
+            load_tall_logits(a, from, left, v);
+            from += tall_group * a.axis_stride;
+#pragma unroll
+            for (int i = 0; i < tall_group; ++i) {
+                Float y[each];
+#pragma unroll
+                for (int c = 0; c < each; ++c) {
+                    y[c] = plain_output(c, element_of(v[i], c, T()));
+                }
+                if (i < left) {
+                    store_vector(to, pack(y, T()));
+                }
+                to += a.inner;
+            }
+        }
+    }
+
+    // Where large logits, NaN or infinities are among them: one column after the other.
+    __device__ __noinline__ static void write_any(const SoftmaxTallArguments &all, std::uint32_t tile) {
+        const SoftmaxArguments &a = all.softmax;
+        const TallPlace<T> place = tall_place<T>(all, tile);
+#pragma unroll 1
+        for (int c = 0; c < each; ++c) {
+            const State own = own_state(a, place, c), total = column_total(a, place, c);
+            const RowKind kind = row_kind(total.maximum);
+            const Frame<Float> frame = frame_of(own.maximum);
+            BlockFactor<Float> factor{};
+            LogPieces<Float> logsumexp{};
+            if (kind == RowKind::ordinary && Log) {
+                logsumexp = row_logsumexp(total.maximum, total.sum);
+            } else if (kind == RowKind::ordinary) {
+                factor = block_factor(own.maximum, total.maximum, total.sum);
+            }
+            const T *from = place.in(a.input, a.outer_stride, a.axis_stride) + c;
+            T *to = place.in_output(a.output, a.axis, a.inner) + c;
+#pragma unroll 1
+            for (int row = 0; row < place.count; ++row) {
+                Float y = special_output<Float>(kind, Log, a.empty_row_zero);
+                if (kind == RowKind::ordinary) {
+                    const Float x = a.scaled ? widen(*from) * static_cast<Float>(a.scale) : widen(*from);
+                    y = Log ? log_softmax_output(x, logsumexp) : output_of(exponential_in(frame, x), factor);
+                }
+                store_any(y, a.output_type, to, 0);
+                from += a.axis_stride;
+                to += a.inner;
+            }
+        }
+    }
+
+    const SoftmaxTallArguments &all;
+    const SoftmaxArguments &a;
+    const std::uint32_t tile;
+    const TallPlace<T> place;
+    Float high[each], low[each]; // pieces of the factor, or of the logsumexp
+    Float magic_less_n[each], bound[each];
+};
+
+// The end of the input comes first: it was read last, and some of it is in the cache still.
+template <class T, bool Log>
+__global__ void __launch_bounds__(tall_threads, tall_resident_blocks)
+    softmax_tall_outputs(const __grid_constant__ SoftmaxTallArguments a) {
+    if (!take_place_for_the_rest(a.softmax)) {
+        return;
+    }
+#pragma unroll 1
+    for (std::uint32_t behind = blockIdx.x; behind < a.count; behind += gridDim.x) {
+        TallOutputs<T, Log>(a, a.count - 1 - behind).work();
+    }
+}
+
+} // namespace wr::cuda

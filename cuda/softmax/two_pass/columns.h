@@ -1,0 +1,23 @@
+// Softmax and log-softmax of columns of any length, of whole vectors: their states, the totals of these, their outputs.
+#pragma once
+
+#include "cuda/common/launch.h"
+#include "cuda/softmax/arguments.h"
+#include "cuda/softmax/two_pass/column_kernels.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+// The parts that such a job has, each a block's; 0 where these kernels do not serve it.
+std::size_t tall_tiles(const SoftmaxProblem &problem);
+
+// Whether they serve it as a logsumexp alone, and the launch that leaves the state of each base block.
+bool serves_tall_states(const SoftmaxProblem &problem);
+cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent, cudaStream_t stream);
+
+// `totals` makes a.totals of a.states, and the logsumexp where that is wanted. No more than `most` blocks, which take
+// the parts in turn.
+cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, std::size_t most,
+                                const Launch &totals, bool dependent, cudaStream_t stream);
+
+} // namespace wr::cuda

@@ -1,0 +1,45 @@
+// The kernels of the gradient of softmax of short columns, as the launcher sees them, and what they take. Plain data:
+// host and GPU share it.
+#pragma once
+
+#include "cuda/rowwise/column_tile_plan.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+struct BackwardShortColumnArguments {
+    const void *saved;      // softmax's outputs, or the logits where there is a logsumexp of each column
+    const float *logsumexp; // [outer][inner]
+    const void *output_gradient;
+    void *input_gradient;
+    std::size_t axis, inner;
+    std::ptrdiff_t outer_stride, axis_stride, gradient_outer_stride, gradient_axis_stride;
+    ShortColumnTiles tiles;
+    ShortColumnMemory memory;
+    float scale;
+    bool log, empty_row_zero;
+};
+
+// The same of columns whose masks, lengths or causal limit leave elements out.
+struct SelectedBackwardShortColumnArguments : BackwardShortColumnArguments {
+    Selection selection;
+};
+
+// What a block keeps of each column; the logsumexp where weights are formed more than once.
+struct BackwardShortColumnKept {
+    float total, logsumexp;
+};
+
+// Rows of a thread.
+inline constexpr int backward_short_column_rows = 4;
+
+struct BackwardShortColumnKernels {
+    const void *of[2][2];    // from outputs and from logits; [whole]
+    const void *selected[2]; // likewise, of whole vectors, for SelectedBackwardShortColumnArguments
+    std::size_t each;        // columns of a thread
+};
+
+template <class T>
+const BackwardShortColumnKernels &backward_short_column_kernels();
+
+} // namespace wr::cuda

@@ -1,0 +1,340 @@
+// Puts the gradient of softmax on a stream.
+#include "cuda/common/cluster_shape.h"
+#include "cuda/common/tuning.h"
+#include "cuda/common/vector_types.h"
+#include "cuda/common/warp.h"
+#include "cuda/gpu.h"
+#include "cuda/rowwise/persistent_clusters.h"
+#include "cuda/rowwise/row_tiles_plan.h"
+#include "cuda/rowwise/strided_plan.h"
+#include "cuda/rowwise/sub_warp_rows.h"
+#include "cuda/softmax/sub_warp/striped_rows.h"
+#include "cuda/softmax_backward/column_tile.h"
+#include "cuda/softmax_backward/problem.h"
+#include "cuda/softmax_backward/rows.h"
+#include "cuda/softmax_backward/two_pass_columns.h"
+#include "numerics/softmax.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
+    return of_vector_type(dtype, []<class T>() { return &backward_vector_kernels<T>(); });
+}
+
+// Whether rows are neighbouring elements, all of which take part, from what was saved to gradients; and whether they
+// are whole vectors.
+bool are_rows_of_neighbours(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *kernels) {
+    return kernels != nullptr && takes_all_as_it_is(p) && p.shape.inner == 1 && p.shape.axis_stride == 1 &&
+           p.gradient_axis_stride == 1;
+}
+bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &kernels) {
+    const Shape &s = p.shape;
+    const std::size_t elements = bytes_of_vector / static_cast<std::size_t>(kernels.element_bytes);
+    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % bytes_of_vector == 0; };
+    const auto starts_aligned = [&](std::ptrdiff_t stride) {
+        return s.outer == 1 || stride % static_cast<std::ptrdiff_t>(elements) == 0;
+    };
+    return s.axis % elements == 0 && starts_aligned(s.outer_stride) && starts_aligned(p.gradient_outer_stride) &&
+           is_aligned(saved_array(p)) && is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
+}
+
+// Whether rows are so short that a warp should have several, of its elements one by one.
+bool wants_slots(const SoftmaxBackwardProblem &p, const GpuFacts &gpu) {
+    const BackwardVectorKernels *kernels = vector_kernels_of(p.dtype);
+    if (!are_rows_of_neighbours(p, kernels)) {
+        return serves_slot_backward(p, any_slots);
+    }
+    return !are_vectors(p, *kernels) &&
+           serves_slot_backward(p, {fewest_slot_rows(gpu), longest_slot_gradient(p.dtype, is_from_logits(p))});
+}
+
+// Whether rows of whole vectors are so short that several share a warp.
+bool are_packed(const SoftmaxBackwardProblem &p) {
+    const Shape &s = p.shape;
+    const auto axis = static_cast<std::ptrdiff_t>(s.axis);
+    return s.axis <= tuning::softmax_packed_gradient &&
+           (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
+}
+
+// A kernel for rows of neighbouring elements, and what a warp's weights take of the shared memory that its blocks get
+// by their launch.
+struct GradientKernel {
+    const void *kernel;
+    std::size_t warp_bytes;
+
+    Launch launch_of(const RowBlocksPlan &plan, std::size_t rows) const {
+        Launch how = row_blocks_launch(kernel, plan, rows);
+        how.shared_bytes = plan.warps * plan.rows_a_block * warp_bytes;
+        return how;
+    }
+};
+
+GradientKernel with_parked_bytes(const void *kernel, const BackwardVectorKernels &kernels, bool from_logits,
+                                 std::size_t most_warps) {
+    const bool parks = parks_weights(static_cast<std::size_t>(kernels.element_bytes), from_logits, most_warps);
+    return {kernel, parks ? backward_parked_bytes : 0};
+}
+
+// For blocks of so many warps along a row.
+GradientKernel kernel_of_vectors(const BackwardVectorKernels &kernels, bool from_logits, std::size_t warps) {
+    int size = 0;
+    while (static_cast<std::size_t>(backward_vector_warps[size]) < warps) {
+        ++size;
+    }
+    return with_parked_bytes(kernels.of[from_logits ? 1 : 0][size], kernels, from_logits,
+                             static_cast<std::size_t>(backward_vector_warps[size]));
+}
+
+GradientKernel kernel_anywhere(const BackwardVectorKernels &kernels, bool from_logits) {
+    return with_parked_bytes(kernels.anywhere[from_logits ? 1 : 0], kernels, from_logits, kernels.warps_anywhere);
+}
+
+RowBlocksPlan plan_gradient(const GeneralPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
+    return plan_row_blocks(
+        rows.rows, rows.blocks,
+        {most_warps, tuning::softmax_row_warps, tuning::softmax_cluster_warps, tuning::softmax_cluster_warps}, gpu);
+}
+
+RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu) {
+    std::size_t most_warps = 0;
+    for (int size = 0; size < backward_vector_sizes && kernels.of[0][size] != nullptr; ++size) {
+        most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
+    }
+    return plan_gradient(rows, most_warps, gpu);
+}
+
+// For many rows anywhere: the clusters that leave no warp, or few, without a base block, even those of more blocks than
+// every GPU promises. No warps: they stay with the plan `plain`.
+RowBlocksPlan plan_fullest(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const RowBlocksPlan &plain,
+                           const GpuFacts &gpu) {
+    const bool by_blocks = plain.warps != 0 && plain.cluster_blocks == 1, few = plain.warps != 0 && !plain.balanced;
+    const std::size_t least =
+        kernels.element_bytes == 2 ? tuning::softmax_backward_narrow_cluster_row : tuning::softmax_row_warps;
+    if (gpu.cluster_blocks == 0 || by_blocks || few || rows.blocks <= least) {
+        return {};
+    }
+    const ClusterShape cluster =
+        fullest_cluster(rows.blocks, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps,
+                        static_cast<std::size_t>(gpu.wide_cluster_blocks));
+    const bool one_launch = cluster.blocks != 0 && rows.rows <= most_blocks / cluster.blocks;
+    return one_launch ? RowBlocksPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : RowBlocksPlan{};
+}
+
+// Where this GPU holds the fullest clusters these; asked of wide ones alone.
+cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                          const GeneralPlan &rows, const GpuFacts &gpu, RowBlocksPlan *plan) {
+    *plan = plan_gradient(rows, kernels.warps_anywhere, gpu);
+    const RowBlocksPlan fullest = plan_fullest(kernels, rows, *plan, gpu);
+    if (fullest.warps == 0) {
+        return cudaSuccess;
+    }
+    int resident = 1;
+    cudaError_t error = cudaSuccess;
+    if (fullest.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
+        const GradientKernel kernel = kernel_anywhere(kernels, is_from_logits(problem));
+        error = prepare_clusters(kernel.launch_of(fullest, rows.rows), gpu, &resident);
+    }
+    if (error == cudaSuccess && resident > 0) {
+        *plan = fullest;
+    }
+    return error;
+}
+
+BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
+    const Shape &s = problem.shape;
+    return {saved_array(problem),
+            static_cast<const float *>(problem.logsumexp),
+            problem.output_gradient,
+            problem.input_gradient,
+            s.outer,
+            s.axis,
+            s.outer_stride,
+            problem.gradient_outer_stride,
+            1,
+            0,
+            0,
+            static_cast<float>(problem.scale),
+            problem.log,
+            problem.empty_row_zero,
+            {},
+            {}};
+}
+
+cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
+    const BackwardPackedKernels *kernels =
+        of_vector_type(problem.dtype, []<class T>() { return &backward_packed_kernels<T>(); });
+    const RowPacking packing(problem.shape.axis, elements_of_vector(problem.dtype));
+    BackwardVectorArguments a = arguments_of(problem);
+    a.row_lanes = static_cast<std::int32_t>(packing.places);
+    const void *kernel = kernels->of[is_from_logits(problem) ? 1 : 0];
+    return launch(short_rows_launch(kernel, a.rows, packing.warp_rows, gpu), &a, stream);
+}
+
+// Where the GPU has not the shared memory, nothing is launched and `served` is false.
+cudaError_t launch_gradient(const GradientKernel &kernel, const RowBlocksPlan &plan, BackwardVectorArguments &a,
+                            const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    const Launch how = kernel.launch_of(plan, a.rows);
+    const cudaError_t error = allow_shared_bytes(how, gpu, served);
+    return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
+}
+
+cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                           const RowBlocksPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    BackwardVectorArguments a = arguments_of(problem);
+    const GradientKernel kernel = kernel_of_vectors(kernels, is_from_logits(problem), plan.warps);
+    return launch_gradient(kernel, plan, a, gpu, stream, served);
+}
+
+cudaError_t launch_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                            const RowBlocksPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    BackwardVectorArguments a = arguments_of(problem);
+    Shape shape = problem.shape;
+    a.saved_hull = hull_of(a.saved, shape, element_bytes);
+    shape.outer_stride = a.gradient_outer_stride;
+    a.gradient_hull = hull_of(a.output_gradient, shape, element_bytes);
+    return launch_gradient(kernel_anywhere(kernels, is_from_logits(problem)), plan, a, gpu, stream, served);
+}
+
+// One of the clusters that stay, for rows of so many base blocks; no blocks where rows are too long or too short. Their
+// number is a power of two: such clusters fill a GPU best.
+Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logits, std::size_t row_blocks) {
+    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    const std::size_t warp_blocks = backward_resident_blocks(element_bytes);
+    const std::size_t warps_of_row = divide_up(row_blocks, warp_blocks);
+    const std::size_t blocks = std::bit_ceil(divide_up(warps_of_row, backward_resident_block_warps));
+    if (row_blocks <= tuning::softmax_backward_resident_row_blocks || blocks > tuning::softmax_wide_cluster_blocks) {
+        return {};
+    }
+    const std::size_t warps = divide_up(warps_of_row, blocks);
+    Launch how{kernels.resident[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_threads)};
+    how.cluster_blocks = static_cast<int>(blocks);
+    how.shared_bytes = backward_resident_sum_bytes + warps * warp_blocks * 2 * softmax_block * element_bytes;
+    return how;
+}
+
+// Where the GPU holds no such clusters, nothing is launched and `served` is false.
+cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                            std::size_t row_blocks, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+    *served = false;
+    Launch how = one_resident_cluster(kernels, is_from_logits(problem), row_blocks);
+    BackwardVectorArguments a = arguments_of(problem);
+    if (gpu.cluster_blocks == 0 || how.blocks == 0 || a.rows > most_blocks / how.blocks) {
+        return cudaSuccess;
+    }
+    int resident = 0;
+    const cudaError_t error = prepare_clusters(how, gpu, &resident);
+    if (error != cudaSuccess || resident == 0) {
+        return error;
+    }
+    *served = true;
+    a.cluster_blocks = how.cluster_blocks;
+    a.resident_clusters = static_cast<std::uint32_t>(resident);
+    how.dependent = gpu.dependent_launch;
+    how.blocks *= pipeline_clusters(static_cast<std::uint32_t>(a.rows), a.resident_clusters);
+    return launch(how, &a, stream);
+}
+
+// Rows of neighbouring elements, read once; else `served` is false.
+cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const GeneralPlan &rows, const GpuFacts &gpu,
+                             cudaStream_t stream, bool *served) {
+    *served = false;
+    const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
+    if (!are_rows_of_neighbours(problem, kernels)) {
+        return cudaSuccess;
+    }
+    const bool vectors = are_vectors(problem, *kernels);
+    if (vectors && are_packed(problem)) {
+        *served = true;
+        return launch_packed(problem, gpu, stream);
+    }
+    RowBlocksPlan plan{};
+    cudaError_t error = cudaSuccess;
+    if (vectors) {
+        plan = plan_vectors(*kernels, rows, gpu);
+        error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
+    } else {
+        error = plan_anywhere(*kernels, problem, rows, gpu, &plan);
+    }
+    if (error != cudaSuccess || *served || plan.warps == 0) {
+        return error;
+    }
+    return vectors ? launch_vectors(*kernels, problem, plan, gpu, stream, served)
+                   : launch_anywhere(*kernels, problem, plan, gpu, stream, served);
+}
+
+// Rows of any kind: of many short ragged ones several share a warp, and the others come behind them.
+cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const GeneralPlan &plan, const GpuFacts &gpu,
+                            cudaStream_t stream) {
+    const GeneralKernels &kernels =
+        problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
+    SoftmaxBackwardArguments a{problem,
+                               nullptr,
+                               nullptr,
+                               plan.pieces,
+                               static_cast<std::int32_t>(plan.blocks_a_warp),
+                               1,
+                               false,
+                               rows_too_long_for_slots(problem, gpu)};
+    if (a.longer.least != 0) {
+        const cudaError_t error = launch_slot_backward(problem, a.longer, gpu, stream);
+        return error == cudaSuccess ? launch_general(kernels, plan, true, a, stream) : error;
+    }
+    const RowBlocksPlan whole = plan_whole_rows(kernels, problem.shape, problem.selection.ragged, gpu);
+    if (whole.warps != 0) {
+        a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
+        return launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream);
+    }
+    const bool in_columns = serves_backward_columns(problem), once = plan.has_whole_columns() && !in_columns;
+    Workspace workspace(problem, once ? 0 : general_workspace_bytes(plan, sizeof(double)), stream);
+    if (workspace.error() != cudaSuccess) {
+        return workspace.error();
+    }
+    if (plan.pieces != 0 && !once) {
+        a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
+        a.sums = static_cast<double *>(workspace.take(plan.rows * plan.pieces * sizeof(double)));
+    }
+    const cudaError_t launched = in_columns ? launch_backward_columns(kernels.totals, a, gpu.dependent_launch, stream)
+                                            : launch_general(kernels, plan, true, a, stream);
+    const cudaError_t freed = workspace.finish();
+    return launched != cudaSuccess ? launched : freed;
+}
+
+} // namespace
+
+std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &problem) {
+    return general_workspace_bytes(plan_general(problem.shape, problem.selection.ragged), sizeof(double));
+}
+
+std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *stream_handle) {
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const GeneralPlan plan = plan_general(problem.shape, problem.selection.ragged);
+    if (plan.rows == 0 || problem.shape.axis == 0) {
+        return static_cast<std::int32_t>(Status::success);
+    }
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    bool served = false;
+    const cudaError_t of_columns = launch_backward_short_columns(problem, device.gpu(), stream, &served);
+    if (of_columns != cudaSuccess || served) {
+        return report(of_columns);
+    }
+    if (wants_slots(problem, device.gpu())) {
+        return report(launch_slot_backward(problem, {}, device.gpu(), stream));
+    }
+    const cudaError_t error = launch_once_read(problem, plan, device.gpu(), stream, &served);
+    if (error != cudaSuccess || served) {
+        return report(error);
+    }
+    return report(launch_any_rows(problem, plan, device.gpu(), stream));
+}
+
+} // namespace wr::cuda

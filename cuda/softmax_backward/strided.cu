@@ -1,0 +1,26 @@
+// The gradient of softmax of any rows: of f32 and of narrower floats, and of f64.
+#include "cuda/softmax_backward/strided_columns.cuh"
+
+namespace wr::cuda {
+
+namespace {
+
+template <class Float>
+const GeneralKernels &kernels_of() {
+    using namespace general;
+    static const GeneralKernels kernels{whole_rows_kernel<Float>(),
+                                        address_of(backward_rows<Float>),
+                                        address_of(backward_pieces<Float>),
+                                        address_of(backward_totals<Float>),
+                                        address_of(backward_columns<Float>),
+                                        address_of(backward_held_columns<Float>),
+                                        held_elements<Float> / 2};
+    return kernels;
+}
+
+} // namespace
+
+const GeneralKernels &softmax_backward_kernels_f32() { return kernels_of<float>(); }
+const GeneralKernels &softmax_backward_kernels_f64() { return kernels_of<double>(); }
+
+} // namespace wr::cuda

@@ -1,0 +1,72 @@
+// The gradient of softmax of short ragged rows.
+#pragma once
+
+#include "cuda/rowwise/sub_warp_blocked.cuh"
+#include "cuda/softmax_backward/tile.cuh"
+
+namespace wr::cuda {
+
+// What stands for this lane's elements in the row's tree and in the results; 0 where they take no part. Logits become
+// the weights that they stand for.
+__device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p, const RunTile &tile,
+                                                 float (&weights)[run_elements]) {
+    tile.for_each_element([&](int i) { weights[i] = tile.has(i) ? tile.element(i) : 0.0f; });
+    if (p.output != nullptr) {
+        return;
+    }
+    const float scale = static_cast<float>(p.scale);
+    const float logsumexp = tile.present != 0 ? static_cast<const float *>(p.logsumexp)[tile.row] : 0.0f;
+    tile.for_each_element([&](int i) {
+        const LogitDifference<float> less = logit_difference(scale, logsumexp, weights[i]);
+        weights[i] = weight_of_any(less.high, less.low);
+    });
+    if (__any_sync(whole_warp, logsumexp - logsumexp != 0.0f) != 0) {
+        const float special = saved_row(SavedAs::logits, scale, logsumexp, p.empty_row_zero).special;
+        tile.for_each_element([&](int i) { weights[i] = logsumexp - logsumexp != 0.0f ? special : weights[i]; });
+    }
+}
+
+// The inputs' gradients, in the place of the weights.
+__device__ __forceinline__ void form_run_results(const SoftmaxBackwardProblem &p, const RunTile &tile, float total,
+                                                 float (&weights)[run_elements]) {
+    const float scale = static_cast<float>(p.scale);
+    const bool are_logarithms = p.log && p.output != nullptr;
+    tile.for_each_element([&](int i) {
+        const float weight = are_logarithms ? weight_of_any(weights[i], 0.0f) : weights[i];
+        const float result = softmax_gradient(p.log, weight, tile.element(i, 1), total) * scale;
+        weights[i] = tile.has(i) ? result : 0.0f;
+    });
+    if (p.add_to_input_gradient) {
+        __syncwarp(); // what has been read from the buffer gives way
+        tile.read(p.input_gradient_dtype, p.input_gradient);
+        tile.for_each_element([&](int i) { weights[i] = tile.element(i) + weights[i]; });
+    }
+}
+
+inline constexpr int run_backward_blocks = 20 / slot_block_warps; // that a multiprocessor should hold
+
+__global__ void __launch_bounds__(slot_block_warps *warp_lanes, run_backward_blocks)
+    softmax_run_backward(const __grid_constant__ SlotBackwardArguments a) {
+    __shared__ RunBuffer buffers[slot_block_warps][2];
+    take_place_on_stream();
+    const SoftmaxBackwardProblem &p = a.problem;
+    const RunTile tile(p.shape, p.selection, a.rows.log_registers, buffers[warp_index()][0]);
+    if (tile.is_empty()) {
+        return;
+    }
+    const void *saved = p.output != nullptr ? p.output : p.input;
+    tile.ask_for(p.dtype, saved);
+    tile.ask_for(p.output_gradient_dtype, p.output_gradient);
+    tile.read(p.dtype, saved);
+    tile.read(p.output_gradient_dtype, p.output_gradient, 1);
+    float weights[run_elements];
+    form_run_weights(p, tile, weights);
+    const float total = tile.tree<FloatSum<float>>(
+        -0.0f, [&](int i) { return tile.has(i) ? gradient_term(p.log, weights[i], tile.element(i, 1)) : -0.0f; });
+    form_run_results(p, tile, total, weights);
+    __syncwarp(); // lanes have read beyond their own elements
+    tile.for_each_element([&](int i) { tile.set_element(i, weights[i]); });
+    tile.write(p.input_gradient_dtype, p.input_gradient);
+}
+
+} // namespace wr::cuda

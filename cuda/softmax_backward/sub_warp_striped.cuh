@@ -1,0 +1,100 @@
+// The gradient of softmax of short rows of any kind.
+#pragma once
+
+#include "cuda/rowwise/sub_warp_striped.cuh"
+#include "cuda/softmax_backward/tile.cuh"
+
+namespace wr::cuda {
+
+// Logits become the weights that they stand for, by the logsumexp of register i's row, which lane i has.
+__device__ __forceinline__ void form_slot_weights(const SoftmaxBackwardProblem &p, const SlotTile &tile,
+                                                  float logsumexp, float (&weights)[lane_slots]) {
+    const float scale = static_cast<float>(p.scale);
+    tile.table.values[0][lane_index()] = logsumexp;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < lane_slots; ++i) {
+        const float own = tile.shared(0, i);
+        const LogitDifference<float> less = logit_difference(scale, own, weights[i]);
+        weights[i] = weight_of_any(less.high, less.low);
+    }
+    if (__any_sync(whole_warp, logsumexp - logsumexp != 0.0f) != 0) {
+#pragma unroll
+        for (int i = 0; i < lane_slots; ++i) {
+            const float own = tile.shared(0, i);
+            if (own - own != 0.0f) {
+                weights[i] = saved_row(SavedAs::logits, scale, own, p.empty_row_zero).special;
+            }
+        }
+    }
+}
+
+// What is to be read of a tile, into weights and gradients.
+__device__ __forceinline__ void load_slot_gradients(const SoftmaxBackwardProblem &p, const SlotTile &tile,
+                                                    float (&weights)[lane_slots], float (&gradients)[lane_slots]) {
+    const bool from_logits = p.output == nullptr;
+    SlotPatterns saved, of_outputs;
+    saved.load(tile, p.dtype, from_logits ? p.input : p.output, tile.taken);
+    of_outputs.load(tile, p.output_gradient_dtype, p.output_gradient, tile.taken);
+    float logsumexp = 0;
+    const int row = tile.row_of(lane_index());
+    if (from_logits && row < tile.rows) {
+        logsumexp = static_cast<const float *>(p.logsumexp)[tile.first_row + static_cast<std::size_t>(row)];
+    }
+    __syncwarp(); // all that is formed waits for the last load
+    saved.widen_to(p.dtype, weights);
+    of_outputs.widen_to(p.output_gradient_dtype, gradients);
+    if (from_logits) {
+        form_slot_weights(p, tile, logsumexp, weights);
+    }
+}
+
+// The inputs' gradients, in the place of the outputs'.
+__device__ __forceinline__ void form_slot_results(const SoftmaxBackwardProblem &p, const SlotTile &tile, float total,
+                                                  const float (&weights)[lane_slots], float (&gradients)[lane_slots]) {
+    const float scale = static_cast<float>(p.scale);
+    tile.share(total);
+    const bool are_logarithms = p.log && p.output != nullptr;
+#pragma unroll
+    for (int i = 0; i < lane_slots; ++i) {
+        const float own = tile.shared(0, i);
+        float weight = weights[i];
+        if (are_logarithms) {
+            weight = weight_of_any(weight, 0.0f);
+        }
+        const float result = softmax_gradient(p.log, weight, gradients[i], own) * scale;
+        gradients[i] = SlotTile::has(tile.taken, i) ? result : 0.0f;
+    }
+    if (p.add_to_input_gradient) {
+        SlotPatterns before;
+        float old[lane_slots];
+        before.load(tile, p.input_gradient_dtype, p.input_gradient, tile.present);
+        before.widen_to(p.input_gradient_dtype, old);
+#pragma unroll
+        for (int i = 0; i < lane_slots; ++i) {
+            gradients[i] = old[i] + gradients[i];
+        }
+    }
+}
+
+// Blocks that a multiprocessor should hold.
+inline constexpr int slot_backward_blocks = 16 / slot_block_warps;
+
+__global__ void __launch_bounds__(slot_block_warps *warp_lanes, slot_backward_blocks)
+    softmax_slot_backward(const __grid_constant__ SlotBackwardArguments a) {
+    __shared__ SlotTable tables[slot_block_warps];
+    take_place_on_stream();
+    const SoftmaxBackwardProblem &p = a.problem;
+    const SlotTile tile(p.shape, p.selection, a.rows, tables[warp_index()]);
+    if (tile.rows == 0) {
+        return;
+    }
+    float weights[lane_slots], gradients[lane_slots];
+    load_slot_gradients(p, tile, weights, gradients);
+    const float total = tile.over_rows<FloatSum<float>>(
+        [&](int i) { return SlotTile::has(tile.taken, i) ? gradient_term(p.log, weights[i], gradients[i]) : -0.0f; });
+    form_slot_results(p, tile, total, weights, gradients);
+    store_slots(tile, p.input_gradient_dtype, p.input_gradient, gradients);
+}
+
+} // namespace wr::cuda

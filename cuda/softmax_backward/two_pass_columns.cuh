@@ -1,0 +1,218 @@
+// The gradient of softmax of columns of whole vectors, read twice: a thread walks 128 rows of one vector of columns.
+#pragma once
+
+#include "cuda/common/kernel_address.cuh"
+#include "cuda/rowwise/two_pass_columns.cuh"
+#include "cuda/softmax/sub_warp/vectors.cuh"
+#include "cuda/softmax_backward/pack.cuh"
+#include "cuda/softmax_backward/two_pass_column_kernels.h"
+#include "numerics/softmax_backward.h"
+
+namespace wr::cuda {
+
+inline constexpr int backward_group = 4; // rows of both arrays that are asked for at once
+
+// Blocks of threads that a multiprocessor should hold: as many as leave nothing spilled.
+template <class T, bool FromLogits>
+inline constexpr int backward_tall_blocks = sizeof(T) == 2 && FromLogits ? 2 : tall_resident_blocks;
+
+// A weight of any kind, where the quick way is not good enough.
+__device__ __noinline__ inline float any_weight(const SavedRow<float> &row, float saved) {
+    return weight_of(row, saved);
+}
+
+// What the gradients of a thread's columns are multiplied by.
+template <class T, bool FromLogits>
+class ColumnWeights {
+    static constexpr int each = vector_elements<T>;
+
+  public:
+    __device__ __forceinline__ ColumnWeights(const BackwardColumnArguments &arguments, const TallPlace<T> &place)
+        : a(arguments) {
+        if constexpr (FromLogits) {
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                logsumexp[c] = a.logsumexp[place.column(a.inner, c)];
+                finite = finite && logsumexp[c] - logsumexp[c] == 0.0f;
+            }
+        }
+    }
+
+    // Of a group of rows; log: of log-softmax's outputs these are logarithms.
+    template <int Rows>
+    __device__ __forceinline__ void form(const uint4 (&saved)[Rows], float (&weights)[Rows][each]) const {
+        if constexpr (FromLogits) {
+            if (!form_within_reach(saved, weights)) {
+                form_any(saved, weights);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+                for (int c = 0; c < each; ++c) {
+                    const float x = element_of(saved[i], c, T());
+                    weights[i][c] = a.log ? weight_of_difference(x, 0.0f) : x;
+                }
+            }
+        }
+    }
+
+  private:
+    // Whether all of them could be formed so.
+    template <int Rows>
+    __device__ __forceinline__ bool form_within_reach(const uint4 (&saved)[Rows], float (&weights)[Rows][each]) const {
+        bool within = finite;
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+            for (int c = 0; c < each; ++c) {
+                const LogitDifference<float> less =
+                    logit_difference(a.scale, logsumexp[c], element_of(saved[i], c, T()));
+                within = within && fabsf(less.high) < ExponentialConstants<float>::reach;
+                weights[i][c] = weight_within_reach(less.high, less.low);
+            }
+        }
+        return within;
+    }
+
+    template <int Rows>
+    __device__ __forceinline__ void form_any(const uint4 (&saved)[Rows], float (&weights)[Rows][each]) const {
+#pragma unroll
+        for (int c = 0; c < each; ++c) {
+            const SavedRow<float> row = saved_row(SavedAs::logits, a.scale, logsumexp[c], a.empty_row_zero);
+#pragma unroll
+            for (int i = 0; i < Rows; ++i) {
+                weights[i][c] = any_weight(row, element_of(saved[i], c, T()));
+            }
+        }
+    }
+
+    const BackwardColumnArguments &a;
+    float logsumexp[each];
+    bool finite = true;
+};
+
+// Calls act(saved, gradients, first, left) for each group of a thread's rows.
+template <class T, class Act>
+__device__ __forceinline__ void for_each_group(const BackwardColumnArguments &a, const TallPlace<T> &place,
+                                               bool wants_saved, Act act) {
+    const T *saved_from = place.in(a.saved, a.outer_stride, a.axis_stride);
+    const T *gradients_from = place.in(a.output_gradient, a.gradient_outer_stride, a.gradient_axis_stride);
+#pragma unroll 1
+    for (int first = 0; first < place.count; first += backward_group) {
+        const int left = place.count - first;
+        uint4 saved[backward_group] = {}, gradients[backward_group];
+        if (wants_saved) {
+            load_tall_rows(saved_from, a.axis_stride, left, saved);
+        }
+        load_tall_rows(gradients_from, a.gradient_axis_stride, left, gradients);
+        all_are_asked_for();
+        saved_from += backward_group * a.axis_stride;
+        gradients_from += backward_group * a.gradient_axis_stride;
+        act(saved, gradients, first, left);
+    }
+}
+
+template <class T>
+struct BackwardColumnMemory {
+    float sums[tall_threads * vector_elements<T>];
+    typename TallTree<float, vector_elements<T>, backward_group>::Memory waiting;
+};
+
+// The sum of each column's terms in each base block.
+template <class T, bool FromLogits>
+__global__ void __launch_bounds__(tall_threads, backward_tall_blocks<T, FromLogits>)
+    backward_tall_sums(const __grid_constant__ BackwardColumnArguments a) {
+    constexpr int each = vector_elements<T>;
+    __shared__ BackwardColumnMemory<T> memory;
+    take_place_on_stream();
+    const TallPlace<T> place(a.tiles, a.axis, a.inner, blockIdx.x);
+    TallTree<float, each, backward_group> tree(memory.waiting);
+    if (place.count > 0) {
+        const ColumnWeights<T, FromLogits> columns(a, place);
+        for_each_group(
+            a, place, !a.log,
+            [&](const uint4(&saved)[backward_group], const uint4(&gradients)[backward_group], int, int left) {
+                float terms[backward_group][each];
+                if (!a.log) {
+                    columns.form(saved, terms);
+                }
+                float sums[each];
+#pragma unroll
+                for (int c = 0; c < each; ++c) {
+                    float of_column[backward_group];
+#pragma unroll
+                    for (int i = 0; i < backward_group; ++i) {
+                        const float gradient = element_of(gradients[i], c, T());
+                        const float term = a.log ? gradient : terms[i][c] * gradient;
+                        of_column[i] = i < left ? term : -0.0f;
+                    }
+                    sums[c] = run_sum<backward_group, float>(of_column);
+                }
+                tree.push(sums);
+            });
+    }
+#pragma unroll 1
+    for (int c = 0; c < each; ++c) {
+        memory.sums[static_cast<int>(threadIdx.x) * each + c] = tree.result(c);
+    }
+    __syncthreads();
+    const TallItem<T> item(a.tiles, a.inner, a.pieces, blockIdx.x);
+    if (item.exists) {
+        a.sums[item.piece] = static_cast<double>(item.tree(memory.sums));
+    }
+}
+
+// The gradients. The end of the input comes first: it was read last, and some of it is in the cache still.
+template <class T, bool FromLogits>
+__global__ void __launch_bounds__(tall_threads, backward_tall_blocks<T, FromLogits>)
+    backward_tall_gradients(const __grid_constant__ BackwardColumnArguments a) {
+    constexpr int each = vector_elements<T>;
+    take_place_on_stream();
+    const TallPlace<T> place(a.tiles, a.axis, a.inner, gridDim.x - 1 - blockIdx.x);
+    if (place.count == 0) {
+        return;
+    }
+    const ColumnWeights<T, FromLogits> columns(a, place);
+    float totals[each];
+#pragma unroll
+    for (int c = 0; c < each; ++c) {
+        totals[c] = static_cast<float>(a.totals[place.column(a.inner, c)]);
+    }
+    T *const output = place.in_output(a.input_gradient, a.axis, a.inner);
+    for_each_group(
+        a, place, true,
+        [&](const uint4(&saved)[backward_group], const uint4(&gradients)[backward_group], int first, int left) {
+            float weights[backward_group][each];
+            columns.form(saved, weights);
+            T *to = output + static_cast<std::size_t>(first) * a.inner;
+#pragma unroll
+            for (int i = 0; i < backward_group; ++i) {
+                float y[each];
+#pragma unroll
+                for (int c = 0; c < each; ++c) {
+                    y[c] = softmax_gradient(a.log, weights[i][c], element_of(gradients[i], c, T()), totals[c]);
+                }
+                if (a.scale != 1.0f) {
+#pragma unroll
+                    for (float &one : y) {
+                        one = one * a.scale;
+                    }
+                }
+                if (i < left) {
+                    store_vector(to, pack_with_nans(y, T()));
+                }
+                to += a.inner;
+            }
+        });
+}
+
+template <class T>
+const BackwardColumnKernels &backward_column_kernels() {
+    static const BackwardColumnKernels kernels{
+        {address_of(backward_tall_sums<T, false>), address_of(backward_tall_sums<T, true>)},
+        {address_of(backward_tall_gradients<T, false>), address_of(backward_tall_gradients<T, true>)}};
+    return kernels;
+}
+
+} // namespace wr::cuda

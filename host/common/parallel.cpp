@@ -1,0 +1,127 @@
+#include "host/common/parallel.h"
+
+#include "host/common/cpu_quota.h"
+#include "host/common/thread_pool.h"
+#include "host/host.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace wr::host {
+
+namespace {
+
+// What a thread must have to do for its part not to be lost in waking it and waiting for it.
+constexpr std::size_t bytes_per_thread = std::size_t{1} << 18;
+
+// ---- how many threads
+
+constexpr const char *variable = "WARP_REDUCE_THREADS";
+
+// 0 where it is not set, or to what is no number.
+std::size_t most_of_environment() {
+    const char *text = std::getenv(variable);
+    std::size_t most = 0;
+    if (text == nullptr) {
+        return 0;
+    }
+    const char *end = text + std::strlen(text);
+    const auto [stop, error] = std::from_chars(text, end, most);
+    return error == std::errc{} && stop == end ? most : 0;
+}
+
+std::atomic<std::size_t> &setting() {
+    static std::atomic<std::size_t> most{most_of_environment()};
+    return most;
+}
+
+// ---- tasks
+
+// A thread's part of the tasks, in order; threads that are done with theirs take from the others'.
+struct alignas(64) Part {
+    std::atomic<std::size_t> next;
+    std::size_t end;
+};
+
+constexpr std::size_t most_parts = 64;
+
+struct Tasks {
+    Task task;
+    void *context;
+    std::size_t parts;
+    Part part[most_parts];
+
+    Tasks(std::size_t count, std::size_t threads, Task what, void *with)
+        : task(what), context(with), parts(std::min(threads, most_parts)) {
+        for (std::size_t i = 0; i < parts; ++i) {
+            part[i].next.store(count * i / parts, std::memory_order_relaxed);
+            part[i].end = count * (i + 1) / parts;
+        }
+    }
+
+    void run_part(Part &of) const {
+        while (of.next.load(std::memory_order_relaxed) < of.end) {
+            const std::size_t i = of.next.fetch_add(1, std::memory_order_relaxed);
+            if (i < of.end) {
+                task(context, i);
+            }
+        }
+    }
+
+    void run_from(std::size_t place) {
+        for (std::size_t i = 0; i < parts; ++i) {
+            run_part(part[(place + i) % parts]);
+        }
+    }
+};
+
+} // namespace
+
+std::size_t available_cores() {
+    const std::size_t quota = cpu_quota();
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+        return std::clamp<std::size_t>(static_cast<std::size_t>(CPU_COUNT(&allowed)), 1, quota);
+    }
+#endif
+    return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, quota);
+}
+
+std::size_t set_most_threads(std::size_t most) { return setting().exchange(most, std::memory_order_relaxed); }
+
+std::size_t most_threads() {
+    const std::size_t most = setting().load(std::memory_order_relaxed);
+    if (most == 1) {
+        return 1; // without asking the system
+    }
+    const std::size_t cores = available_cores();
+    return most == 0 ? cores : std::min(most, cores);
+}
+
+std::size_t threads_for(std::size_t bytes) {
+    const std::size_t worth = bytes / bytes_per_thread;
+    return worth < 2 ? 1 : std::min(worth, most_threads());
+}
+
+void run_tasks(std::size_t tasks, std::size_t threads, Task task, void *context) {
+    if (std::min(tasks, threads) <= 1) {
+        for (std::size_t i = 0; i < tasks; ++i) {
+            task(context, i);
+        }
+        return;
+    }
+    Tasks all(tasks, std::min(tasks, threads), task, context);
+    run_with_helpers(
+        all.parts - 1, [](void *of, std::size_t place) { static_cast<Tasks *>(of)->run_from(place); }, &all);
+}
+
+} // namespace wr::host

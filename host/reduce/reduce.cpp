@@ -1,0 +1,110 @@
+// Reductions: which kernel, how its work is divided, and running it.
+#include "host/common/float_environment.h"
+#include "host/common/parallel.h"
+#include "host/common/run.h"
+#include "host/common/strips.h"
+#include "host/host.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <new>
+
+namespace wr::host {
+
+namespace {
+
+// Below this many neighbours their vectors would be mostly empty.
+constexpr std::size_t fewest_columns = 8;
+
+constexpr std::size_t strip_rows = 64;
+constexpr std::size_t strip_gathered = 16;
+
+Access access_of(const Shape &shape) {
+    if (shape.axis_stride == 1 || shape.axis == 1) {
+        return Access::rows;
+    }
+    return shape.inner_stride == 1 && shape.inner >= fewest_columns ? Access::columns : Access::gathered;
+}
+
+// As wide as the levels of its trees allow, and all of about one width, in whole cache lines.
+std::size_t column_strip_width(const Shape &shape, std::size_t accumulator_size) {
+    const std::size_t rows = static_cast<std::size_t>(std::bit_width(shape.axis)) + 3;
+    const std::size_t line = 64 / accumulator_size;
+    const std::size_t most = std::min(column_levels_bytes / rows, widest_strip) / accumulator_size / line * line;
+    return divide_up(divide_up(shape.inner, divide_up(shape.inner, most)), line) * line;
+}
+
+std::size_t strip_width(Access access, const Shape &shape, std::size_t accumulator_size, std::size_t threads) {
+    switch (access) {
+    case Access::columns:
+        return column_strip_width(shape, accumulator_size);
+    case Access::gathered:
+        return strip_gathered;
+    case Access::rows:
+        break;
+    }
+    return std::clamp<std::size_t>(shape.outer * shape.inner / (4 * threads), 1, strip_rows);
+}
+
+Status run_strips(const ReduceKernel &kernel, const ReduceJob &job, std::size_t threads) {
+    const std::size_t strips = job.shape.outer * job.strips.per_outer;
+    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, 4 * threads);
+    const std::size_t each = divide_up(strips, tasks);
+    parallel_for(tasks, threads, [&](std::size_t task) {
+        kernel.reduce(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
+    });
+    return Status::success;
+}
+
+Status run_pieces(const ReduceKernel &kernel, const ReduceJob &job, const Pieces &pieces, std::size_t threads) {
+    const std::size_t strips = job.shape.outer * job.strips.per_outer;
+    const std::size_t piece_bytes = job.strips.width * kernel.accumulator_size;
+    const std::unique_ptr<std::byte[]> partial(new (std::nothrow) std::byte[strips * pieces.count * piece_bytes]);
+    if (partial == nullptr) {
+        return Status::out_of_memory;
+    }
+    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+        const std::size_t first = task % pieces.count * pieces.length;
+        kernel.piece(job, task / pieces.count, first, std::min(pieces.length, job.shape.axis - first),
+                     partial.get() + task * piece_bytes);
+    });
+    for (std::size_t strip = 0; strip < strips; ++strip) {
+        kernel.merge(job, strip, pieces.count, partial.get() + strip * pieces.count * piece_bytes);
+    }
+    return Status::success;
+}
+
+} // namespace
+
+Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads) {
+    const ReduceKernel *kernel = kernels.reduce(problem.what);
+    if (kernel == nullptr) {
+        return Status::unsupported;
+    }
+    Shape shape = problem.shape;
+    if (shape.outer == 0 || shape.inner == 0) {
+        return Status::success;
+    }
+    make_inner_the_neighbours(shape);
+    const Access access = access_of(shape);
+    const ReduceJob job{problem.input,
+                        problem.output,
+                        shape,
+                        access,
+                        strips_of(shape, strip_width(access, shape, kernel->accumulator_size, threads)),
+                        mapping_of(problem.what, problem.weights),
+                        finish_of(problem.what, shape.axis, problem.values)};
+    const FloatEnvironment environment;
+    const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads);
+    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
+}
+
+Status reduce(const ReduceProblem &problem) {
+    const Shape &shape = problem.shape;
+    const std::size_t bytes =
+        shape.outer * shape.inner * std::max<std::size_t>(shape.axis, 1) * traits_of(problem.what.dtype).size;
+    return run_reduce(problem, best_kernels(), threads_for(bytes));
+}
+
+} // namespace wr::host

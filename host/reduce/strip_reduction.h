@@ -1,0 +1,118 @@
+// The kernels of vector_kernels.h in terms of a way to reduce: a struct with an Operator, `accumulate`, which reduces
+// part of a strip's axis (never nothing), and `segment`, which reduces a contiguous run (never nothing).
+#pragma once
+
+#include "host/common/row_counter.h"
+#include "numerics/stored_elements.h"
+
+namespace wr::host::WR_ISA {
+namespace {
+
+// Of any strip.
+template <class Op>
+constexpr std::size_t most_outputs = most_columns<Op>;
+
+constexpr std::size_t most_gathered = 16;
+
+// Elements that an order-free operator combines before it settles.
+constexpr std::size_t settle_length = std::size_t{1} << 20;
+
+struct Strip {
+    std::size_t outer, inner, width;
+};
+
+template <class Job>
+Strip strip_at(const Job &job, std::size_t index) {
+    const std::size_t inner = index % job.strips.per_outer * job.strips.width;
+    return {index / job.strips.per_outer, inner, smaller(job.strips.width, job.shape.inner - inner)};
+}
+
+// Elements from the input's first one to element `first` of the axis of the strip's first output.
+WR_HD std::ptrdiff_t offset_of(const Shape &s, const Strip &strip, std::size_t first) {
+    return static_cast<std::ptrdiff_t>(strip.outer) * s.outer_stride +
+           static_cast<std::ptrdiff_t>(first) * s.axis_stride +
+           static_cast<std::ptrdiff_t>(strip.inner) * s.inner_stride;
+}
+
+// One copy for all operators with these accumulators: finishing knows every output type.
+template <class Accumulator>
+__attribute__((noinline)) void store_results(const Finish &how, const Accumulator *results, std::size_t count,
+                                             void *output, std::size_t index) {
+    const Finish finish = how; // which no output can be thought to overwrite
+    for (std::size_t k = 0; k < count; ++k) {
+        finish_accumulator(results[k], finish, output, index + k);
+    }
+}
+
+template <class Accumulator>
+void store_strip(const ReduceJob &job, const Strip &strip, const Accumulator *results) {
+    store_results(job.finish, results, strip.width, job.output, strip.outer * job.shape.inner + strip.inner);
+}
+
+// As the kernels' `merge`.
+template <class Op>
+void merge_pieces(const ReduceJob &job, std::size_t index, std::size_t pieces, const void *accumulators) {
+    const Strip strip = strip_at(job, index);
+    const auto *partial = static_cast<const typename Op::Accumulator *>(accumulators);
+    typename Op::Accumulator results[most_outputs<Op>];
+    for (std::size_t k = 0; k < strip.width; ++k) {
+        RunCounter<Op> counter;
+        for (std::size_t p = 0; p < pieces; ++p) {
+            counter.push(Op::settle(partial[p * job.strips.width + k]));
+        }
+        results[k] = counter.result();
+    }
+    store_strip(job, strip, results);
+}
+
+template <class Way>
+struct StripReduction {
+    using Op = typename Way::Operator;
+    using Accumulator = typename Op::Accumulator;
+
+    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+                           Accumulator *results) {
+        if (count != 0) {
+            Way::accumulate(job, strip, first, count, results);
+            return;
+        }
+        for (std::size_t k = 0; k < strip.width; ++k) {
+            results[k] = Op::identity();
+        }
+    }
+
+    static void reduce(const ReduceJob &job, std::size_t first, std::size_t last) {
+        alignas(64) Accumulator results[most_outputs<Op>];
+        for (std::size_t index = first; index < last; ++index) {
+            const Strip strip = strip_at(job, index);
+            accumulate(job, strip, 0, job.shape.axis, results);
+            store_strip(job, strip, results);
+        }
+    }
+
+    static void piece(const ReduceJob &job, std::size_t index, std::size_t first, std::size_t count,
+                      void *accumulators) {
+        accumulate(job, strip_at(job, index), first, count, static_cast<Accumulator *>(accumulators));
+    }
+
+    static void segments(const SegmentsJob &job, std::size_t first, std::size_t last) {
+        Finish finish = job.finish;
+        std::uint64_t end = load_integer(job.offsets_type, job.offsets, first);
+        for (std::size_t s = first; s < last; ++s) {
+            const std::uint64_t start = end;
+            end = load_integer(job.offsets_type, job.offsets, s + 1);
+            finish.axis = end - start;
+            const Accumulator result =
+                finish.axis == 0 ? Op::identity() : Way::segment(job.input, start, finish.axis, job.mapping);
+            store_results(finish, &result, 1, job.output, s);
+        }
+    }
+};
+
+template <class Way>
+constexpr ReduceKernel kernel_of{sizeof(typename Way::Operator::Accumulator), StripReduction<Way>::reduce,
+                                 StripReduction<Way>::piece, merge_pieces<typename Way::Operator>,
+                                 StripReduction<Way>::segments};
+
+} // namespace
+} // namespace wr::host::WR_ISA

@@ -1,0 +1,116 @@
+// Softmax: which kernel, how its work is divided, and running it.
+#include "host/common/float_environment.h"
+#include "host/common/parallel.h"
+#include "host/common/run.h"
+#include "host/common/strips.h"
+#include "host/host.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+namespace wr::host {
+
+namespace {
+
+// Shorter rows are computed several at a time.
+constexpr std::size_t shortest_lone_row = 64;
+
+// Of ragged rows: up to the last offset.
+std::size_t elements_of(const SoftmaxProblem &problem) {
+    const Selection &selection = problem.selection;
+    return static_cast<std::size_t>(load_integer(selection.offsets_type, selection.offsets, problem.shape.outer));
+}
+
+SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel) {
+    Shape shape = problem.shape;
+    const bool rows = shape.inner == 1;
+    const auto axis = static_cast<std::ptrdiff_t>(shape.axis), inner = static_cast<std::ptrdiff_t>(shape.inner);
+    make_inner_the_neighbours(shape);
+    const bool ragged = problem.selection.ragged;
+    const bool lone = ragged || (rows && shape.axis_stride == 1 && shape.axis >= shortest_lone_row);
+    return {problem.input,
+            problem.output,
+            problem.logsumexp,
+            problem.maximum,
+            shape,
+            axis * inner,
+            inner,
+            rows ? axis : 1,
+            lone ? Access::rows : Access::gathered,
+            strips_of(shape, lone ? 1 : kernel.lanes),
+            problem.dtype,
+            problem.output_dtype,
+            problem.logsumexp_dtype,
+            problem.log,
+            problem.empty_row_zero,
+            problem.scale,
+            problem.selection,
+            problem.shape.inner};
+}
+
+Status run_strips(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_t threads) {
+    const std::size_t strips = job.shape.outer * job.strips.per_outer;
+    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, 4 * threads);
+    const std::size_t each = divide_up(strips, tasks);
+    parallel_for(tasks, threads, [&](std::size_t task) {
+        kernel.softmax(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
+    });
+    return Status::success;
+}
+
+// All of the input is read before any output is written: the two may be the same memory.
+Status run_pieces(const SoftmaxKernel &kernel, const SoftmaxJob &job, const Pieces &pieces, std::size_t threads) {
+    const std::size_t strips = job.shape.outer * job.strips.per_outer;
+    const std::size_t piece_bytes = job.strips.width * kernel.state_size;
+    const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[strips * pieces.count * piece_bytes]);
+    if (states == nullptr) {
+        return Status::out_of_memory;
+    }
+    const auto strip_states = [&](std::size_t strip) { return states.get() + strip * pieces.count * piece_bytes; };
+    const auto first_of = [&](std::size_t task) { return task % pieces.count * pieces.length; };
+    const auto length_of = [&](std::size_t task) { return std::min(pieces.length, job.shape.axis - first_of(task)); };
+    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+        kernel.piece(job, task / pieces.count, first_of(task), length_of(task), states.get() + task * piece_bytes);
+    });
+    for (std::size_t strip = 0; strip < strips; ++strip) {
+        kernel.merge(job, strip, pieces.count, strip_states(strip));
+    }
+    if (job.output == nullptr) {
+        return Status::success;
+    }
+    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+        const std::size_t strip = task / pieces.count;
+        kernel.write(job, strip, first_of(task), length_of(task), strip_states(strip));
+    });
+    return Status::success;
+}
+
+} // namespace
+
+Status run_softmax(const SoftmaxProblem &problem, const Kernels &kernels, std::size_t threads) {
+    const SoftmaxKernel *kernel = kernels.softmax(problem.dtype);
+    if (kernel == nullptr) {
+        return Status::unsupported;
+    }
+    if (problem.shape.outer == 0 || problem.shape.inner == 0) {
+        return Status::success;
+    }
+    const SoftmaxJob job = job_of(problem, *kernel);
+    const FloatEnvironment environment;
+    const bool ragged = problem.selection.ragged;
+    const Pieces pieces = ragged ? Pieces{job.shape.axis, 1}
+                                 : pieces_for(job.shape.axis, job.shape.outer * job.strips.per_outer, threads);
+    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
+}
+
+Status softmax(const SoftmaxProblem &problem) {
+    const Shape &shape = problem.shape;
+    const bool ragged = problem.selection.ragged;
+    const std::size_t elements = ragged ? elements_of(problem) : shape.outer * shape.inner * shape.axis;
+    const std::size_t bytes =
+        elements * (traits_of(problem.dtype).size + std::size_t{traits_of(problem.output_dtype).size});
+    return run_softmax(problem, best_kernels(), threads_for(bytes));
+}
+
+} // namespace wr::host

@@ -1,0 +1,218 @@
+/*
+ * Softmax and its gradient where a zero's sign, the end of int64_t or an output too small to count decides: each value
+ * is the one that the header states.
+ */
+#include "harness/harness.h"
+#include "harness/softmax_jobs.h"
+#include "reference/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+static const wr_dtype float_types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
+enum { FLOAT_TYPES = 6, ROWS = 5 };
+
+static void put_all(wr_dtype dtype, image *array, size_t count, double value) {
+    size_t i;
+    for (i = 0; i < count; ++i) {
+        reference_put(dtype, array->payload, i, value);
+    }
+}
+
+/* "the largest scale * x of each row [...]; a zero is +0" */
+static void check_zero_maxima(wr_dtype dtype, size_t axis, double element, double scale, int columns) {
+    const wr_dtype state = softmax_state_dtype(dtype);
+    image input = image_new(ROWS * axis * reference_size(dtype), 0), output = image_new(input.payload_bytes, 0);
+    image maxima = image_new(ROWS * reference_size(state), 0);
+    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, &maxima};
+    wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, axis, columns ? ROWS : 1);
+    size_t i;
+    put_all(dtype, &input, ROWS * axis, element);
+    args.scale = scale;
+    args.input = input.payload;
+    args.output = output.payload;
+    args.maximum = maxima.payload;
+    run_softmax_everywhere(&args, &images, "maxima of zeros");
+    for (i = 0; i < ROWS; ++i) {
+        CHECK(reference_bits(state, maxima.payload, i) == 0, "%s, %zu elements of %g times %g: the maximum is %g",
+              dtype_name(dtype), axis, element, scale, reference_get(state, maxima.payload, i));
+    }
+    image_free(&input);
+    image_free(&output);
+    image_free(&maxima);
+}
+
+static void check_maxima(wr_dtype dtype) {
+    static const size_t axes[] = {1, 2, 3, 8, 17, 64, 1025};
+    size_t i;
+    int columns;
+    for (i = 0; i < sizeof axes / sizeof *axes; ++i) {
+        for (columns = 0; columns < 2; ++columns) {
+            check_zero_maxima(dtype, axes[i], -0.0, 0.0, columns);
+            check_zero_maxima(dtype, axes[i], -0.0, 2.0, columns);
+            check_zero_maxima(dtype, axes[i], 0.0, -1.0, columns);
+        }
+    }
+}
+
+/* With a causal limit that starts at `first` a row sees all of its elements, or none. */
+static void check_causal_limit(wr_dtype dtype, int64_t first, int sees_all, int columns) {
+    enum { AXIS = 37 };
+    const size_t bytes = (size_t)ROWS * AXIS * reference_size(dtype);
+    image input = image_new(bytes, 0), output = image_new(bytes, 0), plain = image_new(bytes, 0);
+    image gradient = image_new(bytes, 0), plain_gradient = image_new(bytes, 0);
+    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, NULL};
+    backward_images back = {&output, NULL, &input, NULL, NULL, NULL, &gradient};
+    wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, AXIS, columns ? ROWS : 1);
+    wr_softmax_backward_args backward = backward_args(dtype, args.outer, AXIS, args.inner);
+    size_t i;
+    for (i = 0; i < (size_t)ROWS * AXIS; ++i) {
+        reference_put(dtype, input.payload, i, (double)(i % 11) / 4.0 - 1.0);
+    }
+    args.input = input.payload;
+    args.output = output.payload;
+    args.empty_row = WR_EMPTY_ROW_ZERO;
+    backward.output = output.payload;
+    backward.output_gradient = input.payload;
+    backward.input_gradient = gradient.payload;
+    if (sees_all) {
+        run_softmax_everywhere(&args, &images, "without a limit");
+        memcpy(plain.base, output.base, output.size);
+        run_backward_everywhere(&backward, &back, "without a limit");
+        memcpy(plain_gradient.base, gradient.base, gradient.size);
+    } else {
+        memset(plain.payload, 0, bytes);
+        memset(plain_gradient.payload, 0, bytes);
+    }
+    args.causal = backward.causal = 1;
+    args.causal_first = backward.causal_first = first;
+    run_softmax_everywhere(&args, &images, "causal");
+    CHECK(image_equal(&plain, &output), "%s: causal_first of %lld", dtype_name(dtype), (long long)first);
+    run_backward_everywhere(&backward, &back, "causal");
+    CHECK(image_equal(&plain_gradient, &gradient), "%s: gradient, causal_first of %lld", dtype_name(dtype),
+          (long long)first);
+    image_free(&input);
+    image_free(&output);
+    image_free(&plain);
+    image_free(&gradient);
+    image_free(&plain_gradient);
+}
+
+static void check_causal_limits(wr_dtype dtype) {
+    int columns;
+    for (columns = 0; columns < 2; ++columns) {
+        check_causal_limit(dtype, INT64_MAX, 1, columns);
+        check_causal_limit(dtype, INT64_MAX - 2, 1, columns);
+        check_causal_limit(dtype, INT64_MIN, 0, columns);
+        check_causal_limit(dtype, -ROWS, 0, columns);
+    }
+}
+
+/* One row: what was saved, dy, the mask or NULL, and the gradient of the first element. */
+static double first_gradient(const wr_softmax_backward_args *how, size_t count, const double *saved,
+                             const double *gradient, const unsigned char *mask, const double *logsumexp) {
+    const wr_dtype dtype = how->dtype, state = softmax_state_dtype(dtype);
+    wr_softmax_backward_args args = *how;
+    image kept = image_new(count * reference_size(dtype), 0), given = image_new(kept.payload_bytes, 0);
+    image result = image_new(kept.payload_bytes, 0), bytes = image_new(count, 0);
+    image sums = image_new(reference_size(state), 0);
+    backward_images images = {
+        &kept, logsumexp == NULL ? NULL : &sums, &given, mask == NULL ? NULL : &bytes, NULL, NULL, &result};
+    double first;
+    size_t i;
+    for (i = 0; i < count; ++i) {
+        reference_put(dtype, kept.payload, i, saved[i]);
+        reference_put(dtype, given.payload, i, gradient[i]);
+    }
+    args.outer = args.inner = 1;
+    args.axis = count;
+    if (mask != NULL) {
+        memcpy(bytes.payload, mask, count);
+        args.mask = bytes.payload;
+    }
+    if (logsumexp != NULL) {
+        reference_put(state, sums.payload, 0, *logsumexp);
+        args.input = kept.payload;
+        args.logsumexp = sums.payload;
+    } else {
+        args.output = kept.payload;
+    }
+    args.output_gradient = given.payload;
+    args.input_gradient = result.payload;
+    run_backward_everywhere(&args, &images, "edges of gradients");
+    first = reference_get(dtype, result.payload, 0);
+    image_free(&kept);
+    image_free(&given);
+    image_free(&result);
+    image_free(&bytes);
+    image_free(&sums);
+    return first;
+}
+
+/* "an exp(y) of e^-86 (f64: e^-708) or less counts as 0", and the next larger one does not. */
+static void check_least_weight(wr_dtype dtype, double limit, double beyond) {
+    const double gradients[] = {0.0, 1e30}, nothing = 0.0;
+    const double saved[] = {limit, 0.0}, larger[] = {beyond, 0.0};
+    wr_softmax_backward_args args = backward_args(dtype, 1, 2, 1);
+    double at_limit, above, of_logits, softmax;
+    args.log = 1;
+    at_limit = first_gradient(&args, 2, saved, gradients, NULL, NULL);
+    above = first_gradient(&args, 2, larger, gradients, NULL, NULL);
+    of_logits = first_gradient(&args, 2, saved, gradients, NULL, &nothing);
+    CHECK(at_limit == 0.0 && !signbit(at_limit), "%s: an output of %g has the gradient %g", dtype_name(dtype), limit,
+          at_limit);
+    CHECK(fabs(above + exp(beyond) * 1e30) <= 1e-6 * exp(beyond) * 1e30, "%s: an output of %.17g has the gradient %g",
+          dtype_name(dtype), beyond, above);
+    CHECK(of_logits == 0.0, "%s: a logit of %g has the gradient %g", dtype_name(dtype), limit, of_logits);
+    args.log = 0;
+    softmax = first_gradient(&args, 2, saved, gradients, NULL, &nothing);
+    CHECK(softmax == 0.0, "%s: a logit of %g has softmax's gradient %g", dtype_name(dtype), limit, softmax);
+}
+
+/* p (dy - T) with T the sum over what takes part: -0 * 1 alone is -0, and -0 - -0 is +0. */
+static void check_masked_zero(wr_dtype dtype) {
+    static const double saved[] = {1.0, 0.0, 0.0}, gradients[] = {-0.0, 0.0, 5.0};
+    static const unsigned char mask[] = {1, 0, 0};
+    wr_softmax_backward_args args = backward_args(dtype, 1, 2, 1);
+    size_t count;
+    for (count = 1; count <= 3; ++count) {
+        const double got = first_gradient(&args, count, saved, gradients, mask, NULL);
+        CHECK(got == 0.0 && !signbit(got), "%s: the first of %zu, the others masked, has the gradient %g",
+              dtype_name(dtype), count, got);
+    }
+}
+
+/* No rows: nothing is looked at, offsets neither. */
+static void check_no_ragged_rows(wr_dtype dtype) {
+    size_t axis, p;
+    for (p = 0; p < place_count(); ++p) {
+        struct CUstream_st *stream = place_at(p)->stream;
+        static const int64_t offset = 0;
+        for (axis = 0; axis < 3; ++axis) {
+            wr_softmax_args args = softmax_args(dtype, 0, axis, 1);
+            wr_softmax_backward_args backward = backward_args(dtype, 0, axis, 1);
+            wr_status status = wr_softmax_ex(&args, stream);
+            CHECK(status == WR_SUCCESS, "no rows of %zu: %s", axis, wr_status_name(status));
+            args.offsets = backward.offsets = &offset;
+            status = wr_softmax_ex(&args, stream);
+            CHECK(status == WR_SUCCESS, "no ragged rows, axis %zu: %s", axis, wr_status_name(status));
+            status = wr_softmax_backward_ex(&backward, stream);
+            CHECK(status == WR_SUCCESS, "no gradients of ragged rows, axis %zu: %s", axis, wr_status_name(status));
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    size_t i;
+    places_open(argc, argv);
+    for (i = 0; i < FLOAT_TYPES; ++i) {
+        check_maxima(float_types[i]);
+        check_causal_limits(float_types[i]);
+        check_masked_zero(float_types[i]);
+        check_no_ragged_rows(float_types[i]);
+    }
+    check_least_weight(WR_F32, -86.0, (double)nextafterf(-86.0f, 0.0f));
+    check_least_weight(WR_F64, -708.0, nextafter(-708.0, 0.0));
+    places_close();
+    return check_report("softmax_edges");
+}

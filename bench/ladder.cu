@@ -1,5 +1,5 @@
 // The classic ladder of reductions, rung by rung, beside this library's call: what each step gives on this GPU. The
-// rungs add in whatever order is quick, and so have no fixed bits; docs/performance.md tells their story.
+// rungs add in whatever order is quick, and so have no fixed bits; docs/experiments.md tells their story.
 #include "bench/table.h"
 
 #include <cstdio>

@@ -198,7 +198,7 @@ EPILOG = """parts:
 
 examples:
   bench/peers.py
-  bench/peers.py rows compiled > peers.txt       for bench/plot.py"""
+  bench/peers.py rows compiled > peers.txt       for wr bench softmax --plot rates.svg --peers peers.txt"""
 
 
 def main() -> None:

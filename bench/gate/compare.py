@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-# torch.compile is no peer of a single call of a small job: its figure is shown, and held against nothing.
-PEERS = ("torch", "triton")
+PEERS = ("torch", "triton", "compiled")
 BEHIND = 1.05
 NOISE_US = 0.03  # of a graph's small call between two runs of one build
 

@@ -60,9 +60,9 @@ class Job:
     @property
     def read(self) -> float:
         """The share of the input that a call has to read."""
-        if self.lengths or self.causal:
-            return 0.5
-        return 1.0
+        if self.causal:
+            return (min(self.outer, self.axis) + 1) / 2 / self.axis
+        return 0.5 if self.lengths else 1.0
 
     @property
     def bytes(self) -> int:

@@ -1,6 +1,8 @@
 # How the project's own code is compiled. Targets take part by linking wr_compile_options.
 
 include_guard(GLOBAL)
+include(InheritedSettings)
+include(PlainArithmetic)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
@@ -31,16 +33,31 @@ target_compile_options(
         $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>
         # nvcc's own output does not pass -Wpedantic, -Wshadow and -Wconversion.
         $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
-        # The bits of a result are part of the contract: the compiler fuses nothing on its own.
-        $<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>
-        $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-ffp-contract=off>
-        # Neither changes a value: nobody reads errno or the exception flags, and loops with comparisons become vectors.
-        $<$<COMPILE_LANGUAGE:C,CXX>:-fno-math-errno;-fno-trapping-math>
+        # What an outer project does without or forbids itself.
+        $<$<COMPILE_LANGUAGE:C,CXX>:-fno-lto>
+        $<$<COMPILE_LANGUAGE:CXX>:-fexceptions>
         # numerics/ takes constants from <limits>, whose functions are constexpr and thus good for the device too.
         $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
         # What nobody calls is left out of the library.
         $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections;-fdata-sections>
         $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffunction-sections,-fdata-sections>
+)
+if(NOT PROJECT_IS_TOP_LEVEL)
+    target_compile_options(wr_compile_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wno-error>)
+endif()
+# Each list as one option, so that CMake does not drop a member that an outer project has named before.
+list(JOIN wr_plain_arithmetic " " wr_plain)
+list(JOIN wr_plain_arithmetic_of_nvcc " " wr_plain_nvcc)
+target_compile_options(
+    wr_compile_options INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:SHELL:${wr_plain}>"
+                                 "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:${wr_plain_nvcc}>"
+)
+list(JOIN wr_plain_arithmetic_of_link " " wr_plain_link)
+target_link_options(wr_compile_options INTERFACE "SHELL:${wr_plain_link}")
+# What NVCC_APPEND_FLAGS says while the build runs, nvcc puts behind all options.
+set(CMAKE_CUDA_COMPILER_LAUNCHER
+    "${CMAKE_COMMAND}" -E env --modify "NVCC_APPEND_FLAGS=string_append: ${wr_plain_nvcc}" --
+    ${CMAKE_CUDA_COMPILER_LAUNCHER}
 )
 
 # Sources that every call passes through once, after a launch that has left little of them in the processor's caches:

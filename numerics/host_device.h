@@ -1,6 +1,8 @@
 // The words that let one definition serve the CPU and the GPU, and the few operations that each spells differently.
 #pragma once
 
+#include "numerics/plain_arithmetic.h"
+
 #include <cstddef>
 #include <cstdint>
 

@@ -1,0 +1,34 @@
+# The library built as a part of a project that computes fast and loose, with flags of that kind in the environment too,
+# in folders whose names have commas and spaces: it builds, keeps its name, computes the published vectors and changes
+# no program's floating-point state.
+cmake_minimum_required(VERSION 3.25)
+set(ENV{CXXFLAGS} "-Ofast -mrecip $ENV{CXXFLAGS}")
+set(ENV{CFLAGS} "-Ofast $ENV{CFLAGS}")
+set(ENV{LDFLAGS} "-ffast-math $ENV{LDFLAGS}")
+set(ENV{DESTDIR} "/nowhere")
+file(REMOVE_RECURSE "${BINARY}")
+file(MAKE_DIRECTORY "${BINARY}")
+set(sources "${BINARY}/sources, linked")
+file(CREATE_LINK "${LIBRARY_SOURCES}" "${sources}" SYMBOLIC)
+
+execute_process(
+    COMMAND
+        "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" -D CMAKE_BUILD_TYPE=Release -D
+        "CMAKE_C_COMPILER=${C_COMPILER}" -D "CMAKE_CXX_COMPILER=${CXX_COMPILER}" -D
+        "CMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" -D "LIBRARY_SOURCES=${sources}" -D
+        "CONSUMER=${CONSUMER}"
+    COMMAND_ERROR_IS_FATAL ANY
+)
+execute_process(COMMAND "${CMAKE_COMMAND}" --build "${BINARY}" --parallel 2 COMMAND_ERROR_IS_FATAL ANY)
+
+set(library "${BINARY}/everything/libwarp_reduce.so")
+if(NOT EXISTS "${library}")
+    message(FATAL_ERROR "there is no ${library}")
+endif()
+execute_process(COMMAND "${BINARY}/everything/consumer" "${VERSION}" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${STATE_CHECK}" "${library}" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(
+    COMMAND
+        "${CMAKE_COMMAND}" -E env "LD_PRELOAD=${library}" "${VECTORS_CHECK}" host "${VECTORS}"
+    COMMAND_ERROR_IS_FATAL ANY
+)

@@ -8,19 +8,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import sizeof
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "build" / "lib" / "wr"))
 
-from wr.elements import BF16, BY_NAME, F32, ElementType  # noqa: E402
-from wr.errors import WrError  # noqa: E402
-from wr.library import Library, SoftmaxArgs, SoftmaxBackwardArgs, load_library  # noqa: E402
-from wr.screen import console, table  # noqa: E402
+from warp_reduce._elements import BF16, BY_NAME, F32, ElementType  # noqa: E402
+from warp_reduce._library import Library, SoftmaxArgs, SoftmaxBackwardArgs, load_library  # noqa: E402
+from warp_reduce.wr.errors import WrError  # noqa: E402
+from warp_reduce.wr.screen import console, table  # noqa: E402
 
 SHORT = range(2, 41)
 LONG = (1000, 4096, 32768)
@@ -118,7 +117,7 @@ class Ours(Contestant):
         self._library, self._torch = library, torch
 
     def softmax(self, x: np.ndarray, element: ElementType, log: bool = False) -> np.ndarray:
-        args = SoftmaxArgs(struct_size=sizeof(SoftmaxArgs), dtype=element.code, log=int(log), scale=0.0)
+        args = SoftmaxArgs(dtype=element.code, log=int(log), scale=0.0)
         args.output_dtype = BY_NAME["f64" if element.name == "f64" else "f32"].code
         args.outer, args.axis, args.inner = *x.shape, 1
         return self._run(args, self._library.softmax, {"input": stored(x, element)}, x)
@@ -127,7 +126,7 @@ class Ours(Contestant):
         return self.softmax(x, element, log=True)
 
     def gradient(self, y: np.ndarray, dy: np.ndarray, element: ElementType) -> np.ndarray:
-        args = SoftmaxBackwardArgs(struct_size=sizeof(SoftmaxBackwardArgs), dtype=element.code)
+        args = SoftmaxBackwardArgs(dtype=element.code)
         wide = BY_NAME["f64" if element.name == "f64" else "f32"].code
         args.output_gradient_dtype = args.input_gradient_dtype = wide
         args.outer, args.axis, args.inner = *y.shape, 1

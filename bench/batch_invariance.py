@@ -7,16 +7,15 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from ctypes import sizeof
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "build" / "lib" / "wr"))
 
-from wr.elements import F32  # noqa: E402
-from wr.errors import WrError  # noqa: E402
-from wr.library import Library, ReduceArgs, SoftmaxArgs, load_library  # noqa: E402
-from wr.operators import OPERATORS  # noqa: E402
+from warp_reduce._elements import F32  # noqa: E402
+from warp_reduce._library import Library, ReduceArgs, SoftmaxArgs, load_library  # noqa: E402
+from warp_reduce._operators import OPERATORS  # noqa: E402
+from warp_reduce.wr.errors import WrError  # noqa: E402
 
 try:
     import torch
@@ -50,7 +49,7 @@ class Ours:
 
     def reduce(self, operation: str, x: Any) -> Any:
         out = torch.empty(len(x), device=x.device)
-        args = ReduceArgs(struct_size=sizeof(ReduceArgs), op=OPERATORS[operation], dtype=F32.code)
+        args = ReduceArgs(op=OPERATORS[operation], dtype=F32.code)
         args.input, args.output = x.data_ptr(), out.data_ptr()
         args.outer, args.axis, args.inner = *x.shape, 1
         self._library.reduce(args, self._stream(x))
@@ -58,7 +57,7 @@ class Ours:
 
     def softmax(self, x: Any, log: bool = False) -> Any:
         out = torch.empty_like(x)
-        args = SoftmaxArgs(struct_size=sizeof(SoftmaxArgs), dtype=F32.code, log=int(log))
+        args = SoftmaxArgs(dtype=F32.code, log=int(log))
         args.input, args.output = x.data_ptr(), out.data_ptr()
         args.outer, args.axis, args.inner = *x.shape, 1
         self._library.softmax(args, self._stream(x))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 BENCH = Path(__file__).resolve().parent
-sys.path[:0] = [str(BENCH), str(BENCH.parent / "tools")]
+sys.path[:0] = [str(BENCH), str(BENCH.parent / "build" / "lib" / "wr")]
 
 from gate import SECTIONS, compare, table  # noqa: E402
 

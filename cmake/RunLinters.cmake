@@ -9,7 +9,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/PythonVenv.cmake")
 wr_python_venv(lint "${CMAKE_CURRENT_LIST_DIR}/lint_requirements.txt")
 set(programs "${lint_folder}/bin")
 
-set(code_folders numerics host cuda capi tools tests bench bindings examples)
+set(code_folders numerics host cuda capi tests bench bindings examples)
 set(c_patterns "")
 set(python_patterns "")
 foreach(folder IN LISTS code_folders)

@@ -344,8 +344,9 @@ step_bench() {
 
 step_peers() {
     local log="$LOGS/peers.log" status began=$SECONDS
-    within 240 python3 "$source_folder/bench/gate.py" --library "$build_folder/lib/libwarp_reduce.so" \
-        --peers "$build_folder/lib/libgate_peers.so" --compile 60 --budget 230 --output "$LOGS/gate.json" >"$log" 2>&1
+    within 240 env PYTHONPATH="$build_folder/lib/wr" python3 "$source_folder/bench/gate.py" \
+        --library "$build_folder/lib/libwarp_reduce.so" --peers "$build_folder/lib/libgate_peers.so" \
+        --compile 60 --budget 230 --output "$LOGS/gate.json" >"$log" 2>&1
     status=$?
     record peers "$(verdict_of $status)" "$(grep -a -E '^(grid|common): ' "$log" | paste -s -d ',' | cut -c 1-118)"
 }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ctypes import sizeof
 from typing import Any
 
-from wr.library import ReduceArgs, SegmentsArgs, SoftmaxArgs, SoftmaxBackwardArgs
-from wr.operators import OPERATORS
+from warp_reduce._library import ReduceArgs, SegmentsArgs, SoftmaxArgs, SoftmaxBackwardArgs
+from warp_reduce._operators import OPERATORS
 
 from .shapes import BACKWARD, Job
 
@@ -16,7 +15,7 @@ def arguments(job: Job, elements: int | None = None) -> Any:
     if job.operation in BACKWARD:
         return _backward_arguments(job)
     if job.operation in ("softmax", "log_softmax"):
-        args = SoftmaxArgs(struct_size=sizeof(SoftmaxArgs), dtype=job.element.code, output_dtype=job.output.code)
+        args = SoftmaxArgs(dtype=job.element.code, output_dtype=job.output.code)
         args.log = int(job.operation == "log_softmax")
         args.outer, args.axis, args.inner = job.outer, job.axis, job.inner
         if job.ragged:
@@ -24,10 +23,10 @@ def arguments(job: Job, elements: int | None = None) -> Any:
         _set_causal(args, job)
         return args
     if job.ragged:
-        args = SegmentsArgs(struct_size=sizeof(SegmentsArgs), op=OPERATORS[job.operation], dtype=job.element.code)
+        args = SegmentsArgs(op=OPERATORS[job.operation], dtype=job.element.code)
         args.output_dtype, args.segments = job.output.code, job.outer
         return args
-    args = ReduceArgs(struct_size=sizeof(ReduceArgs), op=OPERATORS[job.operation], dtype=job.element.code)
+    args = ReduceArgs(op=OPERATORS[job.operation], dtype=job.element.code)
     args.output_dtype = job.output.code
     args.weights_dtype = job.weights.code if job.weights else 0
     args.outer, args.axis, args.inner = job.outer, job.axis, job.inner
@@ -35,7 +34,7 @@ def arguments(job: Job, elements: int | None = None) -> Any:
 
 
 def _backward_arguments(job: Job) -> SoftmaxBackwardArgs:
-    args = SoftmaxBackwardArgs(struct_size=sizeof(SoftmaxBackwardArgs), dtype=job.element.code)
+    args = SoftmaxBackwardArgs(dtype=job.element.code)
     args.log = int(job.operation.startswith("log"))
     args.outer, args.axis, args.inner = job.outer, job.axis, job.inner
     _set_causal(args, job)

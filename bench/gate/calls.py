@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wr.elements import BY_NAME
+from warp_reduce._elements import BY_NAME
 
 from . import data as buffers
 from . import ours, peers

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from wr.elements import ElementType
+from warp_reduce._elements import ElementType
 
 from .shapes import BACKWARD, Job
 

@@ -8,7 +8,7 @@ from ctypes import c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 import torch
-from wr.operators import OPERATORS
+from warp_reduce._operators import OPERATORS
 
 from .data import Data
 from .shapes import Job

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
-from ctypes import byref
 from pathlib import Path
 
 import torch
-from wr.library import Library, ReduceArgs, SegmentsArgs, SoftmaxArgs, SoftmaxBackwardArgs
+from warp_reduce._library import Library
 
 from .arguments import arguments
 from .data import Data
@@ -16,17 +14,10 @@ from .shapes import BACKWARD, Job
 
 Call = Callable[[], object]
 
-CALLS = {
-    ReduceArgs: "wr_reduce_ex",
-    SegmentsArgs: "wr_reduce_segments_ex",
-    SoftmaxArgs: "wr_softmax_ex",
-    SoftmaxBackwardArgs: "wr_softmax_backward_ex",
-}
-
 
 def load(path: Path) -> Library:
     """Loaded by its path, so that two builds can be called in one process."""
-    return Library(ctypes.CDLL(str(path)), str(path))
+    return Library(str(path), str(path))
 
 
 def _pointers(job: Job, data: Data) -> dict[str, torch.Tensor | None]:
@@ -54,12 +45,11 @@ def call(library: Library, job: Job, data: Data, stream: int, with_workspace: bo
     if with_workspace:
         workspace = torch.empty(max(library.workspace_size(args), 16), dtype=torch.uint8, device=data.x.device)
         args.workspace, args.workspace_bytes = workspace.data_ptr(), workspace.numel()
-    function = library._functions[CALLS[type(args)]]
-    reference = byref(args)
+    prepared = library.prepared(args, stream)
 
-    # What is called must outlive the call: it stands in the defaults, and a call costs no more than ctypes does.
-    def run(function=function, reference=reference, stream=stream, kept=(args, workspace, data)):
-        status = function(reference, stream)
+    # What is called must outlive the call: it stands in the defaults, and a call costs little more than C's.
+    def run(prepared=prepared, kept=(workspace, data)):
+        status = prepared()
         if status:
             raise RuntimeError(f"{job.name}: {library.status_name(status)}: {library.status_string(status)}")
 

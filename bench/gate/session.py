@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from wr.library import Library
+from warp_reduce._library import Library
 
 from . import data as buffers
 from . import ours, peers, triton_peer

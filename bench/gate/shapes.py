@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wr.elements import BY_NAME, ElementType
-from wr.operators import GIVE_AN_INDEX, OPERATORS
+from warp_reduce._elements import BY_NAME, ElementType
+from warp_reduce._operators import GIVE_AN_INDEX, OPERATORS
 
 SHAPES = Path(__file__).resolve().parent.parent / "shapes.json"
 MAY_LOSE = {"common": 0.05, "small": 0.05, "grid": 0.05, "rare": 0.20}

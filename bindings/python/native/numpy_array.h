@@ -1,0 +1,35 @@
+/* NumPy's arrays without NumPy's headers, so that one build serves every version: through __array_struct__, which has
+ * what the buffer protocol lacks (read-only arrays, ml_dtypes, Python 3.9). */
+#pragma once
+
+#include "geometry.h"
+#include "python_abi.h"
+#include "warp_reduce.h"
+
+typedef struct NumpyArray {
+    char *data;
+    /* 0 where Python has to find out: a type of another package, another byte order, misaligned memory */
+    wr_dtype dtype;
+    int is_bool;
+    Shape shape;
+    PyObject *owner; /* what keeps it alive: to be given back */
+} NumpyArray;
+
+/* numpy.ndarray, numpy.empty and {dtype: wr_dtype} of the types that are not NumPy's own. Until they are set no object
+ * is an array. */
+void set_numpy(PyObject *ndarray, PyObject *empty, PyObject *other_types);
+
+/* Whether `object` is a numpy.ndarray itself, not one of a derived class. */
+int is_numpy_array(PyObject *object);
+
+/* 0, or a Python exception is set. */
+int view_numpy_array(PyObject *array, NumpyArray *view);
+void release(NumpyArray *view);
+
+/* A new array in C order; NULL with a Python exception. */
+PyObject *new_numpy_array(int rank, const ptrdiff_t *lengths, PyObject *dtype);
+
+/* array.dtype, new */
+PyObject *dtype_of(PyObject *array);
+
+int intern_numpy_names(void);

@@ -1,0 +1,221 @@
+"""Arrays of NumPy, CuPy and PyTorch by one set of functions: where they lie, and how others are made beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._library import load_library
+from ._types import NAMES, Kind, numpy_dtype, numpy_kind
+
+Array = Any  # of any framework
+
+
+class Framework(Protocol):
+    """What is asked of a framework. Strides are in bytes; new arrays lie on the device of `like`."""
+
+    on_host: bool
+
+    def kind(self, x: Array) -> Kind: ...
+    def shape(self, x: Array) -> tuple[int, ...]: ...
+    def strides(self, x: Array) -> tuple[int, ...]: ...
+    def item_size(self, x: Array) -> int: ...
+    def pointer(self, x: Array) -> int: ...
+    def stream(self, x: Array) -> int: ...
+    def device(self, x: Array) -> AbstractContextManager[Any]: ...
+    def empty(self, like: Array, shape: Sequence[int], kind: Kind) -> Array: ...
+    def memory(self, like: Array, size: int) -> Array: ...
+    def permuted(self, x: Array, order: Sequence[int]) -> Array: ...
+    def contiguous(self, x: Array) -> Array: ...
+    def converted(self, x: Array, kind: Kind) -> Array: ...
+    def broadcast(self, x: Array, shape: Sequence[int]) -> Array: ...
+    def filled(self, x: Array, where: Array, value: np.ndarray) -> Array: ...
+    def beside(self, x: Any, like: Array) -> Array: ...
+    def is_writable(self, x: Array) -> bool: ...
+    def overlap(self, x: Array, y: Array) -> bool: ...
+    def assign(self, target: Array, source: Array) -> None: ...
+    def result(self, x: Array) -> Any: ...
+
+
+class ArrayModule:
+    """NumPy, and CuPy, which is NumPy on a GPU."""
+
+    def __init__(self, module: Any, on_host: bool) -> None:
+        self.module = module
+        self.on_host = on_host
+
+    def kind(self, x: Array) -> Kind:
+        return numpy_kind(x.dtype)
+
+    def shape(self, x: Array) -> tuple[int, ...]:
+        return x.shape
+
+    def strides(self, x: Array) -> tuple[int, ...]:
+        return x.strides
+
+    def item_size(self, x: Array) -> int:
+        return x.dtype.itemsize
+
+    def pointer(self, x: Array) -> int:
+        return x.ctypes.data if self.on_host else x.data.ptr
+
+    def stream(self, x: Array) -> int:
+        return load_library().host_stream if self.on_host else self.module.cuda.get_current_stream().ptr
+
+    def device(self, x: Array) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext() if self.on_host else x.device
+
+    def empty(self, like: Array, shape: Sequence[int], kind: Kind) -> Array:
+        own = like.dtype.newbyteorder("=") if kind == self.kind(like) else numpy_dtype(kind)
+        return self.module.empty(tuple(shape), own)
+
+    def memory(self, like: Array, size: int) -> Array:
+        return self.module.empty(size, self.module.uint8)
+
+    def permuted(self, x: Array, order: Sequence[int]) -> Array:
+        return x.transpose(order)
+
+    def contiguous(self, x: Array) -> Array:
+        """In C order, in this machine's byte order, where its elements' addresses should be."""
+        native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+        return self.module.require(native, requirements=["C", "A"]) if self.on_host else native.copy(order="C")
+
+    def converted(self, x: Array, kind: Kind) -> Array:
+        return x.astype(numpy_dtype(kind))
+
+    def broadcast(self, x: Array, shape: Sequence[int]) -> Array:
+        return self.module.broadcast_to(x, tuple(shape))
+
+    def filled(self, x: Array, where: Array, value: np.ndarray) -> Array:
+        filler = self.module.asarray(value.view(x.dtype) if value.dtype.itemsize == x.dtype.itemsize else value)
+        return self.module.where(where, x, filler)
+
+    def beside(self, x: Any, like: Array) -> Array:
+        return self.module.asarray(x)
+
+    def is_writable(self, x: Array) -> bool:
+        return bool(x.flags.writeable) if self.on_host else True
+
+    def overlap(self, x: Array, y: Array) -> bool:
+        return bool(self.module.may_share_memory(x, y))
+
+    def assign(self, target: Array, source: Array) -> None:
+        if not np.can_cast(source.dtype, target.dtype, "same_kind"):
+            raise TypeError(f"a result of {source.dtype} cannot be stored in an array of {target.dtype}; give another")
+        target[...] = source
+
+    def result(self, x: Array) -> Any:
+        """NumPy's functions give a number where nothing is left of the shape."""
+        return x[()] if self.on_host else x
+
+
+class Torch:
+    """PyTorch's tensors, of the CPU and of GPUs."""
+
+    def __init__(self, module: Any, on_host: bool) -> None:
+        self.module = module
+        self.on_host = on_host
+
+    def kind(self, x: Array) -> Kind:
+        name = str(x.dtype).rpartition(".")[2]
+        if name == "bool":
+            return numpy_kind(np.dtype(np.bool_))
+        if name not in NAMES:
+            raise TypeError(f"tensors of {x.dtype} are not taken; convert it to one of {', '.join(NAMES)} or bool")
+        return NAMES[name], False
+
+    def _dtype(self, kind: Kind) -> Any:
+        element, is_bool = kind
+        names = {each: name for name, each in NAMES.items()}
+        return self.module.bool if is_bool else getattr(self.module, names.get(element, element.word.name))
+
+    def shape(self, x: Array) -> tuple[int, ...]:
+        return tuple(x.shape)
+
+    def strides(self, x: Array) -> tuple[int, ...]:
+        return tuple(each * x.element_size() for each in x.stride())
+
+    def item_size(self, x: Array) -> int:
+        return x.element_size()
+
+    def pointer(self, x: Array) -> int:
+        return x.data_ptr()
+
+    def stream(self, x: Array) -> int:
+        return load_library().host_stream if self.on_host else self.module.cuda.current_stream(x.device).cuda_stream
+
+    def device(self, x: Array) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext() if self.on_host else self.module.cuda.device(x.device)
+
+    def empty(self, like: Array, shape: Sequence[int], kind: Kind) -> Array:
+        return self.module.empty(tuple(shape), dtype=self._dtype(kind), device=like.device)
+
+    def memory(self, like: Array, size: int) -> Array:
+        return self.module.empty(size, dtype=self.module.uint8, device=like.device)
+
+    def permuted(self, x: Array, order: Sequence[int]) -> Array:
+        return x.permute(tuple(order))
+
+    def contiguous(self, x: Array) -> Array:
+        return x.contiguous()
+
+    def converted(self, x: Array, kind: Kind) -> Array:
+        return x.to(self._dtype(kind))
+
+    def broadcast(self, x: Array, shape: Sequence[int]) -> Array:
+        return x.broadcast_to(tuple(shape))
+
+    def filled(self, x: Array, where: Array, value: np.ndarray) -> Array:
+        filler = self.module.from_numpy(value.view(np.uint8)).to(x.device).view(x.dtype)
+        return self.module.where(where, x, filler)
+
+    def beside(self, x: Any, like: Array) -> Array:
+        return self.module.as_tensor(x, device=like.device)
+
+    def is_writable(self, x: Array) -> bool:
+        return True
+
+    def overlap(self, x: Array, y: Array) -> bool:
+        return x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
+
+    def assign(self, target: Array, source: Array) -> None:
+        target.copy_(source)
+
+    def result(self, x: Array) -> Any:
+        return x
+
+
+NUMPY = ArrayModule(np, on_host=True)
+
+
+def adopt(x: Any) -> tuple[Framework, Array]:
+    """An object as an array of the framework that it is of. What is of none is NumPy's, as numpy.asarray sees it."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("a masked array's mask would be lost; give x.data and where=~x.mask")
+    if isinstance(x, np.ndarray):
+        return NUMPY, x.view(np.ndarray)
+    origin = type(x).__module__.partition(".")[0]
+    if origin == "torch" and hasattr(x, "data_ptr"):
+        return _torch(x)
+    if origin == "cupy":
+        return ArrayModule(sys.modules["cupy"], on_host=False), x
+    if hasattr(x, "__cuda_array_interface__") or (hasattr(x, "__dlpack_device__") and not hasattr(x, "__array__")):
+        raise TypeError(
+            f"arrays of {type(x).__module__}.{type(x).__qualname__} are not known here; hand it over as one of CuPy or"
+            " PyTorch, which costs no copy: cupy.asarray(x), torch.from_dlpack(x)"
+        )
+    return NUMPY, np.asarray(x)
+
+
+def _torch(x: Any) -> tuple[Framework, Array]:
+    torch = sys.modules["torch"]
+    if x.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"tensors on {x.device} are not taken; move it to the CPU or a CUDA GPU")
+    if x.requires_grad and torch.is_grad_enabled():
+        raise TypeError("this function knows no gradients; call it inside torch.no_grad(), or with x.detach()")
+    return Torch(torch, on_host=x.device.type == "cpu"), x

@@ -1,0 +1,133 @@
+"""Softmax, its logarithm and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _native
+
+Array = Any
+Axis = Any
+
+_softmax_simple = _native.softmax_simple
+
+
+def softmax(
+    x: Array,
+    axis: Axis = -1,
+    *,
+    scale: float = 1.0,
+    mask: Array | None = None,
+    lengths: Array | None = None,
+    causal: bool | int = False,
+    dtype: Any = None,
+    out: Array | None = None,
+) -> Any:
+    """exp(scale * x) / sum of exp(scale * x) along an axis, in an array of x's shape.
+
+    The same bits on every device, in every batch and layout.
+
+    x: floats (f64, f32, f16, bfloat16, both float8); integers and bool become float64.
+    axis: an integer, a tuple, or None for all.
+    scale: multiplies each element first, in f32 (f64 for f64): the inverse of a temperature. Finite and not 0.
+    mask: bool, broadcast to x: elements where it is False take no part, and give 0.
+    lengths: integers of x's shape without the axis, or broadcast to it: how many leading elements of a row take part.
+    causal: True: of a matrix of scores, along its last axis, row r sees its first r + 1 elements alone. An integer k
+        other than a bool: row r sees its first r + k.
+    dtype: the type of the result, any float type. out: an array of x's shape, which is filled and returned; may be x.
+
+    A NaN or +infinity gives a row of NaN, -infinity gives 0. A row of -infinity alone, or of which nothing takes part,
+    is NaN. Empty arrays give empty arrays.
+    TypeError for types that are not taken, ValueError for a scale, axis or shape that cannot be.
+
+    >>> import numpy as np, warp_reduce
+    >>> warp_reduce.softmax(np.array([[0.0, 0.0], [0.0, -np.inf]]))
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    >>> warp_reduce.softmax(np.zeros((3, 3), np.float32), causal=True)[1]
+    array([0.5, 0.5, 0. ], dtype=float32)
+    """
+    if mask is None and lengths is None and causal is False and dtype is None and out is None:
+        result = _softmax_simple(False, x, axis, scale)
+        if result is not NotImplemented:
+            return result
+    from ._rows import softmax as general
+
+    return general(False, x, axis, dtype, out, scale, mask, lengths, causal)
+
+
+def log_softmax(
+    x: Array,
+    axis: Axis = -1,
+    *,
+    scale: float = 1.0,
+    mask: Array | None = None,
+    lengths: Array | None = None,
+    causal: bool | int = False,
+    dtype: Any = None,
+    out: Array | None = None,
+) -> Any:
+    """scale * x - log(sum of exp(scale * x)) along an axis: the logarithm of `softmax`; arguments as there.
+
+    What takes no part gives -infinity, and so does -infinity.
+
+    >>> import numpy as np, warp_reduce
+    >>> warp_reduce.log_softmax(np.array([7.0]))
+    array([0.])
+    """
+    if mask is None and lengths is None and causal is False and dtype is None and out is None:
+        result = _softmax_simple(True, x, axis, scale)
+        if result is not NotImplemented:
+            return result
+    from ._rows import softmax as general
+
+    return general(True, x, axis, dtype, out, scale, mask, lengths, causal)
+
+
+def softmax_backward(
+    output: Array,
+    output_gradient: Array,
+    axis: Axis = -1,
+    *,
+    scale: float = 1.0,
+    mask: Array | None = None,
+    lengths: Array | None = None,
+    causal: bool | int = False,
+    dtype: Any = None,
+    out: Array | None = None,
+) -> Any:
+    """The gradient of `softmax`: from its output y and the gradient dy with respect to it, y * (dy - sum of y * dy).
+
+    output: what `softmax` gave; output_gradient: of the same shape. The other arguments as `softmax` had them.
+    Elements that took no part have the gradient 0. A NaN in y or dy makes the row NaN.
+
+    >>> import numpy as np, warp_reduce
+    >>> warp_reduce.softmax_backward(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
+    array([ 0.25, -0.25])
+    """
+    from ._rows import softmax_backward as general
+
+    return general(False, output, output_gradient, axis, dtype, out, scale, mask, lengths, causal)
+
+
+def log_softmax_backward(
+    output: Array,
+    output_gradient: Array,
+    axis: Axis = -1,
+    *,
+    scale: float = 1.0,
+    mask: Array | None = None,
+    lengths: Array | None = None,
+    causal: bool | int = False,
+    dtype: Any = None,
+    out: Array | None = None,
+) -> Any:
+    """The gradient of `log_softmax`: dy - exp(y) * sum of dy, y being its output; arguments as of `softmax_backward`.
+
+    >>> import numpy as np, warp_reduce
+    >>> warp_reduce.log_softmax_backward(np.log([0.5, 0.5]), np.array([1.0, 0.0]))
+    array([ 0.5, -0.5])
+    """
+    from ._rows import softmax_backward as general
+
+    return general(True, output, output_gradient, axis, dtype, out, scale, mask, lengths, causal)

@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "build" / "lib" / "wr"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from warp_reduce._elements import F32  # noqa: E402
-from warp_reduce._library import Library, ReduceArgs, SoftmaxArgs, load_library  # noqa: E402
-from warp_reduce._operators import OPERATORS  # noqa: E402
-from warp_reduce.wr.errors import WrError  # noqa: E402
+from gate import header  # noqa: E402
+from gate.builds import Build  # noqa: E402
+from gate.elements import ELEMENT_TYPES, operator  # noqa: E402
 
 try:
     import torch
@@ -31,37 +31,34 @@ ON_TWO_DEVICES = (64, 50257)
 EPILOG = """Each of 8 rows of f32 is reduced alone and among 8, 64 and 512 rows; a row counts where its bits are
 not always the same. Then 64 x 50257 f32 are computed on the GPU and on the CPU, and results that differ are counted.
 
-WARP_REDUCE_LIBRARY names libwarp_reduce.so.
-
 exit status: 0 done, 1 one of ours changed, 2 there is no library, 77 no GPU or no PyTorch
 
-examples:
-  bench/batch_invariance.py
-  bench/batch_invariance.py --output invariance.json"""
+example:
+  bench/batch_invariance.py --library build/lib/libwarp_reduce.so --output invariance.json"""
 
 
 class Ours:
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, build: Build) -> None:
+        self._build = build
 
-    def _stream(self, x: Any) -> int:
-        return torch.cuda.current_stream().cuda_stream or 1 if x.is_cuda else self._library.host_stream
+    def _run(self, args: Any, x: Any, out: Any) -> Any:
+        """On the device that x lies on."""
+        args.dtype = ELEMENT_TYPES["f32"].code
+        args.input, args.output = x.data_ptr(), out.data_ptr()
+        args.outer, args.axis, args.inner = *x.shape, 1
+        self._build.workspace_size(args)
+        stream = torch.cuda.current_stream().cuda_stream if x.is_cuda else self._build.host_stream
+        status = self._build.call_of(args)(ctypes.byref(args), stream)
+        if status:
+            raise SystemExit(f"batch_invariance: {self._build.said(status)}")
+        return out
 
     def reduce(self, operation: str, x: Any) -> Any:
-        out = torch.empty(len(x), device=x.device)
-        args = ReduceArgs(op=OPERATORS[operation], dtype=F32.code)
-        args.input, args.output = x.data_ptr(), out.data_ptr()
-        args.outer, args.axis, args.inner = *x.shape, 1
-        self._library.reduce(args, self._stream(x))
-        return out
+        args = header.args("wr_reduce_args", op=operator(operation))
+        return self._run(args, x, torch.empty(len(x), device=x.device))
 
     def softmax(self, x: Any, log: bool = False) -> Any:
-        out = torch.empty_like(x)
-        args = SoftmaxArgs(dtype=F32.code, log=int(log))
-        args.input, args.output = x.data_ptr(), out.data_ptr()
-        args.outer, args.axis, args.inner = *x.shape, 1
-        self._library.softmax(args, self._stream(x))
-        return out
+        return self._run(header.args("wr_softmax_args", log=int(log)), x, torch.empty_like(x))
 
 
 def rows_that_change(function: Callable[[Any], Any], x: Any) -> int:
@@ -109,19 +106,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--library", type=Path, metavar="FILE", required=True, help="the libwarp_reduce.so to ask")
     parser.add_argument("--output", type=Path, metavar="FILE", help="where the counts go, as JSON")
     asked = parser.parse_args()
     if torch is None or not torch.cuda.is_available():
         print(f"not run: PyTorch {'is not installed' if torch is None else 'sees no GPU'}", file=sys.stderr)
         return NOT_RUN
-    try:
-        library = load_library()
-    except WrError as error:
-        print(f"batch_invariance: {error}", file=sys.stderr)
-        return 2
+    if not asked.library.is_file():
+        parser.error(f"{asked.library} is not there")
+    build = Build(asked.library)
     torch.manual_seed(1)
-    found = count(Ours(library))
-    found["machine"] = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, warp-reduce {library.version}"
+    found = count(Ours(build))
+    found["machine"] = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, warp-reduce {build.version}"
     print(found["machine"])
     print(f"\nof {ROWS} rows, how many change their bits with the batch around them: PyTorch, ours")
     for one in found["changed"]:

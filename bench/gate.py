@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 BENCH = Path(__file__).resolve().parent
-sys.path[:0] = [str(BENCH), str(BENCH.parent / "build" / "lib" / "wr")]
+sys.path.insert(0, str(BENCH))
 
 from gate import SECTIONS, compare, table  # noqa: E402
 
@@ -110,12 +110,13 @@ def machine(library: Any, path: Path) -> dict[str, str]:
 
 
 def rehearse(asked: argparse.Namespace) -> int:
-    from gate import ours
     from gate.arguments import arguments
+    from gate.builds import Build
     from gate.session import Session
 
-    library = ours.load(asked.library)
-    session = Session(library, device="cpu")
+    library = Build(asked.library)
+    older = Build(asked.baseline_library) if asked.baseline_library else None
+    session = Session(library, older, device="cpu")
     found = chosen_jobs(asked)
     for job in found:
         library.workspace_size(arguments(job))
@@ -127,14 +128,15 @@ def rehearse(asked: argparse.Namespace) -> int:
 
 
 def measure(asked: argparse.Namespace) -> int:
-    from gate import calls, ours, warm
+    from gate import calls, warm
+    from gate.builds import Build
     from gate.native_peer import NativePeers
     from gate.session import Session, say
     from gate.timing import Timer
 
     began = time.monotonic()
-    library = ours.load(asked.library)
-    older = ours.load(asked.baseline_library) if asked.baseline_library else None
+    library = Build(asked.library)
+    older = Build(asked.baseline_library) if asked.baseline_library else None
     workers = warm.start(str(Path(__file__)), asked.sections, asked.only, asked.compile > 0)
     timer = Timer()
     native = NativePeers(asked.peers, timer.stream.cuda_stream) if asked.peers else None

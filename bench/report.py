@@ -9,7 +9,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
-sys.path[:0] = [str(BENCH), str(ROOT / "build" / "lib" / "wr")]
+sys.path.insert(0, str(BENCH))
 
 from gate import compare, report_tables  # noqa: E402
 

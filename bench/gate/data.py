@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import torch
-from warp_reduce._elements import ElementType
 
+from .elements import ElementType
 from .shapes import BACKWARD, Job
 
 TORCH_TYPES = {

@@ -8,9 +8,9 @@ from ctypes import c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 import torch
-from warp_reduce._operators import OPERATORS
 
 from .data import Data
+from .elements import operator
 from .shapes import Job
 
 Call = Callable[[], object]
@@ -41,7 +41,7 @@ class NativePeers:
         ):
             return None
         arrays = (data.x.data_ptr(), data.out.data_ptr(), job.outer, job.axis)
-        which = (OPERATORS[job.operation], int(job.element.name == "bf16"))
+        which = (operator(job.operation), int(job.element.name == "bf16"))
         return lambda: _must(self._reduce(*which, *arrays, *temporary))
 
     def read(self, data: torch.Tensor) -> Call:

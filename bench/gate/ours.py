@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from ctypes import byref
 
 import torch
-from warp_reduce._library import Library
 
 from .arguments import arguments
+from .builds import Build
 from .data import Data
 from .shapes import BACKWARD, Job
 
 Call = Callable[[], object]
-
-
-def load(path: Path) -> Library:
-    """Loaded by its path, so that two builds can be called in one process."""
-    return Library(str(path), str(path))
 
 
 def _pointers(job: Job, data: Data) -> dict[str, torch.Tensor | None]:
@@ -36,21 +31,22 @@ def _pointers(job: Job, data: Data) -> dict[str, torch.Tensor | None]:
     return {**pointers, "weights": data.weights}
 
 
-def call(library: Library, job: Job, data: Data, stream: int, with_workspace: bool = True) -> Call:
+def call(build: Build, job: Job, data: Data, stream: int, with_workspace: bool = True) -> Call:
     args = arguments(job, elements=data.elements)
     for field, tensor in _pointers(job, data).items():
         if tensor is not None:
             setattr(args, field, tensor.data_ptr())
-    workspace = None
+    wanted, workspace = build.workspace_size(args), None
     if with_workspace:
-        workspace = torch.empty(max(library.workspace_size(args), 16), dtype=torch.uint8, device=data.x.device)
+        workspace = torch.empty(max(wanted, 16), dtype=torch.uint8, device=data.x.device)
         args.workspace, args.workspace_bytes = workspace.data_ptr(), workspace.numel()
-    prepared = library.prepared(args, stream)
+    function = build.call_of(args)
+    reference = byref(args)
 
-    # What is called must outlive the call: it stands in the defaults, and a call costs little more than C's.
-    def run(prepared=prepared, kept=(workspace, data)):
-        status = prepared()
+    # What is called must outlive the call: it stands in the defaults, and a call costs no more than ctypes does.
+    def run(function=function, reference=reference, stream=stream, kept=(args, workspace, data)):
+        status = function(reference, stream)
         if status:
-            raise RuntimeError(f"{job.name}: {library.status_name(status)}: {library.status_string(status)}")
+            raise RuntimeError(build.said(status))
 
     return run

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from warp_reduce._library import Library
 
 from . import data as buffers
 from . import ours, peers, triton_peer
+from .builds import Build
 from .native_peer import NativePeers
 from .shapes import Job
 from .timing import Timer
@@ -25,13 +25,14 @@ MOST_RESERVED = 40 << 30
 LARGE, REST_SECONDS = 100 << 20, 0.03
 REMEASURE_SAMPLES = 25
 BEHIND = 1.05
+MOST_SAID = 10  # of jobs that fail, all of which are in the results
 CEILING_BYTES = 2 << 30
 
 
 @dataclass
 class Session:
-    library: Library
-    older: Library | None = None
+    library: Build
+    older: Build | None = None
     native: NativePeers | None = None
     timer: Timer | None = None
     device: str = "cuda"
@@ -40,12 +41,12 @@ class Session:
     results: list[dict[str, Any]] = field(default_factory=list)
     not_timed: list[str] = field(default_factory=list)
     compiling: float = 0.0
+    failed: int = 0
 
-    @property
-    def stream(self) -> int:
-        return self.timer.stream.cuda_stream if self.timer else self.library.host_stream
+    def stream_of(self, build: Build) -> int:
+        return self.timer.stream.cuda_stream if self.timer else build.host_stream
 
-    def libraries(self) -> dict[str, Library]:
+    def libraries(self) -> dict[str, Build]:
         return {"ours": self.library, **({"baseline": self.older} if self.older else {})}
 
     # ---- all of a section
@@ -76,7 +77,9 @@ class Session:
             result.update(self._measured(job))
         except Exception as error:  # one job that fails must not lose the figures of the others
             result["error"] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-            say(f"{job.name}: {result['error']}")
+            self.failed += 1
+            if self.failed <= MOST_SAID:
+                say(f"{job.name}: {result['error']}")
             if self.timer:
                 torch.cuda.synchronize()  # raises again, and ends the run, if the GPU's context is lost
         return result
@@ -104,7 +107,7 @@ class Session:
 
     def _contenders(self, job: Job, all_data: list[buffers.Data]) -> dict[str, list[Call]]:
         made: dict[str, Callable[[buffers.Data], Call | None]] = {
-            name: lambda one, library=library: ours.call(library, job, one, self.stream)
+            name: lambda one, library=library: ours.call(library, job, one, self.stream_of(library))
             for name, library in self.libraries().items()
         }
         made["torch"] = lambda one: peers.eager(job, one)
@@ -136,7 +139,7 @@ class Session:
         bits = {}
         for name, library in self.libraries().items():
             buffers.poison(data)
-            ours.call(library, job, data, self.stream)()
+            ours.call(library, job, data, self.stream_of(library))()
             bits[name] = data.out.clone()
         if "baseline" in bits and not _same_bits(bits["ours"], bits["baseline"]):
             found["bits"] = "differ"
@@ -183,7 +186,7 @@ def _is_suspicious(us: dict[str, float], job: Job) -> bool:
 
 
 def _same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
-    return torch.equal(left.contiguous().view(torch.uint8), right.contiguous().view(torch.uint8))
+    return torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8))
 
 
 def _spread(job: Job) -> float:

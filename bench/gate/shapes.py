@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warp_reduce._elements import BY_NAME, ElementType
-from warp_reduce._operators import GIVE_AN_INDEX, OPERATORS
+from .elements import ELEMENT_TYPES, ElementType
 
 SHAPES = Path(__file__).resolve().parent.parent / "shapes.json"
 MAY_LOSE = {"common": 0.05, "small": 0.05, "grid": 0.05, "rare": 0.20}
@@ -78,19 +77,18 @@ class Job:
 
 def _output(operation: str, element: ElementType, asked: str | None, weights: ElementType | None) -> ElementType:
     if asked:
-        return BY_NAME[NARROW_TO_WIDE[element.name] if asked == "other" else asked]
-    if operation in GIVE_AN_INDEX:
-        return BY_NAME["i64"]
+        return ELEMENT_TYPES[NARROW_TO_WIDE[element.name] if asked == "other" else asked]
+    if operation == "argmax":
+        return ELEMENT_TYPES["i64"]
     return weights if weights is not None and weights.words > element.words else element
 
 
 def _jobs_of(entry: dict[str, Any], section: str) -> Iterator[Job]:
     outer, axis, inner = entry["shape"]
     operation = entry["op"]
-    assert operation in OPERATORS or operation in OF_ROWS, operation
-    weights = BY_NAME[entry["weights"]] if "weights" in entry else None
+    weights = ELEMENT_TYPES[entry["weights"]] if "weights" in entry else None
     for name in entry.get("types", ("f32", "bf16")):
-        element = BY_NAME[name]
+        element = ELEMENT_TYPES[name]
         yield Job(
             name=f"{entry['name']}, {name}",
             section=section,

@@ -6,18 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from ctypes import c_void_p, sizeof
 from pathlib import Path
 
 from support import ToolTest
-from warp_reduce._library import load_library
 
 BENCH = Path(os.environ["WR_DOCUMENTS"]).parent / "bench"
 sys.path.append(str(BENCH))
 
-from gate import SECTIONS  # noqa: E402
+from gate import SECTIONS, header  # noqa: E402
 from gate.arguments import arguments  # noqa: E402
+from gate.builds import Build  # noqa: E402
 from gate.shapes import jobs  # noqa: E402
 
+LIBRARY = Path(os.environ["WARP_REDUCE_LIBRARY"])
 GRID_OPERATIONS = 8 + 3  # of rows, of columns
 
 
@@ -40,10 +42,32 @@ class Shapes(ToolTest):
         self.assertEqual(len(cells), 5 * 8 * 2 * GRID_OPERATIONS)
 
     def test_the_library_takes_every_job(self) -> None:
-        library = load_library()
+        build = Build(LIBRARY)
         for job in jobs(SECTIONS):
             with self.subTest(job.name):
-                library.workspace_size(arguments(job))
+                build.workspace_size(arguments(job))
+
+
+class OlderBuilds(ToolTest):
+    def test_an_older_build_is_told_no_more_than_it_knows(self) -> None:
+        known = header.struct("wr_softmax_args")
+        newer = type("wr_softmax_args", (known,), {"_fields_": [("more", c_void_p), ("and_more", c_void_p)]})
+        args = newer(struct_size=sizeof(newer), dtype=1, outer=8, axis=1 << 20, inner=1)
+        Build(LIBRARY).workspace_size(args)
+        self.assertEqual(args.struct_size, sizeof(known))
+
+    def test_what_a_build_refuses_is_said_in_words(self) -> None:
+        with self.assertRaisesRegex(ValueError, "element type"):
+            Build(LIBRARY).workspace_size(header.args("wr_softmax_args", dtype=99, outer=1, axis=1, inner=1))
+
+    def test_structs_are_the_headers(self) -> None:
+        """The library knows their sizes, which a field too many or too few would change."""
+        for name in ("wr_reduce", "wr_reduce_segments", "wr_dot", "wr_softmax", "wr_softmax_backward"):
+            args = header.args(f"{name}_args")
+            size = args.struct_size
+            with self.assertRaises(ValueError):  # of no type
+                Build(LIBRARY).workspace_size(args)
+            self.assertEqual(args.struct_size, size, name)
 
 
 class Verdicts(ToolTest):

@@ -1,5 +1,4 @@
-// Where one regime ends and the next begins: every number that was chosen by measuring. docs/performance.md has the
-// runs.
+// Where one regime ends and the next begins: every number that was chosen by measuring.
 #pragma once
 
 #include <cstddef>

@@ -344,7 +344,7 @@ step_bench() {
 
 step_peers() {
     local log="$LOGS/peers.log" status began=$SECONDS
-    within 240 env PYTHONPATH="$build_folder/lib/wr" python3 "$source_folder/bench/gate.py" \
+    within 240 python3 "$source_folder/bench/gate.py" \
         --library "$build_folder/lib/libwarp_reduce.so" --peers "$build_folder/lib/libgate_peers.so" \
         --compile 60 --budget 230 --output "$LOGS/gate.json" >"$log" 2>&1
     status=$?

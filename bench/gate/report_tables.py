@@ -13,7 +13,7 @@ from .shapes import SHAPES
 Results = dict[str, Any]
 PEERS = {"torch": "PyTorch", "compiled": "torch.compile", "triton": "Triton", "cub": "CUB"}
 FLOATS = ("f32", "bf16")
-MOST_BEHIND = 12
+MOST_BEHIND = 10
 CALLS_SHOWN = ("2^10", "2^18", "2^20")
 
 # title, and which names of the common section it holds

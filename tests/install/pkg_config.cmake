@@ -1,12 +1,14 @@
 # A C compiler and pkg-config alone build a program against the installed library, which finds it by the run path that
-# README gives.
+# README gives; in a folder whose name has a comma too.
 cmake_minimum_required(VERSION 3.25)
 find_program(pkg_config NAMES pkg-config pkgconf NO_CACHE)
 if(NOT pkg_config)
     message("SKIPPED: pkg-config is not installed")
     return()
 endif()
-set(ENV{PKG_CONFIG_PATH} "${STAGE}/${LIBRARY_FOLDER}/pkgconfig")
+set(stage "${STAGE},linked")
+file(CREATE_LINK "${STAGE}" "${stage}" SYMBOLIC)
+set(ENV{PKG_CONFIG_PATH} "${stage}/${LIBRARY_FOLDER}/pkgconfig")
 
 function(ask question answer_variable)
     execute_process(
@@ -27,7 +29,8 @@ ask(--variable=libdir library_folder)
 separate_arguments(compile_flags UNIX_COMMAND "${compile_flags}")
 separate_arguments(link_flags UNIX_COMMAND "${link_flags}")
 execute_process(
-    COMMAND "${C_COMPILER}" ${compile_flags} "${SOURCE}" -o "${BINARY}" ${link_flags} "-Wl,-rpath,${library_folder}"
+    COMMAND "${C_COMPILER}" ${compile_flags} "${SOURCE}" -o "${BINARY}" ${link_flags} -Xlinker -rpath -Xlinker
+        "${library_folder}"
     COMMAND_ERROR_IS_FATAL ANY
 )
 unset(ENV{LD_LIBRARY_PATH})

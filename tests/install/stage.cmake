@@ -2,6 +2,9 @@
 cmake_minimum_required(VERSION 3.25)
 set(first_home "${STAGE}.installed")
 file(REMOVE_RECURSE "${STAGE}" "${first_home}")
+# A package's build sets them around all that it runs, its tests too.
+unset(ENV{DESTDIR})
+unset(ENV{CMAKE_INSTALL_MODE})
 execute_process(
     COMMAND "${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${first_home}" COMMAND_ERROR_IS_FATAL ANY
 )

@@ -21,13 +21,37 @@ fn main() -> ExitCode {
     if variable("DOCS_RS").is_some() {
         return ExitCode::SUCCESS;
     }
-    match find().and_then(|library| announce(&library)) {
+    match target_loads_shared_libraries()
+        .and_then(|()| find())
+        .and_then(|library| announce(&library))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("warp-reduce-sys: {reason}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// The library is shared, and for 64-bit Linux: a program that is linked statically builds all the same, and dies before
+/// `main`.
+fn target_loads_shared_libraries() -> Result<(), String> {
+    let target = env::var("TARGET").unwrap_or_default();
+    let told = |name: &str| env::var(name).unwrap_or_default();
+    if told("CARGO_CFG_TARGET_OS") != "linux" || told("CARGO_CFG_TARGET_POINTER_WIDTH") != "64" {
+        return Err(format!(
+            "libwarp_reduce is for Linux on 64-bit processors, and this build is for {target}"
+        ));
+    }
+    let features = told("CARGO_CFG_TARGET_FEATURE");
+    if features.split(',').any(|feature| feature == "crt-static") {
+        return Err(format!(
+            "programs for {target} are linked statically here (crt-static), and libwarp_reduce.so is a shared library \
+             that such a program cannot load: build with RUSTFLAGS=\"-C target-feature=-crt-static\", or for a target \
+             like x86_64-unknown-linux-gnu"
+        ));
+    }
+    Ok(())
 }
 
 fn find() -> Result<Library, String> {
@@ -134,11 +158,28 @@ fn built_from_the_sources() -> Result<Library, String> {
     } else {
         build.define("WARP_REDUCE_CUDA", "OFF");
     }
+    // CMake's installation obeys them: it would put the library elsewhere, or links to it.
+    for name in ["DESTDIR", "CMAKE_INSTALL_MODE"] {
+        env::remove_var(name);
+    }
     let root = build.build();
-    Ok(Library {
+    let library = Library {
         lib_dir: root.join("lib"),
         include_dir: root.join("include"),
-    })
+    };
+    for file in [
+        library.lib_dir.join(FILE_NAME),
+        library.include_dir.join(HEADER),
+    ] {
+        if !file.is_file() {
+            return Err(format!(
+                "CMake built and installed the library, and there is no {}: is there a variable in the environment \
+                 that makes it install elsewhere?",
+                file.display()
+            ));
+        }
+    }
+    Ok(library)
 }
 
 /// nvcc, looked for before CMake starts, so that a machine without a toolkit hears what to do in one sentence.
@@ -173,8 +214,11 @@ fn announce(library: &Library) -> Result<(), String> {
         beside_the_build(&library.lib_dir)?.display()
     );
     println!("cargo::rustc-link-lib=dylib=warp_reduce");
-    println!("cargo::rustc-link-arg-tests=-Wl,-rpath,{lib_dir}");
-    println!("cargo::rustc-link-arg-examples=-Wl,-rpath,{lib_dir}");
+    // Not -Wl,-rpath,FOLDER, which is cut at a comma in the folder's name.
+    for argument in ["-Xlinker", "-rpath", "-Xlinker", &lib_dir.to_string()] {
+        println!("cargo::rustc-link-arg-tests={argument}");
+        println!("cargo::rustc-link-arg-examples={argument}");
+    }
     println!(
         "cargo::metadata=root={}",
         library

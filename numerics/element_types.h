@@ -32,7 +32,7 @@ enum class ElementType : std::int32_t {
 
 WR_HD bool is_float_of_8_bits(ElementType type) { return type == ElementType::f8_e4m3 || type == ElementType::f8_e5m2; }
 
-// Storage of the types that C++ has no name for. The words of field elements are canonical: below their prime.
+// Storage of the types that C++ has no name for. Which words a field element may have is numerics/fields.h's.
 struct F16 {
     std::uint16_t bits;
 };

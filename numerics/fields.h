@@ -1,11 +1,16 @@
 // Prime fields, as canonical words below their primes, and extensions of degree 4.
 //
+// Words come in as provers keep them: any 64 bits in Goldilocks, where a word of p and more stands for itself less p,
+// and p for 0 in Mersenne31. What is made of them is canonical.
+//
 // KoalaBear and BabyBear words are in Montgomery form (R = 2^32), Mersenne31 and Goldilocks words are plain. A sum is
 // the same function of the words in either form, a product is not. Sums of 31-bit words are kept in 64 bits and reduced
 // late: Field<Word>::reduce takes any 64-bit value.
 #pragma once
 
 #include "numerics/element_types.h"
+
+#include <type_traits>
 
 namespace wr {
 
@@ -79,12 +84,13 @@ struct Field<Goldilocks> {
 
     WR_HD static std::uint64_t reduce(std::uint64_t word) { return word >= prime ? word - prime : word; }
 
+    // Of canonical words.
     WR_HD static std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
         const std::uint64_t whole = a + b;
         return whole < a || whole >= prime ? whole - prime : whole;
     }
 
-    // 2^64 is 2^32 - 1 and 2^96 is -1: low + middle (2^32 - 1) - high.
+    // Of any words. 2^64 is 2^32 - 1 and 2^96 is -1: low + middle (2^32 - 1) - high.
     WR_HD_RARE static std::uint64_t product(std::uint64_t a, std::uint64_t b) {
         const std::uint64_t low = a * b, upper = upper_half_of_product(a, b);
         const std::uint64_t high = upper >> 32, middle = (upper & beyond) * beyond;
@@ -103,6 +109,18 @@ struct Field<Goldilocks> {
 #endif
     }
 };
+
+// The canonical word for one that comes in.
+template <class Word>
+WR_HD Word canonical(Word x) {
+    if constexpr (std::is_same_v<Word, Goldilocks>) {
+        return {Field<Goldilocks>::reduce(x.word)};
+    } else if constexpr (std::is_same_v<Word, Mersenne31>) {
+        return {x.word == Field<Mersenne31>::prime ? 0 : x.word};
+    } else {
+        return x;
+    }
+}
 
 // F_p[x] / (x^4 - residue). The residue is a plain integer.
 template <class Element>

@@ -143,7 +143,7 @@ WR_HD_RARE void finish_goldilocks(std::uint64_t word, const Finish &finish, void
     auto *words = static_cast<std::uint64_t *>(output);
     if (finish.add_to_output) {
         word = finish.op == Operator::product ? Field<Goldilocks>::product(words[index], word)
-                                              : Field<Goldilocks>::sum(words[index], word);
+                                              : Field<Goldilocks>::sum(canonical(Goldilocks{words[index]}).word, word);
     }
     words[index] = word;
 }

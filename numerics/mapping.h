@@ -9,6 +9,7 @@ struct Mapping {
     std::uint64_t flip;         // extremes: bits turned over in a key; bit operators: in an element
     std::uint64_t sign_bit;     // of a signed integer element; 0 for an unsigned one
     std::uint64_t counted_bits; // counts: the bits that make an element differ from zero
+    std::uint64_t other_zero;   // counts: bits that stand for zero too; 0 where there are none
     std::uint64_t counted_most; // counts: a pattern of these bits beyond it is a NaN to be ignored
     const void *weights;        // along the axis, or nullptr
     ElementType type;           // of the elements, where the storage leaves it open

@@ -189,7 +189,7 @@ struct FourWords {
     std::uint32_t words[4];
 };
 
-// The bits of an element, whatever its type: what is zero has none of Mapping::counted_bits.
+// The bits of an element, whatever its type: what is zero has none of Mapping::counted_bits, or is Mapping::other_zero.
 template <class T>
 WR_HD std::uint64_t bits_to_count(T x) {
     if constexpr (std::is_same_v<T, FourWords>) {
@@ -205,7 +205,8 @@ struct Count : OperatorOver<std::uint64_t> {
     template <class T>
     WR_HD static std::uint64_t map(T x, const Mapping &m) {
         const std::uint64_t bits = bits_to_count(x) & m.counted_bits;
-        return m.count_zeros ? bits == 0 : bits != 0 && bits <= m.counted_most;
+        const bool is_zero = bits == 0 || bits == m.other_zero;
+        return m.count_zeros ? is_zero : !is_zero && bits <= m.counted_most;
     }
     WR_HD static std::uint64_t combine(std::uint64_t a, std::uint64_t b) { return a + b; }
 };
@@ -223,7 +224,7 @@ struct FieldSum : OperatorOver<std::uint64_t> {
 template <>
 struct FieldSum<Goldilocks> : OperatorOver<std::uint64_t> {
     WR_HD static std::uint64_t identity() { return 0; }
-    WR_HD static std::uint64_t map(Goldilocks x, const Mapping &) { return x.word; }
+    WR_HD static std::uint64_t map(Goldilocks x, const Mapping &) { return canonical(x).word; }
     WR_HD static std::uint64_t combine(std::uint64_t a, std::uint64_t b) { return Field<Goldilocks>::sum(a, b); }
 };
 
@@ -267,7 +268,7 @@ struct FieldSquareSum : FieldSum<Word> {
 template <class Word>
 struct FieldProduct : OperatorOver<Word> {
     WR_HD static Word identity() { return {Field<Word>::one}; }
-    WR_HD static Word map(Word x, const Mapping &) { return x; }
+    WR_HD static Word map(Word x, const Mapping &) { return canonical(x); }
     WR_HD static Word combine(Word a, Word b) { return {Field<Word>::product(a.word, b.word)}; }
 };
 

@@ -149,6 +149,18 @@ WR_HD constexpr std::uint64_t flip_of(const Reduction &what) {
     }
 }
 
+// The word that stands for zero beside 0: the prime, of the fields whose words may be that.
+WR_HD constexpr std::uint64_t prime_that_is_zero(ElementType type) {
+    switch (type) {
+    case ElementType::mersenne31:
+        return Field<Mersenne31>::prime;
+    case ElementType::goldilocks:
+        return Field<Goldilocks>::prime;
+    default:
+        return 0;
+    }
+}
+
 // What the operator's map is told.
 WR_HD Mapping mapping_of(const Reduction &what, const void *weights) {
     const ElementTraits input = traits_of(what.dtype);
@@ -163,6 +175,7 @@ WR_HD Mapping mapping_of(const Reduction &what, const void *weights) {
     m.square = what.op == Operator::sum_of_squares || what.op == Operator::norm_l2;
     m.count_zeros = what.op == Operator::all;
     m.counted_bits = input.is_float ? all ^ top : ~std::uint64_t{0};
+    m.other_zero = prime_that_is_zero(what.dtype);
     m.counted_most = m.ignore_nan ? pattern_of_largest(what.dtype) : ~std::uint64_t{0};
     m.flip = flip_of(what);
     return m;

@@ -42,13 +42,16 @@ inline std::uint64_t modulus_of(wr_dtype dtype) {
     }
 }
 
-// Canonical words of fields, any bits of others; floats mostly of moderate size, so that sums are not all infinities.
+// Words that fields may have, any bits of others; floats mostly of moderate size, so that sums are not all infinities.
 inline void fill(Random &random, wr_dtype dtype, unsigned char *data, std::size_t count) {
     const std::size_t size = wr_dtype_size(dtype);
     if (dtype >= WR_KOALABEAR) {
         const std::size_t word = dtype == WR_GOLDILOCKS ? 8 : 4;
         for (std::size_t i = 0; i < count * size / word; ++i) {
-            const std::uint64_t value = random() % modulus_of(dtype);
+            std::uint64_t value = random() % modulus_of(dtype);
+            if (one_in(random, 10) && (dtype == WR_GOLDILOCKS || dtype == WR_MERSENNE31)) {
+                value = modulus_of(dtype) + (dtype == WR_GOLDILOCKS ? random() % 3 * (random() >> 32) / 2 : 0);
+            }
             std::memcpy(data + i * word, &value, word);
         }
         return;

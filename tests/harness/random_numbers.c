@@ -178,13 +178,27 @@ static uint64_t integer_of_kind(wr_dtype dtype, data_kind kind, size_t rare, uin
     }
 }
 
+/* A word of a field: of Goldilocks and Mersenne31 now and then one that is not below the prime. */
+static uint64_t word_of(wr_dtype dtype, uint64_t bits) {
+    uint64_t p = reference_prime(dtype);
+    if ((bits & 15) == 0 && dtype == WR_MERSENNE31) {
+        return p;
+    }
+    if ((bits & 15) == 0 && dtype == WR_GOLDILOCKS) {
+        return p + (bits & 16 ? (bits >> 8) % (UINT64_MAX - p + 1) : bits >> 62);
+    }
+    return bits % p;
+}
+
 static void put_words(wr_dtype dtype, data_kind kind, size_t rare, uint64_t *state, void *array, size_t index) {
     size_t degree = (size_t)reference_degree(dtype), k;
     wr_dtype word = dtype == WR_GOLDILOCKS ? WR_U64 : WR_U32;
     uint64_t any = integer_of_kind(dtype, kind, rare, state);
     for (k = 0; k < degree; ++k) {
         uint64_t bits = kind == DATA_FEW_VALUES || any == 0 ? any : random_next(state);
-        reference_put_bits(word, array, index * degree + k, bits % reference_prime(dtype));
+        reference_put_bits(word, array, index * degree + k,
+                           kind == DATA_UNIFORM || kind == DATA_WIDE ? word_of(dtype, bits)
+                                                                     : bits % reference_prime(dtype));
     }
 }
 

@@ -1,6 +1,7 @@
 /*
  * Sums, products, sums of squares and dot products of field elements are those of the integers modulo the prime, and of
- * polynomials modulo x^4 - 3 and x^4 - 11; words going in and coming out are canonical.
+ * polynomials modulo x^4 - 3 and x^4 - 11. Words of Goldilocks may be any 64 bits, in Mersenne31 the prime is 0 too;
+ * words coming out are canonical.
  */
 #include "harness/dot_jobs.h"
 #include "harness/harness.h"
@@ -83,12 +84,53 @@ static void check_known_product(const known_product *of, const place *where) {
     image_free(&output);
 }
 
+/* Five words of 2^64 - 1 are 5 (2^32 - 2) modulo p; a word p alone is 0, in sums, products and counts. */
+static void check_known_words(const place *where) {
+    static const struct {
+        wr_op op;
+        wr_dtype dtype;
+        size_t count;
+        uint64_t word, result;
+    } known[] = {
+        {WR_SUM, WR_GOLDILOCKS, 5, UINT64_MAX, UINT64_C(21474836470)},
+        {WR_SUM, WR_GOLDILOCKS, 1, UINT64_C(0xFFFFFFFF00000001), 0},
+        {WR_PRODUCT, WR_GOLDILOCKS, 1, UINT64_C(0xFFFFFFFF00000002), 1},
+        {WR_COUNT_NONZERO, WR_GOLDILOCKS, 7, UINT64_C(0xFFFFFFFF00000001), 0},
+        {WR_COUNT_NONZERO, WR_GOLDILOCKS, 7, UINT64_C(0xFFFFFFFF00000002), 7},
+        {WR_SUM, WR_MERSENNE31, 3, 0x7FFFFFFF, 0},
+        {WR_PRODUCT, WR_MERSENNE31, 1, 0x7FFFFFFF, 0},
+        {WR_COUNT_NONZERO, WR_MERSENNE31, 4, 0x7FFFFFFF, 0},
+        {WR_ANY, WR_MERSENNE31, 4, 0x7FFFFFFF, 0},
+        {WR_ALL, WR_MERSENNE31, 4, 0x7FFFFFFF, 0},
+        {WR_ALL, WR_GOLDILOCKS, 2, UINT64_C(0xFFFFFFFF00000002), 1},
+    };
+    size_t i, k;
+    for (i = 0; i < sizeof known / sizeof *known; ++i) {
+        wr_reduce_args args = reduce_args(known[i].op, known[i].dtype, 1, known[i].count, 1);
+        wr_dtype result_dtype = reference_output_dtype(&args);
+        image input = image_new(known[i].count * reference_size(known[i].dtype), 0);
+        image expected = image_new(reference_size(result_dtype), 0), output = image_copy(&expected);
+        for (k = 0; k < known[i].count; ++k) {
+            reference_put_bits(word_type(known[i].dtype), input.payload, k, known[i].word);
+        }
+        reference_put_bits(result_dtype, expected.payload, 0, known[i].result);
+        args.input = input.payload;
+        args.output = output.payload;
+        check_same_elements(reduce_at(where, &args, &input, &output), where, result_dtype, &expected, &output,
+                            op_name(known[i].op));
+        image_free(&input);
+        image_free(&expected);
+        image_free(&output);
+    }
+}
+
 static void check_known_products(void) {
     size_t i, p;
     for (p = 0; p < place_count(); ++p) {
         for (i = 0; i < sizeof products / sizeof *products; ++i) {
             check_known_product(&products[i], place_at(p));
         }
+        check_known_words(place_at(p));
     }
 }
 
@@ -115,12 +157,15 @@ static size_t word_misalignment(wr_dtype dtype) { return dtype == WR_GOLDILOCKS 
 
 static void check_all_calls(wr_dtype dtype, const image *input, size_t outer, size_t axis, size_t inner,
                             const char *label) {
-    static const wr_op ops[] = {WR_SUM, WR_PRODUCT, WR_SUM_OF_SQUARES};
+    static const wr_op ops[] = {WR_SUM, WR_PRODUCT, WR_SUM_OF_SQUARES, WR_COUNT_NONZERO, WR_ANY, WR_ALL};
     size_t i;
-    for (i = 0; i < 3; ++i) {
+    for (i = 0; i < sizeof ops / sizeof *ops; ++i) {
         wr_reduce_args args = reduce_args(ops[i], dtype, outer, axis, inner);
+        size_t misalignment = ops[i] == WR_COUNT_NONZERO ? 8 : word_misalignment(dtype);
         args.input = input->payload;
-        check_reduce(&args, input, word_misalignment(dtype), label);
+        check_reduce(&args, input, misalignment, label);
+        args.add_to_output = 1;
+        check_reduce(&args, input, misalignment, label);
     }
     if (outer == 1 && inner == 1) {
         wr_dot_args args = dot_args(dtype, axis);
@@ -143,6 +188,13 @@ static void check_constants(wr_dtype dtype) {
     for (i = 0; i < sizeof counts / sizeof *counts; ++i) {
         check_constant(dtype, p - 1, counts[i]);
         check_constant(dtype, 0, counts[i]);
+        if (dtype == WR_GOLDILOCKS || dtype == WR_MERSENNE31) {
+            check_constant(dtype, p, counts[i]);
+        }
+        if (dtype == WR_GOLDILOCKS) {
+            check_constant(dtype, p + 1, counts[i]);
+            check_constant(dtype, UINT64_MAX, counts[i]);
+        }
         check_constant(dtype, 1, counts[i]);
         check_constant(dtype, p / 2 + 1, counts[i]);
         check_constant(dtype, reference_field_word(dtype, 1), counts[i]);

@@ -87,7 +87,7 @@ static uint64_t word_product(const field *in, uint64_t a, uint64_t b) {
     return in->is_montgomery ? product_modulo(product, inverse_of_radix(in->prime), in->prime) : product;
 }
 
-/* The words of an element, the absent ones zero. */
+/* The words of an element, the absent ones zero, each modulo the prime. */
 typedef struct element {
     uint64_t words[4];
 } element;
@@ -96,11 +96,11 @@ static element get_element(wr_dtype dtype, const void *array, size_t index) {
     element got = {{0, 0, 0, 0}};
     int degree = reference_degree(dtype), k;
     if (dtype == WR_GOLDILOCKS) {
-        got.words[0] = reference_bits(dtype, array, index);
+        got.words[0] = reference_bits(dtype, array, index) % reference_prime(dtype);
         return got;
     }
     for (k = 0; k < degree; ++k) {
-        got.words[k] = reference_bits(WR_U32, array, index * (size_t)degree + (size_t)k);
+        got.words[k] = reference_bits(WR_U32, array, index * (size_t)degree + (size_t)k) % reference_prime(dtype);
     }
     return got;
 }

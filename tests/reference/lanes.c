@@ -305,6 +305,9 @@ static int is_nonzero(wr_dtype dtype, size_t bytes, const unsigned char *element
     if (is_float(dtype)) {
         return reference_get(dtype, element, 0) != 0.0;
     }
+    if (dtype == WR_GOLDILOCKS || dtype == WR_MERSENNE31) {
+        return word_at(element, bytes, 0) % lanes_prime(dtype) != 0;
+    }
     for (i = 0; i < bytes; ++i) {
         if (element[i] != 0) {
             return 1;

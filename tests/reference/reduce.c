@@ -52,6 +52,11 @@ static int is_zero(wr_dtype dtype, const void *element) {
     if (reference_is_float(dtype)) {
         return reference_get(dtype, element, 0) == 0.0;
     }
+    /* what the prime itself stands for, where a word may be that */
+    if ((dtype == WR_GOLDILOCKS || dtype == WR_MERSENNE31) &&
+        reference_bits(dtype, element, 0) == reference_prime(dtype)) {
+        return 1;
+    }
     for (i = 0; i < size; ++i) {
         if (((const unsigned char *)element)[i] != 0) {
             return 0;
@@ -131,12 +136,12 @@ wr_dtype reference_output_dtype(const wr_reduce_args *args) {
 
 void reference_reduce(const wr_reduce_args *args) {
     ptrdiff_t size = (ptrdiff_t)reference_size(args->dtype);
-    ptrdiff_t outer_stride = args->outer_stride != 0 ? args->outer_stride : (ptrdiff_t)(args->axis * args->inner);
-    ptrdiff_t inner_stride = args->inner_stride != 0 ? args->inner_stride : 1;
+    ptrdiff_t outer_stride = args->strides_given ? args->outer_stride : (ptrdiff_t)(args->axis * args->inner);
+    ptrdiff_t inner_stride = args->strides_given ? args->inner_stride : 1;
     size_t outer, inner;
     line of;
     of.args = args;
-    of.stride = args->axis_stride != 0 ? args->axis_stride : (ptrdiff_t)args->inner;
+    of.stride = args->strides_given ? args->axis_stride : (ptrdiff_t)args->inner;
     of.length = args->axis;
     of.output_dtype = reference_output_dtype(args);
     for (outer = 0; outer < args->outer; ++outer) {

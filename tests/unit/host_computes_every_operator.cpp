@@ -57,7 +57,12 @@ std::uint64_t random_field_word(ElementType type, Content content) {
     case Content::zeros:
         return 0;
     case Content::largest:
-        return p - 1;
+        return type == ElementType::goldilocks ? ~std::uint64_t{0} : type == ElementType::mersenne31 ? p : p - 1;
+    case Content::special:
+        if (below(2) == 0 && (type == ElementType::goldilocks || type == ElementType::mersenne31)) {
+            return p + (type == ElementType::goldilocks ? below(2) * below(0xFFFFFFFF) : 0);
+        }
+        return below(2) == 0 ? p - 1 - below(3) : below(3);
     default:
         return below(2) == 0 ? p - 1 - below(3) : below(3);
     }

@@ -248,6 +248,7 @@ Element decode_field(ElementType type, const unsigned char *bytes) {
     Element element{};
     for (std::size_t k = 0; k < degree; ++k) {
         std::memcpy(&element[k], bytes + k * size, size);
+        element[k] %= field_of(type).p;
     }
     return element;
 }
@@ -394,6 +395,10 @@ bool is_nonzero(const Reduction &what, const unsigned char *x) {
     if (is_float(what.dtype)) {
         const double value = decode_float(what.dtype, x);
         return value != 0;
+    }
+    if (is_field(what.dtype)) {
+        const Element element = decode_field(what.dtype, x);
+        return std::any_of(element.begin(), element.end(), [](Word word) { return word != 0; });
     }
     return std::any_of(x, x + size_of(what.dtype), [](unsigned char byte) { return byte != 0; });
 }

@@ -19,6 +19,7 @@ from reduction_vectors import (
     special_fields,
     special_integers,
     special_reductions,
+    words_beyond_the_prime,
 )
 from softmax_vectors import (
     approximate,
@@ -62,6 +63,7 @@ def make():
     lines += selected_gradients(rng)
     lines += gradients_from_logits()
     lines += large_logits(rng)
+    lines += words_beyond_the_prime(random.Random(21))
     return "\n".join(lines) + "\n"
 
 

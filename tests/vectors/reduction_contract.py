@@ -184,7 +184,9 @@ def field_one(field):
     return ((2**32 if field.montgomery else 1) % field.prime,) + (0,) * (field.degree - 1)
 
 
-def reduce_fields(op, values, output, weights):
+def reduce_fields(op, values, dtype, output, weights):
+    # a word of Goldilocks may be any 64 bits, and the prime stands for 0 in Mersenne31
+    values = [tuple(word % FIELDS[dtype].prime for word in value) for value in values]
     if op in ("any", "all", "count_nonzero"):
         return count_result(op, [any(v) for v in values], output)
     field = FIELDS[output]
@@ -203,5 +205,5 @@ def reduce_axis(op, values, dtype, accumulate, output, ignore=False, weights=Non
     if dtype in FLOATS:
         return reduce_floats(op, values, dtype, accumulate, output, ignore, weights)
     if dtype in FIELDS:
-        return reduce_fields(op, values, output, weights)
+        return reduce_fields(op, values, dtype, output, weights)
     return reduce_integers(op, values, dtype, output, weights)

@@ -220,6 +220,21 @@ def every_operator(rng):
                 yield reduce_line(op, dtype, "-", output, (3, 3, 2), few_values(dtype, rng, 18))
 
 
+def words_beyond_the_prime(rng):
+    """Any 64 bits are a word of Goldilocks, and Mersenne31 has a second zero."""
+    for dtype, words in (
+        ("goldilocks", [2**64 - 1] * 5),
+        ("goldilocks", [2**64 - 2**32 + 1]),
+        ("goldilocks", [2**64 - 2**32 + 1 + draw for draw in (0, 1, 2, 0, 2**32 - 2)] + [0, 1]),
+        ("goldilocks", [rng.getrandbits(64) | 2**63 for _ in range(7)]),
+        ("mersenne31", [2**31 - 1]),
+        ("mersenne31", [2**31 - 1, 0, 5, 2**31 - 1, 2**31 - 2]),
+    ):
+        for op in ("sum", "product", "sum_of_squares", "any", "all", "count_nonzero"):
+            for output in outputs_of(op, dtype)[:1]:
+                yield reduce_line(op, dtype, "-", output, (1, len(words), 1), hexadecimal(words, dtype))
+
+
 def ignored_nans(rng):
     nan = math.nan
     for dtype in FLOATS:

@@ -38,10 +38,22 @@ struct SavedRow {
     Float special;   // the weight of every element where there is no finite logsumexp
 };
 
+// The weight of log-softmax's elements in a row of which nothing was left, and whose outputs said so: below 0, as no
+// other is. Their gradient is 0, as in a row that was left out; a negative scale makes +0 of the -0 that it meets.
 template <class Float>
-WR_HD SavedRow<Float> saved_row(SavedAs saved_as, Float scale, Float logsumexp, bool empty_row_zero) {
+WR_HD Float weight_of_nothing(Float scale) {
+    return scale < Float(0) ? Float(-2) : Float(-1);
+}
+template <class Float>
+WR_HD Float gradient_of_nothing(Float weight) {
+    return weight == Float(-1) ? Float(0) : Float(-0.0);
+}
+
+template <class Float>
+WR_HD SavedRow<Float> saved_row(SavedAs saved_as, bool log, Float scale, Float logsumexp, bool empty_row_zero) {
     const bool empty = logsumexp == -std::numeric_limits<Float>::infinity();
-    return {saved_as, scale, logsumexp, empty && empty_row_zero ? Float(0) : std::numeric_limits<Float>::quiet_NaN()};
+    const Float nothing = log ? weight_of_nothing(scale) : Float(0);
+    return {saved_as, scale, logsumexp, empty && empty_row_zero ? nothing : std::numeric_limits<Float>::quiet_NaN()};
 }
 
 // The scaled logit less its row's logsumexp: rounded, and what was rounded away.
@@ -87,7 +99,10 @@ WR_HD Float gradient_term(bool log, Float weight, Float gradient) {
 
 template <class Float>
 WR_HD Float softmax_gradient(bool log, Float weight, Float gradient, Float total) {
-    return log ? fused(-weight, total, gradient) : weight * (gradient - total);
+    if (!log) {
+        return weight * (gradient - total);
+    }
+    return weight < Float(0) ? gradient_of_nothing(weight) : fused(-weight, total, gradient);
 }
 
 } // namespace wr

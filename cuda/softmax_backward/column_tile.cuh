@@ -73,7 +73,8 @@ class BackwardShortColumnTile {
         if (!within) {
 #pragma unroll
             for (int i = 0; i < Count; ++i) {
-                const SavedRow<float> row = saved_row(SavedAs::logits, a.scale, logsumexp_of(i), a.empty_row_zero);
+                const SavedRow<float> row =
+                    saved_row(SavedAs::logits, a.log, a.scale, logsumexp_of(i), a.empty_row_zero);
                 const float d = logit_difference(a.scale, logsumexp_of(i), logit(i)).high;
                 weights[i] = row.logsumexp - row.logsumexp != 0.0f ? row.special
                              : fabsf(d) < reach                    ? weights[i]

@@ -76,7 +76,7 @@ class ResidentGradients {
 #pragma unroll
             for (int b = 0; b < warp_blocks; ++b) {
                 if constexpr (FromLogits) {
-                    weights[b].form(saved[b], saved_row(SavedAs::logits, a.scale, logsumexp, a.empty_row_zero),
+                    weights[b].form(saved[b], saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero),
                                     count_of(b));
                 } else {
                     weights[b] = saved[b];

@@ -27,7 +27,7 @@ __device__ __forceinline__ auto weights_of(const BackwardVectorArguments &a, con
         // All that is formed waits for the last load: else the compiler forms weights of one vector before it asks for
         // the next.
         __syncwarp();
-        const SavedRow<float> row = saved_row(SavedAs::logits, a.scale, logsumexp, a.empty_row_zero);
+        const SavedRow<float> row = saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero);
         if constexpr (parks_weights(sizeof(T), FromLogits, Warps)) {
             const auto parked = ParkedWeights<T>::of_warp(launched_memory());
             part = park_block(a, saved, row, count, parked, gradients);

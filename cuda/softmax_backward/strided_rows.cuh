@@ -11,9 +11,9 @@ template <class Float>
 __device__ __forceinline__ SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
     const Float scale = static_cast<Float>(p.scale);
     if (p.output != nullptr) {
-        return saved_row(p.log ? SavedAs::logarithms : SavedAs::weights, scale, Float(0), p.empty_row_zero);
+        return saved_row(p.log ? SavedAs::logarithms : SavedAs::weights, p.log, scale, Float(0), p.empty_row_zero);
     }
-    return saved_row(SavedAs::logits, scale, static_cast<const Float *>(p.logsumexp)[row], p.empty_row_zero);
+    return saved_row(SavedAs::logits, p.log, scale, static_cast<const Float *>(p.logsumexp)[row], p.empty_row_zero);
 }
 
 __device__ __forceinline__ const void *saved_array(const SoftmaxBackwardProblem &p) {

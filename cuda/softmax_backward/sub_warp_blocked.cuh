@@ -21,7 +21,7 @@ __device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p
         weights[i] = weight_of_any(less.high, less.low);
     });
     if (__any_sync(whole_warp, logsumexp - logsumexp != 0.0f) != 0) {
-        const float special = saved_row(SavedAs::logits, scale, logsumexp, p.empty_row_zero).special;
+        const float special = saved_row(SavedAs::logits, p.log, scale, logsumexp, p.empty_row_zero).special;
         tile.for_each_element([&](int i) { weights[i] = logsumexp - logsumexp != 0.0f ? special : weights[i]; });
     }
 }

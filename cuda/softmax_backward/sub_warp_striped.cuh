@@ -23,7 +23,7 @@ __device__ __forceinline__ void form_slot_weights(const SoftmaxBackwardProblem &
         for (int i = 0; i < lane_slots; ++i) {
             const float own = tile.shared(0, i);
             if (own - own != 0.0f) {
-                weights[i] = saved_row(SavedAs::logits, scale, own, p.empty_row_zero).special;
+                weights[i] = saved_row(SavedAs::logits, p.log, scale, own, p.empty_row_zero).special;
             }
         }
     }

@@ -85,7 +85,7 @@ __device__ __forceinline__ auto packed_weights(const BackwardVectorArguments &a,
     if constexpr (FromLogits) {
         const auto of_row = [&](int v) {
             const float own = __shfl_sync(whole_warp, logsumexp, tile.row_of(v));
-            return saved_row(SavedAs::logits, a.scale, own, a.empty_row_zero);
+            return saved_row(SavedAs::logits, a.log, a.scale, own, a.empty_row_zero);
         };
         __syncwarp(); // all that is formed waits for the last load
         if constexpr (parks_weights(sizeof(T), FromLogits, short_row_warps)) {

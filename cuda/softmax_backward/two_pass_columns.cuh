@@ -79,7 +79,7 @@ class ColumnWeights {
     __device__ __forceinline__ void form_any(const uint4 (&saved)[Rows], float (&weights)[Rows][each]) const {
 #pragma unroll
         for (int c = 0; c < each; ++c) {
-            const SavedRow<float> row = saved_row(SavedAs::logits, a.scale, logsumexp[c], a.empty_row_zero);
+            const SavedRow<float> row = saved_row(SavedAs::logits, a.log, a.scale, logsumexp[c], a.empty_row_zero);
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
                 weights[i][c] = any_weight(row, element_of(saved[i], c, T()));

@@ -75,9 +75,9 @@ struct RowBackward {
     static SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
         const auto scale = static_cast<Float>(p.scale);
         if (p.output != nullptr) {
-            return saved_row(p.log ? SavedAs::logarithms : SavedAs::weights, scale, Float(0), p.empty_row_zero);
+            return saved_row(p.log ? SavedAs::logarithms : SavedAs::weights, p.log, scale, Float(0), p.empty_row_zero);
         }
-        return saved_row(SavedAs::logits, scale, static_cast<const Float *>(p.logsumexp)[row], p.empty_row_zero);
+        return saved_row(SavedAs::logits, p.log, scale, static_cast<const Float *>(p.logsumexp)[row], p.empty_row_zero);
     }
 
     static Piece ragged_piece(const SoftmaxBackwardProblem &p, std::size_t row) {

@@ -121,12 +121,13 @@ static void check_logits_of(wr_dtype dtype, double sum, wr_empty_row empty_row, 
 static void check_logits(wr_dtype dtype) {
     static const double nan = (double)NAN, infinity = (double)INFINITY;
     const double spoilt[] = {nan, nan, nan}, nothing[] = {0.0, -0.0, 0.0}, untouched[] = {1.0, -3.0, 2.0};
+    const double left_out[] = {0.0, 0.0, 0.0};
     int log;
     for (log = 0; log < 2; ++log) {
         check_logits_of(dtype, nan, WR_EMPTY_ROW_NAN, log, spoilt, "a row with a NaN");
         check_logits_of(dtype, infinity, WR_EMPTY_ROW_ZERO, log, spoilt, "a row with +infinity");
         check_logits_of(dtype, -infinity, WR_EMPTY_ROW_NAN, log, spoilt, "a row of -infinity");
-        check_logits_of(dtype, -infinity, WR_EMPTY_ROW_ZERO, log, log ? untouched : nothing, "a row of -infinity, 0");
+        check_logits_of(dtype, -infinity, WR_EMPTY_ROW_ZERO, log, log ? left_out : nothing, "a row of -infinity, 0");
         check_logits_of(dtype, 1e4, WR_EMPTY_ROW_NAN, log, log ? untouched : nothing, "weights too small to count");
     }
 }
@@ -181,6 +182,59 @@ static void check_vectors_of_logits(wr_dtype dtype) {
     }
 }
 
+/* One row, one gradient: log-softmax of a row of -infinity with WR_EMPTY_ROW_ZERO, from its logits, has the gradient of
+ * the row that a mask leaves out, whatever the scale, and what was there stays where it is added to. */
+static void check_empty_row_is_left_out(wr_dtype dtype, double scale, int add) {
+    enum { ROWS = 5, AXIS = 304 };
+    static const double infinity = (double)INFINITY;
+    size_t size = reference_size(dtype), i;
+    wr_softmax_backward_args args = backward_args(dtype, ROWS, AXIS, 1);
+    image saved = image_new(ROWS * AXIS * size, 0), gradient = image_new(ROWS * AXIS * size, 0),
+          result = image_new(ROWS * AXIS * size, 0), mask = image_new(ROWS * AXIS, 0),
+          sums = image_new(ROWS * reference_size(softmax_state_dtype(dtype)), 0), expected;
+    backward_images images;
+    memset(&images, 0, sizeof images);
+    memset(mask.payload, 1, mask.payload_bytes);
+    memset(mask.payload + AXIS, 0, 2 * AXIS);
+    for (i = 0; i < ROWS * AXIS; ++i) {
+        reference_put(dtype, saved.payload, i, i / AXIS == 1 || i / AXIS == 2 ? -infinity : (double)(i % 5));
+        reference_put(dtype, gradient.payload, i, (double)(i % 7) - 3.0);
+        reference_put(dtype, result.payload, i, 0.25);
+    }
+    for (i = 0; i < ROWS; ++i) {
+        reference_put(softmax_state_dtype(dtype), sums.payload, i, i == 1 || i == 2 ? -infinity : 8.0);
+    }
+    args.log = 1;
+    args.empty_row = WR_EMPTY_ROW_ZERO;
+    args.scale = scale;
+    args.add_to_input_gradient = add;
+    args.input = saved.payload;
+    args.logsumexp = sums.payload;
+    args.output_gradient = gradient.payload;
+    images.saved = &saved;
+    images.logsumexp = &sums;
+    images.output_gradient = &gradient;
+    expected = image_copy(&result);
+    args.input_gradient = expected.payload;
+    args.mask = mask.payload;
+    images.mask = &mask;
+    images.input_gradient = &expected;
+    run_backward_everywhere(&args, &images, "left out");
+    args.input_gradient = result.payload;
+    args.mask = NULL;
+    images.mask = NULL;
+    images.input_gradient = &result;
+    run_backward_everywhere(&args, &images, "empty rows");
+    CHECK(image_equal(&expected, &result), "%s, scale %g, add %d: an empty row is not one left out", dtype_name(dtype),
+          scale, add);
+    image_free(&saved);
+    image_free(&gradient);
+    image_free(&result);
+    image_free(&mask);
+    image_free(&sums);
+    image_free(&expected);
+}
+
 /* The gradient of what was left out is +0 whatever stands there, and what was there stays where it is added to. */
 static void check_left_out(wr_dtype dtype) {
     const double nan = (double)NAN, saved[] = {0.5, nan, 0.5, nan}, gradient[] = {1.0, nan, -3.0, nan};
@@ -229,6 +283,11 @@ int main(int argc, char **argv) {
         check_logits(float_types[type]);
         check_vectors_of_logits(float_types[type]);
         check_left_out(float_types[type]);
+        if (float_types[type] != WR_F8_E4M3) { /* which has no infinity */
+            check_empty_row_is_left_out(float_types[type], 0.0, 0);
+            check_empty_row_is_left_out(float_types[type], -1.5, 0);
+            check_empty_row_is_left_out(float_types[type], -1.5, 1);
+        }
         check_nothing(float_types[type]);
     }
     places_close();

@@ -11,6 +11,10 @@ from rounded_arithmetic import add_f32, add_f64, multiply_f32, tree
 from softmax_contract import Exponential32, Exponential64, scaled_exponential, scaled_logits
 
 
+# The weight in a row of which nothing is left, where that is no NaN.
+EMPTY = None
+
+
 def exponential_in_two_pieces(d, rest, exponential):
     """W(d, r): exp(d + r), and 0 or infinity where d leaves the normal range."""
     if not -exponential.reach < d < exponential.reach:
@@ -23,7 +27,7 @@ def weight_of_logit(x, logsumexp, dtype, empty_row):
     """exp(x - logsumexp), with what the rounding of the difference lost."""
     add = add_f64 if dtype == "f64" else add_f32
     if not math.isfinite(logsumexp):
-        return 0.0 if logsumexp == -math.inf and empty_row == "zero" else math.nan
+        return EMPTY if logsumexp == -math.inf and empty_row == "zero" else math.nan
     d = add(x, -logsumexp)
     b = add(d, -x)
     rest = add(add(x, -add(d, -b)), -add(logsumexp, b))
@@ -46,6 +50,9 @@ def gradient_row(form, weights, gradients, takes_part, dtype, scale, output):
     form_of_numbers = FLOATS["f64" if dtype == "f64" else "f32"]
     add, multiply = (add_f64, operator.mul) if dtype == "f64" else (add_f32, multiply_f32)
     scale = round_float(scale if scale != 0 else 1.0, form_of_numbers)
+    if EMPTY in weights and form == "log_softmax":
+        takes_part = [False] * len(weights)
+    weights = [0.0 if p is EMPTY else p for p in weights]
     terms = [multiply(p, dy) for p, dy in zip(weights, gradients)] if form == "softmax" else gradients
     total = tree([term if part else -0.0 for term, part in zip(terms, takes_part)], add)
     words = []

@@ -65,6 +65,9 @@ void operators(Table &t) {
     t.run({"sum, NaN ignored", 4.0 * gib, reduce(t, args), nullptr, 0, t.read_ceiling});
     args = args_of(t, WR_SUM, WR_F32, {1, gib / 2, 1});
     args.axis_stride = 2;
+    args.outer_stride = gib;
+    args.inner_stride = 1;
+    args.strides_given = 1;
     t.run({"every second element (bytes of the sectors)", 4.0 * gib, reduce(t, args), nullptr, 0.9 * t.read_ceiling,
            t.read_ceiling});
     const auto dot = [&t](wr_dtype dtype, std::size_t count) -> Job {

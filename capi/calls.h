@@ -1,17 +1,22 @@
 // What every entry point has in common.
 #pragma once
 
+#include "host/float_environment.h"
 #include "numerics/status.h"
 #include "warp_reduce.h"
 
+#include <cstddef>
 #include <cstring>
 #include <new>
 
 namespace wr::capi {
 
-// Runs the body of an entry point, which returns a number of wr_status. No exception leaves the library.
+// Runs the body of an entry point, which returns a number of wr_status. No exception leaves the library, and whatever
+// floating-point environment the caller is in, sizes and options are judged in the one that the numerics are defined
+// in.
 template <class Body>
 wr_status guarded(Body body) noexcept {
+    const host::FloatEnvironment environment;
     try {
         return static_cast<wr_status>(body());
     } catch (const std::bad_alloc &) {
@@ -35,12 +40,63 @@ void copy_number(Enum &to, const Enum &from) {
     std::memcpy(&to, &from, sizeof to);
 }
 
-// Whether this library knows the struct that the caller was compiled with. A later version that appends fields will
-// know the sizes before it too; a larger struct is of a header that this library has never seen, and nothing says that
-// the bytes behind the fields it knows are there to be read.
+// The size of a struct in version 0.1.0, where it was another.
+template <class Args>
+inline constexpr std::size_t size_in_0_1_0 = sizeof(Args);
+template <class Args>
+    requires requires { &Args::strides_given; }
+inline constexpr std::size_t size_in_0_1_0<Args> = offsetof(Args, strides_given);
+
+// Whether the struct is of this header's size. (Those of earlier versions have become it before: with_args.) A larger
+// one is of a header that this library has never seen, and nothing says that the bytes behind the fields it knows are
+// there to be read.
 template <class Args>
 bool is_known_struct(const Args &args) {
     return args.struct_size == sizeof(Args);
+}
+
+// In version 0.1.0 a stride of zero was the contiguous one.
+inline void say_strides(std::ptrdiff_t &outer, std::ptrdiff_t &axis, std::ptrdiff_t &inner, std::size_t axis_size,
+                        std::size_t inner_size) {
+    outer = outer != 0 ? outer : static_cast<std::ptrdiff_t>(axis_size * inner_size);
+    axis = axis != 0 ? axis : static_cast<std::ptrdiff_t>(inner_size);
+    inner = inner != 0 ? inner : 1;
+}
+
+template <class Args>
+bool any_stride(const Args &args) {
+    bool any = args.outer_stride != 0 || args.axis_stride != 0 || args.inner_stride != 0;
+    if constexpr (requires { args.gradient_outer_stride; }) {
+        any =
+            any || args.gradient_outer_stride != 0 || args.gradient_axis_stride != 0 || args.gradient_inner_stride != 0;
+    }
+    return any;
+}
+
+template <class Args>
+void say_strides_of_0_1_0(Args &args) {
+    if (!any_stride(args)) {
+        return;
+    }
+    args.strides_given = 1;
+    say_strides(args.outer_stride, args.axis_stride, args.inner_stride, args.axis, args.inner);
+    if constexpr (requires { args.gradient_outer_stride; }) {
+        say_strides(args.gradient_outer_stride, args.gradient_axis_stride, args.gradient_inner_stride, args.axis,
+                    args.inner);
+    }
+}
+
+// body(args) of the caller's struct, one of an earlier version said in the fields of today's.
+template <class Args, class Body>
+auto with_args(const Args &given, Body body) {
+    if (given.struct_size == sizeof(Args) || given.struct_size != size_in_0_1_0<Args>) {
+        return body(given);
+    }
+    Args args{};
+    std::memcpy(&args, &given, size_in_0_1_0<Args>);
+    args.struct_size = sizeof(Args);
+    say_strides_of_0_1_0(args);
+    return body(args);
 }
 
 } // namespace wr::capi

@@ -34,10 +34,6 @@ Shape contiguous(const Shape &s) {
     return {s.outer, s.axis, s.inner, outer_stride, axis_stride, 1};
 }
 
-std::ptrdiff_t stride_or(std::ptrdiff_t given, std::ptrdiff_t contiguous_value) {
-    return given == 0 ? contiguous_value : given;
-}
-
 void drop_strides_without_steps(Shape &s, const Shape &contiguous_shape) {
     s.outer_stride = s.outer == 1 ? contiguous_shape.outer_stride : s.outer_stride;
     s.axis_stride = s.axis == 1 ? contiguous_shape.axis_stride : s.axis_stride;
@@ -69,21 +65,22 @@ Status extent_of(std::initializer_list<std::size_t> sizes, std::size_t element_b
     return Status::success;
 }
 
-Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout) {
+Status check_strides(StridesAsked asked) {
+    const bool is_flag = asked.given == 0 || asked.given == 1;
+    return is_flag && (asked.given == 1 || !asked.any) ? Status::success : Status::invalid_option;
+}
+
+Status layout_of(const Shape &given, bool strided, std::size_t element_bytes, Layout &layout) {
     Extent extent{};
     if (extent_of({given.outer, given.axis, given.inner}, element_bytes, extent) != Status::success) {
         return Status::size_overflow;
     }
     const Shape plain = contiguous(given);
-    const bool strides_given = given.outer_stride != 0 || given.axis_stride != 0 || given.inner_stride != 0;
-    if (extent.high == 0 || !strides_given) {
+    if (extent.high == 0 || !strided) {
         layout = {plain, extent};
         return Status::success;
     }
     Shape shape = given;
-    shape.outer_stride = stride_or(given.outer_stride, plain.outer_stride);
-    shape.axis_stride = stride_or(given.axis_stride, plain.axis_stride);
-    shape.inner_stride = stride_or(given.inner_stride, plain.inner_stride);
     if (!strided_extent(shape, element_bytes, extent)) {
         return Status::size_overflow;
     }

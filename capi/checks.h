@@ -29,9 +29,18 @@ struct Layout {
 // The extent of a contiguous array of so many elements in each direction; a factor of zero is an array of no bytes.
 Status extent_of(std::initializer_list<std::size_t> sizes, std::size_t element_bytes, Extent &extent);
 
-// Gives each stride that is zero its contiguous value. A stride along which no step is made, because the size is one,
-// takes it too, whatever it was.
-Status layout_of(const Shape &given, std::size_t element_bytes, Layout &layout);
+// What a struct says of its strides: the flag, and whether any of them is not zero.
+struct StridesAsked {
+    std::int32_t given;
+    bool any;
+};
+
+// invalid_option where the flag is none, or there are strides without it.
+Status check_strides(StridesAsked asked);
+
+// With strides each is taken as it is, but one along which no step is made, because the size is one, takes the
+// contiguous value; without, all do.
+Status layout_of(const Shape &given, bool strided, std::size_t element_bytes, Layout &layout);
 
 // Where an array of this extent lies. An array of no bytes lies nowhere and needs no pointer; any other needs one that
 // is not NULL and is aligned, and must not run over either end of the address space.

@@ -38,6 +38,9 @@ Status describe(const wr_reduce_args &args, ReduceCall &call) {
     if (const Status status = resolve_reduction(asked_by(args), what); status != Status::success) {
         return status;
     }
+    if (const Status status = check_strides({args.strides_given, any_stride(args)}); status != Status::success) {
+        return status;
+    }
     if (const Status status = check_indices(what, args.values != nullptr, args.axis); status != Status::success) {
         return status;
     }
@@ -48,7 +51,7 @@ Status describe(const wr_reduce_args &args, ReduceCall &call) {
     if (extent_of({args.outer, args.inner}, output_bytes, output) != Status::success ||
         extent_of({args.outer, args.inner}, args.values == nullptr ? 0 : input_bytes, values) != Status::success ||
         extent_of({args.axis}, traits_of(what.weights_dtype).size, weights) != Status::success ||
-        layout_of(given, input_bytes, layout) != Status::success) {
+        layout_of(given, args.strides_given == 1, input_bytes, layout) != Status::success) {
         return Status::size_overflow;
     }
     call.problem = {};
@@ -170,14 +173,18 @@ wr_status wr_reduce(wr_op op, wr_dtype dtype, const void *input, void *output, s
 }
 
 wr_status wr_reduce_ex(const wr_reduce_args *args, CUstream_st *stream) {
-    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] { return wr::capi::run(*args, stream); });
+    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] {
+        return wr::capi::with_args(*args, [&](const auto &known) { return wr::capi::run(known, stream); });
+    });
 }
 
 wr_status wr_reduce_workspace_size(const wr_reduce_args *args, size_t *bytes) {
     if (args == nullptr || bytes == nullptr) {
         return WR_ERROR_NULL_POINTER;
     }
-    return wr::capi::guarded([&] { return wr::capi::workspace_size(*args, *bytes); });
+    return wr::capi::guarded([&] {
+        return wr::capi::with_args(*args, [&](const auto &known) { return wr::capi::workspace_size(known, *bytes); });
+    });
 }
 
 wr_status wr_dot(wr_dtype dtype, const void *left, const void *right, void *output, size_t count, CUstream_st *stream) {

@@ -21,6 +21,9 @@ struct Softmax {
 
 Status resolve_options(const wr_softmax_args &args, SoftmaxProblem &problem) {
     const auto empty_row = number_of(args.empty_row);
+    if (const Status status = check_strides({args.strides_given, any_stride(args)}); status != Status::success) {
+        return status;
+    }
     if ((args.log != 0 && args.log != 1) || (empty_row != WR_EMPTY_ROW_NAN && empty_row != WR_EMPTY_ROW_ZERO) ||
         !is_scale(args.scale, state_type(problem.dtype))) {
         return Status::invalid_option;
@@ -39,7 +42,7 @@ Status measure(const wr_softmax_args &args, const Shape &given, Softmax &softmax
     Shape array = given;
     array.outer = ragged ? smaller<std::size_t>(given.outer, 1) : given.outer;
     Layout layout{};
-    if (layout_of(array, input_bytes, layout) != Status::success ||
+    if (layout_of(array, args.strides_given == 1, input_bytes, layout) != Status::success ||
         extent_of({array.outer, array.axis, array.inner}, output_bytes, softmax.output) != Status::success ||
         extent_of({args.outer, args.inner}, traits_of(problem.logsumexp_dtype).size, softmax.row_values) !=
             Status::success) {
@@ -69,8 +72,8 @@ Status describe(const wr_softmax_args &args, Softmax &softmax) {
         return status;
     }
     const Shape given{args.outer, args.axis, args.inner, args.outer_stride, args.axis_stride, args.inner_stride};
-    const bool strided = args.outer_stride != 0 || args.axis_stride != 0 || args.inner_stride != 0;
-    if (const Status status = resolve_selection(selection_asked(args), given, strided, problem.selection);
+    if (const Status status =
+            resolve_selection(selection_asked(args), given, args.strides_given == 1, problem.selection);
         status != Status::success) {
         return status;
     }
@@ -200,12 +203,16 @@ wr_status wr_log_softmax(wr_dtype dtype, const void *input, void *output, size_t
 }
 
 wr_status wr_softmax_ex(const wr_softmax_args *args, CUstream_st *stream) {
-    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] { return wr::capi::run(*args, stream); });
+    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] {
+        return wr::capi::with_args(*args, [&](const auto &known) { return wr::capi::run(known, stream); });
+    });
 }
 
 wr_status wr_softmax_workspace_size(const wr_softmax_args *args, size_t *bytes) {
     if (args == nullptr || bytes == nullptr) {
         return WR_ERROR_NULL_POINTER;
     }
-    return wr::capi::guarded([&] { return wr::capi::workspace_size(*args, *bytes); });
+    return wr::capi::guarded([&] {
+        return wr::capi::with_args(*args, [&](const auto &known) { return wr::capi::workspace_size(known, *bytes); });
+    });
 }

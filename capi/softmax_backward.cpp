@@ -27,6 +27,9 @@ Status resolve_options(const wr_softmax_backward_args &args, Backward &backward)
         !is_scale(args.scale, state_type(problem.dtype))) {
         return Status::invalid_option;
     }
+    if (const Status status = check_strides({args.strides_given, any_stride(args)}); status != Status::success) {
+        return status;
+    }
     if (args.output != nullptr && (args.input != nullptr || args.logsumexp != nullptr)) {
         return Status::unsupported;
     }
@@ -39,7 +42,7 @@ Status resolve_options(const wr_softmax_backward_args &args, Backward &backward)
 }
 
 // The sizes of all arrays but the selection's. Rows that are ragged share the elements of one row.
-Status measure(const Shape &saved, const Shape &gradient, Backward &backward) {
+Status measure(const Shape &saved, const Shape &gradient, bool strided, Backward &backward) {
     SoftmaxBackwardProblem &problem = backward.problem;
     const std::size_t outer = saved.outer;
     const bool ragged = problem.selection.ragged;
@@ -49,8 +52,8 @@ Status measure(const Shape &saved, const Shape &gradient, Backward &backward) {
     const std::size_t output_gradient_bytes = traits_of(problem.output_gradient_dtype).size;
     const std::size_t input_gradient_bytes = traits_of(problem.input_gradient_dtype).size;
     Layout saved_layout{}, gradient_layout{};
-    if (layout_of(saved_array, saved_bytes, saved_layout) != Status::success ||
-        layout_of(gradient_array, output_gradient_bytes, gradient_layout) != Status::success ||
+    if (layout_of(saved_array, strided, saved_bytes, saved_layout) != Status::success ||
+        layout_of(gradient_array, strided, output_gradient_bytes, gradient_layout) != Status::success ||
         extent_of({saved_array.outer, saved.axis, saved.inner}, input_gradient_bytes, backward.input_gradient) !=
             Status::success ||
         extent_of({outer, saved.inner}, traits_of(state_type(problem.dtype)).size, backward.logsumexp) !=
@@ -95,14 +98,12 @@ Status describe(const wr_softmax_backward_args &args, Backward &backward) {
                          args.gradient_outer_stride,
                          args.gradient_axis_stride,
                          args.gradient_inner_stride};
-    const bool strided = args.outer_stride != 0 || args.axis_stride != 0 || args.inner_stride != 0 ||
-                         args.gradient_outer_stride != 0 || args.gradient_axis_stride != 0 ||
-                         args.gradient_inner_stride != 0;
+    const bool strided = args.strides_given == 1;
     if (const Status status = resolve_selection(selection_asked(args), saved, strided, problem.selection);
         status != Status::success) {
         return status;
     }
-    return measure(saved, gradient, backward);
+    return measure(saved, gradient, strided, backward);
 }
 
 bool has_outputs(const Backward &backward) { return backward.input_gradient.high != 0; }
@@ -221,12 +222,16 @@ wr_status wr_log_softmax_backward(wr_dtype dtype, const void *output, const void
 }
 
 wr_status wr_softmax_backward_ex(const wr_softmax_backward_args *args, CUstream_st *stream) {
-    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] { return wr::capi::run(*args, stream); });
+    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] {
+        return wr::capi::with_args(*args, [&](const auto &known) { return wr::capi::run(known, stream); });
+    });
 }
 
 wr_status wr_softmax_backward_workspace_size(const wr_softmax_backward_args *args, size_t *bytes) {
     if (args == nullptr || bytes == nullptr) {
         return WR_ERROR_NULL_POINTER;
     }
-    return wr::capi::guarded([&] { return wr::capi::workspace_size(*args, *bytes); });
+    return wr::capi::guarded([&] {
+        return wr::capi::with_args(*args, [&](const auto &known) { return wr::capi::workspace_size(known, *bytes); });
+    });
 }

@@ -122,9 +122,9 @@ typedef enum wr_dtype {
     WR_KOALABEAR = 15,
     /* likewise, p = 2^31 - 2^27 + 1 */
     WR_BABYBEAR = 16,
-    /* a plain canonical word, p = 2^31 - 1 */
+    /* a plain word, p = 2^31 - 1 */
     WR_MERSENNE31 = 17,
-    /* a plain canonical 64-bit word, p = 2^64 - 2^32 + 1 */
+    /* a plain 64-bit word, p = 2^64 - 2^32 + 1; any 64 bits */
     WR_GOLDILOCKS = 18,
     /* four consecutive words: an element of the extension of degree 4 */
     WR_KOALABEAR_X4 = 19,
@@ -241,7 +241,8 @@ WR_API wr_status wr_cuda_status(void);
  *   most ceil(log2 n) roundings. A mean is the sum divided by `axis`, which is rounded to the type that sums are kept
  *   in (f32 has all up to 2^24), WR_NORM_L2 the root of the sum of squares, both correctly rounded.
  * Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output.
- * Fields. Canonical words in, canonical words out: a word that is not below p makes its output unspecified. A product
+ * Fields. Canonical words come out. In Goldilocks any 64 bits may come in, and a word means what it is modulo p; in
+ *   Mersenne31 p means 0; any other word that is not below p makes its output unspecified. A product
  *   of KoalaBear and BabyBear elements is that of Montgomery forms. The extensions are F_p[x]/(x^4 - 3) for KoalaBear
  *   and F_p[x]/(x^4 - 11) for BabyBear; WR_ANY, WR_ALL and WR_COUNT_NONZERO take four zero words for zero.
  * Extremes. IEEE 754-2019 minimum and maximum: -0 is below +0, and a NaN wins, the first of them for WR_ARGMIN and
@@ -314,19 +315,24 @@ typedef struct wr_reduce_args {
      * (WR_ERROR_UNSUPPORTED). */
     void *values;
     size_t outer, axis, inner;
-    /* The input's strides in elements, from `input`, which is element [0][0][0]. May be negative. Zero: the
-     * contiguous value (axis * inner, inner, 1). */
+    /* With strides_given: the input's strides in elements, from `input`, which is element [0][0][0]. Each means what it
+     * says: 0 is a broadcast (all steps of that direction meet one element), and they may be negative. Without it they
+     * must be zero, and the input is contiguous: axis * inner, inner, 1. */
     ptrdiff_t outer_stride, axis_stride, inner_stride;
     /* Memory for the job's partial results, 16-byte aligned, on the stream's device, in use until the job has
      * run. NULL: it is allocated and freed on the stream. */
     void *workspace;
     size_t workspace_bytes;
+    /* 1: the strides are given. 0: they are not, and one that is not zero is WR_ERROR_INVALID_OPTION, for it would be
+     * ignored. (In a struct of version 0.1.0, which ends before this field, each stride of zero stands for its
+     * contiguous value.) */
+    int32_t strides_given;
 } wr_reduce_args;
 
 /*
  * Like wr_reduce, but with every knob. `args` is read before the call returns and may then be reused.
  * Strides: two elements of the input may share an address. With strides, output may be the input itself only
- *   where axis is 1 and all strides along which a step is made have their contiguous values.
+ *   where axis is 1 and all strides along which a step is made have their contiguous values. (No output has strides.)
  * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _WORKSPACE_TOO_SMALL.
  */
 WR_API wr_status wr_reduce_ex(const wr_reduce_args *args, struct CUstream_st *stream);
@@ -497,9 +503,9 @@ typedef struct wr_softmax_args {
      * Without it causal_first and causal_rows must be zero (WR_ERROR_INVALID_OPTION). */
     size_t causal_rows;
     /* Ragged rows. outer + 1 of them, not decreasing, in memory like the input's: row r is elements offsets[r] ..
-     * offsets[r + 1] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1, strides zero
-     * and causal 0 (WR_ERROR_UNSUPPORTED). Elements in no row are neither read nor written. Where there is anything to
-     * write, offsets that are negative, decrease or lead beyond axis are refused on the host device
+     * offsets[r + 1] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1,
+     * strides_given and causal 0 (WR_ERROR_UNSUPPORTED). Elements in no row are neither read nor written. Where there
+     * is anything to write, offsets that are negative, decrease or lead beyond axis are refused on the host device
      * (WR_ERROR_INVALID_OFFSETS); a GPU cuts rows off at the first offset, the last one and axis, and takes a row that
      * ends before it starts for empty.
      * NULL: all rows have axis elements. */
@@ -509,6 +515,7 @@ typedef struct wr_softmax_args {
     ptrdiff_t outer_stride, axis_stride, inner_stride;
     void *workspace;
     size_t workspace_bytes;
+    int32_t strides_given;
 } wr_softmax_args;
 
 /*
@@ -593,13 +600,15 @@ typedef struct wr_softmax_backward_args {
     ptrdiff_t gradient_outer_stride, gradient_axis_stride, gradient_inner_stride;
     void *workspace;
     size_t workspace_bytes;
+    /* 1: all six are given; the gradient of a sum is 0, 0, 0 */
+    int32_t strides_given;
 } wr_softmax_backward_args;
 
 /*
  * Like wr_softmax_backward or wr_log_softmax_backward, but with every knob. `args` is read before the call returns.
  * With logits, y is exp(scale * x - logsumexp), scale * x being rounded first, within 4 roundings; at e^-86 (f64:
- *   e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; 0 where it is -infinity and
- *   empty_row says so.
+ *   e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; where it is -infinity and
+ *   empty_row says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out.
  * Overlap: input_gradient may be output, input or output_gradient itself, where that is contiguous and has elements of
  *   its size; it must not overlap anything else.
  * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS, _WORKSPACE_TOO_SMALL.

@@ -332,10 +332,26 @@ static void check_strides(ptrdiff_t outer, ptrdiff_t axis, ptrdiff_t inner, cons
     wr_reduce_args args = reduce_args(WR_SUM, WR_F32, 2, 3, 2);
     args.input = at(ARENA_INPUT);
     args.output = at(ARENA_OUTPUT);
+    args.strides_given = 1;
     args.outer_stride = outer;
     args.axis_stride = axis;
     args.inner_stride = inner;
     expect_from_query_too(WR_ERROR_SIZE_OVERFLOW, &args, label);
+}
+
+static void check_strides_flag(void) {
+    wr_reduce_args args = valid_args();
+    args.strides_given = 2;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "strides_given is 2");
+    args = valid_args();
+    args.outer_stride = 1;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "an outer stride that is not given");
+    args = valid_args();
+    args.axis_stride = -1;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "an axis stride that is not given");
+    args = valid_args();
+    args.inner_stride = 1;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "an inner stride that is not given");
 }
 
 static void check_overflows(void) {
@@ -418,12 +434,18 @@ static void check_overlaps(void) {
     expect(WR_ERROR_OVERLAP, &args, "axis 1, in place, narrower outputs");
     args = overlapping(WR_F32, 16, 1, 1024, 1024);
     args.outer_stride = 2;
+    SAY_STRIDES(&args);
     expect(WR_ERROR_OVERLAP, &args, "axis 1, in place, every second element");
     args = overlapping(WR_F32, 16, 1, 1024, 1024);
     args.outer_stride = -1;
+    SAY_STRIDES(&args);
     expect(WR_ERROR_OVERLAP, &args, "axis 1, in place, backwards");
+    args = overlapping(WR_F32, 16, 1, 1024, 1024);
+    args.strides_given = 1;
+    expect(WR_ERROR_OVERLAP, &args, "axis 1, in place, one element for all");
     args = overlapping(WR_F32, 8, 4, 1024, 1024 - 112);
     args.outer_stride = -4;
+    SAY_STRIDES(&args);
     expect(WR_ERROR_OVERLAP, &args, "output below the pointer, where the rows run backwards");
     expect_short(WR_ERROR_OVERLAP, WR_SUM, WR_F32, at(1024), at(1024), 16, 4, 1, "output is the input, short call");
 }
@@ -439,6 +461,7 @@ static void check_neighbours_are_allowed(void) {
     args.outer_stride = 1;
     args.axis_stride = 1;
     args.inner_stride = 1;
+    args.strides_given = 1;
     expect_allowed(&args, "axis 1, in place, contiguous strides written out");
     args = overlapping(WR_F16, 16, 1, 1024, 1024);
     args.output_dtype = WR_BF16;
@@ -495,6 +518,7 @@ static void check_all(void) {
     check_struct_sizes(&call, &valid);
     check_enums();
     check_options();
+    check_strides_flag();
     check_add_to_output();
     check_weights_dtypes();
     check_weights();

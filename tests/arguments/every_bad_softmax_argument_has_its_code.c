@@ -156,6 +156,7 @@ static void check_ragged_rows(void) {
     args.inner = 2;
     expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "ragged columns");
     args = ragged_args();
+    args.strides_given = 1;
     args.axis_stride = 1;
     expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "ragged rows with strides");
     args = ragged_args();
@@ -227,10 +228,20 @@ static void check_size(size_t outer, size_t axis, size_t inner, wr_dtype dtype, 
 
 static void check_strides(ptrdiff_t outer, ptrdiff_t axis, ptrdiff_t inner, const char *label) {
     wr_softmax_args args = args_at(WR_F32, 2, 3, 2, ARENA_INPUT, ARENA_OUTPUT);
+    args.strides_given = 1;
     args.outer_stride = outer;
     args.axis_stride = axis;
     args.inner_stride = inner;
     expect_from_query_too(WR_ERROR_SIZE_OVERFLOW, &args, label);
+}
+
+static void check_strides_flag(void) {
+    wr_softmax_args args = args_at(WR_F32, 2, 3, 2, ARENA_INPUT, ARENA_OUTPUT);
+    args.strides_given = -1;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "strides_given is -1");
+    args.strides_given = 0;
+    args.axis_stride = 2;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "a stride that is not given");
 }
 
 static void check_overflows(void) {
@@ -291,9 +302,11 @@ static void check_overlaps(void) {
     args = args_at(WR_F32, 4, 4, 4, 1024, 1024);
     args.axis_stride = 1;
     args.inner_stride = 4;
+    SAY_STRIDES(&args);
     expect(WR_ERROR_OVERLAP, &args, "in place, transposed");
     args = args_at(WR_F32, 4, 4, 1, 1024, 1024);
     args.outer_stride = 8;
+    SAY_STRIDES(&args);
     expect(WR_ERROR_OVERLAP, &args, "in place, rows with a gap");
 }
 
@@ -323,10 +336,12 @@ static void check_neighbours_are_allowed(void) {
     args.outer_stride = 16;
     args.axis_stride = 4;
     args.inner_stride = 1;
+    args.strides_given = 1;
     expect_allowed(&args, "in place, contiguous strides written out");
     args = args_at(WR_F32, 1, 4, 1, ARENA_INPUT, ARENA_INPUT);
     args.outer_stride = 999;
     args.inner_stride = 7;
+    SAY_STRIDES(&args);
     expect_allowed(&args, "in place, strides along which no step is made");
     args = args_at(WR_F16, 4, 4, 4, 1024, 1024);
     args.output_dtype = WR_BF16;
@@ -378,6 +393,7 @@ static void check_all(void) {
     check_struct_sizes(&call, &valid);
     check_types();
     check_options();
+    check_strides_flag();
     check_selections();
     check_ragged_rows();
     check_ragged_rows_of_nothing();

@@ -139,8 +139,21 @@ static void check_options(void) {
     expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "logsumexp with outputs");
     args = args_of(WR_F32);
     args.offsets = at(ARENA_WORKSPACE);
+    args.strides_given = 1;
     args.gradient_axis_stride = 1;
     expect_from_query_too(WR_ERROR_UNSUPPORTED, &args, "ragged rows with strides");
+}
+
+static void check_strides_flag(void) {
+    wr_softmax_backward_args args = args_of(WR_F32);
+    args.strides_given = 2;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "strides_given is 2");
+    args = args_of(WR_F32);
+    args.inner_stride = 1;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "a stride that is not given");
+    args = args_of(WR_F32);
+    args.gradient_inner_stride = 1;
+    expect_from_query_too(WR_ERROR_INVALID_OPTION, &args, "a stride of the gradient that is not given");
 }
 
 static void check_pointers(void) {
@@ -175,6 +188,7 @@ static void check_overlaps(void) {
     args = args_of(WR_F32);
     args.input_gradient = at(ARENA_OUTPUT);
     args.gradient_outer_stride = 5;
+    say_strides_of_both(&args);
     expect(WR_ERROR_OVERLAP, &args, "in place, rows with a gap");
     args = args_of(WR_F32);
     args.mask = at(ARENA_EXTRA + 40);
@@ -203,6 +217,7 @@ static void check_all(void) {
     check_short_calls();
     check_types();
     check_options();
+    check_strides_flag();
     check_pointers();
     check_overlaps();
 }

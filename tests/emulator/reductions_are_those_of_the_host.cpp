@@ -58,6 +58,8 @@ wr_reduce_args random_args(Random &random, Sizes s) {
     if (s.axis > 0 && one_in(random, 12)) {
         args.axis_stride = static_cast<std::ptrdiff_t>(2 * s.inner);
         args.outer_stride = static_cast<std::ptrdiff_t>(2 * s.axis * s.inner);
+        args.inner_stride = 1;
+        args.strides_given = 1;
     }
     if (args.op == WR_SUM && s.axis > 0 && one_in(random, 3)) {
         args.weights_dtype = args.dtype;

@@ -212,6 +212,8 @@ std::size_t spread(Random &random, Args &args, const Sizes &s) {
     const bool apart = one_in(random, 2);
     args.axis_stride = static_cast<std::ptrdiff_t>(s.inner * (apart ? 2 : 1));
     args.outer_stride = static_cast<std::ptrdiff_t>(2 * s.axis * s.inner);
+    args.inner_stride = 1;
+    args.strides_given = 1;
     return 2 * s.outer * s.axis * s.inner;
 }
 

@@ -213,12 +213,28 @@ wr_softmax_args softmax_args(wr_dtype dtype, size_t outer, size_t axis, size_t i
     return args;
 }
 
+void say_strides(int32_t *given, ptrdiff_t *outer, ptrdiff_t *along, ptrdiff_t *inner, size_t axis, size_t inner_size) {
+    if (*given == 0 && *outer == 0 && *along == 0 && *inner == 0) {
+        return;
+    }
+    *given = 1;
+    *outer = *outer != 0 ? *outer : (ptrdiff_t)(axis * inner_size);
+    *along = *along != 0 ? *along : (ptrdiff_t)inner_size;
+    *inner = *inner != 0 ? *inner : 1;
+}
+
+void say_strides_of_both(wr_softmax_backward_args *args) {
+    SAY_STRIDES(args);
+    say_strides(&args->strides_given, &args->gradient_outer_stride, &args->gradient_axis_stride,
+                &args->gradient_inner_stride, args->axis, args->inner);
+    SAY_STRIDES(args);
+}
+
 /* Nothing that the short call cannot say. */
 static int short_call_suffices(const wr_reduce_args *args) {
-    return (int)args->output_dtype == 0 && (int)args->accumulate_dtype == 0 && args->outer_stride == 0 &&
-           args->axis_stride == 0 && args->inner_stride == 0 && args->workspace == NULL &&
-           args->nan_mode == WR_NAN_PROPAGATE && args->add_to_output == 0 && args->weights == NULL &&
-           args->values == NULL;
+    return (int)args->output_dtype == 0 && (int)args->accumulate_dtype == 0 && args->strides_given == 0 &&
+           args->workspace == NULL && args->nan_mode == WR_NAN_PROPAGATE && args->add_to_output == 0 &&
+           args->weights == NULL && args->values == NULL;
 }
 
 /* SIZE_MAX where the difference lies outside the elements. */

@@ -51,6 +51,15 @@ wr_status softmax_at(const place *where, const wr_softmax_args *args, const imag
 /* Likewise wr_softmax or wr_log_softmax, by args->log. */
 wr_status softmax_short_at(const place *where, const wr_softmax_args *args, const image *input, image *output);
 
+/* Gives the strides of a struct that are zero their contiguous values, and says that all are given; of a struct without
+ * any it leaves everything as it is. */
+#define SAY_STRIDES(args)                                                                                              \
+    say_strides(&(args)->strides_given, &(args)->outer_stride, &(args)->axis_stride, &(args)->inner_stride,            \
+                (args)->axis, (args)->inner)
+void say_strides(int32_t *given, ptrdiff_t *outer, ptrdiff_t *along, ptrdiff_t *inner, size_t axis, size_t inner_size);
+/* Likewise both triples of a gradient's. */
+void say_strides_of_both(wr_softmax_backward_args *args);
+
 /* Zeroed, with struct_size and the shape set. */
 wr_reduce_args reduce_args(wr_op op, wr_dtype dtype, size_t outer, size_t axis, size_t inner);
 wr_softmax_args softmax_args(wr_dtype dtype, size_t outer, size_t axis, size_t inner);

@@ -178,6 +178,7 @@ void check_softmax_of_kind(const kind *of, size_t outer, size_t axis, size_t inn
     args.outer_stride = chosen.outer_stride;
     args.axis_stride = chosen.axis_stride;
     args.inner_stride = chosen.inner_stride;
+    SAY_STRIDES(&args);
     args.scale = chosen.scale;
     if ((of->what & VALUES) != 0) {
         args.logsumexp = made.sums.payload;
@@ -204,6 +205,7 @@ void check_gradient_of_kind(const kind *of, size_t outer, size_t axis, size_t in
     args.outer_stride = chosen.outer_stride;
     args.axis_stride = chosen.axis_stride;
     args.inner_stride = chosen.inner_stride;
+    say_strides_of_both(&args);
     args.scale = chosen.scale;
     args.output_gradient_dtype = of->second;
     args.input_gradient_dtype = of->third;

@@ -177,6 +177,7 @@ static void put_strides(wr_reduce_args *args, const placement *at, const image *
     args->outer_stride = at->outer_stride;
     args->axis_stride = at->axis_stride;
     args->inner_stride = at->inner_stride;
+    SAY_STRIDES(args);
 }
 
 static placement random_placement(const wr_reduce_args *args) {
@@ -284,6 +285,7 @@ static void check_row_alone(const wr_softmax_args *args, const placement *at, co
     }
     alone.outer = alone.inner = 1;
     alone.outer_stride = alone.axis_stride = alone.inner_stride = 0;
+    alone.strides_given = 0;
     alone.input = row.payload;
     alone.output = result.payload;
     alone.logsumexp = NULL;
@@ -313,6 +315,7 @@ static void check_random_softmax(void) {
     args.outer_stride = at.outer_stride;
     args.axis_stride = at.axis_stride;
     args.inner_stride = at.inner_stride;
+    SAY_STRIDES(&args);
     args.output = output.payload;
     args.logsumexp = sums.payload;
     softmax_everywhere(&args, &input, &output, below(2) ? &sums : NULL, label);

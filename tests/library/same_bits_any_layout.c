@@ -80,6 +80,7 @@ static void check_softmax_layout(const variant *of, const layout *as, const imag
     args.outer_stride = as->outer_stride;
     args.axis_stride = as->axis_stride;
     args.inner_stride = as->inner_stride;
+    SAY_STRIDES(&args);
     args.output = result.payload;
     args.logsumexp = result_sums.payload;
     softmax_everywhere(&args, &input, &result, &result_sums, as->name);
@@ -153,6 +154,7 @@ static void check_reduce_layouts(wr_op op, wr_dtype dtype, size_t axis) {
         args.outer_stride = as.outer_stride;
         args.axis_stride = as.axis_stride;
         args.inner_stride = as.inner_stride;
+        SAY_STRIDES(&args);
         /* the reference takes each row by itself: equal to it means equal to the row alone */
         check_reduce(&args, &input, 0, as.name);
         image_free(&input);
@@ -173,6 +175,7 @@ static void check_overlapping_rows(wr_dtype dtype, size_t axis) {
     fill_random(dtype, DATA_WIDE, axis, input.payload, axis + WINDOWS);
     args.input = input.payload;
     args.outer_stride = 1;
+    SAY_STRIDES(&args);
     check_reduce(&args, &input, 0, "windows that move by one");
     image_free(&input);
 }

@@ -93,6 +93,8 @@ static wr_reduce_args args_of(const reduction *job, const shape *of) {
     if (!shape_is_contiguous(of)) {
         args.axis_stride = (ptrdiff_t)of->axis_stride;
         args.outer_stride = (ptrdiff_t)shape_row(of);
+        args.inner_stride = 1;
+        args.strides_given = 1;
     }
     return args;
 }
@@ -403,6 +405,8 @@ static void check_softmax(const softmax_kind *kind, const shape *of) {
     if (!shape_is_contiguous(of)) {
         args.axis_stride = (ptrdiff_t)of->axis_stride;
         args.outer_stride = (ptrdiff_t)shape_row(of);
+        args.inner_stride = 1;
+        args.strides_given = 1;
     }
     args.log = kind->log;
     args.output_dtype = kind->output_dtype;

@@ -125,6 +125,7 @@ static void check_layouts(wr_op op, wr_dtype dtype, data_kind kind, size_t axis)
         args.outer_stride = as.outer_stride;
         args.axis_stride = as.axis_stride;
         args.inner_stride = as.inner_stride;
+        SAY_STRIDES(&args);
         check_output_type(args, some_output(op, dtype), &input, as.name);
         image_free(&input);
     }

@@ -91,6 +91,7 @@ static void check_layouts(wr_dtype dtype, wr_dtype weights_dtype, size_t axis) {
         args.outer_stride = as.outer_stride;
         args.axis_stride = as.axis_stride;
         args.inner_stride = as.inner_stride;
+        SAY_STRIDES(&args);
         check_sum(&args, &input, &weights, as.name);
         image_free(&input);
     }

@@ -43,6 +43,7 @@ static image expected_sums(const wr_reduce_args *args, const image *input, wr_dt
     softmax.outer_stride = args->outer_stride;
     softmax.axis_stride = args->axis_stride;
     softmax.inner_stride = args->inner_stride;
+    softmax.strides_given = args->strides_given;
     CHECK(softmax_at(place_at(0), &softmax, input, &outputs, &sums) == WR_SUCCESS, "softmax");
     for (i = 0; i < rows; ++i) {
         reference_put(output_dtype, expected.payload, i, reference_get(state, sums.payload, i));
@@ -66,7 +67,7 @@ static void check(wr_reduce_args *args, const image *input, wr_dtype output_dtyp
         args->output = result.payload;
         status = reduce_at(place_at(i), args, input, &result);
         check_same_elements(status, place_at(i), given, &expected, &result, label);
-        if ((int)output_dtype == 0 && args->outer_stride == 0 && args->axis_stride == 0) {
+        if ((int)output_dtype == 0 && args->strides_given == 0) {
             memset(result.base, IMAGE_POISON, result.size);
             status = reduce_short_at(place_at(i), args, input, &result);
             check_same_elements(status, place_at(i), given, &expected, &result, label);
@@ -93,6 +94,7 @@ static void check_shape(wr_dtype dtype, size_t outer, size_t axis, size_t inner,
         args.outer_stride = (ptrdiff_t)(axis * inner);
         args.axis_stride = 1;
         args.inner_stride = (ptrdiff_t)inner;
+        SAY_STRIDES(&args);
         check(&args, &input, (wr_dtype)0);
     }
     image_free(&input);
@@ -114,6 +116,7 @@ static void check_strided(wr_dtype dtype, size_t axis, uint64_t seed) {
         fill(dtype, &input, seed + i);
         args.input = input.payload + (strides[i] < 0 ? (ROWS - 1) * apart * size : 0);
         args.outer_stride = strides[i];
+        SAY_STRIDES(&args);
         check(&args, &input, (wr_dtype)0);
         image_free(&input);
     }

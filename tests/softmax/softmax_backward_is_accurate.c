@@ -141,6 +141,7 @@ static void job_prepare(job *of) {
         of->args.gradient_outer_stride = (ptrdiff_t)(of->args.inner * (of->args.axis + 1));
         of->args.gradient_inner_stride = (ptrdiff_t)(of->args.axis + 1);
         of->args.gradient_axis_stride = 1;
+        say_strides_of_both(&of->args);
     }
     if (of->kind & IN_PLACE) {
         memcpy(of->result.payload, of->gradient.payload, of->result.payload_bytes);

@@ -41,7 +41,7 @@ void check_small_arrays(std::mt19937_64 &random) {
         const Shape given{size(), size(), size(), between(-40, 40), between(-9, 9), between(-3, 3)};
         const auto element_bytes = std::size_t{1} << between(0, 3);
         Layout layout{};
-        CHECK(layout_of(given, element_bytes, layout) == Status::success, "a small array");
+        CHECK(layout_of(given, true, element_bytes, layout) == Status::success, "a small array");
         const Shape &s = layout.shape;
         const Extent expected = extent_of_all_elements(s, static_cast<std::int64_t>(element_bytes));
         CHECK(layout.extent.low == expected.low && layout.extent.high == expected.high,
@@ -81,7 +81,7 @@ void check_large_arrays(std::mt19937_64 &random) {
         const bool expected = fits(given, element_bytes);
         fitting += expected;
         Layout layout{};
-        const Status status = layout_of(given, element_bytes, layout);
+        const Status status = layout_of(given, true, element_bytes, layout);
         CHECK(status == (expected ? Status::success : Status::size_overflow),
               "[%zu][%zu][%zu], strides %td, %td, %td, %zu bytes", given.outer, given.axis, given.inner,
               given.outer_stride, given.axis_stride, given.inner_stride, element_bytes);
@@ -98,13 +98,15 @@ void check_ends_of_the_range() {
     CHECK(extent.high == ptrdiff_max, "a refused extent was written");
     CHECK(wr::capi::extent_of({SIZE_MAX, SIZE_MAX, 0}, 16, extent) == Status::success && extent.high == 0,
           "nothing, however often");
-    CHECK(layout_of({0, SIZE_MAX, SIZE_MAX, ptrdiff_max, ptrdiff_min, ptrdiff_min}, 8, layout) == Status::success,
+    CHECK(layout_of({0, SIZE_MAX, SIZE_MAX, ptrdiff_max, ptrdiff_min, ptrdiff_min}, true, 8, layout) == Status::success,
           "strides between no elements");
-    CHECK(layout_of({2, 1, 1, ptrdiff_max - 1, 0, 0}, 1, layout) == Status::success, "the last byte at 2^63 - 2");
+    CHECK(layout_of({2, 1, 1, ptrdiff_max - 1, 0, 0}, true, 1, layout) == Status::success, "the last byte at 2^63 - 2");
     CHECK(layout.extent.high == ptrdiff_max, "2^63 - 1 bytes by a stride");
-    CHECK(layout_of({2, 1, 1, ptrdiff_max, 0, 0}, 1, layout) == Status::size_overflow, "the last byte at 2^63 - 1");
-    CHECK(layout_of({2, 1, 1, ptrdiff_min, 0, 0}, 1, layout) == Status::size_overflow, "2^63 bytes down");
-    CHECK(layout_of({1, 1, 1, ptrdiff_min, ptrdiff_min, ptrdiff_min}, 8, layout) == Status::success, "one element");
+    CHECK(layout_of({2, 1, 1, ptrdiff_max, 0, 0}, true, 1, layout) == Status::size_overflow,
+          "the last byte at 2^63 - 1");
+    CHECK(layout_of({2, 1, 1, ptrdiff_min, 0, 0}, true, 1, layout) == Status::size_overflow, "2^63 bytes down");
+    CHECK(layout_of({1, 1, 1, ptrdiff_min, ptrdiff_min, ptrdiff_min}, true, 8, layout) == Status::success,
+          "one element");
     CHECK(is_contiguous(layout.shape), "strides along which no step is made mean nothing");
 }
 

@@ -93,7 +93,14 @@ Job Job::shifted_by(std::size_t elements) const {
 
 Job Job::with_axis_stride(std::ptrdiff_t stride) const {
     Job job = *this;
-    job.reduce_.axis_stride = job.softmax_.axis_stride = stride;
+    const auto give = [stride](auto &args) {
+        args.strides_given = 1;
+        args.outer_stride = static_cast<std::ptrdiff_t>(args.axis * args.inner);
+        args.axis_stride = stride;
+        args.inner_stride = 1;
+    };
+    give(job.reduce_);
+    give(job.softmax_);
     return job;
 }
 

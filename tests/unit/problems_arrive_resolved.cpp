@@ -173,11 +173,33 @@ void check_segments_arrive() {
     CHECK(record().calls == 0, "a refused call reached a place");
 }
 
+// As a program that was compiled with the header of version 0.1.0 gives it.
+template <class Args>
+Args of_version_0_1_0(Args args) {
+    args.struct_size = offsetof(Args, strides_given);
+    args.strides_given = 77; // not there to be read
+    return args;
+}
+
+void check_strides_of_version_0_1_0() {
+    wr_reduce_args args = of_version_0_1_0(reduce_args(WR_SUM, WR_F32));
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 4, 1}), "0.1.0: no strides are the contiguous ones");
+    args.axis_stride = 100;
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 100, 1}), "0.1.0: the strides that are zero are contiguous");
+    std::size_t bytes = 12345;
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "0.1.0: the query");
+}
+
 void check_strides_are_resolved() {
     wr_reduce_args args = reduce_args(WR_SUM, WR_F32);
+    args.strides_given = 1;
     args.axis_stride = 100;
-    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 100, 1}), "the strides that are zero are contiguous");
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 0, 100, 0}), "a stride of zero is a broadcast");
     args = reduce_args(WR_SUM, WR_F32);
+    args.strides_given = 1;
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 0, 0, 0}), "strides of zero alone are a broadcast of one element");
+    args = reduce_args(WR_SUM, WR_F32);
+    args.strides_given = 1;
     args.input = input_memory + 2048;
     args.outer_stride = -12;
     args.axis_stride = -4;
@@ -185,7 +207,10 @@ void check_strides_are_resolved() {
     CHECK(same_shape(reduced(args).shape, {2, 3, 4, -12, -4, -1}), "negative strides stay");
     args = reduce_args(WR_SUM, WR_F32);
     args.outer = 1;
+    args.strides_given = 1;
     args.outer_stride = std::numeric_limits<std::ptrdiff_t>::min();
+    args.axis_stride = 4;
+    args.inner_stride = 1;
     CHECK(same_shape(reduced(args).shape, {1, 3, 4, 12, 4, 1}), "a stride along which no step is made means nothing");
     args = reduce_args(WR_SUM, WR_F32);
     args.axis = 0;
@@ -354,6 +379,7 @@ void check_the_whole_workspace_counts_as_written() {
 void check_arrays_end_within_the_address_space() {
     wr_reduce_args args = reduce_args(WR_SUM, WR_F32);
     reset();
+    args.strides_given = 1;
     args.outer_stride = -(std::ptrdiff_t{1} << 59);
     CHECK(wr_reduce_ex(&args, nullptr) == WR_ERROR_SIZE_OVERFLOW, "2^61 bytes below a pointer");
     std::size_t bytes = 0;
@@ -410,6 +436,7 @@ int main() {
     check_dot_is_a_weighted_sum();
     check_segments_arrive();
     check_strides_are_resolved();
+    check_strides_of_version_0_1_0();
     check_softmax_options_are_resolved();
     check_scale_is_finite_where_it_is_used();
     check_scale_is_not_zero_where_it_is_used();

@@ -45,6 +45,8 @@ void set_strides(Args &args, const shape &of) {
     if (shape_is_contiguous(&of) == 0) {
         args.axis_stride = static_cast<std::ptrdiff_t>(of.axis_stride);
         args.outer_stride = static_cast<std::ptrdiff_t>(shape_row(&of));
+        args.inner_stride = 1;
+        args.strides_given = 1;
     }
 }
 

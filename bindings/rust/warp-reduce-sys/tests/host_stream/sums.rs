@@ -148,6 +148,7 @@ fn negative_strides_read_backwards() {
     let mut sum = [0f32];
     let args = wr_reduce_args {
         axis_stride: -1,
+        strides_given: 1,
         input: start(&values[values.len() - 1..]),
         output: start_mut(&mut sum),
         ..reduce_args(wr_op::WR_SUM, wr_dtype::WR_F32, [1, values.len(), 1])

@@ -62,7 +62,7 @@ Status run_pieces(const ReduceKernel &kernel, const ReduceJob &job, const Pieces
     const std::size_t piece_bytes = job.strips.width * kernel.accumulator_size;
     const std::unique_ptr<std::byte[]> partial(new (std::nothrow) std::byte[strips * pieces.count * piece_bytes]);
     if (partial == nullptr) {
-        return Status::out_of_memory;
+        return run_strips(kernel, job, threads); // a strip is then one thread's
     }
     parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
         const std::size_t first = task % pieces.count * pieces.length;

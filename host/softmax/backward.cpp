@@ -35,7 +35,7 @@ Status run_pieces(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob 
     const std::size_t row_bytes = pieces.count * kernel.sum_size;
     const std::unique_ptr<std::byte[]> sums(new (std::nothrow) std::byte[rows * row_bytes]);
     if (sums == nullptr) {
-        return Status::out_of_memory;
+        return run_rows(kernel, job, rows, threads); // a row is then one thread's
     }
     const auto first_of = [&](std::size_t task) { return task % pieces.count * pieces.length; };
     const auto length_of = [&](std::size_t task) {

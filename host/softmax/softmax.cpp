@@ -65,7 +65,7 @@ Status run_pieces(const SoftmaxKernel &kernel, const SoftmaxJob &job, const Piec
     const std::size_t piece_bytes = job.strips.width * kernel.state_size;
     const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[strips * pieces.count * piece_bytes]);
     if (states == nullptr) {
-        return Status::out_of_memory;
+        return run_strips(kernel, job, threads); // a strip is then one thread's
     }
     const auto strip_states = [&](std::size_t strip) { return states.get() + strip * pieces.count * piece_bytes; };
     const auto first_of = [&](std::size_t task) { return task % pieces.count * pieces.length; };

@@ -1,7 +1,7 @@
 // What every entry point has in common.
 #pragma once
 
-#include "host/float_environment.h"
+#include "host/common/float_environment.h"
 #include "numerics/status.h"
 #include "warp_reduce.h"
 
@@ -40,12 +40,12 @@ void copy_number(Enum &to, const Enum &from) {
     std::memcpy(&to, &from, sizeof to);
 }
 
-// The size of a struct in version 0.1.0, where it was another.
+// The size of a struct in headers that had no strides_given.
 template <class Args>
-inline constexpr std::size_t size_in_0_1_0 = sizeof(Args);
+inline constexpr std::size_t size_without_flag = sizeof(Args);
 template <class Args>
     requires requires { &Args::strides_given; }
-inline constexpr std::size_t size_in_0_1_0<Args> = offsetof(Args, strides_given);
+inline constexpr std::size_t size_without_flag<Args> = offsetof(Args, strides_given);
 
 // Whether the struct is of this header's size. (Those of earlier versions have become it before: with_args.) A larger
 // one is of a header that this library has never seen, and nothing says that the bytes behind the fields it knows are
@@ -55,7 +55,7 @@ bool is_known_struct(const Args &args) {
     return args.struct_size == sizeof(Args);
 }
 
-// In version 0.1.0 a stride of zero was the contiguous one.
+// There a stride of zero was the contiguous one.
 inline void say_strides(std::ptrdiff_t &outer, std::ptrdiff_t &axis, std::ptrdiff_t &inner, std::size_t axis_size,
                         std::size_t inner_size) {
     outer = outer != 0 ? outer : static_cast<std::ptrdiff_t>(axis_size * inner_size);
@@ -74,7 +74,7 @@ bool any_stride(const Args &args) {
 }
 
 template <class Args>
-void say_strides_of_0_1_0(Args &args) {
+void say_strides_without_flag(Args &args) {
     if (!any_stride(args)) {
         return;
     }
@@ -89,13 +89,13 @@ void say_strides_of_0_1_0(Args &args) {
 // body(args) of the caller's struct, one of an earlier version said in the fields of today's.
 template <class Args, class Body>
 auto with_args(const Args &given, Body body) {
-    if (given.struct_size == sizeof(Args) || given.struct_size != size_in_0_1_0<Args>) {
+    if (given.struct_size == sizeof(Args) || given.struct_size != size_without_flag<Args>) {
         return body(given);
     }
     Args args{};
-    std::memcpy(&args, &given, size_in_0_1_0<Args>);
+    std::memcpy(&args, &given, size_without_flag<Args>);
     args.struct_size = sizeof(Args);
-    say_strides_of_0_1_0(args);
+    say_strides_without_flag(args);
     return body(args);
 }
 

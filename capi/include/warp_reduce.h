@@ -324,7 +324,7 @@ typedef struct wr_reduce_args {
     void *workspace;
     size_t workspace_bytes;
     /* 1: the strides are given. 0: they are not, and one that is not zero is WR_ERROR_INVALID_OPTION, for it would be
-     * ignored. (In a struct of version 0.1.0, which ends before this field, each stride of zero stands for its
+     * ignored. (In a struct of an older header, which ends before this field, each stride of zero stands for its
      * contiguous value.) */
     int32_t strides_given;
 } wr_reduce_args;

@@ -26,6 +26,7 @@ static void check_strided_in_place(ptrdiff_t outer, ptrdiff_t axis, ptrdiff_t in
     args.outer_stride = outer;
     args.axis_stride = axis;
     args.inner_stride = inner;
+    say_strides_of_both(&args);
     args.input_gradient = at(ARENA_INPUT);
     expect_refusal(expected, wr_softmax_backward_ex(&args, stream()), label);
     args.input = args.output;
@@ -36,6 +37,7 @@ static void check_strided_in_place(ptrdiff_t outer, ptrdiff_t axis, ptrdiff_t in
     args.gradient_outer_stride = outer;
     args.gradient_axis_stride = axis;
     args.gradient_inner_stride = inner;
+    say_strides_of_both(&args);
     args.input_gradient = at(ARENA_OUTPUT);
     expect_refusal(expected, wr_softmax_backward_ex(&args, stream()), label);
 }

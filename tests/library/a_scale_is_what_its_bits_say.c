@@ -1,6 +1,6 @@
 /*
- * Whatever floating-point environment the caller is in, a subnormal scale is no zero, one that no f32 can be is refused,
- * and a NaN is refused without a trap; the caller's setting is still there afterwards.
+ * Whatever floating-point environment the caller is in, a subnormal scale is no zero, one that no f32 can be is
+ * refused, and a NaN is refused without a trap; the caller's setting is still there afterwards.
  */
 #include "harness/harness.h"
 #include "harness/jobs.h"
@@ -34,8 +34,8 @@ static wr_status status_of_scale(wr_dtype dtype, double scale, int of_gradient) 
     forward.scale = backward.scale = scale;
     forward.input = backward.output = backward.output_gradient = memory;
     forward.output = backward.input_gradient = memory + 2;
-    query =
-        of_gradient ? wr_softmax_backward_workspace_size(&backward, &bytes) : wr_softmax_workspace_size(&forward, &bytes);
+    query = of_gradient ? wr_softmax_backward_workspace_size(&backward, &bytes)
+                        : wr_softmax_workspace_size(&forward, &bytes);
     status =
         of_gradient ? wr_softmax_backward_ex(&backward, wr_host_stream()) : wr_softmax_ex(&forward, wr_host_stream());
     return query == status ? status : WR_ERROR_INTERNAL;
@@ -46,8 +46,8 @@ static void check_scales(const setting *in) {
         double scale;
         int fits_f64, fits_f32;
     } scales[] = {
-        {1e-310, 1, 0},     {-1e-310, 1, 0}, {0.0, 1, 1},        {-0.0, 1, 1},       {(double)NAN, 0, 0},
-        {-(double)NAN, 0, 0}, {(double)INFINITY, 0, 0}, {0x1p-150, 1, 0}, {0x1p-149, 1, 1}, {-0x1.ffffffp127, 1, 0},
+        {1e-310, 1, 0},          {-1e-310, 1, 0},          {0.0, 1, 1},      {-0.0, 1, 1},     {(double)NAN, 0, 0},
+        {-(double)NAN, 0, 0},    {(double)INFINITY, 0, 0}, {0x1p-150, 1, 0}, {0x1p-149, 1, 1}, {-0x1.ffffffp127, 1, 0},
         {0x1.fffffefp127, 1, 1},
     };
     size_t i;
@@ -84,7 +84,8 @@ static unsigned control(void) { return _mm_getcsr() & ~0x3Fu; }
 
 static void check_control(void) {
     const unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x0040, masks = 0x1F80;
-    const setting flushed = {"subnormals flushed", set_control, control, control() | flush_to_zero | denormals_are_zero};
+    const setting flushed = {"subnormals flushed", set_control, control,
+                             control() | flush_to_zero | denormals_are_zero};
     const setting trapped = {"traps", set_control, control, control() & ~masks};
     check_scales(&flushed);
     check_scales(&trapped);

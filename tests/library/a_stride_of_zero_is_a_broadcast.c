@@ -5,8 +5,8 @@
 #include "harness/harness.h"
 #include "harness/jobs.h"
 #include "harness/random_numbers.h"
-#include "reference/reference.h"
 #include "harness/softmax_jobs.h"
+#include "reference/reference.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -41,6 +41,7 @@ static void check_reduction(reduction *of, int layout, int variant) {
     of->args.outer_stride = layout == 0 ? 0 : by.outer;
     of->args.axis_stride = layout == 0 ? 0 : by.axis;
     of->args.inner_stride = layout == 0 ? 0 : by.inner;
+    of->args.strides_given = layout != 0;
     of->origin_bytes = origin * bytes;
     arrays[0].content = guarded_elements(of->args.dtype);
     arrays[0].bytes = extent * bytes;

@@ -132,6 +132,7 @@ static void check_softmax(wr_dtype dtype, shape size, int variant) {
         of.args.outer_stride = by.outer;
         of.args.axis_stride = by.axis;
         of.args.inner_stride = by.inner;
+        of.args.strides_given = 1;
     }
     if (variant & WITH_OFFSETS) {
         of.args.axis = count;
@@ -186,6 +187,7 @@ static void check_backward(wr_dtype dtype, shape size, int variant) {
         of.backward.gradient_outer_stride = gradient_by.outer;
         of.backward.gradient_axis_stride = gradient_by.axis;
         of.backward.gradient_inner_stride = gradient_by.inner;
+        of.backward.strides_given = 1;
     }
     set_backward_selection(&of.backward, variant);
     of.backward.axis = variant & WITH_OFFSETS ? count : size.axis;

@@ -173,21 +173,22 @@ void check_segments_arrive() {
     CHECK(record().calls == 0, "a refused call reached a place");
 }
 
-// As a program that was compiled with the header of version 0.1.0 gives it.
+// As a program that was compiled with a header without the flag gives it.
 template <class Args>
-Args of_version_0_1_0(Args args) {
+Args of_an_older_header(Args args) {
     args.struct_size = offsetof(Args, strides_given);
     args.strides_given = 77; // not there to be read
     return args;
 }
 
-void check_strides_of_version_0_1_0() {
-    wr_reduce_args args = of_version_0_1_0(reduce_args(WR_SUM, WR_F32));
-    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 4, 1}), "0.1.0: no strides are the contiguous ones");
+void check_strides_of_an_older_header() {
+    wr_reduce_args args = of_an_older_header(reduce_args(WR_SUM, WR_F32));
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 4, 1}), "older header: no strides are the contiguous ones");
     args.axis_stride = 100;
-    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 100, 1}), "0.1.0: the strides that are zero are contiguous");
+    CHECK(same_shape(reduced(args).shape, {2, 3, 4, 12, 100, 1}),
+          "older header: the strides that are zero are contiguous");
     std::size_t bytes = 12345;
-    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "0.1.0: the query");
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "older header: the query");
 }
 
 void check_strides_are_resolved() {
@@ -436,7 +437,7 @@ int main() {
     check_dot_is_a_weighted_sum();
     check_segments_arrive();
     check_strides_are_resolved();
-    check_strides_of_version_0_1_0();
+    check_strides_of_an_older_header();
     check_softmax_options_are_resolved();
     check_scale_is_finite_where_it_is_used();
     check_scale_is_not_zero_where_it_is_used();

@@ -66,9 +66,9 @@ impl wr_dtype {
     pub const WR_KOALABEAR: wr_dtype = wr_dtype(15);
     /// likewise, p = 2^31 - 2^27 + 1
     pub const WR_BABYBEAR: wr_dtype = wr_dtype(16);
-    /// a plain canonical word, p = 2^31 - 1
+    /// a plain word, p = 2^31 - 1
     pub const WR_MERSENNE31: wr_dtype = wr_dtype(17);
-    /// a plain canonical 64-bit word, p = 2^64 - 2^32 + 1
+    /// a plain 64-bit word, p = 2^64 - 2^32 + 1; any 64 bits
     pub const WR_GOLDILOCKS: wr_dtype = wr_dtype(18);
     /// four consecutive words: an element of the extension of degree 4
     pub const WR_KOALABEAR_X4: wr_dtype = wr_dtype(19);
@@ -186,23 +186,30 @@ pub struct wr_reduce_args {
     pub outer: usize,
     pub axis: usize,
     pub inner: usize,
-    /** The input's strides in elements, from `input`, which is element \[0\]\[0\]\[0\]. May be negative. Zero: the
- contiguous value (axis \* inner, inner, 1).*/
+    /** With `strides_given`: the input's strides in elements, from `input`, which is element \[0\]\[0\]\[0\]. Each means what it
+ says: 0 is a broadcast (all steps of that direction meet one element), and they may be negative. Without it they
+ must be zero, and the input is contiguous: axis \* inner, inner, 1.*/
     pub outer_stride: isize,
-    /** The input's strides in elements, from `input`, which is element \[0\]\[0\]\[0\]. May be negative. Zero: the
- contiguous value (axis \* inner, inner, 1).*/
+    /** With `strides_given`: the input's strides in elements, from `input`, which is element \[0\]\[0\]\[0\]. Each means what it
+ says: 0 is a broadcast (all steps of that direction meet one element), and they may be negative. Without it they
+ must be zero, and the input is contiguous: axis \* inner, inner, 1.*/
     pub axis_stride: isize,
-    /** The input's strides in elements, from `input`, which is element \[0\]\[0\]\[0\]. May be negative. Zero: the
- contiguous value (axis \* inner, inner, 1).*/
+    /** With `strides_given`: the input's strides in elements, from `input`, which is element \[0\]\[0\]\[0\]. Each means what it
+ says: 0 is a broadcast (all steps of that direction meet one element), and they may be negative. Without it they
+ must be zero, and the input is contiguous: axis \* inner, inner, 1.*/
     pub inner_stride: isize,
     /** Memory for the job's partial results, 16-byte aligned, on the stream's device, in use until the job has
  run. NULL: it is allocated and freed on the stream.*/
     pub workspace: *mut ::core::ffi::c_void,
     pub workspace_bytes: usize,
+    /** 1: the strides are given. 0: they are not, and one that is not zero is `WR_ERROR_INVALID_OPTION`, for it would be
+ ignored. (In a struct of an older header, which ends before this field, each stride of zero stands for its
+ contiguous value.)*/
+    pub strides_given: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of wr_reduce_args"][::core::mem::size_of::<wr_reduce_args>() - 136usize];
+    ["Size of wr_reduce_args"][::core::mem::size_of::<wr_reduce_args>() - 144usize];
     ["Alignment of wr_reduce_args"][::core::mem::align_of::<wr_reduce_args>() - 8usize];
     [
         "Offset of field: wr_reduce_args::struct_size",
@@ -264,6 +271,9 @@ const _: () = {
     [
         "Offset of field: wr_reduce_args::workspace_bytes",
     ][::core::mem::offset_of!(wr_reduce_args, workspace_bytes) - 128usize];
+    [
+        "Offset of field: wr_reduce_args::strides_given",
+    ][::core::mem::offset_of!(wr_reduce_args, strides_given) - 136usize];
 };
 impl Default for wr_reduce_args {
     fn default() -> Self {
@@ -495,9 +505,9 @@ pub struct wr_softmax_args {
     pub causal_rows: usize,
     /** Ragged rows. outer + 1 of them, not decreasing, in memory like the input's: row r is elements offsets\[r\] ..
 
- offsets\[r + 1\] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1, strides zero
- and causal 0 (`WR_ERROR_UNSUPPORTED`). Elements in no row are neither read nor written. Where there is anything to
- write, offsets that are negative, decrease or lead beyond axis are refused on the host device
+ offsets\[r + 1\] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1,
+ `strides_given` and causal 0 (`WR_ERROR_UNSUPPORTED`). Elements in no row are neither read nor written. Where there
+ is anything to write, offsets that are negative, decrease or lead beyond axis are refused on the host device
  (`WR_ERROR_INVALID_OFFSETS`); a GPU cuts rows off at the first offset, the last one and axis, and takes a row that
  ends before it starts for empty.
 
@@ -514,10 +524,11 @@ pub struct wr_softmax_args {
     pub inner_stride: isize,
     pub workspace: *mut ::core::ffi::c_void,
     pub workspace_bytes: usize,
+    pub strides_given: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of wr_softmax_args"][::core::mem::size_of::<wr_softmax_args>() - 176usize];
+    ["Size of wr_softmax_args"][::core::mem::size_of::<wr_softmax_args>() - 184usize];
     [
         "Alignment of wr_softmax_args",
     ][::core::mem::align_of::<wr_softmax_args>() - 8usize];
@@ -593,6 +604,9 @@ const _: () = {
     [
         "Offset of field: wr_softmax_args::workspace_bytes",
     ][::core::mem::offset_of!(wr_softmax_args, workspace_bytes) - 168usize];
+    [
+        "Offset of field: wr_softmax_args::strides_given",
+    ][::core::mem::offset_of!(wr_softmax_args, strides_given) - 176usize];
 };
 impl Default for wr_softmax_args {
     fn default() -> Self {
@@ -656,12 +670,14 @@ pub struct wr_softmax_backward_args {
     pub gradient_inner_stride: isize,
     pub workspace: *mut ::core::ffi::c_void,
     pub workspace_bytes: usize,
+    /// 1: all six are given; the gradient of a sum is 0, 0, 0
+    pub strides_given: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     [
         "Size of wr_softmax_backward_args",
-    ][::core::mem::size_of::<wr_softmax_backward_args>() - 216usize];
+    ][::core::mem::size_of::<wr_softmax_backward_args>() - 224usize];
     [
         "Alignment of wr_softmax_backward_args",
     ][::core::mem::align_of::<wr_softmax_backward_args>() - 8usize];
@@ -760,6 +776,9 @@ const _: () = {
     [
         "Offset of field: wr_softmax_backward_args::workspace_bytes",
     ][::core::mem::offset_of!(wr_softmax_backward_args, workspace_bytes) - 208usize];
+    [
+        "Offset of field: wr_softmax_backward_args::strides_given",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, strides_given) - 216usize];
 };
 impl Default for wr_softmax_backward_args {
     fn default() -> Self {
@@ -864,7 +883,8 @@ extern "C" {
 
  Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output.
 
- Fields. Canonical words in, canonical words out: a word that is not below p makes its output unspecified. A product
+ Fields. Canonical words come out. In Goldilocks any 64 bits may come in, and a word means what it is modulo p; in
+ Mersenne31 p means 0; any other word that is not below p makes its output unspecified. A product
  of KoalaBear and BabyBear elements is that of Montgomery forms. The extensions are `F_p`\[x\]/(x^4 - 3) for KoalaBear
  and `F_p`\[x\]/(x^4 - 11) for BabyBear; `WR_ANY`, `WR_ALL` and `WR_COUNT_NONZERO` take four zero words for zero.
 
@@ -887,7 +907,8 @@ extern "C" {
  Overlap. Where axis is 1 and the output's elements have the input's size, output may be the input itself; any other
  overlap is refused.
 
- Workspace. On a GPU, memory that the job needs is taken from and given back to the stream's memory pool.
+ Workspace. On a GPU, memory that the job needs is taken on the stream from a pool of the library's own, and
+ given back to it behind the job; the pool keeps up to 64 MiB a GPU for the next.
 
  Errors: `WR_ERROR_INVALID_OP`, `_INVALID_DTYPE`, `_UNSUPPORTED`, `_NULL_POINTER`, `_SIZE_OVERFLOW`, `_MISALIGNED`,
  `_OVERLAP`, `_OUT_OF_MEMORY`, `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`, `_NO_KERNEL`, 1000 + e.*/
@@ -904,7 +925,7 @@ extern "C" {
     /** Like [`wr_reduce`], but with every knob. `args` is read before the call returns and may then be reused.
 
  Strides: two elements of the input may share an address. With strides, output may be the input itself only
- where axis is 1 and all strides along which a step is made have their contiguous values.
+ where axis is 1 and all strides along which a step is made have their contiguous values. (No output has strides.)
 
  Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_WORKSPACE_TOO_SMALL`.*/
     pub fn wr_reduce_ex(
@@ -1081,8 +1102,8 @@ extern "C" {
     /** Like [`wr_softmax_backward`] or [`wr_log_softmax_backward`], but with every knob. `args` is read before the call returns.
 
  With logits, y is exp(scale \* x - logsumexp), scale \* x being rounded first, within 4 roundings; at e^-86 (f64:
- e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; 0 where it is -infinity and
- `empty_row` says so.
+ e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; where it is -infinity and
+ `empty_row` says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out.
 
  Overlap: `input_gradient` may be output, input or `output_gradient` itself, where that is contiguous and has elements of
  its size; it must not overlap anything else.

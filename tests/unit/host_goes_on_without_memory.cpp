@@ -97,7 +97,7 @@ void check_segments(const std::vector<float> &x) {
 } // namespace
 
 int main() {
-    wr_set_host_threads(0);
+    wr_set_host_threads(0, nullptr);
     const std::vector<float> x = numbers();
     check_call("sum", 1, [&](float *output) {
         auto args = args_of<wr_reduce_args>(elements, x.data());

@@ -30,7 +30,7 @@ static Field reduce_fields[] = {
     REDUCE(nan_mode),     REDUCE(add_to_output), REDUCE(weights_dtype),   REDUCE(input),
     REDUCE(weights),      REDUCE(output),        REDUCE(values),          REDUCE(outer),
     REDUCE(axis),         REDUCE(inner),         REDUCE(outer_stride),    REDUCE(axis_stride),
-    REDUCE(inner_stride), REDUCE(workspace),     REDUCE(workspace_bytes),
+    REDUCE(inner_stride), REDUCE(workspace),     REDUCE(workspace_bytes), REDUCE(strides_given),
 };
 
 #define SEGMENTS(name) FIELD(wr_reduce_segments_args, name)
@@ -72,6 +72,7 @@ static Field softmax_fields[] = {
     SOFTMAX(inner_stride),
     SOFTMAX(workspace),
     SOFTMAX(workspace_bytes),
+    SOFTMAX(strides_given),
 };
 
 #define BACKWARD(name) FIELD(wr_softmax_backward_args, name)
@@ -105,6 +106,7 @@ static Field softmax_backward_fields[] = {
     BACKWARD(gradient_inner_stride),
     BACKWARD(workspace),
     BACKWARD(workspace_bytes),
+    BACKWARD(strides_given),
 };
 
 typedef struct Struct {

@@ -98,6 +98,7 @@ static void set_plan(const Plan *plan, wr_reduce_args *args) {
     args->outer_stride = plan->outer_stride;
     args->axis_stride = plan->axis_stride;
     args->inner_stride = plan->inner_stride;
+    args->strides_given = 1;
 }
 
 /* With the output's memory in place; a refusal is left to the general way, which puts it into words. */
@@ -212,6 +213,7 @@ static PyObject *softmax_view(int log, PyObject *x, const NumpyArray *view, PyOb
     args.outer_stride = plan.outer_stride;
     args.axis_stride = plan.axis_stride;
     args.inner_stride = plan.inner_stride;
+    args.strides_given = 1;
     return run_softmax(&args, output);
 }
 

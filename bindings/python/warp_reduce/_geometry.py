@@ -72,7 +72,9 @@ class Plan:
             f"{prefix}axis_stride": self.axis_stride,
             f"{prefix}inner_stride": self.inner_stride,
         }
-        return strides if prefix else {"outer": self.outer, "axis": self.axis, "inner": self.inner, **strides}
+        if prefix:
+            return strides
+        return {"outer": self.outer, "axis": self.axis, "inner": self.inner, "strides_given": 1, **strides}
 
 
 def layout_of(framework: Framework, x: Array, words: int) -> Layout:
@@ -94,8 +96,8 @@ def plan_reduction(framework: Framework, x: Array, axes: tuple[int, ...], words:
     kept = [d for d in range(len(layout.shape)) if d not in axes]
     last = [len(layout.shape)] if words > 1 else []
     copy = framework.contiguous(framework.permuted(x, [*kept, *axes, *last]))
-    outer = math.prod(layout.shape[d] for d in kept)
-    return Plan(copy, outer, math.prod(layout.shape[d] for d in axes), 1, 0, 0, 0, None)
+    outer, axis = (math.prod(layout.shape[d] for d in dimensions) for dimensions in (kept, axes))
+    return Plan(copy, outer, axis, 1, axis, 1, 1, None)
 
 
 def plan_rows(framework: Framework, x: Array, axes: tuple[int, ...]) -> Plan:
@@ -107,8 +109,9 @@ def plan_rows(framework: Framework, x: Array, axes: tuple[int, ...]) -> Plan:
     if found:
         return Plan(x, *found)
     first, end = (axes[0], axes[-1] + 1) if axes else (len(layout.shape),) * 2
-    sizes = (math.prod(layout.shape[part]) for part in (slice(0, first), slice(first, end), slice(end, None)))
-    return Plan(framework.contiguous(x), *sizes, 0, 0, 0, None)
+    parts = slice(0, first), slice(first, end), slice(end, None)
+    outer, axis, inner = (math.prod(layout.shape[part]) for part in parts)
+    return Plan(framework.contiguous(x), outer, axis, inner, axis * inner, inner, 1, None)
 
 
 def _bits(axes: Sequence[int]) -> int:

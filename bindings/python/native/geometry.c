@@ -67,29 +67,48 @@ static int set_extents(const Shape *shape, Group outer, Group axis, Group inner,
            set_extent(inner, size, &plan->inner, &plan->inner_stride);
 }
 
-/* By falling strides: the result takes the order of the input's memory, as NumPy's do. */
-static void sort_kept(const Shape *shape, uint64_t reduced, Plan *plan) {
-    plan->kept_count = 0;
-    plan->natural = 1;
+/* The chosen dimensions of more than one element, by falling strides; returns how many, and in *in_order whether that
+ * is their own order. */
+static int sorted(const Shape *shape, uint64_t chosen, int *dimensions, int *in_order) {
+    int count = 0;
+    *in_order = 1;
     for (int d = 0; d < shape->rank; ++d) {
-        int at = plan->kept_count;
-        if (is_reduced(reduced, d) || shape->lengths[d] == 1) {
+        int at = count;
+        if (!is_reduced(chosen, d) || shape->lengths[d] == 1) {
             continue;
         }
-        while (at > 0 && llabs(shape->strides[plan->kept[at - 1]]) < llabs(shape->strides[d])) {
-            plan->kept[at] = plan->kept[at - 1];
+        while (at > 0 && llabs(shape->strides[dimensions[at - 1]]) < llabs(shape->strides[d])) {
+            dimensions[at] = dimensions[at - 1];
             --at;
         }
-        plan->natural &= at == plan->kept_count;
-        plan->kept[at] = d;
-        ++plan->kept_count;
+        *in_order &= at == count;
+        dimensions[at] = d;
+        ++count;
     }
+    return count;
 }
 
-int plan_reduction(const Shape *shape, uint64_t reduced, Plan *plan) {
-    Group along[MOST_DIMENSIONS], kept[MOST_DIMENSIONS];
+static int groups_in_order(const Shape *shape, const int *dimensions, int dimension_count, Group *groups) {
     int count = 0;
-    sort_kept(shape, reduced, plan);
+    for (int i = 0; i < dimension_count; ++i) {
+        count = append(groups, count, shape->lengths[dimensions[i]], shape->strides[dimensions[i]]);
+    }
+    return count;
+}
+
+static int groups_along(const Shape *shape, uint64_t reduced, int any_order, Group *groups) {
+    int dimensions[MOST_DIMENSIONS], in_order = 1;
+    if (!any_order) {
+        return groups_of(shape, reduced, 0, shape->rank, groups);
+    }
+    int count = sorted(shape, reduced, dimensions, &in_order);
+    return groups_in_order(shape, dimensions, count, groups);
+}
+
+int plan_reduction(const Shape *shape, uint64_t reduced, int any_order, Plan *plan) {
+    Group along[MOST_DIMENSIONS], kept[MOST_DIMENSIONS];
+    /* The result takes the order of the input's memory, as NumPy's do. */
+    plan->kept_count = sorted(shape, ~reduced, plan->kept, &plan->natural);
     if (is_empty(shape)) {
         plan->outer = product(shape, ~reduced, 0, shape->rank);
         plan->axis = product(shape, reduced, 0, shape->rank);
@@ -97,10 +116,8 @@ int plan_reduction(const Shape *shape, uint64_t reduced, Plan *plan) {
         plan->outer_stride = plan->axis_stride = plan->inner_stride = 0;
         return 1;
     }
-    int axes = groups_of(shape, reduced, 0, shape->rank, along);
-    for (int i = 0; i < plan->kept_count; ++i) {
-        count = append(kept, count, shape->lengths[plan->kept[i]], shape->strides[plan->kept[i]]);
-    }
+    int axes = groups_along(shape, reduced, any_order, along);
+    int count = groups_in_order(shape, plan->kept, plan->kept_count, kept);
     if (axes > 1 || count > 2) {
         return 0;
     }

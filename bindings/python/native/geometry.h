@@ -24,9 +24,10 @@ typedef struct Plan {
     int natural;
 } Plan;
 
-/* `reduced` has bit d for each dimension that is reduced; their elements are taken in row-major order. Returns 0 where
- * the strides cannot say it, so that the array must be copied first. */
-int plan_reduction(const Shape *shape, uint64_t reduced, Plan *plan);
+/* `reduced` has bit d for each dimension that is reduced; their elements are taken in row-major order, or with
+ * `any_order`, which is for results that do not depend on it, in that of the memory. Returns 0 where the strides cannot
+ * say it, so that the array must be copied first. */
+int plan_reduction(const Shape *shape, uint64_t reduced, int any_order, Plan *plan);
 
 /* Likewise for a result of the array's own shape in row-major order, as softmax has. */
 int plan_rows(const Shape *shape, uint64_t reduced, Plan *plan);

@@ -120,6 +120,24 @@ static PyObject *run_reduction(wr_reduce_args *args, PyObject *output, int rank)
     return rank == 0 ? element(output) : output;
 }
 
+/* The order of the elements changes nothing: exact sums, extremes, counts. */
+static int takes_any_order(wr_op op, wr_dtype dtype) {
+    switch (op) {
+    case WR_SUM:
+    case WR_PRODUCT:
+        return dtype >= WR_I8;
+    case WR_MIN:
+    case WR_MAX:
+    case WR_NORM_MAX:
+    case WR_ANY:
+    case WR_ALL:
+    case WR_COUNT_NONZERO:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 static int gives_nothing_of_nothing(wr_op op) {
     return op == WR_MIN || op == WR_MAX || op == WR_ARGMIN || op == WR_ARGMAX;
 }
@@ -130,7 +148,7 @@ static PyObject *reduce_view(wr_op op, PyObject *x, const NumpyArray *view, PyOb
     ptrdiff_t lengths[MOST_DIMENSIONS];
     const Result *result = &results[op][view->dtype][view->is_bool];
     if (view->dtype == 0 || result->dtype == 0 || !reduced_dimensions(axis, view->shape.rank, &reduced) ||
-        !plan_reduction(&view->shape, reduced, &plan) || !plan.natural ||
+        !plan_reduction(&view->shape, reduced, takes_any_order(op, view->dtype), &plan) || !plan.natural ||
         (plan.axis == 0 && gives_nothing_of_nothing(op))) {
         return new_reference(Py_NotImplemented);
     }
@@ -238,12 +256,7 @@ PyObject *softmax_simple(PyObject *module, PyObject *arguments) {
 }
 
 /* 0, or a Python exception is set. */
-static int read_shape(PyObject *arguments, Shape *shape, uint64_t *reduced) {
-    PyObject *lengths = NULL, *strides = NULL;
-    unsigned long long bits = 0;
-    if (!PyArg_ParseTuple(arguments, "OOnK", &lengths, &strides, &shape->item_size, &bits)) {
-        return -1;
-    }
+static int read_shape(PyObject *lengths, PyObject *strides, Shape *shape) {
     Py_ssize_t rank = PyTuple_Size(lengths);
     if (rank < 0 || PyTuple_Size(strides) != rank || rank > MOST_DIMENSIONS || shape->item_size <= 0) {
         if (PyErr_Occurred() == NULL) {
@@ -251,7 +264,6 @@ static int read_shape(PyObject *arguments, Shape *shape, uint64_t *reduced) {
         }
         return -1;
     }
-    *reduced = bits;
     shape->rank = (int)rank;
     for (int d = 0; d < shape->rank; ++d) {
         shape->lengths[d] = PyNumber_AsSsize_t(PyTuple_GetItem(lengths, d), PyExc_OverflowError);
@@ -271,30 +283,38 @@ static PyObject *kept_dimensions(const Plan *plan) {
     return kept;
 }
 
-static PyObject *plan_of(PyObject *arguments, int (*make)(const Shape *, uint64_t, Plan *)) {
-    Shape shape;
-    Plan plan;
-    uint64_t reduced = 0;
-    if (read_shape(arguments, &shape, &reduced) != 0) {
-        return NULL;
-    }
-    if (!make(&shape, reduced, &plan)) {
-        return new_reference(Py_None);
-    }
-    PyObject *kept = kept_dimensions(&plan);
+static PyObject *described(const Plan *plan) {
+    PyObject *kept = kept_dimensions(plan);
     if (kept == NULL) {
         return NULL;
     }
-    return Py_BuildValue("(nnnnnnN)", (Py_ssize_t)plan.outer, (Py_ssize_t)plan.axis, (Py_ssize_t)plan.inner,
-                         plan.outer_stride, plan.axis_stride, plan.inner_stride, kept);
+    return Py_BuildValue("(nnnnnnN)", (Py_ssize_t)plan->outer, (Py_ssize_t)plan->axis, (Py_ssize_t)plan->inner,
+                         plan->outer_stride, plan->axis_stride, plan->inner_stride, kept);
 }
 
 PyObject *plan_reduction_of(PyObject *module, PyObject *arguments) {
+    PyObject *lengths = NULL, *strides = NULL;
+    unsigned long long reduced = 0;
+    int any_order = 0;
+    Shape shape;
+    Plan plan;
     (void)module;
-    return plan_of(arguments, plan_reduction);
+    if (!PyArg_ParseTuple(arguments, "OOnKp", &lengths, &strides, &shape.item_size, &reduced, &any_order) ||
+        read_shape(lengths, strides, &shape) != 0) {
+        return NULL;
+    }
+    return plan_reduction(&shape, reduced, any_order, &plan) ? described(&plan) : new_reference(Py_None);
 }
 
 PyObject *plan_rows_of(PyObject *module, PyObject *arguments) {
+    PyObject *lengths = NULL, *strides = NULL;
+    unsigned long long reduced = 0;
+    Shape shape;
+    Plan plan;
     (void)module;
-    return plan_of(arguments, plan_rows);
+    if (!PyArg_ParseTuple(arguments, "OOnK", &lengths, &strides, &shape.item_size, &reduced) ||
+        read_shape(lengths, strides, &shape) != 0) {
+        return NULL;
+    }
+    return plan_rows(&shape, reduced, &plan) ? described(&plan) : new_reference(Py_None);
 }

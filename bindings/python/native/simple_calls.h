@@ -14,8 +14,9 @@ PyObject *reduce_simple(PyObject *module, PyObject *arguments);
 /* softmax_simple(log, x, axis, scale): likewise. */
 PyObject *softmax_simple(PyObject *module, PyObject *arguments);
 
-/* plan_reduction(shape, strides, item_size, reduced): (outer, axis, inner, outer_stride, axis_stride, inner_stride,
- * kept) with kept the sorted kept dimensions, or None where they are in their own order; None where a copy is needed.
- * Strides are in bytes, `reduced` has a bit for each reduced dimension. plan_rows: likewise. */
+/* plan_reduction(shape, strides, item_size, reduced, any_order): (outer, axis, inner, outer_stride, axis_stride,
+ * inner_stride, kept) with kept the sorted kept dimensions, or None where they are in their own order; None where a
+ * copy is needed. Strides are in bytes, `reduced` has a bit for each reduced dimension. plan_rows(shape, strides,
+ * item_size, reduced): likewise. */
 PyObject *plan_reduction_of(PyObject *module, PyObject *arguments);
 PyObject *plan_rows_of(PyObject *module, PyObject *arguments);

@@ -126,6 +126,13 @@ class Job:
     def shape(self) -> tuple[int, ...]:
         return layout_of(self.framework, self.x, self.words).shape
 
+    @property
+    def takes_any_order(self) -> bool:
+        """Whether the order of the elements changes nothing: exact sums, extremes, counts."""
+        if self.operator in ("sum", "product"):
+            return self.kind[0].kind != "float"
+        return self.operator in ("min", "max", "norm_max", "any", "all", "count_nonzero")
+
     def stored_kind(self, kind: Kind) -> Kind:
         """Field elements lie in arrays of plain words."""
         element = kind[0]
@@ -163,16 +170,16 @@ def reduce(
         _fill(job, where)
     shape = shape_without(job.shape, axes, keepdims)
     if operator in WITHOUT_IDENTITY and where is True:
-        _check_not_empty(job, axes, shape)
-    plan = plan_reduction(job.framework, job.x, axes, job.words)
+        _check_not_empty(job, axes)
+    plan = plan_reduction(job.framework, job.x, axes, job.words, job.takes_any_order)
     target, result = _places(job, plan, axes, shape, out)
     fields = {**job.fields(), **plan.fields(), "input": job.framework.pointer(plan.array)}
     run(ReduceArgs(**fields, output=job.framework.pointer(target)), job.framework, plan.array, job.title)
     return finished(job.framework, result, out)
 
 
-def _check_not_empty(job: Job, axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    if math.prod(shape) and not math.prod(job.shape[d] for d in axes):
+def _check_not_empty(job: Job, axes: tuple[int, ...]) -> None:
+    if not math.prod(job.shape[d] for d in axes):
         if job.operator in GIVE_AN_INDEX:
             raise ValueError(f"attempt to get {job.operator} of an empty sequence")
         raise ValueError(f"zero-size array to reduction operation {job.operator} which has no identity")

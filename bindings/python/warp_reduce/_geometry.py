@@ -85,12 +85,14 @@ def layout_of(framework: Framework, x: Array, words: int) -> Layout:
     return Layout(shape[:-1], strides[:-1], size * words)
 
 
-def plan_reduction(framework: Framework, x: Array, axes: tuple[int, ...], words: int = 1) -> Plan:
-    """Without a copy where the strides allow it."""
+def plan_reduction(
+    framework: Framework, x: Array, axes: tuple[int, ...], words: int = 1, any_order: bool = False
+) -> Plan:
+    """Without a copy where the strides allow it; with `any_order` the reduced elements may come in any."""
     layout = layout_of(framework, x, words)
     found = None
     if _can_be_walked(framework, x, words):
-        found = _native.plan_reduction(layout.shape, layout.strides, layout.item_size, _bits(axes))
+        found = _native.plan_reduction(layout.shape, layout.strides, layout.item_size, _bits(axes), any_order)
     if found:
         return Plan(x, *found)
     kept = [d for d in range(len(layout.shape)) if d not in axes]
@@ -112,6 +114,14 @@ def plan_rows(framework: Framework, x: Array, axes: tuple[int, ...]) -> Plan:
     parts = slice(0, first), slice(first, end), slice(end, None)
     outer, axis, inner = (math.prod(layout.shape[part]) for part in parts)
     return Plan(framework.contiguous(x), outer, axis, inner, axis * inner, inner, 1, None)
+
+
+def can_be_walked_as_rows(framework: Framework, x: Array, axes: tuple[int, ...]) -> bool:
+    """Whether plan_rows makes no copy."""
+    layout = layout_of(framework, x, 1)
+    return _can_be_walked(framework, x, 1) and bool(
+        _native.plan_rows(layout.shape, layout.strides, layout.item_size, _bits(axes))
+    )
 
 
 def _bits(axes: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from ._arrays import Array, adopt
 from ._elements import F64, I64, U8
 from ._general import check_out, finished, is_contiguous, run
-from ._geometry import Axis, Plan, axes_of, plan_rows
+from ._geometry import Axis, Plan, axes_of, can_be_walked_as_rows, plan_rows
 from ._library import SoftmaxArgs, SoftmaxBackwardArgs
 from ._types import Kind, kind_named
 
@@ -22,19 +22,36 @@ class Rows:
     `order` is how its dimensions are laid out for the library, where the reduced ones are no neighbours.
     """
 
-    def __init__(self, x: Any, axis: Axis, title: str) -> None:
+    def __init__(self, x: Any, axis: Axis, title: str, causal: bool) -> None:
         self.framework, x = adopt(x)
         self.title = title
         kind = self.framework.kind(x)
         self.kind = kind if kind[0].kind == "float" else (F64, False)
         x = x if self.kind == kind else self.framework.converted(x, self.kind)
         self.shape = self.framework.shape(x)
-        axes = axes_of(axis, len(self.shape))
-        self.order = _order(axes, len(self.shape))
+        axes = self.row_axes = axes_of(axis, len(self.shape))
+        self.order = _own_order(axes, len(self.shape))
         self.x = self.laid_out(x)
-        first = self.order.index(axes[0]) if axes else 0
-        self.axes = tuple(range(first, first + len(axes)))
-        self.row_axes = axes
+        if not causal:
+            self._take_the_order_of_memory(x, axes)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The reduced dimensions as they are laid out."""
+        first = self.order.index(self.row_axes[0]) if self.row_axes else 0
+        return tuple(range(first, first + len(self.row_axes)))
+
+    def _take_the_order_of_memory(self, x: Array, axes: tuple[int, ...]) -> None:
+        """Where that saves a copy; the result then has x's order too, as NumPy's have."""
+        if can_be_walked_as_rows(self.framework, self.x, self.axes):
+            return
+        own = self.order
+        self.order = _order_of_memory(self.framework.strides(x), axes)
+        laid_out = self.laid_out(x)
+        if can_be_walked_as_rows(self.framework, laid_out, self.axes):
+            self.x = laid_out
+        else:
+            self.order = own
 
     def laid_out(self, x: Array) -> Array:
         same = list(self.order) == list(range(len(self.shape)))
@@ -64,7 +81,7 @@ class Rows:
             fields["mask"] = self._pointer(self._mask(mask), keep)
         if lengths is not None:
             fields["lengths"] = self._pointer(self._lengths(lengths), keep)
-        if causal is not False and causal is not None:
+        if _is_causal(causal):
             fields.update(self._causal(causal))
         return fields
 
@@ -84,8 +101,10 @@ class Rows:
         lengths = framework.beside(lengths, self.x)
         if framework.kind(lengths)[0].kind != "integer":
             raise TypeError("lengths must be integers: how many leading elements of each row take part")
-        shape = tuple(length for d, length in enumerate(self.shape) if d not in self.row_axes)
-        return framework.contiguous(framework.converted(framework.broadcast(lengths, shape), (I64, False)))
+        kept = [d for d in range(len(self.shape)) if d not in self.row_axes]
+        lengths = framework.broadcast(lengths, [self.shape[d] for d in kept])
+        lengths = framework.permuted(lengths, [kept.index(d) for d in self.order if d in kept])
+        return framework.contiguous(framework.converted(lengths, (I64, False)))
 
     def _causal(self, causal: bool | int) -> Options:
         if len(self.shape) < 2 or self.row_axes != (len(self.shape) - 1,):
@@ -110,11 +129,24 @@ class Rows:
         return False
 
 
-def _order(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+def _is_causal(causal: bool | int) -> bool:
+    """0 is a limit, False is none."""
+    return causal is not False and causal is not None
+
+
+def _own_order(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """The array's own where the reduced dimensions are neighbours; otherwise they come last."""
     if not axes or axes[-1] - axes[0] == len(axes) - 1:
         return tuple(range(rank))
     return (*(d for d in range(rank) if d not in axes), *axes)
+
+
+def _order_of_memory(strides: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The kept dimensions by falling strides, with the reduced ones where theirs belong."""
+    kept = sorted((d for d in range(len(strides)) if d not in axes), key=lambda d: -abs(strides[d]))
+    step = min((abs(strides[d]) for d in axes), default=0)
+    slower = [d for d in kept if abs(strides[d]) >= step]
+    return (*slower, *axes, *kept[len(slower) :])
 
 
 def _scale(scale: float) -> float:
@@ -127,7 +159,7 @@ def _scale(scale: float) -> float:
 def softmax(
     log: bool, x: Any, axis: Axis, dtype: Any, out: Array | None, scale: float, mask: Any, lengths: Any, causal: Any
 ) -> Any:
-    rows = Rows(x, axis, "log_softmax" if log else "softmax")
+    rows = Rows(x, axis, "log_softmax" if log else "softmax", _is_causal(causal))
     keep: list[Array] = []
     kind = kind_named(dtype) if dtype is not None else rows.kind
     plan = rows.plan()
@@ -156,7 +188,7 @@ def softmax_backward(
     lengths: Any,
     causal: Any,
 ) -> Any:
-    rows = Rows(output, axis, "log_softmax_backward" if log else "softmax_backward")
+    rows = Rows(output, axis, "log_softmax_backward" if log else "softmax_backward", _is_causal(causal))
     keep: list[Array] = []
     gradient = rows.beside(output_gradient, "output_gradient")
     gradient, gradient_kind = _gradient(rows, gradient)

@@ -1,0 +1,46 @@
+"""Every example of the package's docstrings, its README and docs/python.md is run, and prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+from pathlib import Path
+
+import pytest
+import warp_reduce
+from warp_reduce import _devices, _reductions, _softmax
+
+SOURCE = Path(os.environ["WARP_REDUCE_SOURCE"])
+DOCUMENTS = ("README.md", "bindings/python/README.md", "docs/python.md")
+
+
+@pytest.mark.parametrize("module", [_reductions, _softmax, _devices], ids=lambda each: each.__name__)
+def test_docstrings(module: object) -> None:
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+def test_every_public_function_has_an_example() -> None:
+    for name in warp_reduce.__all__:
+        thing = getattr(warp_reduce, name)
+        if callable(thing) and not isinstance(thing, type) and name != "host":
+            assert ">>> " in thing.__doc__, name
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents(name: str) -> None:
+    """Blocks of Python with prompts are doctests; blocks without are run."""
+    text = (SOURCE / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert blocks
+    names: dict[str, object] = {}
+    for number, block in enumerate(blocks):
+        if ">>> " in block:
+            test = doctest.DocTestParser().get_doctest(block, names, f"{name}[{number}]", name, 0)
+            runner = doctest.DocTestRunner()
+            runner.run(test, clear_globs=False)
+            names = test.globs
+            assert not runner.failures, f"{name}: example {number}"
+        else:
+            exec(compile(block, f"{name}[{number}]", "exec"), names)  # noqa: S102

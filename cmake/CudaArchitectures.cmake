@@ -1,5 +1,5 @@
 # Resolves CMAKE_CUDA_ARCHITECTURES before CUDA is enabled:
-#   not set    the GPUs of this machine; 90 (code and PTX) where there is none
+#   not set    machine code for the GPUs of this machine; for 90 where there is none
 #   release    code for every architecture from 80 up that the toolkit knows, and PTX of the newest
 #   other      as CMake defines it
 
@@ -49,6 +49,8 @@ function(wr_architectures_of_this_machine architectures_variable)
     if(NOT architectures)
         set(architectures 90)
     endif()
+    # PTX beside it would double the library, for GPUs that this machine has not.
+    list(TRANSFORM architectures APPEND "-real")
     set(${architectures_variable} "${architectures}" PARENT_SCOPE)
 endfunction()
 
@@ -58,3 +60,14 @@ if(CMAKE_CUDA_ARCHITECTURES STREQUAL "release")
 elseif(NOT CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
     wr_architectures_of_this_machine(CMAKE_CUDA_ARCHITECTURES)
 endif()
+
+foreach(wr_architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
+    string(REGEX MATCH "^[0-9]+" wr_number "${wr_architecture}")
+    if(wr_number AND wr_number LESS WARP_REDUCE_OLDEST_ARCHITECTURE)
+        message(
+            FATAL_ERROR
+            "warp_reduce: CMAKE_CUDA_ARCHITECTURES has ${wr_number} (CMake's own default in a project that names none), and "
+            "the kernels are for ${WARP_REDUCE_OLDEST_ARCHITECTURE} and newer."
+        )
+    endif()
+endforeach()

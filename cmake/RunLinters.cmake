@@ -39,7 +39,7 @@ endfunction()
 # The compile commands without what Clang does not know and cannot be told to pass over.
 function(without_options_of_gcc database written)
     file(READ "${database}" json)
-    string(REGEX REPLACE " -mmem(set|cpy)-strategy=[^ ]+" "" json "${json}")
+    string(REGEX REPLACE " (-mmem(set|cpy)-strategy=[^ ]+|-mno-recip)" "" json "${json}")
     file(WRITE "${written}" "${json}")
 endfunction()
 

@@ -4,8 +4,13 @@ include_guard(GLOBAL)
 include(InheritedSettings)
 include(PlainArithmetic)
 
+# An outer project keeps its own: this library alone is then a release.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+    if(PROJECT_IS_TOP_LEVEL)
+        set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+    else()
+        set(CMAKE_BUILD_TYPE Release)
+    endif()
 endif()
 
 set(CMAKE_C_STANDARD 11)

@@ -6,6 +6,7 @@ set(ENV{CXXFLAGS} "-Ofast -mrecip $ENV{CXXFLAGS}")
 set(ENV{CFLAGS} "-Ofast $ENV{CFLAGS}")
 set(ENV{LDFLAGS} "-ffast-math $ENV{LDFLAGS}")
 set(ENV{DESTDIR} "/nowhere")
+unset(ENV{CMAKE_BUILD_TYPE})
 file(REMOVE_RECURSE "${BINARY}")
 file(MAKE_DIRECTORY "${BINARY}")
 set(sources "${BINARY}/sources, linked")
@@ -13,7 +14,7 @@ file(CREATE_LINK "${LIBRARY_SOURCES}" "${sources}" SYMBOLIC)
 
 execute_process(
     COMMAND
-        "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" -D CMAKE_BUILD_TYPE=Release -D
+        "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" -D
         "CMAKE_C_COMPILER=${C_COMPILER}" -D "CMAKE_CXX_COMPILER=${CXX_COMPILER}" -D
         "CMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" -D "LIBRARY_SOURCES=${sources}" -D
         "CONSUMER=${CONSUMER}"

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "reports/everywhere.h"
 
 #include "harness/harness.h"

@@ -15,7 +15,8 @@ wr_softmax_args softmax_of(wr_dtype dtype, const void *input, size_t outer, size
 void reduce_everywhere(const char *report, wr_reduce_args job, size_t elements, void *output);
 void segments_everywhere(const char *report, wr_op op, wr_dtype dtype, const void *input, size_t elements,
                          const int64_t *offsets, size_t segments, void *output);
-void dot_everywhere(const char *report, wr_dtype dtype, const void *left, const void *right, size_t count, void *output);
+void dot_everywhere(const char *report, wr_dtype dtype, const void *left, const void *right, size_t count,
+                    void *output);
 void softmax_everywhere(const char *report, wr_softmax_args job, void *output, void *logsumexp);
 
 typedef enum alias { ALIAS_NONE, ALIAS_OUTPUT, ALIAS_OUTPUT_GRADIENT } alias;

@@ -23,7 +23,7 @@ static void scipy_20399_23548_and_sselogsumexp_2(void) {
 
 static void pytorch_158310(void) {
     enum { OUTER = 18, AXIS = 2, INNER = 84, ALL = OUTER * AXIS * INNER };
-    uint16_t x[ALL], y[ALL];
+    static uint16_t x[ALL], y[ALL];
     wr_softmax_args job = softmax_of(WR_F16, x, OUTER, AXIS, INNER);
     size_t i, wrong = 0;
     for (i = 0; i < ALL; ++i) {

@@ -53,11 +53,11 @@ static size_t product(const Shape *shape, uint64_t chosen, int first, int end) {
 
 static Group group_or_one(const Group *groups, int count) { return count == 0 ? (Group){1, 0} : groups[0]; }
 
-/* Bytes to elements; 0 where the stride is no number of them, or is that of a broadcast. */
+/* Bytes to elements; 0 where the stride is no number of them. */
 static int set_extent(Group group, ptrdiff_t item_size, size_t *count, ptrdiff_t *stride) {
     *count = (size_t)group.count;
     *stride = group.stride / item_size;
-    return group.count == 1 || (group.stride % item_size == 0 && group.stride != 0);
+    return group.stride % item_size == 0;
 }
 
 static int set_extents(const Shape *shape, Group outer, Group axis, Group inner, Plan *plan) {

@@ -3,7 +3,9 @@
 #include "fields.h"
 #include "library.h"
 #include "numpy_array.h"
+#include "plans.h"
 #include "simple_calls.h"
+#include "simple_support.h"
 
 #include <stdlib.h>
 
@@ -238,9 +240,15 @@ static PyMethodDef methods[] = {
     {"workspace_size", workspace_size, METH_VARARGS, "workspace_size(library, call, fields): (status, bytes)"},
     {"field_names", fields_of, METH_VARARGS, "field_names(call): what the fields of a call are called."},
     {"set_numpy", set_numpy_of, METH_VARARGS, "set_numpy(ndarray, empty, other_types)"},
-    {"set_result", set_result, METH_VARARGS, "set_result(op, dtype, is_bool, output_dtype, numpy_dtype)"},
-    {"reduce_simple", reduce_simple, METH_VARARGS, "reduce_simple(op, x, axis, keepdims)"},
-    {"softmax_simple", softmax_simple, METH_VARARGS, "softmax_simple(log, x, axis, scale)"},
+    {"set_result", set_result, METH_VARARGS,
+     "set_result(op, dtype, is_bool, output_dtype, output_is_bool, numpy_dtype)"},
+    {"set_dtype", set_dtype, METH_VARARGS, "set_dtype(name, dtype, numpy_dtype)"},
+    {"reduce_simple", reduce_simple, METH_VARARGS, "reduce_simple(op, x, axis, keepdims, dtype, out)"},
+    {"dot_simple", dot_simple, METH_VARARGS, "dot_simple(x, y, out)"},
+    {"segments_simple", segments_simple, METH_VARARGS, "segments_simple(op, x, offsets)"},
+    {"softmax_simple", softmax_simple, METH_VARARGS, "softmax_simple(log, x, axis, scale, mask, out)"},
+    {"softmax_backward_simple", softmax_backward_simple, METH_VARARGS,
+     "softmax_backward_simple(log, output, output_gradient, axis, scale, out)"},
     {"plan_reduction", plan_reduction_of, METH_VARARGS,
      "plan_reduction(shape, strides, item_size, reduced, any_order)"},
     {"plan_rows", plan_rows_of, METH_VARARGS, "plan_rows(shape, strides, item_size, reduced)"},

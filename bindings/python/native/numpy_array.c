@@ -15,10 +15,17 @@ typedef struct ArrayInterface {
     PyObject *description;
 } ArrayInterface;
 
-enum { ALIGNED = 0x100, NATIVE_ORDER = 0x200 };
+enum { C_CONTIGUOUS = 1, ALIGNED = 0x100, NATIVE_ORDER = 0x200, WRITABLE = 0x400 };
 
 static PyObject *ndarray_type, *empty_function, *other_types;
 static PyObject *array_struct_name, *dtype_name;
+
+PyObject *new_reference(PyObject *object) {
+    Py_IncRef(object);
+    return object;
+}
+
+PyObject *not_simple(void) { return new_reference(Py_NotImplemented); }
 
 int intern_numpy_names(void) {
     array_struct_name = PyUnicode_InternFromString("__array_struct__");
@@ -93,6 +100,8 @@ int view_numpy_array(PyObject *array, NumpyArray *view) {
     }
     view->data = found->data;
     view->is_bool = found->kind == 'b';
+    view->writable = (found->flags & WRITABLE) != 0;
+    view->contiguous = (found->flags & C_CONTIGUOUS) != 0;
     view->shape.rank = found->rank;
     view->shape.item_size = found->item_size;
     size_t bytes = (size_t)found->rank * sizeof(ptrdiff_t);

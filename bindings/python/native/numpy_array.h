@@ -11,6 +11,8 @@ typedef struct NumpyArray {
     /* 0 where Python has to find out: a type of another package, another byte order, misaligned memory */
     wr_dtype dtype;
     int is_bool;
+    int writable;
+    int contiguous; /* in C order */
     Shape shape;
     PyObject *owner; /* what keeps it alive: to be given back */
 } NumpyArray;
@@ -33,3 +35,8 @@ PyObject *new_numpy_array(int rank, const ptrdiff_t *lengths, PyObject *dtype);
 PyObject *dtype_of(PyObject *array);
 
 int intern_numpy_names(void);
+
+PyObject *new_reference(PyObject *object);
+
+/* For Python's functions that give up: NotImplemented, new. */
+PyObject *not_simple(void);

@@ -50,6 +50,7 @@ enum { METH_VARARGS = 1, PYTHON_ABI_VERSION = 3 };
 #define Py_NotImplemented (&_Py_NotImplementedStruct)
 #endif
 
+extern PyTypeObject PyTuple_Type;
 extern PyObject _Py_NoneStruct, _Py_NotImplementedStruct;
 extern PyObject *PyExc_MemoryError, *PyExc_OverflowError, *PyExc_TypeError, *PyExc_ValueError;
 
@@ -60,7 +61,7 @@ PyObject *Py_BuildValue(const char *format, ...);
 void Py_IncRef(PyObject *object);
 void Py_DecRef(PyObject *object);
 PyObject *PyObject_Type(PyObject *object);
-int PyObject_IsTrue(PyObject *object);
+int PyObject_IsInstance(PyObject *object, PyObject *type);
 PyObject *PyObject_GetAttr(PyObject *object, PyObject *name);
 PyObject *PyObject_GetItem(PyObject *object, PyObject *key);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *callable, ...);

@@ -35,6 +35,9 @@ def memory_of(call: Callable[[], object]) -> int:
         lambda: warp_reduce.argmax(X[:, ::3, 0], axis=1),
         lambda: warp_reduce.mean(X.transpose(2, 0, 1)[::-1], axis=0, out=np.empty((256, 512), np.float32)),
         lambda: warp_reduce.sum(X, dtype=np.float64),
+        lambda: warp_reduce.sum(np.broadcast_to(X[0], (256, 512, 8)), axis=0),
+        lambda: warp_reduce.max(np.broadcast_to(X[0, 0], (256, 512, 8)), axis=(0, 1)),
+        lambda: warp_reduce.argmax(np.broadcast_to(X[:, :1, 0], (256, 4096)), axis=1),
     ],
 )
 def test_no_copy_of_the_input(call: Callable[[], object]) -> None:
@@ -42,5 +45,5 @@ def test_no_copy_of_the_input(call: Callable[[], object]) -> None:
 
 
 def test_softmax_makes_its_result_alone() -> None:
-    for x in (X.T, X[:, :, ::-1], X.transpose(1, 0, 2)):
+    for x in (X.T, X[:, :, ::-1], X.transpose(1, 0, 2), np.broadcast_to(X[0], X.shape)):
         assert memory_of(lambda x=x: warp_reduce.softmax(x)) < x.size * 4 + SMALL

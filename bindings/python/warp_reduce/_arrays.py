@@ -217,5 +217,5 @@ def _torch(x: Any) -> tuple[Framework, Array]:
     if x.device.type not in ("cpu", "cuda"):
         raise TypeError(f"tensors on {x.device} are not taken; move it to the CPU or a CUDA GPU")
     if x.requires_grad and torch.is_grad_enabled():
-        raise TypeError("this function knows no gradients; call it inside torch.no_grad(), or with x.detach()")
+        raise TypeError("this function knows no gradients; give x.detach(), or use the one of warp_reduce.torch")
     return Torch(torch, on_host=x.device.type == "cpu"), x

@@ -10,12 +10,12 @@ import numpy as np
 
 from . import _native
 from ._arrays import NUMPY, Array, Framework, adopt
-from ._elements import BY_NAME, F32, F64, I64, U8, U64, ElementType
+from ._elements import ELEMENT_TYPES, F32, F64, I64, U8, U64, ElementType
 from ._errors import exception_of
 from ._geometry import Axis, Plan, axes_of, layout_of, plan_reduction, shape_without
 from ._library import SUCCESS, Args, ReduceArgs, load_library
 from ._operators import GIVE_AN_INDEX, OPERATORS
-from ._types import Kind, field_named, kind_named, numpy_dtype, numpy_kind, other_types
+from ._types import OTHER_NAMES, Kind, field_named, kind_named, numpy_dtype, numpy_kind, other_types
 
 TRUTH: Kind = (U8, True)
 WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
@@ -40,10 +40,15 @@ def default_kind(operator: str, kind: Kind) -> Kind:
 def install_simple_calls() -> None:
     """Tells `_native` what it needs to make the common calls by itself."""
     load_library()
-    for element in BY_NAME.values():
+    for element in ELEMENT_TYPES:
         for is_bool in (False, True) if element is U8 else (False,):
             if element.kind != "field":
                 _install_results((element, is_bool))
+    for element in ELEMENT_TYPES:
+        if element.alias and element.alias not in OTHER_NAMES:
+            dtype = np.dtype(element.alias)
+            for name in (dtype, dtype.type, element.alias):
+                _native.set_dtype(name, element.code, dtype)
     _native.set_numpy(np.ndarray, np.empty, other_types)
 
 
@@ -53,7 +58,7 @@ def _install_results(kind: Kind) -> None:
             continue  # which want their input converted
         output = default_kind(operator, kind)
         dtype = None if output == kind else numpy_dtype(output)  # none of them is ml_dtypes'
-        _native.set_result(code, kind[0].code, kind[1], output[0].code, dtype)
+        _native.set_result(code, kind[0].code, kind[1], output[0].code, output[1], dtype)
 
 
 class Job:

@@ -13,11 +13,25 @@ _reduce_simple = _native.reduce_simple
 _SUM, _PRODUCT, _MIN, _MAX, _ARGMIN, _ARGMAX, _MEAN = 1, 2, 3, 4, 5, 6, 7
 _NORMS = {1: (9, "norm_l1"), 2: (10, "norm_l2"), float("inf"): (11, "norm_max")}
 _ANY, _ALL, _COUNT_NONZERO, _LOGSUMEXP = 12, 13, 14, 18
+_SEGMENT_CODES = {
+    "sum": _SUM,
+    "prod": _PRODUCT,
+    "mean": _MEAN,
+    "min": _MIN,
+    "max": _MAX,
+    "argmin": _ARGMIN,
+    "argmax": _ARGMAX,
+    "any": _ANY,
+    "all": _ALL,
+    "count_nonzero": _COUNT_NONZERO,
+    "norm": 10,
+    "logsumexp": _LOGSUMEXP,
+}
 
 
 def _reduce(code: int, name: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, where: Any) -> Any:
-    if dtype is None and out is None and where is True:
-        result = _reduce_simple(code, x, axis, keepdims)
+    if where is True:
+        result = _reduce_simple(code, x, axis, keepdims, dtype, out)
         if result is not NotImplemented:
             return result
     from ._general import reduce
@@ -289,6 +303,10 @@ def dot(x: Array, y: Array, dtype: Any = None, out: Array | None = None) -> Any:
     >>> warp_reduce.dot(np.array([[1, 2], [3, 4]]), np.array([1, 10]))
     array([21, 43])
     """
+    if dtype is None:
+        result = _native.dot_simple(x, y, out)
+        if result is not NotImplemented:
+            return result
     from ._products import dot as general
 
     return general(x, y, dtype, out)
@@ -309,6 +327,10 @@ def segment_reduce(op: str, x: Array, offsets: Array, *, dtype: Any = None, out:
     >>> warp_reduce.segment_reduce("sum", np.array([1.0, 2.0, 4.0, 8.0]), [0, 1, 1, 4])
     array([ 1.,  0., 14.])
     """
+    if dtype is None and out is None and op in _SEGMENT_CODES:
+        result = _native.segments_simple(_SEGMENT_CODES[op], x, offsets)
+        if result is not NotImplemented:
+            return result
     from ._products import segment_reduce as general
 
     return general(op, x, offsets, dtype, out)

@@ -9,8 +9,6 @@ from . import _native
 Array = Any
 Axis = Any
 
-_softmax_simple = _native.softmax_simple
-
 
 def softmax(
     x: Array,
@@ -47,8 +45,8 @@ def softmax(
     >>> warp_reduce.softmax(np.zeros((3, 3), np.float32), causal=True)[1]
     array([0.5, 0.5, 0. ], dtype=float32)
     """
-    if mask is None and lengths is None and causal is False and dtype is None and out is None:
-        result = _softmax_simple(False, x, axis, scale)
+    if lengths is None and causal is False and dtype is None:
+        result = _native.softmax_simple(False, x, axis, scale, mask, out)
         if result is not NotImplemented:
             return result
     from ._rows import softmax as general
@@ -75,8 +73,8 @@ def log_softmax(
     >>> warp_reduce.log_softmax(np.array([7.0]))
     array([0.])
     """
-    if mask is None and lengths is None and causal is False and dtype is None and out is None:
-        result = _softmax_simple(True, x, axis, scale)
+    if lengths is None and causal is False and dtype is None:
+        result = _native.softmax_simple(True, x, axis, scale, mask, out)
         if result is not NotImplemented:
             return result
     from ._rows import softmax as general
@@ -105,6 +103,10 @@ def softmax_backward(
     >>> warp_reduce.softmax_backward(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     array([ 0.25, -0.25])
     """
+    if mask is None and lengths is None and causal is False and dtype is None:
+        result = _native.softmax_backward_simple(False, output, output_gradient, axis, scale, out)
+        if result is not NotImplemented:
+            return result
     from ._rows import softmax_backward as general
 
     return general(False, output, output_gradient, axis, dtype, out, scale, mask, lengths, causal)
@@ -128,6 +130,10 @@ def log_softmax_backward(
     >>> warp_reduce.log_softmax_backward(np.log([0.5, 0.5]), np.array([1.0, 0.0]))
     array([ 0.5, -0.5])
     """
+    if mask is None and lengths is None and causal is False and dtype is None:
+        result = _native.softmax_backward_simple(True, output, output_gradient, axis, scale, out)
+        if result is not NotImplemented:
+            return result
     from ._rows import softmax_backward as general
 
     return general(True, output, output_gradient, axis, dtype, out, scale, mask, lengths, causal)

@@ -102,16 +102,12 @@ class RefusedFiles(ToolTest):
             file.write(b"abc")
         self.assertIn("3 bytes after the array's end", self.refused("a.npy"))
 
-    def test_fortran_order(self) -> None:
-        self.save("a.npy", np.asfortranarray(np.zeros((3, 4))))
-        self.assertIn("Fortran order; save it with numpy.ascontiguousarray", self.refused("a.npy"))
-
     def test_big_endian(self) -> None:
         self.save("a.npy", np.zeros(4, ">f4"))
         self.assertIn("big-endian (>f4); save it with a.astype('<f4')", self.refused("a.npy"))
 
     def test_element_types_without_a_meaning_here(self) -> None:
-        for dtype in ("bool", "complex64", "complex128", "U3", "S3", "M8[s]", "V2", "V3", "f4,i4", "longdouble"):
+        for dtype in ("complex64", "complex128", "U3", "S3", "M8[s]", "V1", "V2", "V3", "f4,i4", "longdouble"):
             self.save("a.npy", np.zeros(4, dtype))
             self.assertIn("its elements are ", self.refused("a.npy"))
 
@@ -135,8 +131,8 @@ class RefusedSelections(ToolTest):
         return messages[0]
 
     def test_no_npy_file(self) -> None:
-        np.savez(self.folder / "m.npz", np.ones((2, 3), np.uint8))
-        self.assertIn("is not a .npy file; numpy.save writes one", self.refused("m.npz"))
+        (self.folder / "m.npy").write_bytes(b"1, 0, 1\n")
+        self.assertIn("is not a .npy file; numpy.save writes one", self.refused("m.npy"))
         (self.folder / "folder.npy").mkdir()
         self.assertIn("is a directory", self.refused("folder.npy"))
         os.mkfifo(self.folder / "pipe.npy")
@@ -184,7 +180,8 @@ class RefusedJobs(ToolTest):
             self.assertRegex(message, f"WR_ERROR_UNSUPPORTED.*'wr ops {operator}' lists what there is")
         self.save("a.npy", np.zeros(4, np.int32))
         for operator in ("mean", "norm_l2"):
-            self.assertIn("add --output-dtype f64", self.fails(1, "reduce", operator, "a.npy"))
+            message = self.fails(1, "reduce", operator, "a.npy", "--output-dtype", "i32")
+            self.assertIn("add --output-dtype f64", message)
         self.assertIn("'wr ops logsumexp' lists", self.fails(1, "reduce", "logsumexp", "a.npy"))
         self.assertEqual(os.listdir(self.folder), ["a.npy"])
 

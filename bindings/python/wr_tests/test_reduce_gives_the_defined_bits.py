@@ -65,17 +65,19 @@ class Reduce(ToolTest):
             rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
             self.assert_same_bits(self.reduced("sum", stored, *options), rounded)
 
-    def test_integers_wrap_in_their_own_width(self) -> None:
-        for dtype in (np.int32, np.int64):
+    def test_integers_are_added_in_64_bits_unless_another_type_is_asked_for(self) -> None:
+        for dtype, name in ((np.int16, "i16"), (np.int32, "i32"), (np.int64, "i64"), (np.uint8, "u8")):
             limits = np.iinfo(dtype)
             array = self.random.integers(limits.min, limits.max, (30, 40), dtype, endpoint=True)
-            self.assert_same_bits(self.reduced("sum", array, "--axis", 0), array.sum(axis=0, dtype=dtype))
+            self.assert_same_bits(self.reduced("sum", array, "--axis", 0), array.sum(axis=0))
+            own = self.reduced("sum", array, "--axis", 0, "--output-dtype", name)
+            self.assert_same_bits(own, array.sum(axis=0, dtype=dtype))
             self.assert_same_bits(self.reduced("max", array), np.asarray(array.max()))
 
-    def test_a_mean_of_integers_needs_a_float_output(self) -> None:
+    def test_a_mean_of_integers_is_f64(self) -> None:
         array = self.random.integers(-1000, 1000, (30, 40), np.int32)
         expected = array.sum(axis=1, dtype=np.int64) / np.float64(40)
-        self.assert_same_bits(self.reduced("mean", array, "--axis", 1, "--output-dtype", "float64"), expected)
+        self.assert_same_bits(self.reduced("mean", array, "--axis", 1), expected)
 
     def test_an_f64_accumulator_for_f32(self) -> None:
         values = self.random.standard_normal(5000).astype(np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 from support import LAUNCHER, ToolTest
 from warp_reduce._elements import F32
 from warp_reduce.wr.errors import WrError
-from warp_reduce.wr.npy_files import writing_npy
+from warp_reduce.wr.npy_writing import writing_npy
 
 # wr, whose computing waits for a line on stdin. With a word behind it, as nohup starts it.
 WAITING = """

@@ -63,7 +63,7 @@ def add_element_options(parser: argparse.ArgumentParser) -> None:
         "--dtype",
         type=element,
         metavar="T",
-        help="what the file's words are where .npy has no name for it: bf16 (uint16 or V2), f8_e4m3 (uint8), "
+        help="what the file's words are where .npy has no name for it: bf16 (uint16 or V2), f8_e4m3 (uint8 or V1), "
         "koalabear (uint32), koalabear_x4 (uint32 with a last axis of 4)",
     )
     parser.add_argument("--output-dtype", type=element, metavar="T", help="element type of the result")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._elements import BF16, BY_NAME, ELEMENT_TYPES, NAN_BITS, ElementType
+from .._elements import BF16, BY_NAME, ELEMENT_TYPES, NAN_BITS, U8, ElementType
 from .errors import UsageError, WrError
 
 # The types that NumPy knows by itself: a file of such elements needs no --dtype.
 _NATIVE = {each.storage: each for each in ELEMENT_TYPES if each.alias and each is not BF16}
+
+# As NumPy stores what only ml_dtypes has a name for.
+_UNNAMED = {1: ("1 byte", "f8_e4m3"), 2: ("2 bytes", "bf16")}
 
 
 def element_named(name: str) -> ElementType:
@@ -25,6 +28,8 @@ def element_of_file(dtype: np.dtype, wanted: ElementType | None) -> ElementType:
         )
     if wanted is None:
         return _native_element(dtype)
+    if dtype.kind == "b" and wanted is U8:
+        return U8
     bare_bytes = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
     if dtype != wanted.word and not (bare_bytes and dtype.itemsize == wanted.size):
         stored = f"{wanted.word}" if wanted.words == 1 else f"{wanted.word} with a last axis of {wanted.words}"
@@ -35,9 +40,12 @@ def element_of_file(dtype: np.dtype, wanted: ElementType | None) -> ElementType:
 def _native_element(dtype: np.dtype) -> ElementType:
     if dtype.newbyteorder("<") in _NATIVE:
         return _NATIVE[dtype.newbyteorder("<")]
-    if dtype.kind == "V" and dtype.itemsize == 2 and dtype.names is None:
-        raise WrError("its elements are 2 bytes without a type; add --dtype bf16 if that is what they are")
-    hints = {"b": "save it with a.astype('int32')", "c": "save its real and imaginary parts apart"}
+    if dtype.kind == "b":
+        return U8
+    if dtype.kind == "V" and dtype.itemsize in _UNNAMED and dtype.names is None:
+        size, name = _UNNAMED[dtype.itemsize]
+        raise WrError(f"its elements are {size} without a type; add --dtype {name} if that is what they are")
+    hints = {"c": "save its real and imaginary parts apart"}
     hint = hints.get(dtype.kind, "save it as one of the types that 'wr reduce --help' lists")
     raise WrError(f"its elements are {dtype}, a type that wr does not take; {hint}")
 

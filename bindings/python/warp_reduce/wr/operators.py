@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._operators import OPERATORS
+from .._elements import F64, I64, U64, ElementType
+from .._operators import OPERATORS, default_output
 from .errors import UsageError
 
 ALIASES = {
@@ -18,6 +19,9 @@ ALIASES = {
     "lse": "logsumexp",
 }
 
+# Of integers they are given in 64 bits.
+WIDENED = ("sum", "product", "sum_of_squares", "norm_l1", "norm_max")
+
 
 def operator_named(name: str) -> str:
     plain = name.replace("-", "_")
@@ -25,3 +29,14 @@ def operator_named(name: str) -> str:
     if operator not in OPERATORS:
         raise UsageError(f"'{name}' is no operator; choose from {', '.join(OPERATORS)}")
     return operator
+
+
+def output_of_command(operator: str, element: ElementType, weights: ElementType | None = None) -> ElementType:
+    """The result's type where the command line asks for none: integers are added in 64 bits, as in NumPy."""
+    if element.kind != "integer":
+        return default_output(operator, element, weights)
+    if operator in ("mean", "norm_l2"):
+        return F64
+    if operator in WIDENED:
+        return I64 if element.is_signed and operator in ("sum", "product") else U64
+    return default_output(operator, element)

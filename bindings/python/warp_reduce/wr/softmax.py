@@ -141,7 +141,7 @@ def _call(
 ) -> float:
     try:
         with ExitStack() as stack:
-            source = stack.enter_context(device.reading(words))
+            source = stack.enter_context(device.reading(np.ascontiguousarray(words)))
             chosen = [
                 None if each is None else stack.enter_context(device.reading(each))
                 for each in (selection.mask, selection.lengths)

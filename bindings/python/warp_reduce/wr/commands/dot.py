@@ -9,13 +9,13 @@ from ..arguments import add_device_option, add_element_options, checked, file_na
 from ..errors import WrError
 
 EPILOG = """The elements of both files are taken in the order in which they lie. Each product is rounded once (floats),
-and then added as 'wr reduce sum' adds. Floats of any type, integers (they wrap in their width, or in that of
---output-dtype), and field elements; one file may hold elements of an extension and the other of its base field.
+and then added as 'wr reduce sum' adds. Floats of any type, integers (in 64 bits, or that of --output-dtype), and field
+elements; one file may hold elements of an extension and the other of its base field.
 
 examples:
   wr dot a.npy b.npy
   wr dot a.npy b.npy --accumulate-dtype f64 --output-dtype f64
-  wr dot counts.npy prices.npy --output-dtype i64
+  wr dot counts.npy prices.npz:today
   wr dot words.npy powers.npy --dtype koalabear --right-dtype koalabear_x4 --device cuda:0"""
 
 
@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
         description="Multiplies two .npy files element by element and adds the products.",
         epilog=EPILOG,
     )
-    parser.add_argument("left", type=file_name, metavar="LEFT", help="a .npy file, in C order")
+    parser.add_argument("left", type=file_name, metavar="LEFT", help="a .npy file, or FILE.npz:NAME")
     parser.add_argument("right", type=file_name, metavar="RIGHT", help="another of the same shape; may be the same")
     add_element_options(parser)
     parser.add_argument("--right-dtype", type=element, metavar="T", help="what RIGHT holds, if not the same as LEFT")
@@ -42,11 +42,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from ..._library import load_library
-    from ..._operators import default_output
     from ..devices import open_device
     from ..elements import text_of, values_of
     from ..hints import advice_on_dot, advising
-    from ..npy_files import open_npy, writing_npy
+    from ..npy_files import open_npy
+    from ..npy_writing import writing_npy
+    from ..operators import output_of_command
     from ..reduction import Reducer, Reduction
     from ..screen import console, duration, facts, progress
 
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         raise WrError(
             f"{left.path} has the shape {list(left.shape)}, {right.path} {list(right.shape)}; save them alike"
         )
-    output = options.output_dtype or default_output("sum", left.element, right.element)
+    output = options.output_dtype or output_of_command("sum", left.element, right.element)
     # A dot product is by definition a sum with weights, and so has its pieces.
     job = Reduction("sum", left.element, output, options.accumulate_dtype, right.element)
     label = f"{options.left} times {options.right}"

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._operators import GIVE_AN_INDEX, OPERATORS, default_output
+from ..._operators import GIVE_AN_INDEX, OPERATORS
 from ..arguments import add_device_option, add_element_options, checked, file_name, refuse_same_file
 from ..errors import UsageError, WrError
-from ..operators import ALIASES, operator_named
+from ..operators import ALIASES, WIDENED, operator_named, output_of_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,9 @@ examples:
   wr reduce argmax data.npy --axis 0 --values peaks.npy   where each column's largest element is, and what it is
   wr reduce norm_l2 data.npy --nan ignore --device cuda:0
   wr reduce logsumexp logits.npy --axis -1                log(sum of exp(x)) of each row
-  wr reduce sum pixels.npy --output-dtype i64             u8 or any other integers, without wrapping
+  wr reduce sum pixels.npy                                u8 or any other integers, in 64 bits
+  wr reduce sum pixels.npy --output-dtype u8              modulo 256
+  wr reduce mean weights.npz:layer1 --axis 0              an array of a .npz file
   wr reduce sum prices.npy --axis 1 --weights amounts.npy each row times one vector
   wr reduce max data.npy --offsets starts.npy             ragged rows: elements starts[s] up to starts[s + 1]
   wr reduce sum words.npy --dtype koalabear               words of the prime field 2^31 - 2^24 + 1
@@ -61,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=EPILOG,
     )
     parser.add_argument("operator", type=checked(operator_named), metavar="OPERATOR", help="what to compute, see below")
-    parser.add_argument("file", type=file_name, metavar="FILE", help="the .npy file, in C order")
+    parser.add_argument("file", type=file_name, metavar="FILE", help="the .npy file, or FILE.npz:NAME")
     parser.add_argument("--axis", type=int, metavar="K", help="reduce this axis only; negative counts from the last")
     parser.add_argument(
         "--offsets", type=file_name, metavar="FILE", help="reduce ragged segments: where each starts, and the end"
@@ -105,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
     job = Reduction(
         operator=options.operator,
         element=source.element,
-        output=options.output_dtype or default_output(options.operator, source.element, weights_type),
+        output=_output(options, source.element, weights_type),
         accumulate=options.accumulate_dtype,
         weights=weights_type,
         ignore_nan=options.nan == "ignore",
@@ -121,6 +123,17 @@ def run(options: argparse.Namespace) -> None:
         _print_bare(results.output, job.output)
     else:
         _print_table(options, source, job, results)
+
+
+def _output(options: argparse.Namespace, element: ElementType, weights: ElementType | None) -> ElementType:
+    """What is asked for; otherwise, of integers, what the results have to which these are added."""
+    from ..npy_files import open_npy
+
+    if options.output_dtype:
+        return options.output_dtype
+    if options.add_to and element.kind == "integer" and options.operator in WIDENED:
+        return open_npy(options.add_to, None).element
+    return output_of_command(options.operator, element, weights)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -145,7 +158,7 @@ def _array(
     from ..screen import progress
     from ..shapes import split_at_axis, without_axis
 
-    words = source.words.reshape(split_at_axis(source.shape, options.axis))
+    words = source.array.reshape(split_at_axis(source.shape, options.axis))
     shape = without_axis(source.shape, options.axis)
     outer, axis, inner = words.shape
     if weights is not None and weights.words.size != axis:
@@ -199,7 +212,7 @@ def _old_results(options: argparse.Namespace, job: Reduction, shape: tuple[int, 
 
 def _write(options: argparse.Namespace, job: Reduction, results: Results) -> None:
     """The files that were asked for: all of them, or none where one cannot be written."""
-    from ..npy_files import writing_npy
+    from ..npy_writing import writing_npy
 
     files = ((options.output, results.output, job.output), (options.values, results.values, job.element))
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..._elements import ElementType
 
 EPILOG = """element types: f32 f64 f16 bf16 f8_e4m3 f8_e5m2; in a .npy file bf16 is uint16 (or V2) with --dtype bf16,
-f8 is uint8 with --dtype f8_e4m3 or f8_e5m2.
+f8 is uint8 (or V1, f1) with --dtype f8_e4m3 or f8_e5m2.
 
 examples:
   wr softmax logits.npy probabilities.npy
@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
         description="Writes exp(x) / sum of exp(x) along an axis of a .npy file to another of the same shape.",
         epilog=EPILOG,
     )
-    parser.add_argument("file", type=file_name, metavar="INPUT", help="the .npy file, in C order")
+    parser.add_argument("file", type=file_name, metavar="INPUT", help="the .npy file, or FILE.npz:NAME")
     parser.add_argument("output", type=file_name, metavar="OUTPUT", help="the .npy file to write; may be the input")
     parser.add_argument(
         "--axis", type=int, default=-1, metavar="K", help="the axis that sums to 1 (default: -1, the last)"
@@ -97,7 +97,8 @@ def run(options: argparse.Namespace) -> None:
 
     from ..._library import load_library
     from ..devices import open_device
-    from ..npy_files import open_npy, writing_npy
+    from ..npy_files import open_npy
+    from ..npy_writing import writing_npy
     from ..screen import console, duration, facts, progress
     from ..shapes import split_at_axis, without_axis
     from ..softmax import Selection, Softmax, read_lengths, read_mask, run_softmax
@@ -121,7 +122,7 @@ def run(options: argparse.Namespace) -> None:
     )
     device = open_device(library, options.device)
     with ExitStack() as stack:
-        words = source.words.reshape(outer, axis, inner)
+        words = source.array.reshape(outer, axis, inner)
         written = stack.enter_context(writing_npy(options.output, source.shape, job.output)).reshape(words.shape)
         if options.lse:
             sums = stack.enter_context(writing_npy(options.lse, rows_shape, job.logsumexp_element()))

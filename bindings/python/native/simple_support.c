@@ -1,0 +1,176 @@
+#include "simple_support.h"
+
+#include <string.h>
+
+enum { OPERATORS = 32, TYPES = 32, NAMES = 64 };
+
+/* By operator, element type and whether it is bool. */
+static Result results[OPERATORS][TYPES][2];
+
+/* Few, and looked up by identity, then by the objects' own equality. */
+static struct {
+    PyObject *name;
+    Result result;
+} names[NAMES];
+static int name_count;
+
+static PyObject *none_or(PyObject *object) { return object == Py_None ? NULL : new_reference(object); }
+
+PyObject *set_result(PyObject *module, PyObject *arguments) {
+    int op = 0, dtype = 0, is_bool = 0, output = 0, output_is_bool = 0;
+    PyObject *numpy_dtype = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "iipipO", &op, &dtype, &is_bool, &output, &output_is_bool, &numpy_dtype)) {
+        return NULL;
+    }
+    if (op < 0 || op >= OPERATORS || dtype < 0 || dtype >= TYPES) {
+        PyErr_SetString(PyExc_ValueError, "no such operator or element type");
+        return NULL;
+    }
+    results[op][dtype][is_bool] = (Result){(wr_dtype)output, output_is_bool, none_or(numpy_dtype)};
+    return Py_BuildValue("");
+}
+
+PyObject *set_dtype(PyObject *module, PyObject *arguments) {
+    int dtype = 0;
+    PyObject *name = NULL, *numpy_dtype = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OiO", &name, &dtype, &numpy_dtype)) {
+        return NULL;
+    }
+    if (name_count == NAMES) {
+        PyErr_SetString(PyExc_ValueError, "too many names of types");
+        return NULL;
+    }
+    names[name_count].name = new_reference(name);
+    names[name_count].result = (Result){(wr_dtype)dtype, 0, new_reference(numpy_dtype)};
+    ++name_count;
+    return Py_BuildValue("");
+}
+
+Result result_of(wr_op op, const NumpyArray *x) {
+    if ((int)op < 0 || (int)op >= OPERATORS || (int)x->dtype < 0 || (int)x->dtype >= TYPES) {
+        return (Result){(wr_dtype)0, 0, NULL};
+    }
+    return results[op][x->dtype][x->is_bool];
+}
+
+static int takes_a_dtype(wr_op op) {
+    switch (op) {
+    case WR_SUM:
+    case WR_PRODUCT:
+    case WR_MEAN:
+    case WR_NORM_L1:
+    case WR_NORM_L2:
+    case WR_LOGSUMEXP:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+Result result_asked_for(wr_op op, const NumpyArray *x, PyObject *dtype) {
+    Result result = result_of(op, x);
+    if (dtype == Py_None || result.dtype == 0) {
+        return result;
+    }
+    for (int i = 0; takes_a_dtype(op) && i < name_count; ++i) {
+        if (names[i].name == dtype) {
+            return names[i].result;
+        }
+    }
+    return (Result){(wr_dtype)0, 0, NULL};
+}
+
+static int add_dimension(PyObject *axis, int rank, uint64_t *reduced) {
+    Py_ssize_t dimension = PyNumber_AsSsize_t(axis, NULL);
+    if (dimension == -1 && PyErr_Occurred() != NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (dimension < -rank || dimension >= rank) {
+        return 0;
+    }
+    uint64_t bit = UINT64_C(1) << (dimension < 0 ? dimension + rank : dimension);
+    int is_new = (*reduced & bit) == 0;
+    *reduced |= bit;
+    return is_new;
+}
+
+int reduced_dimensions(PyObject *axis, int rank, uint64_t *reduced) {
+    *reduced = 0;
+    if (axis == Py_None) {
+        *reduced = rank == MOST_DIMENSIONS ? ~UINT64_C(0) : (UINT64_C(1) << rank) - 1;
+        return 1;
+    }
+    if (!PyObject_IsInstance(axis, (PyObject *)&PyTuple_Type)) {
+        return add_dimension(axis, rank, reduced);
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_Size(axis); ++i) {
+        if (!add_dimension(PyTuple_GetItem(axis, i), rank, reduced)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static PyObject *new_array(PyObject *x, int rank, const ptrdiff_t *lengths, PyObject *numpy_dtype) {
+    if (numpy_dtype != NULL) {
+        return new_numpy_array(rank, lengths, numpy_dtype);
+    }
+    PyObject *own = dtype_of(x);
+    PyObject *array = own == NULL ? NULL : new_numpy_array(rank, lengths, own);
+    if (own != NULL) {
+        Py_DecRef(own);
+    }
+    return array;
+}
+
+static int fits(const NumpyArray *out, int rank, const ptrdiff_t *lengths, Result result) {
+    return out->dtype == result.dtype && out->is_bool == result.is_bool && out->writable && out->contiguous &&
+           out->shape.rank == rank && memcmp(out->shape.lengths, lengths, (size_t)rank * sizeof *lengths) == 0;
+}
+
+PyObject *place_for_result(PyObject *x, PyObject *out, int rank, const ptrdiff_t *lengths, Result result,
+                           NumpyArray *view) {
+    if (out != Py_None && !is_numpy_array(out)) {
+        return NULL;
+    }
+    PyObject *array = out == Py_None ? new_array(x, rank, lengths, result.numpy_dtype) : new_reference(out);
+    if (array == NULL) {
+        return NULL;
+    }
+    if (view_numpy_array(array, view) != 0) {
+        Py_DecRef(array);
+        return NULL;
+    }
+    if (out != Py_None && !fits(view, rank, lengths, result)) {
+        release(view);
+        Py_DecRef(array);
+        return NULL;
+    }
+    return array;
+}
+
+/* The element of an array without dimensions, as NumPy's functions return it. */
+static PyObject *element(PyObject *array) {
+    PyObject *nowhere = PyTuple_New(0);
+    PyObject *item = nowhere == NULL ? NULL : PyObject_GetItem(array, nowhere);
+    if (nowhere != NULL) {
+        Py_DecRef(nowhere);
+    }
+    Py_DecRef(array);
+    return item;
+}
+
+PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, NumpyArray *view) {
+    int rank = view->shape.rank;
+    release(view);
+    if (status != WR_SUCCESS) {
+        Py_DecRef(array);
+        return not_simple();
+    }
+    return rank == 0 && out == Py_None ? element(array) : array;
+}
+
+int is_float(wr_dtype dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }

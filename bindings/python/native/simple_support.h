@@ -1,0 +1,37 @@
+/* What the simple calls share: which result an operator gives, axes, and where results are put. */
+#pragma once
+
+#include "library.h"
+#include "numpy_array.h"
+
+typedef struct Result {
+    wr_dtype dtype; /* 0: the general way */
+    int is_bool;
+    PyObject *numpy_dtype; /* NULL: the input's own */
+} Result;
+
+/* set_result(op, dtype, is_bool, output_dtype, output_is_bool, numpy_dtype): what an operator gives of such elements
+ * where no type is asked for; numpy_dtype None stands for the input's own. */
+PyObject *set_result(PyObject *module, PyObject *arguments);
+
+/* set_dtype(name, dtype, numpy_dtype): what the argument dtype=name means. */
+PyObject *set_dtype(PyObject *module, PyObject *arguments);
+
+Result result_of(wr_op op, const NumpyArray *x);
+
+/* Likewise where `dtype` is asked for; None: as above. A dtype of 0 where Python has to find out. */
+Result result_asked_for(wr_op op, const NumpyArray *x, PyObject *dtype);
+
+/* 1 and the bits of the reduced dimensions; 0 where axis is no integer, tuple or None that the array has. */
+int reduced_dimensions(PyObject *axis, int rank, uint64_t *reduced);
+
+/* An array for the result, and a view of its memory: `out` itself where it is given and fits, otherwise a new one.
+ * NULL with a Python exception, or without one where `out` does not fit. */
+PyObject *place_for_result(PyObject *x, PyObject *out, int rank, const ptrdiff_t *lengths, Result result,
+                           NumpyArray *view);
+
+/* What a call returns: the array, or its number where it has no dimensions and is new; NotImplemented, so that the
+ * general way puts the refusal into words, for another status than success. Takes over `array` and releases `view`. */
+PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, NumpyArray *view);
+
+int is_float(wr_dtype dtype);

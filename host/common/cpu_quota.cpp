@@ -154,9 +154,10 @@ std::size_t quota_of_folder(Version version, const std::string &folder) {
 
 // A group has no more than its parents, as far up as they are mounted.
 std::size_t tightest_quota(const Mount &mount, std::string below, const std::string &root) {
-    std::size_t tightest = quota_of_folder(mount.version, root + mount.folder);
+    const std::string mounted = root + mount.folder;
+    std::size_t tightest = quota_of_folder(mount.version, mounted);
     while (!below.empty()) {
-        tightest = std::min(tightest, quota_of_folder(mount.version, root + mount.folder + below));
+        tightest = std::min(tightest, quota_of_folder(mount.version, mounted + below));
         below.erase(below.rfind('/'));
     }
     return tightest;

@@ -68,7 +68,7 @@ std::size_t workspace_needed(const ReduceCall &call) {
         return 0;
     }
     return whole_workspace(call.problem.what.op == Operator::logsumexp
-                               ? cuda::softmax_general_workspace_bytes(logsumexp_of(call.problem))
+                               ? cuda::logsumexp_workspace_bytes(logsumexp_of(call.problem))
                                : cuda::reduce_workspace_bytes(call.problem));
 }
 
@@ -106,7 +106,7 @@ std::int32_t run(const wr_reduce_args &args, CUstream_st *stream) {
     const bool on_host = stream == wr_host_stream();
     if (call.problem.what.op == Operator::logsumexp) {
         const SoftmaxProblem softmax = logsumexp_of(call.problem);
-        return on_host ? number_of(host::softmax(softmax)) : cuda::softmax_general(softmax, stream);
+        return on_host ? number_of(host::softmax(softmax)) : cuda::logsumexp(softmax, stream);
     }
     return on_host ? number_of(host::reduce(call.problem)) : cuda::reduce(call.problem, stream);
 }

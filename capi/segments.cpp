@@ -73,7 +73,7 @@ std::size_t workspace_needed(const SegmentsCall &call) {
         return 0;
     }
     return whole_workspace(call.problem.what.op == Operator::logsumexp
-                               ? cuda::softmax_general_workspace_bytes(logsumexp_of(call.problem))
+                               ? cuda::logsumexp_workspace_bytes(logsumexp_of(call.problem))
                                : cuda::segments_workspace_bytes(call.problem));
 }
 
@@ -147,7 +147,7 @@ std::int32_t run(const wr_reduce_segments_args &args, CUstream_st *stream) {
     }
     if (call.problem.what.op == Operator::logsumexp) {
         const SoftmaxProblem softmax = logsumexp_of(call.problem);
-        return on_host ? number_of(host::softmax(softmax)) : cuda::softmax_general(softmax, stream);
+        return on_host ? number_of(host::softmax(softmax)) : cuda::logsumexp(softmax, stream);
     }
     return on_host ? number_of(host::reduce_segments(call.problem)) : cuda::reduce_segments(call.problem, stream);
 }

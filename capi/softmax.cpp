@@ -88,17 +88,11 @@ bool has_outputs(const wr_softmax_args &args, const Softmax &softmax) {
     return softmax.output.high != 0 || (row_values_wanted && softmax.row_values.high != 0);
 }
 
-// Whether the kernels for plain softmax do all that is asked for.
-bool is_plain(const SoftmaxProblem &problem) {
-    return leaves_nothing_out(problem.selection) && traits_of(problem.dtype).size != 1;
-}
-
 std::size_t workspace_needed(const Softmax &softmax) {
     if (softmax.output.high == 0) {
         return 0;
     }
-    return whole_workspace(is_plain(softmax.problem) ? cuda::softmax_workspace_bytes(softmax.problem)
-                                                     : cuda::softmax_general_workspace_bytes(softmax.problem));
+    return whole_workspace(cuda::softmax_workspace_bytes(softmax.problem));
 }
 
 // Of logsumexp or maximum.
@@ -160,7 +154,7 @@ std::int32_t run(const wr_softmax_args &args, CUstream_st *stream) {
         const Status status = check_offsets(problem.selection, problem.shape.outer, problem.shape.axis);
         return number_of(status == Status::success ? host::softmax(problem) : status);
     }
-    return is_plain(problem) ? cuda::softmax(problem, stream) : cuda::softmax_general(problem, stream);
+    return cuda::softmax(problem, stream);
 }
 
 Status workspace_size(const wr_softmax_args &args, std::size_t &bytes) {

@@ -10,7 +10,7 @@ constexpr std::int32_t no_cuda = static_cast<std::int32_t>(Status::no_cuda);
 std::int32_t reduce(const ReduceProblem &, void *) { return no_cuda; }
 std::int32_t reduce_segments(const SegmentsProblem &, void *) { return no_cuda; }
 std::int32_t softmax(const SoftmaxProblem &, void *) { return no_cuda; }
-std::int32_t softmax_general(const SoftmaxProblem &, void *) { return no_cuda; }
+std::int32_t logsumexp(const SoftmaxProblem &, void *) { return no_cuda; }
 std::int32_t softmax_backward(const SoftmaxBackwardProblem &, void *) { return no_cuda; }
 std::int32_t tile_reduce(const TileReduceProblem &, void *) { return no_cuda; }
 std::int32_t tile_shuffle(const TileShuffleProblem &, void *) { return no_cuda; }
@@ -19,7 +19,7 @@ std::int32_t tile_match(const TileMatchProblem &, void *) { return no_cuda; }
 std::size_t reduce_workspace_bytes(const ReduceProblem &) { return 0; }
 std::size_t segments_workspace_bytes(const SegmentsProblem &) { return 0; }
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return 0; }
-std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &) { return 0; }
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &) { return 0; }
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &) { return 0; }
 std::int32_t status() { return no_cuda; }
 const char *error_name(std::int32_t) { return nullptr; }

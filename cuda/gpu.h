@@ -14,8 +14,8 @@ namespace wr::cuda {
 // Puts the job on the stream. A workspace that is given holds at least ..._workspace_bytes and is 16-byte aligned.
 std::int32_t reduce(const ReduceProblem &problem, void *stream);
 std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream);
-std::int32_t softmax(const SoftmaxProblem &problem, void *stream); // every element takes part, no f8
-std::int32_t softmax_general(const SoftmaxProblem &problem, void *stream);
+std::int32_t softmax(const SoftmaxProblem &problem, void *stream);
+std::int32_t logsumexp(const SoftmaxProblem &problem, void *stream); // of which nothing else is wanted
 std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *stream);
 std::int32_t tile_reduce(const TileReduceProblem &problem, void *stream);
 std::int32_t tile_shuffle(const TileShuffleProblem &problem, void *stream);
@@ -26,7 +26,7 @@ std::int32_t tile_match(const TileMatchProblem &problem, void *stream);
 std::size_t reduce_workspace_bytes(const ReduceProblem &problem);
 std::size_t segments_workspace_bytes(const SegmentsProblem &problem);
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem);
-std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &problem);
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem);
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &problem);
 
 // Whether this thread's current device can run the library's kernels, or what is missing.

@@ -112,7 +112,7 @@ cudaLaunchConfig_t configuration_of(const Launch &how, cudaLaunchAttribute (&att
         cluster.val.clusterDim.x = static_cast<unsigned>(how.cluster_blocks);
         cluster.val.clusterDim.y = 1;
         cluster.val.clusterDim.z = 1;
-        if (how.balanced) {
+        if (how.load_balanced) {
             cudaLaunchAttribute &policy = attributes[config.numAttrs++];
             policy.id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
             policy.val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicyLoadBalancing;

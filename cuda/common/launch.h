@@ -70,7 +70,7 @@ struct Launch {
     int cluster_blocks = 1;
     bool dependent = false;       // may take its place before the kernel in front of it on the stream has finished
     std::size_t shared_bytes = 0; // beside what the kernel declares
-    bool balanced = false;        // a cluster's blocks go where there is room, instead of as far apart as they can
+    bool load_balanced = false;   // a cluster's blocks go where there is room, instead of as far apart as they can
     bool together = false;        // all blocks run at the same time, or the launch fails
 };
 

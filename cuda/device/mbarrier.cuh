@@ -10,7 +10,7 @@ namespace wr::cuda {
 // A barrier in shared memory that the arrivals of one thread, or of as many as it is told, and of the bytes they
 // announced complete, phase after phase: a block that waits for it does not wait for memory, as it would at a barrier
 // of the cluster.
-class ArrivalBarrier {
+class Mbarrier {
   public:
     // Known to the cluster after a barrier of it.
     __device__ __forceinline__ void initialise(unsigned arrivals = 1) {
@@ -61,12 +61,12 @@ class ArrivalBarrier {
     __device__ __forceinline__ void send(unsigned rank, State *place, const State &state) {
 #if __CUDA_ARCH__ >= 900
         constexpr unsigned piece_bytes = 16;
-        unsigned long long pieces[sizeof(State) / sizeof(unsigned long long)];
-        memcpy(pieces, &state, sizeof(state));
+        unsigned long long splits[sizeof(State) / sizeof(unsigned long long)];
+        memcpy(splits, &state, sizeof(state));
         const unsigned to = in_block(rank, address(place)), barrier = in_block(rank, address(&bits_));
         if constexpr (sizeof(State) < piece_bytes) {
             asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
-                         "l"(pieces[0]), "r"(barrier)
+                         "l"(splits[0]), "r"(barrier)
                          : "memory");
         } else {
 #pragma unroll
@@ -74,7 +74,7 @@ class ArrivalBarrier {
                 asm volatile(
                     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(
                         to + i * piece_bytes),
-                    "l"(pieces[2 * i]), "l"(pieces[2 * i + 1]), "r"(barrier)
+                    "l"(splits[2 * i]), "l"(splits[2 * i + 1]), "r"(barrier)
                     : "memory");
             }
         }

@@ -29,12 +29,13 @@ __device__ __forceinline__ void shift_down(uint4 (&vectors)[Vectors], const uint
             const unsigned sent = first_lane ? word_of(next, i) : word_of(vectors[v], i);
             words[4 + i] = __shfl_sync(whole_warp, sent, next_lane);
         }
-        unsigned shifted[4];
+        unsigned unaligned[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            shifted[i] = Halves ? __funnelshift_r(words[Words + i], words[Words + i + 1], half_bits) : words[Words + i];
+            unaligned[i] =
+                Halves ? __funnelshift_r(words[Words + i], words[Words + i + 1], half_bits) : words[Words + i];
         }
-        vectors[v] = {shifted[0], shifted[1], shifted[2], shifted[3]};
+        vectors[v] = {unaligned[0], unaligned[1], unaligned[2], unaligned[3]};
     }
 }
 
@@ -60,12 +61,12 @@ __device__ __forceinline__ void shift_up(uint4 (&vectors)[Vectors], unsigned hal
         for (int i = 0; i < 4; ++i) {
             words[borrowed + i] = word_of(vectors[v], i);
         }
-        unsigned shifted[4];
+        unsigned unaligned[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            shifted[i] = Halves ? __funnelshift_rc(words[i], words[i + 1], 32 - half_bits) : words[i];
+            unaligned[i] = Halves ? __funnelshift_rc(words[i], words[i + 1], 32 - half_bits) : words[i];
         }
-        vectors[v] = {shifted[0], shifted[1], shifted[2], shifted[3]};
+        vectors[v] = {unaligned[0], unaligned[1], unaligned[2], unaligned[3]};
     }
 }
 

@@ -1,5 +1,6 @@
 // Which set of kernels computes what.
 #include "cuda/reduce/kernels.h"
+
 #include "numerics/operator_table.h"
 
 namespace wr::cuda {

@@ -12,7 +12,7 @@
 namespace wr::cuda {
 
 // Of the block's tile or, where blocks share one, of its cluster's.
-__device__ __forceinline__ std::uint32_t first_short_column_tile(const ShortColumnTiles &t) {
+__device__ __forceinline__ std::uint32_t first_column_tile(const ColumnTiles &t) {
     const auto blocks = static_cast<unsigned>(t.cluster_blocks);
     return (blocks == 1 ? blockIdx.x : blockIdx.x / blocks) * static_cast<unsigned>(t.a_block);
 }
@@ -20,7 +20,7 @@ __device__ __forceinline__ std::uint32_t first_short_column_tile(const ShortColu
 // A thread's part. Whole: its columns are a vector on its boundary; else every 2^log_lanes-th column, so that
 // neighbouring threads have neighbouring columns.
 template <class T, int Rows, bool Whole>
-struct ShortColumnPart {
+struct ColumnTilePart {
     static constexpr int each = vector_elements<T>;
     std::uint64_t outer, inner; // the first of its columns
     int first, count;           // its rows; count is below 1 where there are none
@@ -29,14 +29,14 @@ struct ShortColumnPart {
     int left;                   // columns from its first on, as many as count
 
     // Of tiles whose threads have so many rows, of which there is room for Rows.
-    __device__ __forceinline__ ShortColumnPart(const ShortColumnTiles &t, std::size_t axis, std::size_t columns,
-                                               int rows = Rows) {
+    __device__ __forceinline__ ColumnTilePart(const ColumnTiles &t, std::size_t axis, std::size_t columns,
+                                              int rows = Rows) {
         const auto x = static_cast<std::uint32_t>(threadIdx.x), row = x >> t.log_lanes;
         const auto runs = static_cast<std::uint32_t>(t.runs);
         lane = static_cast<int>(x & ((1u << t.log_lanes) - 1u));
         tile = t.a_block == 1 ? (row < runs ? 0 : 1) : static_cast<int>(row / runs);
         run = static_cast<int>(row) - tile * t.runs;
-        const std::uint32_t number = first_short_column_tile(t) + static_cast<std::uint32_t>(tile);
+        const std::uint32_t number = first_column_tile(t) + static_cast<std::uint32_t>(tile);
         const bool exists = tile < t.a_block && number < t.count;
         tile = smaller(tile, t.a_block - 1);
         const std::uint32_t known = exists ? number : 0;
@@ -128,21 +128,21 @@ __device__ __forceinline__ unsigned &word_at(uint4 &v, int i) {
 
 // One of a block's columns: column `column` of the threads of lane `lane` in one of the block's tiles.
 template <int Each, bool Whole>
-struct ShortColumn {
+struct ColumnOfTile {
     int tile, lane, column;
 
     // Of the block's threads' columns in their order.
-    __device__ __forceinline__ static ShortColumn of(const ShortColumnTiles &t, int number) {
+    __device__ __forceinline__ static ColumnOfTile of(const ColumnTiles &t, int number) {
         const int rest = number >> t.log_lanes, column = t.a_block == 1 ? rest : rest / t.a_block;
         return {rest - column * t.a_block, number & ((1 << t.log_lanes) - 1), column};
     }
-    __device__ __forceinline__ int number(const ShortColumnTiles &t) const {
+    __device__ __forceinline__ int number(const ColumnTiles &t) const {
         return ((column * t.a_block + tile) << t.log_lanes) + lane;
     }
 
     // Its number among all columns; false where there is none.
-    __device__ __forceinline__ bool find(const ShortColumnTiles &t, std::size_t columns, std::size_t *among_all) const {
-        const std::uint32_t of_all = first_short_column_tile(t) + static_cast<std::uint32_t>(tile);
+    __device__ __forceinline__ bool find(const ColumnTiles &t, std::size_t columns, std::size_t *among_all) const {
+        const std::uint32_t of_all = first_column_tile(t) + static_cast<std::uint32_t>(tile);
         const std::uint32_t outer = t.count == t.across ? 0 : of_all / t.across;
         const int in_tile = Whole ? lane * Each + column : (column << t.log_lanes) + lane;
         const std::uint64_t inner =
@@ -170,24 +170,24 @@ struct SentColumnValue {
     }
 };
 
-inline constexpr int most_short_column_blocks = 8; // of a cluster
+inline constexpr int most_column_tile_blocks = 8; // of a cluster
 
 // What the blocks of a cluster have in shared memory to hear of each other.
-struct ShortColumnBarriers {
-    ArrivalBarrier exchanges[short_column_exchanges], votes;
-    SentColumnValue<unsigned> voted[most_short_column_blocks];
+struct ColumnTileBarriers {
+    Mbarrier exchanges[column_tile_exchanges], votes;
+    SentColumnValue<unsigned> voted[most_column_tile_blocks];
 };
 
 // How a block's threads, and the blocks of its cluster, put together what their runs of a column come to. Once for each
 // exchange at most. A Slot has room for one value; those of exchanges but the first have no more than a word. Alone: no
 // blocks share tiles.
 template <int Each, bool Whole, class Slot, bool Alone = false>
-class ShortColumnFolds {
+class ColumnTileFolds {
   public:
-    using Column = ShortColumn<Each, Whole>;
+    using Column = ColumnOfTile<Each, Whole>;
 
-    __device__ __forceinline__ ShortColumnFolds(const ShortColumnTiles &tiles, const ShortColumnMemory &places,
-                                                ShortColumnBarriers &all)
+    __device__ __forceinline__ ColumnTileFolds(const ColumnTiles &tiles, const ColumnTileMemory &places,
+                                               ColumnTileBarriers &all)
         : t(tiles), memory(places), barriers(all) {}
 
     // What a cluster's blocks do before they may send anything to each other, and wait for. One thread, for others
@@ -200,7 +200,7 @@ class ShortColumnFolds {
                 const unsigned values = static_cast<unsigned>(columns()) * blocks;
                 barriers.exchanges[0].expect(values * static_cast<unsigned>(sizeof(SentColumnValue<Slot>)));
 #pragma unroll
-                for (int i = 1; i < short_column_exchanges; ++i) {
+                for (int i = 1; i < column_tile_exchanges; ++i) {
                     barriers.exchanges[i].expect(values * word);
                 }
                 barriers.votes.expect(blocks * word);
@@ -312,7 +312,7 @@ class ShortColumnFolds {
     template <class Op, class Act>
     __device__ __forceinline__ Slot *fold_runs(Act whole) const {
         using Value = typename Op::Accumulator;
-        constexpr int fold = static_cast<int>(short_column_fold);
+        constexpr int fold = static_cast<int>(column_tile_fold);
         const int lanes = 1 << t.log_lanes, threads = static_cast<int>(blockDim.x);
         Slot *from = left(), *to = from + Each * threads;
         int count = t.runs, column_step = threads;
@@ -364,10 +364,10 @@ class ShortColumnFolds {
             if (values != nullptr) {
                 value = in<Value>(values[number]);
             } else {
-                Value parts[most_short_column_blocks];
+                Value parts[most_column_tile_blocks];
                 const SentColumnValue<Value> *const from = sent<Value>(exchange) + number;
 #pragma unroll
-                for (int i = 0; i < most_short_column_blocks; ++i) {
+                for (int i = 0; i < most_column_tile_blocks; ++i) {
                     parts[i] = Op::identity();
                     if (i < cluster_blocks()) {
                         parts[i] = from[i * columns()].value();
@@ -379,9 +379,9 @@ class ShortColumnFolds {
         }
     }
 
-    const ShortColumnTiles &t;
-    const ShortColumnMemory &memory;
-    ShortColumnBarriers &barriers;
+    const ColumnTiles &t;
+    const ColumnTileMemory &memory;
+    ColumnTileBarriers &barriers;
 };
 
 } // namespace wr::cuda

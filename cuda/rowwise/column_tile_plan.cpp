@@ -1,7 +1,6 @@
 #include "cuda/rowwise/column_tile_plan.h"
 
 #include "cuda/common/launch.h"
-#include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 
@@ -12,8 +11,14 @@ namespace wr::cuda {
 
 namespace {
 
+// Columns off the boundaries side by side, more than which are done so: fewer leave lanes without columns (TB/s, and
+// held by threads or, longer ones, in tiles: f32 21 x 5, 21 x 13, 64 x 13 log, 21 x 17 1.02, 1.84, 1.72, 2.05
+// and 1.80, 2.25, 2.60, 2.29, but 300 x 19 2.47 and 1.52, 300 x 50 3.03 and 1.96; bf16 21 x 17, 100 x 33, 300 x 50
+// 0.83, 0.99, 1.26 and 1.16, 1.06, 0.96).
+constexpr std::size_t column_tile_single_columns = 16;
+
 // As many as the columns have, or, of long ones, as leave the fewest that are not there.
-std::size_t rows_of_thread(std::size_t axis, const ShortColumnThreads &threads) {
+std::size_t rows_of_thread(std::size_t axis, const ColumnTileThreads &threads) {
     const auto least = static_cast<std::size_t>(threads.least_rows), most = static_cast<std::size_t>(threads.most_rows);
     const std::size_t wanted = std::clamp(std::bit_ceil(axis), least, most);
     const auto held = [&](std::size_t of) { return divide_up(axis, of) * of; };
@@ -27,23 +32,23 @@ std::size_t lanes_of_tile(std::size_t vectors, std::size_t runs, std::size_t lea
     return std::min(std::bit_ceil(vectors), std::max(fair, least));
 }
 
-struct Cut {
+struct Division {
     std::size_t lanes, runs, cluster_blocks; // no lanes: none
 };
 
 // Blocks of so many threads share a tile, each with a power of two of runs; no lanes: they would be too many.
-Cut cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs, std::size_t most_cluster) {
+Division cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs, std::size_t most_cluster) {
     const std::size_t own = threads / lanes, blocks = own == 0 ? 0 : divide_up(runs, own);
-    return own != 0 && blocks <= most_cluster ? Cut{lanes, own, blocks} : Cut{0, 0, 0};
+    return own != 0 && blocks <= most_cluster ? Division{lanes, own, blocks} : Division{0, 0, 0};
 }
 
-std::size_t runs_without_rows(const Cut &cut, std::size_t runs) { return cut.runs * cut.cluster_blocks - runs; }
+std::size_t runs_without_rows(const Division &cut, std::size_t runs) { return cut.runs * cut.cluster_blocks - runs; }
 
 // Of blocks of so many threads or fewer: of small ones where these leave fewer threads without rows.
-Cut smallest_cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs, std::size_t most_cluster) {
-    const Cut small = cluster_of(tuning::short_column_cluster_threads / 2, lanes, runs, most_cluster);
-    for (std::size_t own = tuning::short_column_cluster_threads; own <= threads; own *= 2) {
-        const Cut large = cluster_of(own, lanes, runs, most_cluster);
+Division smallest_cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs, std::size_t most_cluster) {
+    const Division small = cluster_of(column_tile_cluster_threads / 2, lanes, runs, most_cluster);
+    for (std::size_t own = column_tile_cluster_threads; own <= threads; own *= 2) {
+        const Division large = cluster_of(own, lanes, runs, most_cluster);
         if (large.lanes != 0) {
             const bool is_fuller =
                 small.lanes != 0 && runs_without_rows(small, runs) + runs / 16 < runs_without_rows(large, runs);
@@ -55,36 +60,37 @@ Cut smallest_cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs
 
 // Tiles that are more than a block of a fair size are a cluster's: of half as many threads side by side where its
 // blocks would fill a multiprocessor else.
-Cut cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, const ShortColumnThreads &wanted,
-        std::size_t most_cluster) {
+Division cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, const ColumnTileThreads &wanted,
+             std::size_t most_cluster) {
     const std::size_t lanes = lanes_of_tile(vectors, runs, least_lanes, wanted.fair);
     if (lanes * runs <= wanted.lone) {
         return {lanes, runs, 1};
     }
     for (const std::size_t threads : {std::bit_floor(wanted.lone), wanted.most}) {
         for (const std::size_t across : {lanes, lanes / 2}) {
-            const Cut shared = across == 0 ? Cut{0, 0, 0} : smallest_cluster_of(threads, across, runs, most_cluster);
+            const Division shared =
+                across == 0 ? Division{0, 0, 0} : smallest_cluster_of(threads, across, runs, most_cluster);
             if (shared.lanes != 0) {
                 return shared;
             }
         }
     }
     const std::size_t fitting = std::bit_floor(wanted.most / std::min(runs, wanted.most));
-    return runs <= wanted.most ? Cut{std::min(lanes, fitting), runs, 1} : Cut{0, 0, 0};
+    return runs <= wanted.most ? Division{std::min(lanes, fitting), runs, 1} : Division{0, 0, 0};
 }
 
 } // namespace
 
-bool is_short_column(const Shape &s, std::size_t most, bool whole) {
-    return s.inner > (whole ? 1 : tuning::short_column_single_columns) && s.axis > 0 && s.axis <= most;
+bool is_column_tile(const Shape &s, std::size_t most, bool whole) {
+    return s.inner > (whole ? 1 : column_tile_single_columns) && s.axis > 0 && s.axis <= most;
 }
 
-ShortColumnPlan plan_short_columns(const Shape &s, std::size_t element_bytes, const ShortColumnThreads &wanted,
-                                   bool whole, const GpuFacts &gpu) {
+ColumnTilePlan plan_column_tiles(const Shape &s, std::size_t element_bytes, const ColumnTileThreads &wanted, bool whole,
+                                 const GpuFacts &gpu) {
     const std::size_t vectors = divide_up(s.inner, bytes_of_vector / element_bytes),
                       own = rows_of_thread(s.axis, wanted);
-    const Cut made = cut(vectors, divide_up(s.axis, own), whole ? wanted.lanes : tuning::short_column_single_lanes,
-                         wanted, static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1)));
+    const Division made = cut(vectors, divide_up(s.axis, own), whole ? wanted.lanes : column_tile_single_lanes, wanted,
+                              static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1)));
     const std::size_t across = made.lanes == 0 ? 0 : divide_up(vectors, made.lanes);
     if (across == 0 || s.outer > most_blocks / made.cluster_blocks / across) {
         return {};
@@ -101,22 +107,22 @@ ShortColumnPlan plan_short_columns(const Shape &s, std::size_t element_bytes, co
             static_cast<int>(divide_up(a_block * threads, warp_threads) * warp_threads)};
 }
 
-ShortColumnMemory::ShortColumnMemory(const ShortColumnPlan &plan, std::size_t each, std::size_t value_bytes,
-                                     std::size_t column_bytes) {
-    const ShortColumnTiles &t = plan.tiles;
+ColumnTileMemory::ColumnTileMemory(const ColumnTilePlan &plan, std::size_t each, std::size_t value_bytes,
+                                   std::size_t column_bytes) {
+    const ColumnTiles &t = plan.tiles;
     const std::size_t columns = each * (static_cast<std::size_t>(t.a_block) << t.log_lanes);
     const auto runs = static_cast<std::size_t>(t.runs);
-    const std::size_t folded = divide_up(runs, short_column_fold) * columns;
+    const std::size_t folded = divide_up(runs, column_tile_fold) * columns;
     const std::size_t values = each * static_cast<std::size_t>(plan.threads) + folded;
-    const std::size_t sent = t.cluster_blocks > 1 ? short_column_exchanges * columns : 0;
+    const std::size_t sent = t.cluster_blocks > 1 ? column_tile_exchanges * columns : 0;
     columns_at = static_cast<std::uint32_t>(divide_up(values * value_bytes, bytes_of_vector) * bytes_of_vector);
     sent_at =
         columns_at + static_cast<std::uint32_t>(divide_up(columns * column_bytes, bytes_of_vector) * bytes_of_vector);
     bytes = sent_at + static_cast<std::uint32_t>(sent * static_cast<std::size_t>(t.cluster_blocks) * sizeof(double));
 }
 
-Launch short_column_launch(const void *kernel, const ShortColumnPlan &plan, const ShortColumnMemory &memory,
-                           const GpuFacts &gpu) {
+Launch column_tile_launch(const void *kernel, const ColumnTilePlan &plan, const ColumnTileMemory &memory,
+                          const GpuFacts &gpu) {
     Launch how{kernel, plan.blocks(), plan.threads};
     how.cluster_blocks = plan.tiles.cluster_blocks;
     how.shared_bytes = memory.bytes;

@@ -31,7 +31,7 @@ __device__ __forceinline__ bool is_taken(uint2 taken, int c) { return is_taken(c
 // For each of a thread's columns how many of its leading rows lengths and the causal limit leave.
 template <class T, int Rows>
 __device__ __forceinline__ BytesOfColumns<T> leading_rows(const Selection &selection,
-                                                          const ShortColumnPart<T, Rows, true> &part, std::size_t axis,
+                                                          const ColumnTilePart<T, Rows, true> &part, std::size_t axis,
                                                           std::size_t columns) {
     const std::size_t most = within_causal_limit(selection, part.outer, axis);
     std::uint8_t rows[vector_elements<T>];
@@ -59,7 +59,7 @@ struct TakenOfColumns {
     using Bytes = BytesOfColumns<T>;
     Bytes of[Rows];
 
-    __device__ __forceinline__ TakenOfColumns(const Selection &selection, const ShortColumnPart<T, Rows, true> &part,
+    __device__ __forceinline__ TakenOfColumns(const Selection &selection, const ColumnTilePart<T, Rows, true> &part,
                                               std::size_t axis, std::size_t columns) {
         if (selection.mask != nullptr) {
             const std::size_t row = part.outer * axis + static_cast<unsigned>(part.first);
@@ -101,7 +101,7 @@ struct KeptOfColumns {
         }
     }
     // Row i's bytes, whose top bit tells.
-    __device__ __forceinline__ BytesOfColumns<T> of(int i) const { return shifted(bits, i); }
+    __device__ __forceinline__ BytesOfColumns<T> of(int i) const { return unaligned(bits, i); }
 
   private:
     __device__ __forceinline__ static unsigned with_row(unsigned rows, unsigned taken, int i) {
@@ -110,8 +110,8 @@ struct KeptOfColumns {
     __device__ __forceinline__ static uint2 with_row(uint2 rows, uint2 taken, int i) {
         return {with_row(rows.x, taken.x, i), with_row(rows.y, taken.y, i)};
     }
-    __device__ __forceinline__ static unsigned shifted(unsigned rows, int i) { return rows << i; }
-    __device__ __forceinline__ static uint2 shifted(uint2 rows, int i) { return {rows.x << i, rows.y << i}; }
+    __device__ __forceinline__ static unsigned unaligned(unsigned rows, int i) { return rows << i; }
+    __device__ __forceinline__ static uint2 unaligned(uint2 rows, int i) { return {rows.x << i, rows.y << i}; }
 };
 
 } // namespace wr::cuda

@@ -39,8 +39,8 @@ __device__ __forceinline__ uint4 halves_of_f8(uint2 bytes, ElementType type) {
 
 // The first `count` elements of a block, eight bytes of which lie on boundaries of eight; `behind` takes the place of
 // the vectors that the lane lacks. `data` is where the block would be if its elements were F16.
-__device__ __forceinline__ void load_f8_block(const SoftmaxArguments &a, const F16 *data, int count, uint4 behind,
-                                              uint4 (&vectors)[lane_vectors<F16>]) {
+__device__ __forceinline__ void load_f8_tile(const SoftmaxArguments &a, const F16 *data, int count, uint4 behind,
+                                             uint4 (&vectors)[lane_vectors<F16>]) {
     const std::ptrdiff_t first = data - static_cast<const F16 *>(a.input);
     const uint2 *mine = reinterpret_cast<const uint2 *>(static_cast<const std::uint8_t *>(a.input) + first);
     const int left = count - lane_index() * vector_elements<F16>;

@@ -6,12 +6,12 @@
 
 namespace wr::cuda {
 
-struct LongerRowList {
+struct LargeRowList {
     std::uint16_t numbers[most_rows_looked_through]; // from the block's first row on, in any order
     int count;
 
     // By all threads of the block, of the rows from `first` on. `rows` there are in all, of up to `elements` elements.
-    __device__ __forceinline__ void find(const Selection &selection, const LongerRows &longer, std::size_t first,
+    __device__ __forceinline__ void find(const Selection &selection, const LargeRows &longer, std::size_t first,
                                          std::size_t rows, std::size_t elements) {
         constexpr int own = most_rows_looked_through / least_looking_threads;
         const RowSpan all = all_ragged_rows(selection, rows, elements);

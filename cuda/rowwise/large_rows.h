@@ -7,7 +7,7 @@
 
 namespace wr::cuda {
 
-struct LongerRows {
+struct LargeRows {
     std::size_t least;  // elements that one has; 0: all rows are wanted
     std::int32_t among; // how many rows a block of threads looks through for them
 };

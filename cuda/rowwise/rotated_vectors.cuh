@@ -1,4 +1,4 @@
-// A base block of 16-bit elements off the boundaries as the vectors of memory hold it, so that neither its logits nor
+// A tile of 16-bit elements off the boundaries as the vectors of memory hold it, so that neither its logits nor
 // its outputs have to be shifted: element j stands at place (j + skew) mod 1024, `skew` being the elements of its first
 // vector that lie before it. These places are taken by the block's last elements, which have them in a vector of their
 // own behind it. Only the tree over the block has to know, for neighbours may lie in two lanes.
@@ -39,8 +39,8 @@ __device__ __forceinline__ uint4 with_filler(const uint4 &vector, int left, bool
 
 // A block in shared memory from `data` on, where there is room for a vector more than it has; its skew.
 template <class T>
-__device__ __forceinline__ int load_rotated_block(const T *data, int count, bool negative_scale,
-                                                  uint4 (&vectors)[rotated_vectors]) {
+__device__ __forceinline__ int load_rotated_tile(const T *data, int count, bool negative_scale,
+                                                 uint4 (&vectors)[rotated_vectors]) {
     constexpr int all_vectors = rotated_vectors * warp_lanes;
     const int skew = elements_before(data);
     const uint4 *const base = reinterpret_cast<const uint4 *>(data - skew);

@@ -1,4 +1,4 @@
-// Rows in the registers of a block's or a cluster's warps, each of which holds a base block: whose is whose, and how
+// Rows in the registers of a block's or a cluster's warps, each of which holds a tile: whose is whose, and how
 // many blocks and warps the launcher gave a row.
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace wr::cuda {
 
-// Which base block of which row a warp has: blockDim.y rows are a block's where cluster_blocks is 1, else a row is a
+// Which tile of which row a warp has: blockDim.y rows are a block's where cluster_blocks is 1, else a row is a
 // cluster's. Made again where it is wanted again: cheaper than registers that hold it through the arithmetic.
-struct RowBlock {
+struct RowTile {
     std::size_t row;
     int block;            // of the row
     std::ptrdiff_t first; // its first element
 
-    __device__ __forceinline__ explicit RowBlock(std::int32_t cluster_blocks) {
+    __device__ __forceinline__ explicit RowTile(std::int32_t cluster_blocks) {
         const auto blocks = static_cast<unsigned>(cluster_blocks);
         const unsigned job = job_again(), cluster = blocks > 1 ? job / blocks : job;
         row = cluster * static_cast<std::size_t>(blockDim.y) + static_cast<std::size_t>(thread_y_again());
@@ -21,7 +21,7 @@ struct RowBlock {
         first = static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block);
     }
 
-    __device__ __forceinline__ RowBlock(std::size_t row, int block)
+    __device__ __forceinline__ RowTile(std::size_t row, int block)
         : row(row), block(block),
           first(static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block)) {}
 

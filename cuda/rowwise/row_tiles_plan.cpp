@@ -1,7 +1,6 @@
 #include "cuda/rowwise/row_tiles_plan.h"
 
 #include "cuda/common/cluster_shape.h"
-#include "cuda/common/tuning.h"
 #include "cuda/common/warp.h"
 
 namespace wr::cuda {
@@ -10,21 +9,19 @@ namespace {
 
 constexpr std::size_t least_block_warps = 4; // where a row takes fewer, several share a block
 
-RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowBlockWarps &wanted, const GpuFacts &gpu) {
+RowTilesPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowTileWarps &wanted, const GpuFacts &gpu) {
     const auto most_cluster = static_cast<std::size_t>(gpu.cluster_blocks);
-    const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
-    const std::size_t most_of_one = most_cluster == 0 ? wanted.most
-                                    : few             ? tuning::softmax_small_row_warps
-                                                      : wanted.of_one;
+    const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * softmax_few_tiles;
+    const std::size_t most_of_one = most_cluster == 0 ? wanted.most : few ? softmax_small_row_warps : wanted.of_one;
     if (blocks <= most_of_one) {
         return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1, gpu.dependent_launch, false};
     }
     if (blocks > most_cluster * wanted.most) {
         return {};
     }
-    ClusterShape cluster{0, 0};
+    ClusterSize cluster{0, 0};
     if (!few && blocks <= warp_threads) {
-        cluster = fullest_cluster(blocks, wanted.of_cluster, tuning::softmax_cluster_warps, most_cluster);
+        cluster = fullest_cluster(blocks, wanted.of_cluster, softmax_preferred_cluster_warps, most_cluster);
     }
     if (cluster.blocks == 0) {
         const std::size_t least = few ? 1 : blocks > warp_threads ? wanted.of_long_row : wanted.of_cluster;
@@ -35,27 +32,25 @@ RowBlocksPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowBlo
 
 } // namespace
 
-RowBlocksPlan plan_row_blocks(std::size_t rows, std::size_t blocks, const RowBlockWarps &warps, const GpuFacts &gpu) {
-    const RowBlocksPlan plan = plan_any_number(rows, blocks, warps, gpu);
+RowTilesPlan plan_row_tiles(std::size_t rows, std::size_t blocks, const RowTileWarps &warps, const GpuFacts &gpu) {
+    const RowTilesPlan plan = plan_any_number(rows, blocks, warps, gpu);
     const bool one_launch = plan.warps != 0 && rows <= most_blocks / plan.cluster_blocks * plan.rows_a_block;
-    return one_launch ? plan : RowBlocksPlan{};
+    return one_launch ? plan : RowTilesPlan{};
 }
 
-Launch row_blocks_launch(const void *kernel, const RowBlocksPlan &plan, std::size_t rows) {
-    return {kernel,
-            divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
-            static_cast<int>(plan.warps * warp_threads),
-            static_cast<int>(plan.rows_a_block),
-            1,
-            static_cast<int>(plan.cluster_blocks),
-            plan.dependent,
-            0,
-            plan.balanced};
+Launch row_tiles_launch(const void *kernel, const RowTilesPlan &plan, std::size_t rows) {
+    return {.kernel = kernel,
+            .blocks = divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,
+            .threads = static_cast<int>(plan.warps * warp_threads),
+            .thread_rows = static_cast<int>(plan.rows_a_block),
+            .cluster_blocks = static_cast<int>(plan.cluster_blocks),
+            .dependent = plan.dependent,
+            .load_balanced = plan.load_balanced};
 }
 
-cudaError_t launch_row_blocks(const void *kernel, const RowBlocksPlan &plan, std::size_t rows, void *arguments,
-                              cudaStream_t stream) {
-    return launch(row_blocks_launch(kernel, plan, rows), arguments, stream);
+cudaError_t launch_row_tiles(const void *kernel, const RowTilesPlan &plan, std::size_t rows, void *arguments,
+                             cudaStream_t stream) {
+    return launch(row_tiles_launch(kernel, plan, rows), arguments, stream);
 }
 
 } // namespace wr::cuda

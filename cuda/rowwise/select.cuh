@@ -45,7 +45,7 @@ __device__ __forceinline__ uint4 without_masked(uint4 vector, uint2 mask, unsign
 }
 
 // How many leading elements of a row take part, but for those that the mask leaves out.
-__device__ __forceinline__ std::size_t taken_of_row(const SelectedSoftmaxArguments &a, std::size_t row) {
+__device__ __forceinline__ std::size_t taken_of_row(const MaskedRowsArguments &a, std::size_t row) {
     if (row >= a.outer) {
         return 0;
     }
@@ -61,7 +61,7 @@ __device__ __forceinline__ std::size_t taken_of_row(const SelectedSoftmaxArgumen
 
 // Asks the second-level cache for the length of a row whose turn comes later: a warp that has to wait for memory to
 // learn its row's length holds up its elements as long again.
-__device__ __forceinline__ void ask_for_length_ahead(const SelectedSoftmaxArguments &a, std::size_t row) {
+__device__ __forceinline__ void ask_for_length_ahead(const MaskedRowsArguments &a, std::size_t row) {
     if (a.lengths != nullptr && row + a.rows_ahead < a.outer) {
         asm volatile("prefetch.global.L2 [%0];" ::"l"(a.lengths + row + a.rows_ahead));
     }

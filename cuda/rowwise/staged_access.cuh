@@ -144,9 +144,9 @@ __device__ __forceinline__ bool is_readable(const Hull &hull, const T *data, int
            end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= hull.end;
 }
 
-// The same of no more than a base block, asked in the way that nearly all answer.
+// The same of no more than a tile, asked in the way that nearly all answer.
 template <class T>
-__device__ __forceinline__ bool block_is_readable(const Hull &hull, const Hull &interior, const T *data, int count) {
+__device__ __forceinline__ bool is_tile_readable(const Hull &hull, const Hull &interior, const T *data, int count) {
     const char *first = reinterpret_cast<const char *>(data);
     return (first >= interior.begin && first < interior.end) || is_readable(hull, data, count);
 }
@@ -208,7 +208,7 @@ __device__ __forceinline__ void copy_to_stage(bool readable, const T *data, int 
 template <class T, int Elements>
 __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T *data, int count, void *stage) {
     const bool readable = Elements <= static_cast<int>(softmax_block)
-                              ? block_is_readable(a.hull, a.interior, data, count)
+                              ? is_tile_readable(a.hull, a.interior, data, count)
                               : is_readable(a.hull, data, count);
     copy_to_stage<T, Elements>(readable, data, count, stage);
 }

@@ -1,4 +1,4 @@
-// A row of any shape, strides and types, of which some elements may take no part, as the 32 elements of a base block
+// A row of any shape, strides and types, of which some elements may take no part, as the 32 elements of a tile
 // that each lane of a warp holds: element i of lane l stands at position 32 i + l.
 #pragma once
 
@@ -12,23 +12,18 @@
 #include "numerics/softmax_rows.h"
 #include "numerics/tree.h"
 
-namespace wr::cuda::general {
+namespace wr::cuda::strided {
 
 inline constexpr int lane_elements = lane_patterns;
 static_assert(softmax_block == lane_elements * warp_lanes);
 
 // Blocks that a multiprocessor should hold: enough warps for the latency of loads, none of which waits for another.
 template <class Float>
-inline constexpr int general_resident_blocks = sizeof(Float) == 4 ? 2 : 1;
+inline constexpr int strided_resident_blocks = sizeof(Float) == 4 ? 2 : 1;
 
-template <class Float>
-__device__ __noinline__ void store_any(Float value, ElementType type, void *output, std::size_t index) {
-    store_float(value, type, output, index);
-}
-
-// A row's place: of its first element in an array with strides, and among contiguous outputs. Where warps take base
-// blocks of it, first_stride is 1: columns are the threads' that walk them.
-struct RowPlace {
+// A row's place: of its first element in an array with strides, and among contiguous outputs. Where warps take
+// tiles of it, first_stride is 1: columns are the threads' that walk them.
+struct StridedRow {
     std::size_t row, outer, inner;
     std::size_t first;        // index of its first element in outputs and mask
     std::size_t first_stride; // from one of its elements to the next there
@@ -36,7 +31,7 @@ struct RowPlace {
     std::size_t taken;        // leading elements that take part, but for those that the mask leaves out
 };
 
-__device__ __forceinline__ RowPlace row_place(const Shape &s, const Selection &selection, std::size_t row) {
+__device__ __forceinline__ StridedRow row_place(const Shape &s, const Selection &selection, std::size_t row) {
     if (selection.ragged) {
         const RowSpan span = ragged_row(selection, s.outer, s.axis, row);
         return {row, 0, 0, span.first, 1, span.count, leading_elements(selection, row, row, span.count)};
@@ -54,18 +49,18 @@ __device__ __forceinline__ RowPlace row_place(const Shape &s, const Selection &s
 
 // Of f64 no other kernels do the shorter ones.
 template <class Float>
-__device__ __forceinline__ LongerRows longer_rows_for(const LongerRows &longer) {
-    return sizeof(Float) == sizeof(double) ? LongerRows{} : longer;
+__device__ __forceinline__ LargeRows large_rows_for(const LargeRows &longer) {
+    return sizeof(Float) == sizeof(double) ? LargeRows{} : longer;
 }
 
 // Calls act(place, warps, warp) for each row of a block of threads, `warp` being this warp's number among the `warps`
 // that share the row. Rows of one length are shared by all warps of the block, or, where blockDim.y runs over rows, by
 // one. Of ragged rows, or of the longer ones among them, a block takes as many at a time as it has warps: each warp one
-// of up to a base block by itself, then all warps together each of the longer ones.
+// of up to a tile by itself, then all warps together each of the longer ones.
 template <class Act>
-__device__ __forceinline__ void for_each_row(const Shape &s, const Selection &selection, const LongerRows &longer,
+__device__ __forceinline__ void for_each_row(const Shape &s, const Selection &selection, const LargeRows &longer,
                                              Act act) {
-    __shared__ LongerRowList list;
+    __shared__ LargeRowList list;
     const bool lists = longer.least != 0;
     const int warps = static_cast<int>(blockDim.x) / warp_lanes;
     const std::size_t group = selection.ragged ? static_cast<std::size_t>(warps) : blockDim.y;
@@ -128,9 +123,9 @@ __device__ __forceinline__ void for_each_step(std::size_t count, std::size_t ste
 }
 
 // The index of element `at` of a row in an array with strides.
-__device__ __forceinline__ std::ptrdiff_t strided_index(const RowPlace &place, bool ragged, std::ptrdiff_t outer_stride,
-                                                        std::ptrdiff_t axis_stride, std::ptrdiff_t inner_stride,
-                                                        std::size_t at) {
+__device__ __forceinline__ std::ptrdiff_t strided_index(const StridedRow &place, bool ragged,
+                                                        std::ptrdiff_t outer_stride, std::ptrdiff_t axis_stride,
+                                                        std::ptrdiff_t inner_stride, std::size_t at) {
     const auto along = static_cast<std::ptrdiff_t>(at) * axis_stride;
     return ragged ? static_cast<std::ptrdiff_t>(place.first) + along
                   : static_cast<std::ptrdiff_t>(place.outer) * outer_stride +
@@ -152,7 +147,7 @@ struct TakenElements {
     bool none, all_leading, all; // of the whole warp
 
     TakenElements() = default;
-    __device__ __forceinline__ TakenElements(const Selection &selection, const RowPlace &place, std::size_t begin)
+    __device__ __forceinline__ TakenElements(const Selection &selection, const StridedRow &place, std::size_t begin)
         : leading(present_elements(place.taken, begin)), bits(leading), none(begin >= place.taken),
           all_leading(begin + softmax_block <= place.taken), all(all_leading) {
         if (selection.mask != nullptr && !none) {
@@ -199,8 +194,8 @@ __device__ __forceinline__ void fill(Float (&values)[Elements], Float value) {
 }
 
 // All elements of a block that are there at all.
-__device__ __forceinline__ TakenElements elements_there(const RowPlace &place, std::size_t begin) {
-    RowPlace all = place;
+__device__ __forceinline__ TakenElements elements_there(const StridedRow &place, std::size_t begin) {
+    StridedRow all = place;
     all.taken = all.count;
     return {Selection{}, all, begin};
 }
@@ -302,8 +297,9 @@ __device__ __noinline__ void load_rare(ElementType type, const void *array, std:
 
 // Writes a lane's elements of the block that begins with element `begin` of the row, each rounded once.
 template <class Float>
-__device__ __forceinline__ void store_elements(ElementType type, void *output, const RowPlace &place, std::size_t begin,
-                                               const TakenElements &present, const Float (&y)[lane_elements]) {
+__device__ __forceinline__ void store_elements(ElementType type, void *output, const StridedRow &place,
+                                               std::size_t begin, const TakenElements &present,
+                                               const Float (&y)[lane_elements]) {
     const std::size_t index = place.first + begin;
     if (is_common<Float>(type)) {
         store_common(type, output, index, present, y);
@@ -319,7 +315,7 @@ __device__ __forceinline__ void store_elements(ElementType type, void *output, c
 
 // What outputs hold, to be read as they are written; 0 where there is none.
 template <class Float>
-__device__ __forceinline__ void load_written(ElementType type, const void *output, const RowPlace &place,
+__device__ __forceinline__ void load_written(ElementType type, const void *output, const StridedRow &place,
                                              std::size_t begin, const TakenElements &present,
                                              Float (&x)[lane_elements]) {
     const std::size_t index = place.first + begin;
@@ -337,4 +333,4 @@ __device__ __forceinline__ void load_written(ElementType type, const void *outpu
     }
 }
 
-} // namespace wr::cuda::general
+} // namespace wr::cuda::strided

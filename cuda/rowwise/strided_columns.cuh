@@ -5,10 +5,10 @@
 #include "cuda/device/run_sum.cuh"
 #include "cuda/rowwise/strided_access.cuh"
 
-namespace wr::cuda::general {
+namespace wr::cuda::strided {
 
 // Elements that are skipped together where a run ends before them.
-inline constexpr int run_group = 4;
+inline constexpr int column_run_group = 4;
 
 // How many of `count` elements are before and in the place of N.
 template <int N>
@@ -23,10 +23,10 @@ __device__ __forceinline__ bool has_bit(unsigned bits, int i) { return ((bits >>
 template <int N, class Act>
 __device__ __forceinline__ void for_each_before(int count, Act act) {
 #pragma unroll
-    for (int group = 0; group < N; group += run_group) {
+    for (int group = 0; group < N; group += column_run_group) {
         if (group < count) {
 #pragma unroll
-            for (int i = group; i < group + run_group; ++i) {
+            for (int i = group; i < group + column_run_group; ++i) {
                 act(i);
             }
         }
@@ -34,7 +34,7 @@ __device__ __forceinline__ void for_each_before(int count, Act act) {
 }
 
 struct ColumnRun {
-    RowPlace place;
+    StridedRow place;
     std::size_t begin;  // of the run, in the column
     int count, leading; // elements of the run; those of them that take part, but for what the mask leaves out
 
@@ -182,12 +182,12 @@ __device__ __forceinline__ void load_written_run(ElementType type, const void *o
     }
 }
 
-// Job number of columns of which threads walk a base block each: blocks of the axis outermost, so that neighbouring
+// Job number of columns of which threads walk a tile each: blocks of the axis outermost, so that neighbouring
 // threads walk neighbouring columns.
-struct WalkedBlock {
+struct LoopedTile {
     std::size_t row, block;
 
-    __device__ __forceinline__ WalkedBlock(const Shape &s, std::size_t blocks, std::size_t job) {
+    __device__ __forceinline__ LoopedTile(const Shape &s, std::size_t blocks, std::size_t job) {
         const std::size_t inner = job % s.inner, rest = job / s.inner;
         block = rest % blocks;
         row = rest / blocks * s.inner + inner;
@@ -254,4 +254,4 @@ struct ColumnExchange {
     }
 };
 
-} // namespace wr::cuda::general
+} // namespace wr::cuda::strided

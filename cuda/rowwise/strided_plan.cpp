@@ -1,21 +1,21 @@
 #include "cuda/rowwise/strided_plan.h"
 
-#include "cuda/common/tuning.h"
 #include "cuda/common/warp.h"
+#include "cuda/rowwise/row_tiles_plan.h"
 #include "numerics/softmax.h"
 
 namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t block_warps = general_block_warps;
+constexpr std::size_t block_warps = strided_block_warps;
 
 // Longer rows are shared by several blocks of threads.
 constexpr std::size_t most_blocks_of_one_row = 32;
 
 // Blocks of threads that keep any GPU busy: while there are as many pieces, each may be longer.
 constexpr std::size_t enough_pieces = 2048;
-constexpr std::size_t most_blocks_a_warp = 32; // a warp keeps one state a lane
+constexpr std::size_t most_tiles_a_warp = 32; // a warp keeps one state a lane
 
 // Of ragged rows the elements of all are known: a block should have no more warps than rows of twice the mean length
 // take at once, but where a warp takes most rows by itself (gradients of rows of 0 to 4096, H200: f32 2.43 TB/s, with
@@ -31,7 +31,7 @@ std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
 
 // Columns that threads hold; not `served` where they are too long, or too many for one launch.
 template <class Arguments>
-cudaError_t launch_held_columns(const GeneralKernels &kernels, const GeneralPlan &plan, std::size_t axis, Arguments &a,
+cudaError_t launch_held_columns(const StridedKernels &kernels, const StridedPlan &plan, std::size_t axis, Arguments &a,
                                 cudaStream_t stream, bool *served) {
     const std::size_t warps = divide_up(axis, static_cast<std::size_t>(kernels.held_elements));
     const std::size_t groups = std::max<std::size_t>(block_warps / warps, 1);
@@ -45,9 +45,9 @@ cudaError_t launch_held_columns(const GeneralKernels &kernels, const GeneralPlan
 }
 
 template <class Arguments>
-cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes, Arguments &a,
+cudaError_t launch_any(const StridedKernels &kernels, const StridedPlan &plan, bool writes, Arguments &a,
                        cudaStream_t stream) {
-    if (plan.regime == GeneralRegime::rows) {
+    if (plan.regime == StridedRegime::rows) {
         const std::size_t thread_rows = plan.warps == 1 ? block_warps : 1;
         const std::size_t ragged_rows = static_cast<std::size_t>(a.longer.least != 0 ? a.longer.among : plan.warps);
         const std::size_t rows_a_block = plan.ragged ? ragged_rows : thread_rows;
@@ -55,7 +55,7 @@ cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, b
             {kernels.rows, grid_of(plan.rows, rows_a_block), plan.warps * warp_lanes, static_cast<int>(thread_rows)},
             &a, stream);
     }
-    const bool columns = plan.regime == GeneralRegime::columns, whole = plan.has_whole_columns();
+    const bool columns = plan.regime == StridedRegime::columns, whole = plan.has_whole_columns();
     if (whole) {
         bool served = false;
         const cudaError_t error = launch_held_columns(kernels, plan, a.problem.shape.axis, a, stream, &served);
@@ -63,14 +63,14 @@ cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, b
             return error;
         }
     }
-    const std::size_t jobs = plan.rows * (columns ? plan.blocks : plan.pieces);
-    const Launch of_all{columns ? kernels.columns : kernels.pieces, grid_of(jobs, columns ? general_block_threads : 1),
-                        general_block_threads};
+    const std::size_t jobs = plan.rows * (columns ? plan.blocks : plan.splits);
+    const Launch of_all{columns ? kernels.columns : kernels.splits, grid_of(jobs, columns ? strided_block_threads : 1),
+                        strided_block_threads};
     a.applies = false;
-    a.pieces = whole ? 0 : plan.pieces;
+    a.splits = whole ? 0 : plan.splits;
     cudaError_t error = launch(of_all, &a, stream);
     if (error == cudaSuccess && !whole) {
-        error = launch({kernels.totals, grid_of(plan.rows, block_warps), general_block_threads}, &a, stream);
+        error = launch({kernels.totals, grid_of(plan.rows, block_warps), strided_block_threads}, &a, stream);
     }
     if (error == cudaSuccess && !whole && writes) {
         a.applies = true;
@@ -81,55 +81,55 @@ cudaError_t launch_any(const GeneralKernels &kernels, const GeneralPlan &plan, b
 
 } // namespace
 
-GeneralPlan plan_general(const Shape &shape, bool ragged) {
+StridedPlan plan_general(const Shape &shape, bool ragged) {
     const std::size_t rows = shape.outer * shape.inner;
-    GeneralPlan plan{GeneralRegime::rows, rows,  divide_up(shape.axis, softmax_block), 0, 1,
-                     general_block_warps, ragged};
+    StridedPlan plan{StridedRegime::rows, rows,  divide_up(shape.axis, softmax_block), 0, 1,
+                     strided_block_warps, ragged};
     if (ragged) {
         plan.warps = static_cast<int>(ragged_row_warps(shape));
         return plan;
     }
     if (shape.inner > 1 && shape.axis > 0) {
-        plan.regime = GeneralRegime::columns;
-        plan.pieces = shape.axis <= tuning::softmax_whole_column_axis ? 0 : plan.blocks;
+        plan.regime = StridedRegime::columns;
+        plan.splits = shape.axis <= softmax_whole_column_axis ? 0 : plan.blocks;
         return plan;
     }
     if (plan.blocks <= most_blocks_of_one_row) {
         plan.warps = static_cast<int>(std::clamp<std::size_t>(plan.blocks, 1, block_warps));
         return plan;
     }
-    plan.regime = GeneralRegime::pieces;
+    plan.regime = StridedRegime::splits;
     const std::size_t shortest_pieces = divide_up(plan.blocks, block_warps);
-    while (plan.blocks_a_warp < most_blocks_a_warp &&
-           rows * divide_up(shortest_pieces, plan.blocks_a_warp * 2) >= enough_pieces) {
-        plan.blocks_a_warp *= 2;
+    while (plan.tiles_a_warp < most_tiles_a_warp &&
+           rows * divide_up(shortest_pieces, plan.tiles_a_warp * 2) >= enough_pieces) {
+        plan.tiles_a_warp *= 2;
     }
-    plan.pieces = divide_up(shortest_pieces, plan.blocks_a_warp);
+    plan.splits = divide_up(shortest_pieces, plan.tiles_a_warp);
     return plan;
 }
 
-RowBlocksPlan plan_whole_rows(const GeneralKernels &kernels, const Shape &shape, bool ragged, const GpuFacts &gpu) {
+RowTilesPlan plan_whole_rows(const StridedKernels &kernels, const Shape &shape, bool ragged, const GpuFacts &gpu) {
     if (kernels.whole_rows == nullptr || ragged || shape.inner != 1 || shape.axis == 0) {
         return {};
     }
-    return plan_row_blocks(
+    return plan_row_tiles(
         shape.outer, divide_up(shape.axis, softmax_block),
-        {general_row_warps, block_warps, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps}, gpu);
+        {strided_row_warps, block_warps, softmax_least_cluster_warps, softmax_preferred_cluster_warps}, gpu);
 }
 
-std::size_t general_workspace_bytes(const GeneralPlan &plan, std::size_t state_bytes) {
+std::size_t general_workspace_bytes(const StridedPlan &plan, std::size_t state_bytes) {
     constexpr std::size_t alignment = 16;
-    return plan.pieces == 0 ? 0
-                            : divide_up(plan.rows * plan.pieces * state_bytes, alignment) * alignment +
+    return plan.splits == 0 ? 0
+                            : divide_up(plan.rows * plan.splits * state_bytes, alignment) * alignment +
                                   divide_up(plan.rows * state_bytes, alignment) * alignment;
 }
 
-cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes,
-                           GeneralSoftmaxArguments &arguments, cudaStream_t stream) {
+cudaError_t launch_strided(const StridedKernels &kernels, const StridedPlan &plan, bool writes,
+                           StridedSoftmaxArguments &arguments, cudaStream_t stream) {
     return launch_any(kernels, plan, writes, arguments, stream);
 }
 
-cudaError_t launch_general(const GeneralKernels &kernels, const GeneralPlan &plan, bool writes,
+cudaError_t launch_strided(const StridedKernels &kernels, const StridedPlan &plan, bool writes,
                            SoftmaxBackwardArguments &arguments, cudaStream_t stream) {
     return launch_any(kernels, plan, writes, arguments, stream);
 }

@@ -13,7 +13,7 @@ namespace wr::cuda {
 
 inline constexpr int run_elements = 32;
 static_assert(run_elements * warp_lanes == slots_of_warp);
-inline constexpr int run_group = 8; // elements that are passed over together where no lane has so many
+inline constexpr int row_run_group = 8; // elements that are passed over together where no lane has so many
 
 // The elements of a warp's rows, one row behind the other. A place of its own follows each 32, for runs of 32 or 16
 // elements would else all begin in the same banks. Lanes read beyond what there is.
@@ -42,19 +42,20 @@ __device__ __forceinline__ void store_shared_if(unsigned bits, int number, unsig
 // The lowest so many bits, up to 32.
 __device__ __forceinline__ unsigned lowest_bits(int count) { return count <= 0 ? 0 : ~0u >> (run_elements - count); }
 
-struct RunTile {
+struct BlockedTile {
     std::size_t row;         // this lane's
     int log_lanes;           // log2 of the lanes that a row has
     bool is_first_of_row;    // whether the lane has the row's first elements; of a row that is done here
     unsigned present, taken; // of its run, a bit each: whether there is an element, and whether it takes part
     int longest;             // of the warp's runs
 
-    __device__ __forceinline__ RunTile(const Shape &s, const Selection &selection, int log_lanes_of_row, RunBuffer &own)
+    __device__ __forceinline__ BlockedTile(const Shape &s, const Selection &selection, int log_lanes_of_row,
+                                           RunBuffer &own)
         : log_lanes(log_lanes_of_row), buffer_(static_cast<unsigned>(__cvta_generic_to_shared(&own))) {
         asm("" : "+r"(buffer_));
         const int part = lane_index() & ((1 << log_lanes) - 1);
         const std::size_t warp =
-            blockIdx.x * static_cast<std::size_t>(slot_block_warps) + static_cast<std::size_t>(warp_index());
+            blockIdx.x * static_cast<std::size_t>(striped_block_warps) + static_cast<std::size_t>(warp_index());
         row = (warp * warp_lanes + static_cast<std::size_t>(lane_index())) >> log_lanes;
         const bool there = row < s.outer;
         const RowSpan span =
@@ -98,10 +99,10 @@ struct RunTile {
     template <class Act>
     __device__ __forceinline__ void for_each_element(Act act) const {
 #pragma unroll
-        for (int first = 0; first < run_elements; first += run_group) {
+        for (int first = 0; first < run_elements; first += row_run_group) {
             if (first < longest) {
 #pragma unroll
-                for (int i = first; i < first + run_group; ++i) {
+                for (int i = first; i < first + row_run_group; ++i) {
                     act(i);
                 }
             }
@@ -118,15 +119,15 @@ struct RunTile {
     template <class Op, class Term>
     __device__ __forceinline__ typename Op::Accumulator tree(typename Op::Accumulator absent, Term term) const {
         using Accumulator = typename Op::Accumulator;
-        Accumulator groups[run_elements / run_group];
+        Accumulator groups[run_elements / row_run_group];
 #pragma unroll
-        for (int g = 0; g < run_elements / run_group; ++g) {
+        for (int g = 0; g < run_elements / row_run_group; ++g) {
             groups[g] = absent;
-            if (g * run_group < longest) {
-                Accumulator terms[run_group];
+            if (g * row_run_group < longest) {
+                Accumulator terms[row_run_group];
 #pragma unroll
-                for (int i = 0; i < run_group; ++i) {
-                    terms[i] = term(g * run_group + i);
+                for (int i = 0; i < row_run_group; ++i) {
+                    terms[i] = term(g * row_run_group + i);
                 }
                 groups[g] = tree_of_elements<Op>(terms);
             }

@@ -23,7 +23,7 @@ struct SlotTable {
 };
 
 // The rows of a warp, in arrays that are contiguous.
-struct SlotTile {
+struct StripedTile {
     SlotTable &table;
     std::size_t first_row;
     int rows;                // 0: the warp has none
@@ -31,11 +31,11 @@ struct SlotTile {
     std::size_t first;       // index of this lane's element of register 0
     unsigned present, taken; // a bit a register: whether there is an element, and whether it takes part
 
-    __device__ __forceinline__ SlotTile(const Shape &s, const Selection &selection, const SlotRows &of_tile,
-                                        SlotTable &of_warp)
+    __device__ __forceinline__ StripedTile(const Shape &s, const Selection &selection, const StripedRows &of_tile,
+                                           SlotTable &of_warp)
         : table(of_warp), log_registers(of_tile.log_registers) {
         const std::size_t warp =
-            blockIdx.x * static_cast<std::size_t>(slot_block_warps) + static_cast<std::size_t>(warp_index());
+            blockIdx.x * static_cast<std::size_t>(striped_block_warps) + static_cast<std::size_t>(warp_index());
         const std::size_t all = s.outer * s.inner;
         const int room = lane_slots >> log_registers;
         first_row = warp * static_cast<std::size_t>(room);
@@ -145,7 +145,8 @@ struct SlotTile {
 struct SlotPatterns {
     unsigned of[lane_slots];
 
-    __device__ __forceinline__ void load(const SlotTile &tile, ElementType type, const void *array, unsigned wanted) {
+    __device__ __forceinline__ void load(const StripedTile &tile, ElementType type, const void *array,
+                                         unsigned wanted) {
         with_pattern_of(type, [&]<class Pattern>(Pattern) {
             const Pattern *patterns = static_cast<const Pattern *>(array) + tile.first;
 #pragma unroll
@@ -161,7 +162,7 @@ struct SlotPatterns {
 };
 
 // Writes what is there of a tile's rows.
-__device__ __forceinline__ void store_slots(const SlotTile &tile, ElementType type, void *array,
+__device__ __forceinline__ void store_slots(const StripedTile &tile, ElementType type, void *array,
                                             const float (&y)[lane_slots]) {
     unsigned patterns[lane_slots];
     narrow_patterns(type, y, patterns);

@@ -7,7 +7,7 @@ namespace wr::cuda {
 
 // Of a tile of vectors, number 32 v + l being register v of lane l.
 template <class T>
-struct PackedTile {
+struct VectorRowsTile {
     static constexpr int registers = lane_vectors<T>;
     static constexpr int steps = log2_of(registers); // of the exchange: its lowest lane bits
     static constexpr int fewest_slots = registers;   // of a row
@@ -19,7 +19,7 @@ struct PackedTile {
     unsigned filled_places;      // a bit a register; the highest: the row that the lane holds is rare
 
     template <class Arguments>
-    __device__ __forceinline__ PackedTile(const Arguments &a, int row_shift, int rows)
+    __device__ __forceinline__ VectorRowsTile(const Arguments &a, int row_shift, int rows)
         : shift(row_shift), row_vectors(static_cast<int>(a.axis) / vector_elements<T>) {
         const bool dense = rows << shift == registers * warp_lanes && row_vectors == a.row_lanes;
         filled_places = dense ? (1u << registers) - 1 : 0;

@@ -1,5 +1,5 @@
 // Columns that are walked downwards: how they are cut into tiles, each a block's. A thread walks the rows of one vector
-// of columns, several threads below each other a base block. Plain data: host and GPU share it.
+// of columns, several threads below each other a tile. Plain data: host and GPU share it.
 #pragma once
 
 #include "numerics/problem.h"
@@ -9,18 +9,18 @@
 
 namespace wr::cuda {
 
-struct TallTiles {
+struct TwoPassColumnTiles {
     std::uint32_t across, down; // of one array [axis][inner]
     std::int32_t log_across;    // vectors of a tile side by side
 };
 
-inline constexpr int tall_threads = 256;
-inline constexpr int tall_runs = 8; // threads of a base block
+inline constexpr int two_pass_column_threads = 256;
+inline constexpr int two_pass_column_runs = 8; // threads of a tile
 
-// Tiles as wide as a warp, or as there are columns, and then of more base blocks.
-TallTiles cut_into_tall_tiles(const Shape &shape, std::size_t element_bytes);
+// Tiles as wide as a warp, or as there are columns, and then of more tiles.
+TwoPassColumnTiles cut_into_two_pass_column_tiles(const Shape &shape, std::size_t element_bytes);
 
 // All tiles of a shape; 0 where they are more than one launch's.
-std::size_t count_tall_tiles(const Shape &shape, std::size_t element_bytes);
+std::size_t count_two_pass_column_tiles(const Shape &shape, std::size_t element_bytes);
 
 } // namespace wr::cuda

@@ -1,4 +1,4 @@
-// A base block of neighbouring elements at any address, by 16-byte vectors on their boundaries: what a lane wants of
+// A tile of neighbouring elements at any address, by 16-byte vectors on their boundaries: what a lane wants of
 // the vectors around comes from its neighbours by shuffles, so that neither way needs shared memory.
 #pragma once
 
@@ -44,23 +44,23 @@ struct VectorsAround {
         const T *first = data - before;
         const int there = divide_up(before + count, elements);
         const T *mine = first + lane_index() * elements;
-        const bool cut_low = reinterpret_cast<const char *>(first) < hull.begin;
-        const bool cut_high = reinterpret_cast<const char *>(first + there * elements) > hull.end;
-        const int left = there - lane_index() - (cut_high ? 1 : 0);
+        const bool masked_low = reinterpret_cast<const char *>(first) < hull.begin;
+        const bool masked_high = reinterpret_cast<const char *>(first + there * elements) > hull.end;
+        const int left = there - lane_index() - (masked_high ? 1 : 0);
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             own[v] = uint4{0, 0, 0, 0};
-            if (v * warp_lanes < left && (v > 0 || !cut_low || lane_index() > 0)) {
+            if (v * warp_lanes < left && (v > 0 || !masked_low || lane_index() > 0)) {
                 own[v] = load_vector(mine + v * warp_lanes * elements);
             }
         }
         if (lane_vectors<T> * warp_lanes < left) {
             behind = load_vector(mine + static_cast<int>(softmax_block));
         }
-        if (cut_low && lane_index() == 0) {
+        if (masked_low && lane_index() == 0) {
             own[0] = load_within_hull(first, hull);
         }
-        if (cut_high && lane_index() == (there - 1) % warp_lanes) {
+        if (masked_high && lane_index() == (there - 1) % warp_lanes) {
             const uint4 highest = load_within_hull(first + (there - 1) * elements, hull);
 #pragma unroll
             for (int v = 0; v < lane_vectors<T>; ++v) {

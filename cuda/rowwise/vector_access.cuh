@@ -1,4 +1,4 @@
-// How a warp reads a base block of 1024 elements and writes its outputs: 32 elements a lane, in 16-byte vectors
+// How a warp reads a tile of 1024 elements and writes its outputs: 32 elements a lane, in 16-byte vectors
 // whatever the row's alignment, and never a byte outside the caller's arrays.
 #pragma once
 
@@ -16,82 +16,82 @@ inline constexpr int lane_vectors = lane_elements / vector_elements<T>;
 
 // Where a lane's elements stand in the block. Vectors: 16 bytes at a time, for rows that start and end on 16-byte
 // boundaries. Shifted: likewise, for neighbouring elements wherever they start and end. Converted: as vectors, the
-// outputs of another type than the input; as shifted places, likewise. Singles: one at a time, for any strides and
+// outputs of another type than the input; as unaligned loads, likewise. Strided: one at a time, for any strides and
 // output types.
 template <class T>
-struct VectorPlaces {
+struct VectorLoad {
     static constexpr bool vectors = true;
-    static constexpr bool shifted = false;
+    static constexpr bool unaligned = false;
     static constexpr int run = vector_elements<T>; // neighbours that a lane holds
 };
-// Likewise, of rows that leave the last quarter of their one base block empty, as no lane has to find out.
+// Likewise, of rows that leave the last quarter of their one tile empty, as no lane has to find out.
 template <class T>
-struct ThreeQuarterPlaces : VectorPlaces<T> {
+struct ThreeQuarterLoad : VectorLoad<T> {
     static constexpr bool three_quarters = true;
 };
 template <class T>
-struct ShiftedPlaces {
+struct UnalignedLoad {
     static constexpr bool vectors = true;
-    static constexpr bool shifted = true;
+    static constexpr bool unaligned = true;
     static constexpr int run = vector_elements<T>;
 };
 // Like vectors, of a block that stands in shared memory as far off a boundary as it stood in the input; of 16-bit
 // elements rotated (rotated_vectors.cuh).
 template <class T>
-struct StagedPlaces : VectorPlaces<T> {
+struct StagedLoad : VectorLoad<T> {
     static constexpr bool staged = true;
     static constexpr bool rotated = sizeof(T) == 2;
 };
 template <class T>
-struct ConvertedPlaces : VectorPlaces<T> {
+struct ConvertingLoad : VectorLoad<T> {
     static constexpr bool converted = true;
 };
 template <class T>
-struct ConvertedShiftedPlaces : ShiftedPlaces<T> {
+struct ConvertingUnalignedLoad : UnalignedLoad<T> {
     static constexpr bool converted = true;
 };
 template <class T>
-struct SinglePlaces {
+struct StridedLoad {
     static constexpr bool vectors = false;
-    static constexpr bool shifted = false;
+    static constexpr bool unaligned = false;
     static constexpr int run = 1;
 };
 
-template <class Places>
-inline constexpr bool is_staged = requires { Places::staged; };
-template <class Places>
-inline constexpr bool is_rotated = requires { requires Places::rotated; };
-template <class Places>
-inline constexpr bool has_three_quarters = requires { Places::three_quarters; };
+template <class Load>
+inline constexpr bool is_staged = requires { Load::staged; };
+template <class Load>
+inline constexpr bool is_rotated = requires { requires Load::rotated; };
+template <class Load>
+inline constexpr bool has_three_quarters = requires { Load::three_quarters; };
 // Of a lane's vectors those that a block may have.
-template <class T, class Places>
-inline constexpr int held_vectors = has_three_quarters<Places> ? lane_vectors<T> / 4 * 3 : lane_vectors<T>;
+template <class T, class Load>
+inline constexpr int held_vectors = has_three_quarters<Load> ? lane_vectors<T> / 4 * 3 : lane_vectors<T>;
 // How a block is read and written that is rare: in its order.
-template <class Places>
+template <class Load>
 struct InOrder {
-    using Type = Places;
+    using Type = Load;
 };
 template <class T>
-struct InOrder<ThreeQuarterPlaces<T>> {
-    using Type = VectorPlaces<T>;
+struct InOrder<ThreeQuarterLoad<T>> {
+    using Type = VectorLoad<T>;
 };
-template <class Places>
-using PlacesInOrder = typename InOrder<Places>::Type;
-template <class Places>
-inline constexpr bool converts = requires { requires Places::converted; };
+template <class Load>
+using LoadInOrder = typename InOrder<Load>::Type;
+template <class Load>
+inline constexpr bool converts = requires { requires Load::converted; };
 // Whether outputs may be of another type than the input.
-template <class Places>
-inline constexpr bool has_any_output = !Places::vectors || converts<Places>;
-template <class Places>
-inline constexpr bool keeps_vectors = Places::vectors && !Places::shifted && !converts<Places>;
+template <class Load>
+inline constexpr bool has_any_output = !Load::vectors || converts<Load>;
+template <class Load>
+inline constexpr bool keeps_vectors = Load::vectors && !Load::unaligned && !converts<Load>;
 
 // Of a lane's place in a block: its first element, and how far each further run of it lies behind the one before.
-template <class Places>
+template <class Load>
 __device__ __forceinline__ int first_place() {
-    return lane_index() * Places::run;
+    return lane_index() * Load::run;
 }
-template <class Places>
-inline constexpr int run_distance = warp_lanes * Places::run;
+template <class Load>
+inline constexpr int run_distance = warp_lanes * Load::run;
 
 // What stands behind the end of a row: -infinity, once it is scaled.
 template <class T>
@@ -141,8 +141,8 @@ __device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative
 // A block whose rows start and end on 16-byte boundaries; the first `count` elements exist, in the first `Held` vectors
 // of each lane. What others hold is not set.
 template <int Held, class T>
-__device__ __forceinline__ void load_aligned_block(const T *data, int count, bool negative_scale,
-                                                   uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void load_vector_tile(const T *data, int count, bool negative_scale,
+                                                 uint4 (&vectors)[lane_vectors<T>]) {
     const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
     if (Held == lane_vectors<T> && count == static_cast<int>(softmax_block)) {
 #pragma unroll
@@ -168,13 +168,13 @@ inline constexpr int staged_vectors = lane_vectors<T> < 8 ? lane_vectors<T> : 8;
 template <class T>
 inline constexpr int staged_elements = staged_vectors<T> * warp_lanes * vector_elements<T>;
 
-// The stages of a block's warps, which the launcher gives the kernels of shifted places: stage_bytes each.
-extern __shared__ uint4 shifted_stages[];
+// The stages of a block's warps, which the launcher gives the kernels of unaligned loads: stage_bytes each.
+extern __shared__ uint4 unaligned_stages[];
 
 template <class T>
 __device__ __forceinline__ uint4 *own_stage() {
     const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / warp_lanes;
-    return shifted_stages + warp * (stage_bytes<T, staged_elements<T>> / vector_bytes);
+    return unaligned_stages + warp * (stage_bytes<T, staged_elements<T>> / vector_bytes);
 }
 
 // A lane's vectors of a block at an end of the caller's array, where those that hold the first or the last element
@@ -184,7 +184,7 @@ struct LaneVectors {
     uint4 of[lane_vectors<T>];
 };
 template <class T>
-__device__ __noinline__ LaneVectors<T> load_end_block(const T *data, int count, bool negative_scale) {
+__device__ __noinline__ LaneVectors<T> load_end_tile(const T *data, int count, bool negative_scale) {
     LaneVectors<T> vectors;
 #pragma unroll 1
     for (int v = 0; v < lane_vectors<T>; ++v) {
@@ -204,11 +204,11 @@ enum class Behind { filler, anything };
 
 // A block at any address.
 template <Behind Rest = Behind::filler, class T>
-__device__ __forceinline__ void load_shifted_block(const Hull &hull, const Hull &interior, const T *data, int count,
-                                                   bool negative_scale, uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void load_unaligned_tile(const Hull &hull, const Hull &interior, const T *data, int count,
+                                                    bool negative_scale, uint4 (&vectors)[lane_vectors<T>]) {
     const int lane = lane_index();
-    if (count <= 0 || !block_is_readable(hull, interior, data, count)) {
-        const LaneVectors<T> loaded = load_end_block(data, count, negative_scale);
+    if (count <= 0 || !is_tile_readable(hull, interior, data, count)) {
+        const LaneVectors<T> loaded = load_end_tile(data, count, negative_scale);
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = loaded.of[v];
@@ -234,8 +234,8 @@ __device__ __forceinline__ void load_shifted_block(const Hull &hull, const Hull 
 
 // A block in shared memory, where more may be read than there is of it.
 template <class T>
-__device__ __forceinline__ void load_staged_block(const T *data, int count, bool negative_scale,
-                                                  uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void load_staged_tile(const T *data, int count, bool negative_scale,
+                                                 uint4 (&vectors)[lane_vectors<T>]) {
     const int lane = lane_index();
     load_vectors(
         data, vectors, [&](int v) { return v * warp_lanes + lane; }, [&](int v) { return v * warp_lanes + lane + 1; });
@@ -247,15 +247,15 @@ __device__ __forceinline__ void load_staged_block(const T *data, int count, bool
     }
 }
 
-template <class T, class Places>
-__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, const T *data, int count,
-                                                   uint4 (&vectors)[lane_vectors<T>]) {
-    if constexpr (is_staged<Places>) {
-        load_staged_block(data, count, a.scale < 0, vectors);
-    } else if constexpr (Places::shifted) {
-        load_shifted_block(a.hull, a.interior, data, count, a.scale < 0, vectors);
+template <class T, class Load>
+__device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, const T *data, int count,
+                                                  uint4 (&vectors)[lane_vectors<T>]) {
+    if constexpr (is_staged<Load>) {
+        load_staged_tile(data, count, a.scale < 0, vectors);
+    } else if constexpr (Load::unaligned) {
+        load_unaligned_tile(a.hull, a.interior, data, count, a.scale < 0, vectors);
     } else {
-        load_aligned_block<held_vectors<T, Places>>(data, count, a.scale < 0, vectors);
+        load_vector_tile<held_vectors<T, Load>>(data, count, a.scale < 0, vectors);
     }
 }
 
@@ -286,7 +286,7 @@ __device__ __forceinline__ void leave_out_of_singles(const std::uint8_t *mask, i
 }
 
 template <int Held, class T>
-__device__ __forceinline__ void store_aligned_block(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void store_aligned_tile(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
     uint4 *mine = reinterpret_cast<uint4 *>(output) + lane_index();
     if (Held == lane_vectors<T> && count == static_cast<int>(softmax_block)) {
 #pragma unroll
@@ -305,8 +305,8 @@ __device__ __forceinline__ void store_aligned_block(T *output, int count, const 
 }
 
 template <class T>
-__device__ __forceinline__ void store_aligned_block(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
-    store_aligned_block<lane_vectors<T>>(output, count, vectors);
+__device__ __forceinline__ void store_aligned_tile(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
+    store_aligned_tile<lane_vectors<T>>(output, count, vectors);
 }
 
 // The elements of a vector from number `from` up to `to`, one at a time.
@@ -329,7 +329,7 @@ __device__ __forceinline__ void store_part_of_vector(T *at, uint4 vector, int fr
 
 // At any address.
 template <class T>
-__device__ __forceinline__ void store_shifted_block(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void store_unaligned_tile(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
     constexpr int elements = staged_elements<T>;
     uint4 *stage = own_stage<T>();
 #pragma unroll

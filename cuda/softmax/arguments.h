@@ -12,18 +12,18 @@ struct StoredState {
 };
 
 // A row of more pieces than this has a block for its total, else a warp, which several rows of few pieces share.
-inline constexpr std::size_t softmax_pieces_a_warp = 256;
+inline constexpr std::size_t softmax_splits_a_warp = 256;
 
 // Rows whose totals a warp makes at once: as many as leave each of their pieces a lane.
-constexpr int rows_of_totals_warp(std::size_t pieces) {
+constexpr int rows_of_totals_warp(std::size_t splits) {
     int rows = 32;
-    while (rows > 1 && static_cast<std::size_t>(32 / rows) < pieces) {
+    while (rows > 1 && static_cast<std::size_t>(32 / rows) < splits) {
         rows /= 2;
     }
     return rows;
 }
 
-// What a kernel before has left of columns (SharedColumnsArguments), a vector of them wherever the first has a factor
+// What a kernel before has left of columns (LookbackColumnsArguments), a vector of them wherever the first has a factor
 // that is no number.
 struct ColumnsLeft {
     const std::uint64_t *any; // nullptr: all of them; nothing where it holds absent_word
@@ -40,11 +40,11 @@ struct SoftmaxArguments {
     StoredState *states; // [rows][pieces], what each piece of a row comes to
     StoredState *totals; // [rows], what each whole row comes to
     Hull hull;           // of the input
-    Hull interior;       // where a base block may begin whose vectors lie within the hull, wherever it stands
+    Hull interior;       // where a tile may begin whose vectors lie within the hull, wherever it stands
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
-    std::size_t pieces;         // of a row, each with a state
-    std::int32_t blocks_a_warp; // base blocks that a warp takes, a power of two
+    std::size_t splits;        // of a row, each with a state
+    std::int32_t tiles_a_warp; // tiles that a warp takes, a power of two
     std::int32_t cluster_blocks;
     std::int32_t row_lanes;   // that share a short row, or places of a vector that it takes: a power of two
     std::int32_t row_batches; // short rows of a warp, in turns of as many as its lanes have room for
@@ -56,8 +56,8 @@ struct SoftmaxArguments {
     bool empty_row_zero;
     ElementType input_type; // for kernels that may read elements of 8 bits
     std::uint64_t
-        *published; // [rows][groups] and one more, what multiprocessors tell each other (published_partials.cuh)
-    std::int32_t group_power; // of 2: the base blocks of such a group
+        *published; // [rows][groups] and one more, what multiprocessors tell each other (published_states.cuh)
+    std::int32_t group_power; // of 2: the tiles of such a group
     ColumnsLeft left;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/reduce/tile_load.cuh"
-#include "cuda/rowwise/published_partials.cuh"
+#include "cuda/rowwise/published_states.cuh"
 #include "cuda/softmax/arguments.h"
 
 namespace wr::cuda {

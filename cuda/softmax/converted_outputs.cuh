@@ -1,4 +1,4 @@
-// The outputs of a base block whose logits were read by vectors, as elements of another type than the input's: f32,
+// The outputs of a tile whose logits were read by vectors, as elements of another type than the input's: f32,
 // f16, bf16, or f8 where no output is a logarithm.
 #pragma once
 
@@ -48,8 +48,8 @@ __device__ __forceinline__ void store_lane_as(To *own, int left, const float *y)
 
 // The first `count` outputs of a block, from element `first` of the output on.
 template <class T>
-__device__ __forceinline__ void store_converted_block(const SoftmaxArguments &a, std::size_t first, int count,
-                                                      const float (&y)[lane_elements]) {
+__device__ __forceinline__ void store_converted_tile(const SoftmaxArguments &a, std::size_t first, int count,
+                                                     const float (&y)[lane_elements]) {
     constexpr int each = vector_elements<T>;
     const std::size_t place = first + static_cast<std::size_t>(lane_index() * each);
     const int left = count / each - lane_index();
@@ -57,7 +57,7 @@ __device__ __forceinline__ void store_converted_block(const SoftmaxArguments &a,
                        [&]<class To>(To) { store_lane_as<T>(static_cast<To *>(a.output) + place, left, y); });
 }
 
-// Places one run of a lane's outputs in shared memory.
+// Load one run of a lane's outputs in shared memory.
 template <int Words>
 __device__ __forceinline__ void stage_words(void *to, const unsigned (&w)[Words]) {
     if constexpr (Words == 1) {
@@ -80,10 +80,10 @@ __device__ __noinline__ void copy_stage(void *output, int count, const uint4 *st
 }
 
 // The first `count` outputs of a block whose logits lay at any address, to any address, by way of the stage that the
-// kernels of shifted places have: in as many parts as make it hold them.
+// kernels of unaligned loads have: in as many parts as make it hold them.
 template <class T>
-__device__ __forceinline__ void store_shifted_converted(const SoftmaxArguments &a, std::size_t first, int count,
-                                                        const float (&y)[lane_elements]) {
+__device__ __forceinline__ void store_unaligned_converted(const SoftmaxArguments &a, std::size_t first, int count,
+                                                          const float (&y)[lane_elements]) {
     uint4 *stage = own_stage<T>();
     with_other_type<T>(a.output_type, [&]<class To>(To) {
         using Storage = std::conditional_t<sizeof(To) == 4, float, std::conditional_t<sizeof(To) == 2, F16, E4M3>>;

@@ -1,11 +1,11 @@
 // Puts a softmax on a stream.
 #include "cuda/common/launch.h"
-#include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/softmax/columns/clusters.h"
 #include "cuda/softmax/columns/column_tile.h"
+#include "cuda/softmax/general_dispatch.h"
 #include "cuda/softmax/kernels.h"
 #include "cuda/softmax/logsumexp/logsumexp.h"
 #include "cuda/softmax/lookback/columns.h"
@@ -25,7 +25,7 @@ namespace wr::cuda {
 
 namespace {
 
-// Empty where the array is smaller than a base block and two vectors.
+// Empty where the array is smaller than a tile and two vectors.
 Hull interior_of(const Hull &hull, std::size_t element_bytes) {
     const std::size_t kept = softmax_block * element_bytes + bytes_of_vector;
     const bool is_longer = static_cast<std::size_t>(hull.end - hull.begin) > bytes_of_vector + kept;
@@ -36,8 +36,8 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     SoftmaxArguments a = arguments_of_problem(problem);
     a.hull = hull_of(problem.input, problem.shape, traits_of(problem.dtype).size);
     a.interior = interior_of(a.hull, traits_of(problem.dtype).size);
-    a.pieces = plan.pieces;
-    a.blocks_a_warp = static_cast<std::int32_t>(plan.blocks_a_warp);
+    a.splits = plan.splits;
+    a.tiles_a_warp = static_cast<std::int32_t>(plan.tiles_a_warp);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     return a;
 }
@@ -57,12 +57,28 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     a.outer -= rows;
 }
 
+// Rows in as many launches as the grid's limits ask for, each of so many blocks for its rows.
+template <class BlocksOf>
+cudaError_t launch_in_parts(Launch how, SoftmaxArguments a, std::size_t most_rows, BlocksOf blocks_of,
+                            cudaStream_t stream) {
+    for (;;) {
+        SoftmaxArguments part = a;
+        part.outer = std::min(a.outer, most_rows);
+        how.blocks = blocks_of(part.outer);
+        const cudaError_t error = launch(how, &part, stream);
+        if (error != cudaSuccess || part.outer == a.outer) {
+            return error;
+        }
+        skip_rows(a, part.outer);
+    }
+}
+
 struct RowsKernel {
     const void *kernel;
     std::size_t rows_a_block;
 };
 
-// For rows of up to 2^size base blocks.
+// For rows of up to 2^size tiles.
 RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, std::size_t size) {
     const std::size_t log = a.log ? 1 : 0;
     const RowsKernel usual{rows.rows[log][size], static_cast<std::size_t>(rows.rows_of_block[log][size])};
@@ -76,38 +92,35 @@ RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a,
     if (!waits || rows.waiting_rows == nullptr || (1 << size) > softmax_waiting_row_warps) {
         return usual;
     }
-    return size == 0 ? RowsKernel{rows.waiting_block, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
+    return size == 0 ? RowsKernel{rows.waiting_tile, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
 }
 
-cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_blocks, bool dependent,
+cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_tiles, bool dependent,
                              cudaStream_t stream) {
-    const std::size_t warps = std::max<std::size_t>(row_blocks, 1);
+    const std::size_t warps = std::max<std::size_t>(row_tiles, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
-    const auto [kernel, rows_a_block] = rows_kernel(rows, a, size);
-    for (;;) {
-        SoftmaxArguments part = a;
-        part.outer = std::min(a.outer, most_blocks * rows_a_block);
-        Launch how{kernel, divide_up(part.outer, rows_a_block), static_cast<int>(warps * warp_threads),
-                   static_cast<int>(rows_a_block)};
-        how.dependent = dependent;
-        how.shared_bytes = warps * rows_a_block * rows.stage_bytes;
-        const cudaError_t error = launch(how, &part, stream);
-        if (error != cudaSuccess || part.outer == a.outer) {
-            return error;
-        }
-        skip_rows(a, part.outer);
-    }
+    const RowsKernel of = rows_kernel(rows, a, size);
+    const Launch how{.kernel = of.kernel,
+                     .blocks = 0,
+                     .threads = static_cast<int>(warps * warp_threads),
+                     .thread_rows = static_cast<int>(of.rows_a_block),
+                     .dependent = dependent,
+                     .shared_bytes = warps * of.rows_a_block * rows.stage_bytes};
+    return launch_in_parts(
+        how, a, most_blocks * of.rows_a_block, [&](std::size_t part) { return divide_up(part, of.rows_a_block); },
+        stream);
 }
 
 // Whose every warp makes the total of a row of so many states; nullptr where there is none, or it is not the quicker
 // one.
-const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::size_t states, const SoftmaxPlan &plan) {
+const void *redundant_combine_kernel(const SoftmaxRedundantCombineKernels &kernels, std::size_t states,
+                                     const SoftmaxPlan &plan) {
     if (states <= warp_threads || plan.cluster_warps > kernels.warps ||
         (plan.few && states > kernels.most_states_of_few)) {
         return nullptr;
     }
-    for (int size = 0; size < softmax_each_merges_sizes; ++size) {
-        if (states <= softmax_each_merges_states[size]) {
+    for (int size = 0; size < softmax_redundant_combine_sizes; ++size) {
+        if (states <= softmax_redundant_combine_states[size]) {
             return kernels.of[size];
         }
     }
@@ -116,9 +129,9 @@ const void *each_merges_kernel(const SoftmaxEachMergesKernels &kernels, std::siz
 
 const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
     const std::size_t states = plan.cluster_blocks * plan.cluster_warps;
-    const void *const each_merges = each_merges_kernel(rows.each_merges, states, plan);
-    if (!a.log && each_merges != nullptr) {
-        return each_merges;
+    const void *const combines_redundantly = redundant_combine_kernel(rows.combines_redundantly, states, plan);
+    if (!a.log && combines_redundantly != nullptr) {
+        return combines_redundantly;
     }
     int size = states <= warp_threads ? 0 : 1; // states of one a lane, or more
     while (size + 1 < softmax_cluster_sizes &&
@@ -130,15 +143,12 @@ const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments
 
 // One cluster of a plan; `blocks` is to be set to the whole grid's.
 Launch one_cluster(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
-    return {cluster_kernel(rows, a, plan),
-            plan.cluster_blocks,
-            static_cast<int>(plan.cluster_warps * warp_threads),
-            1,
-            1,
-            static_cast<int>(plan.cluster_blocks),
-            false,
-            plan.cluster_warps * rows.stage_bytes,
-            plan.balanced};
+    return {.kernel = cluster_kernel(rows, a, plan),
+            .blocks = plan.cluster_blocks,
+            .threads = static_cast<int>(plan.cluster_warps * warp_threads),
+            .cluster_blocks = static_cast<int>(plan.cluster_blocks),
+            .shared_bytes = plan.cluster_warps * rows.stage_bytes,
+            .load_balanced = plan.load_balanced};
 }
 
 cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, SoftmaxPlan plan, const GpuFacts &gpu,
@@ -154,46 +164,32 @@ cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, S
     }
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     Launch how = one_cluster(rows, a, plan);
-    how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.blocks, gpu);
+    how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.tiles, gpu);
     bool allowed = false;
     const cudaError_t unready = allow_shared_bytes(how, gpu, &allowed);
     if (unready != cudaSuccess || !allowed) {
         return unready != cudaSuccess ? unready : cudaErrorInvalidConfiguration;
     }
-    const std::size_t most_rows = most_blocks / plan.cluster_blocks;
-    for (;;) {
-        SoftmaxArguments part = a;
-        part.outer = std::min(a.outer, most_rows);
-        how.blocks = part.outer * plan.cluster_blocks;
-        const cudaError_t error = launch(how, &part, stream);
-        if (error != cudaSuccess || part.outer == a.outer) {
-            return error;
-        }
-        skip_rows(a, part.outer);
-    }
+    return launch_in_parts(
+        how, a, most_blocks / plan.cluster_blocks, [&](std::size_t part) { return part * plan.cluster_blocks; },
+        stream);
 }
 
 cudaError_t launch_short_rows(SoftmaxArguments a, const SoftmaxPlan &plan, bool dependent, cudaStream_t stream) {
     a.row_lanes = static_cast<std::int32_t>(plan.lanes);
     a.row_batches = static_cast<std::int32_t>(plan.batches);
     const std::size_t rows_a_block = softmax_short_row_warps * plan.warp_rows;
-    for (;;) {
-        SoftmaxArguments part = a;
-        part.outer = std::min(a.outer, most_blocks * rows_a_block);
-        Launch how{plan.short_rows[a.log ? 1 : 0], divide_up(part.outer, rows_a_block),
-                   static_cast<int>(softmax_short_row_warps * warp_threads)};
-        how.dependent = dependent;
-        const cudaError_t error = launch(how, &part, stream);
-        if (error != cudaSuccess || part.outer == a.outer) {
-            return error;
-        }
-        skip_rows(a, part.outer);
-    }
+    const Launch how{.kernel = plan.short_rows[a.log ? 1 : 0],
+                     .blocks = 0,
+                     .threads = static_cast<int>(softmax_short_row_warps * warp_threads),
+                     .dependent = dependent};
+    return launch_in_parts(
+        how, a, most_blocks * rows_a_block, [&](std::size_t part) { return divide_up(part, rows_a_block); }, stream);
 }
 
 cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
                          cudaStream_t stream) {
-    const SoftmaxTile tile = softmax_tiles[plan.tile];
+    const SoftmaxTile tile = softmax_tiles[plan.column_tile];
     const auto columns = static_cast<std::size_t>(tile.columns);
     std::size_t threads = static_cast<std::size_t>(tile.threads);
     if (plan.cluster_blocks == 1) {
@@ -201,8 +197,10 @@ cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, cons
             std::min(threads, divide_up(divide_up(a.axis, softmax_tile_run) * columns, warp_threads) * warp_threads);
     }
     const std::size_t blocks = a.outer * divide_up(a.inner, columns) * plan.cluster_blocks;
-    return launch({kernels.tiles.of[a.log ? 1 : 0][plan.tile], blocks, static_cast<int>(threads), 1, 1,
-                   static_cast<int>(plan.cluster_blocks)},
+    return launch({.kernel = kernels.tiles.of[a.log ? 1 : 0][plan.column_tile],
+                   .blocks = blocks,
+                   .threads = static_cast<int>(threads),
+                   .cluster_blocks = static_cast<int>(plan.cluster_blocks)},
                   &a, stream);
 }
 
@@ -211,17 +209,15 @@ std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
-Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t pieces, bool dependent) {
+Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t splits, bool dependent) {
     const std::size_t rows_a_block =
-        pieces > softmax_pieces_a_warp ? 1
-                                       : softmax_long_row_warps * static_cast<std::size_t>(rows_of_totals_warp(pieces));
-    return {kernels.rare.totals,
-            blocks_for(rows, rows_a_block),
-            static_cast<int>(softmax_long_row_threads),
-            1,
-            1,
-            1,
-            dependent};
+        splits > softmax_splits_a_warp
+            ? 1
+            : softmax_two_pass_row_warps * static_cast<std::size_t>(rows_of_totals_warp(splits));
+    return {.kernel = kernels.rare.totals,
+            .blocks = blocks_for(rows, rows_a_block),
+            .threads = static_cast<int>(softmax_two_pass_row_threads),
+            .dependent = dependent};
 }
 
 // A call on its way to the stream.
@@ -236,55 +232,54 @@ struct SoftmaxCall {
 
 // Rows that kernels which stay read once and write once; else `served` is false.
 cudaError_t launch_rows_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
-    const cudaError_t few = launch_grid_rows(call.rows, call.problem, a, call.plan, call.gpu, call.stream, served);
+    const cudaError_t few =
+        launch_cooperative_rows(call.rows, call.problem, a, call.plan, call.gpu, call.stream, served);
     if (few != cudaSuccess || *served) {
         return few;
     }
-    const SoftmaxRelayKernel *relay = relay_kernel(call.problem, call.plan, call.rows, call.gpu);
-    return relay == nullptr ? cudaSuccess : launch_relay(*relay, call.problem, a, call.gpu, call.stream, served);
+    const SoftmaxLookbackKernel *lookback = lookback_kernel(call.problem, call.plan, call.rows, call.gpu);
+    return lookback == nullptr ? cudaSuccess
+                               : launch_lookback(*lookback, call.problem, a, call.gpu, call.stream, served);
 }
 
 // Columns likewise.
 cudaError_t launch_columns_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
-    const std::size_t pieces = divide_up(a.axis, softmax_block);
-    const cudaError_t shared = launch_shared_columns(
-        call.problem, a, call.kernels.vectors.relay[0][0].clear,
-        totals_of(call.kernels, a.outer * a.inner, pieces, call.gpu.dependent_launch), call.gpu, call.stream, served);
+    const std::size_t splits = divide_up(a.axis, softmax_block);
+    const cudaError_t shared = launch_lookback_columns(
+        call.problem, a, totals_of(call.kernels, a.outer * a.inner, splits, call.gpu.dependent_launch), call.gpu,
+        call.stream, served);
     if (shared != cudaSuccess || *served) {
         return shared;
     }
     return launch_column_clusters(call.problem, a, call.gpu, call.stream, served);
 }
 
-cudaError_t launch_states_of_pieces(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
-    const std::size_t piece_blocks = softmax_long_row_warps * call.plan.blocks_a_warp;
-    if (serves_piece_states(call.problem, a.pieces, piece_blocks)) {
-        return launch_piece_states(call.problem, a.pieces, piece_blocks, a.states, call.gpu.dependent_launch,
+cudaError_t launch_states_of_splits(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
+    const std::size_t split_tiles = softmax_two_pass_row_warps * call.plan.tiles_a_warp;
+    if (serves_split_states(call.problem, a.splits, split_tiles)) {
+        return launch_split_states(call.problem, a.splits, split_tiles, a.states, call.gpu.dependent_launch,
                                    call.stream);
     }
-    Launch states{call.rows.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1),
-                  static_cast<int>(softmax_long_row_threads)};
+    Launch states{call.rows.two_pass_rows.split_states, blocks_for(a.outer * a.splits, 1),
+                  static_cast<int>(softmax_two_pass_row_threads)};
     states.shared_bytes = stages;
     SoftmaxArguments own = a;
     return launch(states, &own, call.stream);
 }
 
-cudaError_t launch_long_rows(const SoftmaxCall &call, SoftmaxArguments a) {
+cudaError_t launch_two_pass_rows(const SoftmaxCall &call, SoftmaxArguments a) {
     const bool dependent = call.gpu.dependent_launch;
-    const std::size_t stages = softmax_long_row_warps * call.rows.stage_bytes;
-    cudaError_t error = launch_states_of_pieces(call, a, stages);
+    const std::size_t stages = softmax_two_pass_row_warps * call.rows.stage_bytes;
+    cudaError_t error = launch_states_of_splits(call, a, stages);
     if (error == cudaSuccess) {
-        error = launch(totals_of(call.kernels, a.outer, a.pieces, dependent), &a, call.stream);
+        error = launch(totals_of(call.kernels, a.outer, a.splits, dependent), &a, call.stream);
     }
     if (error == cudaSuccess) {
-        const Launch apply{call.rows.long_rows.apply[a.log ? 1 : 0],
-                           blocks_for(a.outer * call.plan.blocks, softmax_long_row_warps),
-                           static_cast<int>(softmax_long_row_threads),
-                           1,
-                           1,
-                           1,
-                           dependent,
-                           stages};
+        const Launch apply{.kernel = call.rows.two_pass_rows.apply[a.log ? 1 : 0],
+                           .blocks = blocks_for(a.outer * call.plan.tiles, softmax_two_pass_row_warps),
+                           .threads = static_cast<int>(softmax_two_pass_row_threads),
+                           .dependent = dependent,
+                           .shared_bytes = stages};
         error = launch(apply, &a, call.stream);
     }
     return error;
@@ -298,15 +293,15 @@ cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
     case SoftmaxRegime::tiles:
         return launch_tiles(call.kernels, a, call.plan, call.stream);
     case SoftmaxRegime::registers:
-        return launch_registers(call.rows, a, call.plan.blocks, dependent, call.stream);
+        return launch_registers(call.rows, a, call.plan.tiles, dependent, call.stream);
     case SoftmaxRegime::clusters:
         return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream);
-    case SoftmaxRegime::long_rows:
-        return launch_long_rows(call, a);
-    case SoftmaxRegime::tall_columns:
-        return launch_tall_columns(call.problem, a, most_blocks,
-                                   totals_of(call.kernels, a.outer * a.inner, a.pieces, dependent), dependent,
-                                   call.stream);
+    case SoftmaxRegime::two_pass_rows:
+        return launch_two_pass_rows(call, a);
+    case SoftmaxRegime::two_pass_columns:
+        return launch_two_pass_columns(call.problem, a, most_blocks,
+                                       totals_of(call.kernels, a.outer * a.inner, a.splits, dependent), dependent,
+                                       call.stream);
     case SoftmaxRegime::general: // which is served elsewhere
         break;
     }
@@ -320,9 +315,9 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call, SoftmaxArguments &a) 
         return workspace.error();
     }
     const std::size_t rows = a.outer * a.inner;
-    if (call.plan.pieces != 0) {
+    if (call.plan.splits != 0) {
         a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
-        a.states = static_cast<StoredState *>(workspace.take(rows * call.plan.pieces * sizeof(StoredState)));
+        a.states = static_cast<StoredState *>(workspace.take(rows * call.plan.splits * sizeof(StoredState)));
     }
     const cudaError_t launched = launch_regime(call, a);
     const cudaError_t freed = workspace.finish();
@@ -330,111 +325,134 @@ cudaError_t launch_with_workspace(const SoftmaxCall &call, SoftmaxArguments &a) 
 }
 
 // How many rows and columns there have to be, and how short, for several to share a warp element by element.
-SlotLimits slot_limits(const SoftmaxProblem &problem, const GpuFacts &gpu) {
+StripedLimits striped_limits(const SoftmaxProblem &problem, const GpuFacts &gpu) {
     if (problem.shape.inner > 1) {
         return any_slots;
     }
     const bool wide = problem.dtype == ElementType::f32;
-    return {fewest_slot_rows(gpu), wide ? tuning::softmax_slot_row : tuning::softmax_slot_converted_row};
+    return {fewest_striped_rows(gpu), wide ? softmax_striped_row : softmax_striped_converted_row};
 }
 
 // Some rows go as others do that are cut off, but keep all of their elements. 16-bit ones of whole vectors into f32, up
-// to 32 base blocks long, and their logarithms into any other type (bf16 into f32, H200, 2 GiB of input, us, so and by
+// to 32 tiles long, and their logarithms into any other type (bf16 into f32, H200, 2 GiB of input, us, so and by
 // the kernels that others have: 1024, 4096, 8192, 32768 1605, 1756, 1794, 1881 and 1637, 1917, 2201, 2016, log 1596,
 // 1752, 1948, 1972 and 2176, 2004, 2188, 2284; but 65536 2121 and 2040, bf16 into E4M3 4096 1022 and 908, f32 into bf16
 // 762 and 745, log of bf16 into f16 1253 and 1105). Logarithms of f32 rows of up to 32 off the boundaries that are not
 // shared by all multiprocessors (1001, 3001, 5003, 8001 1095, 1133, 1200, 1192 and 1215, 1227, 1268, 1374).
-RowBlocksPlan plan_as_cut_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, SoftmaxPlaces places,
-                               const GpuFacts &gpu) {
+RowTilesPlan plan_as_masked_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, LoadPolicy places,
+                                 const GpuFacts &gpu) {
     const bool in_registers = plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
-    const bool is_short = plan.blocks <= warp_threads;
-    if (in_registers && places == SoftmaxPlaces::converted && traits_of(problem.dtype).size == 2) {
+    const bool is_short = plan.tiles <= warp_threads;
+    if (in_registers && places == LoadPolicy::converted && traits_of(problem.dtype).size == 2) {
         const bool wanted = problem.log || (problem.output_dtype == ElementType::f32 && is_short);
-        const RowBlocksPlan cut = wanted ? plan_selected_softmax(problem, gpu) : RowBlocksPlan{};
-        return fits_cut_rows(cut) ? cut : RowBlocksPlan{};
+        const RowTilesPlan cut = wanted ? plan_masked_rows(problem, gpu) : RowTilesPlan{};
+        return fits_masked_rows(cut) ? cut : RowTilesPlan{};
     }
     const bool wanted = problem.log && problem.dtype == ElementType::f32 && problem.output_dtype == problem.dtype;
-    return in_registers && is_short && wanted && places == SoftmaxPlaces::shifted ? plan_softmax_anywhere(problem, gpu)
-                                                                                  : RowBlocksPlan{};
+    return in_registers && is_short && wanted && places == LoadPolicy::unaligned ? plan_softmax_anywhere(problem, gpu)
+                                                                                 : RowTilesPlan{};
 }
 
-const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, SoftmaxPlaces places, bool converts) {
+const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, LoadPolicy places, bool converts) {
     switch (places) {
-    case SoftmaxPlaces::vectors:
+    case LoadPolicy::vectors:
         return kernels.vectors;
-    case SoftmaxPlaces::shifted:
-        return converts ? kernels.shifted_converted : kernels.shifted;
-    case SoftmaxPlaces::converted:
+    case LoadPolicy::unaligned:
+        return converts ? kernels.unaligned_converted : kernels.unaligned;
+    case LoadPolicy::converted:
         return kernels.converted.rows;
-    case SoftmaxPlaces::singles: // columns, which are no rows
+    case LoadPolicy::singles: // columns, which are no rows
         break;
     }
     return kernels.vectors;
 }
 
-} // namespace
-
-bool serves_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan) {
-    return plan.regime == GeneralRegime::pieces && is_logsumexp_alone(problem) &&
-           find_softmax_kernels(problem.dtype) != nullptr && problem.shape.inner == 1 && problem.shape.axis_stride == 1;
+// Whether every element takes part, and no input has 8 bits.
+bool is_plain(const SoftmaxProblem &problem) {
+    return leaves_nothing_out(problem.selection) && traits_of(problem.dtype).size != 1;
 }
 
-cudaError_t launch_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan, StoredState *states,
-                                  cudaStream_t stream) {
+cudaError_t launch_plain_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
     const SoftmaxKernels &kernels = *find_softmax_kernels(problem.dtype);
-    SoftmaxPlan pieces{};
-    pieces.pieces = plan.pieces;
-    pieces.blocks_a_warp = plan.blocks_a_warp;
-    SoftmaxArguments a = arguments_of(problem, pieces);
-    want_row_values(a, nullptr, nullptr); // which the totals give
-    a.states = states;
-    a.log = true; // states are to have their true maxima
-    Launch how{kernels.shifted.long_rows.piece_states, blocks_for(a.outer * a.pieces, 1),
-               static_cast<int>(softmax_long_row_threads)};
-    how.shared_bytes = softmax_long_row_warps * kernels.shifted.stage_bytes;
-    return launch(how, &a, stream);
-}
-
-std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
-    const SoftmaxProblem problem = normalised(asked);
-    const auto stream = static_cast<cudaStream_t>(stream_handle);
-    const SoftmaxKernels *kernels = find_softmax_kernels(problem.dtype);
-    if (kernels == nullptr) {
-        return static_cast<std::int32_t>(Status::unsupported);
-    }
-    const DeviceScope device(stream);
-    if (device.error() != cudaSuccess) {
-        return report(device.error());
-    }
-    const GpuFacts &gpu = device.gpu();
-    const SoftmaxPlaces places = softmax_places(problem, *kernels, gpu);
-    if (places == SoftmaxPlaces::singles && problem.shape.inner == 1) {
-        return softmax_general(problem, stream_handle);
+    const LoadPolicy places = softmax_places(problem, kernels, gpu);
+    if (places == LoadPolicy::singles && problem.shape.inner == 1) {
+        return launch_general_softmax(problem, gpu, stream);
     }
     bool served = false;
-    const cudaError_t of_columns = launch_short_columns(problem, gpu, stream, &served);
+    const cudaError_t of_columns = launch_column_tiles(problem, gpu, stream, &served);
     if (of_columns != cudaSuccess || served) {
-        return report(of_columns);
+        return of_columns;
     }
-    const SoftmaxPlan plan = plan_softmax(problem, *kernels, places, gpu);
+    const SoftmaxPlan plan = plan_softmax(problem, kernels, places, gpu);
     if (plan.regime == SoftmaxRegime::general || (problem.maximum != nullptr && !writes_maxima(plan))) {
-        return softmax_general(problem, stream_handle);
+        return launch_general_softmax(problem, gpu, stream);
     }
-    if (plan.regime != SoftmaxRegime::short_rows && serves_slot_softmax(problem, slot_limits(problem, gpu))) {
-        return report(launch_slot_softmax(problem, {}, gpu, stream));
+    if (plan.regime != SoftmaxRegime::short_rows && serves_striped_softmax(problem, striped_limits(problem, gpu))) {
+        return launch_striped_softmax(problem, {}, gpu, stream);
     }
-    const SoftmaxRowKernels &rows = row_kernels_of(*kernels, places, problem.output_dtype != problem.dtype);
-    const SoftmaxCall call{problem, plan, *kernels, rows, gpu, stream};
+    const SoftmaxRowKernels &rows = row_kernels_of(kernels, places, problem.output_dtype != problem.dtype);
+    const SoftmaxCall call{problem, plan, kernels, rows, gpu, stream};
     SoftmaxArguments a = arguments_of(problem, plan);
     const cudaError_t once =
         problem.shape.inner == 1 ? launch_rows_once_read(call, a, &served) : launch_columns_once_read(call, a, &served);
     if (once != cudaSuccess || served) {
-        return report(once);
+        return once;
     }
-    if (const RowBlocksPlan cut = plan_as_cut_rows(problem, plan, places, gpu); cut.warps != 0) {
-        return report(launch_selected_softmax(problem, cut, stream));
+    if (const RowTilesPlan cut = plan_as_masked_rows(problem, plan, places, gpu); cut.warps != 0) {
+        return launch_planned_masked_rows(problem, cut, stream);
     }
-    return report(launch_with_workspace(call, a));
+    return launch_with_workspace(call, a);
+}
+
+std::int32_t run(const SoftmaxProblem &asked, void *stream_handle,
+                 cudaError_t (*put)(const SoftmaxProblem &, const GpuFacts &, cudaStream_t)) {
+    const SoftmaxProblem problem = normalised(asked);
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    if (problem.shape.outer == 0 || problem.shape.inner == 0) {
+        return static_cast<std::int32_t>(Status::success);
+    }
+    const DeviceScope device(stream);
+    return report(device.error() == cudaSuccess ? put(problem, device.gpu(), stream) : device.error());
+}
+
+} // namespace
+
+bool serves_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan) {
+    return plan.regime == StridedRegime::splits && is_logsumexp_alone(problem) &&
+           find_softmax_kernels(problem.dtype) != nullptr && problem.shape.inner == 1 && problem.shape.axis_stride == 1;
+}
+
+cudaError_t launch_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan, StoredState *states,
+                                    cudaStream_t stream) {
+    const SoftmaxKernels &kernels = *find_softmax_kernels(problem.dtype);
+    SoftmaxPlan in_splits{};
+    in_splits.splits = plan.splits;
+    in_splits.tiles_a_warp = plan.tiles_a_warp;
+    SoftmaxArguments a = arguments_of(problem, in_splits);
+    want_row_values(a, nullptr, nullptr); // which the totals give
+    a.states = states;
+    a.log = true; // states are to have their true maxima
+    Launch how{kernels.unaligned.two_pass_rows.split_states, blocks_for(a.outer * a.splits, 1),
+               static_cast<int>(softmax_two_pass_row_threads)};
+    how.shared_bytes = softmax_two_pass_row_warps * kernels.unaligned.stage_bytes;
+    return launch(how, &a, stream);
+}
+
+std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
+    const SoftmaxProblem normal = normalised(problem);
+    return is_plain(problem) ? plain_softmax_workspace_bytes(normal) : general_softmax_workspace_bytes(normal);
+}
+
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem) {
+    return general_softmax_workspace_bytes(normalised(problem));
+}
+
+std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
+    return run(asked, stream_handle, is_plain(asked) ? launch_plain_softmax : launch_general_softmax);
+}
+
+std::int32_t logsumexp(const SoftmaxProblem &asked, void *stream_handle) {
+    return run(asked, stream_handle, launch_general_softmax);
 }
 
 } // namespace wr::cuda

@@ -10,51 +10,51 @@
 namespace wr::cuda {
 
 template <class T>
-void softmax_block_rows(SoftmaxRowKernels &kernels) {
-    add_block_rows<T, VectorPlaces<T>>(kernels);
+void softmax_cta_rows(SoftmaxRowKernels &kernels) {
+    add_block_rows<T, VectorLoad<T>>(kernels);
 }
 
 template <class T>
 void softmax_cluster_rows(SoftmaxRowKernels &kernels) {
-    add_cluster_rows<T, VectorPlaces<T>>(kernels);
-    kernels.long_rows = softmax_long_row_kernels<T, VectorPlaces<T>>();
+    add_cluster_rows<T, VectorLoad<T>>(kernels);
+    kernels.two_pass_rows = softmax_two_pass_row_kernels<T, VectorLoad<T>>();
 }
 
 template <class T>
-SoftmaxRowKernels softmax_shifted_kernels(const SoftmaxLongRowKernels &long_rows) {
-    return softmax_row_kernels<T, ShiftedPlaces<T>>(long_rows);
+SoftmaxRowKernels softmax_unaligned_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows) {
+    return softmax_row_kernels<T, UnalignedLoad<T>>(two_pass_rows);
 }
 
 template <class T>
-SoftmaxRowKernels softmax_shifted_converted_kernels(const SoftmaxLongRowKernels &long_rows) {
-    using Places = ConvertedShiftedPlaces<T>;
-    return softmax_row_kernels<T, Places>(
-        {long_rows.piece_states,
-         {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}});
+SoftmaxRowKernels softmax_unaligned_converted_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows) {
+    using Load = ConvertingUnalignedLoad<T>;
+    return softmax_row_kernels<T, Load>(
+        {two_pass_rows.split_states,
+         {address_of(softmax_apply<T, Load, false>), address_of(softmax_apply<T, Load, true>)}});
 }
 
 template <class T, bool Log>
 void set_tile_kernels(const void *(&kernels)[softmax_tile_sizes]) {
     constexpr bool wide = sizeof(T) == 8;
     kernels[0] =
-        address_of(softmax_column_tiles < T, Log, softmax_tiles[0].threads, softmax_tiles[0].columns, wide ? 1 : 2 >);
+        address_of(softmax_register_tiles < T, Log, softmax_tiles[0].threads, softmax_tiles[0].columns, wide ? 1 : 2 >);
     if constexpr (!wide) {
-        kernels[1] = address_of(softmax_column_tiles<T, Log, softmax_tiles[1].threads, softmax_tiles[1].columns, 1>);
+        kernels[1] = address_of(softmax_register_tiles<T, Log, softmax_tiles[1].threads, softmax_tiles[1].columns, 1>);
     }
 }
 
 template <class T>
-SoftmaxTileKernels softmax_tile_kernels() {
-    SoftmaxTileKernels kernels{};
+SoftmaxRegisterTileKernels softmax_register_tile_kernels() {
+    SoftmaxRegisterTileKernels kernels{};
     set_tile_kernels<T, false>(kernels.of[0]);
     set_tile_kernels<T, true>(kernels.of[1]);
     return kernels;
 }
 
 template <class T>
-void softmax_rows_of_lanes(SoftmaxShortRowKernels &kernels) {
-    kernels.of_a_lane[0] = address_of(softmax_lane_rows<T, false>);
-    kernels.of_a_lane[1] = address_of(softmax_lane_rows<T, true>);
+void set_thread_rows(SoftmaxShortRowKernels &kernels) {
+    kernels.of_a_lane[0] = address_of(softmax_thread_rows<T, false>);
+    kernels.of_a_lane[1] = address_of(softmax_thread_rows<T, true>);
 }
 
 template <class T>
@@ -63,10 +63,10 @@ SoftmaxShortRowKernels softmax_short_row_kernels() {
     kernels.any[0] = address_of(softmax_short_rows<T, false>);
     kernels.any[1] = address_of(softmax_short_rows<T, true>);
     if constexpr (sizeof(T) < sizeof(double)) {
-        kernels.packed[0] = address_of(softmax_packed_rows<T, false, PackedRows::plain>);
-        kernels.packed[1] = address_of(softmax_packed_rows<T, true, PackedRows::plain>);
-        kernels.staged[0] = address_of(softmax_packed_rows<T, false, PackedRows::staged>);
-        kernels.staged[1] = address_of(softmax_packed_rows<T, true, PackedRows::staged>);
+        kernels.packed[0] = address_of(softmax_sub_warp_vectors<T, false, VectorRows::plain>);
+        kernels.packed[1] = address_of(softmax_sub_warp_vectors<T, true, VectorRows::plain>);
+        kernels.staged[0] = address_of(softmax_sub_warp_vectors<T, false, VectorRows::staged>);
+        kernels.staged[1] = address_of(softmax_sub_warp_vectors<T, true, VectorRows::staged>);
     }
     return kernels;
 }

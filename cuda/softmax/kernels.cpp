@@ -11,21 +11,21 @@ template <class T>
 const SoftmaxKernels &softmax_kernels() {
     static const SoftmaxKernels kernels = [] {
         SoftmaxKernels made{};
-        softmax_block_rows<T>(made.vectors);
+        softmax_cta_rows<T>(made.vectors);
         softmax_cluster_rows<T>(made.vectors);
-        made.rare = softmax_rare_kernels<T>();
-        made.shifted = softmax_shifted_kernels<T>(made.rare.shifted);
+        made.rare = softmax_unaligned_two_pass_kernels<T>();
+        made.unaligned = softmax_unaligned_kernels<T>(made.rare.unaligned);
         if constexpr (sizeof(T) < sizeof(double)) {
-            softmax_grid_rows<T>(made.vectors);
-            made.converted = softmax_converted_kernels<T>(made.vectors.long_rows.piece_states);
+            softmax_cooperative_rows<T>(made.vectors);
+            made.converted = softmax_converted_kernels<T>(made.vectors.two_pass_rows.split_states);
             softmax_converted_logarithms<T>(made.converted);
-            made.shifted_converted = softmax_shifted_converted_kernels<T>(made.rare.shifted);
+            made.unaligned_converted = softmax_unaligned_converted_kernels<T>(made.rare.unaligned);
         }
         made.short_rows = softmax_short_row_kernels<T>();
         if constexpr (sizeof(T) < sizeof(double)) {
-            softmax_rows_of_lanes<T>(made.short_rows);
+            set_thread_rows<T>(made.short_rows);
         }
-        made.tiles = softmax_tile_kernels<T>();
+        made.tiles = softmax_register_tile_kernels<T>();
         made.element_bytes = static_cast<int>(sizeof(T));
         return made;
     }();

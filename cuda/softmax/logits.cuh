@@ -1,4 +1,4 @@
-// A lane's logits of a base block of 1024 elements, and the extremes of a warp's.
+// A lane's logits of a tile of 1024 elements, and the extremes of a warp's.
 #pragma once
 
 #include "cuda/rowwise/rotated_vectors.cuh"
@@ -38,24 +38,24 @@ __device__ __forceinline__ double warp_maximum(double value) {
 }
 
 // A lane's logits. Wide elements are scaled in place.
-template <class T, class Places>
+template <class T, class Load>
 struct Logits {
     using Float = typename SoftmaxArithmetic<T>::Float;
     Float x[lane_elements];
 
     __device__ __forceinline__ Logits(const SoftmaxArguments &a, const T *data, int count) {
         T raw[lane_elements];
-        if constexpr (Places::vectors) {
+        if constexpr (Load::vectors) {
             uint4 vectors[lane_vectors<T>];
-            load_block_vectors<T, Places>(a, data, count, vectors);
+            load_tile_vectors<T, Load>(a, data, count, vectors);
 #pragma unroll
             for (int v = 0; v < lane_vectors<T>; ++v) {
-                memcpy(raw + v * Places::run, vectors + v, sizeof(uint4));
+                memcpy(raw + v * Load::run, vectors + v, sizeof(uint4));
             }
         } else {
             load_singles(data, a.axis_stride, count, a.scale < 0, raw);
-            if constexpr (requires { Places::masked; }) {
-                leave_out<T, Places>(a, data, count, raw);
+            if constexpr (requires { Load::masked; }) {
+                leave_out<T, Load>(a, data, count, raw);
             }
         }
 #pragma unroll
@@ -152,23 +152,23 @@ __device__ __forceinline__ float magnitude_of_pair(unsigned pair) {
 
 // 16-bit elements stay packed in pairs until their exponentials are formed: half the registers, and half the work for
 // the extremes. Rest: anything only off the boundaries.
-template <class Half, class Places, Behind Rest = Behind::filler>
-struct PackedLogits {
+template <class Half, class Load, Behind Rest = Behind::filler>
+struct VectorRowsLogits {
     using Float = float;
     static constexpr int words = lane_elements / 2;
     unsigned pairs[words];
     float scale;  // 1 where not scaled
     int skew = 0; // of a rotated block; 0 of one in its order
 
-    __device__ __forceinline__ PackedLogits(const SoftmaxArguments &a, const Half *data, int count)
+    __device__ __forceinline__ VectorRowsLogits(const SoftmaxArguments &a, const Half *data, int count)
         : scale(a.narrow_scale) {
         uint4 vectors[lane_vectors<Half>];
-        if constexpr (is_rotated<Places>) {
-            skew = load_rotated_block(data, count, a.scale < 0, vectors);
+        if constexpr (is_rotated<Load>) {
+            skew = load_rotated_tile(data, count, a.scale < 0, vectors);
         } else if constexpr (Rest == Behind::anything) {
-            load_shifted_block<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
+            load_unaligned_tile<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
         } else {
-            load_block_vectors<Half, Places>(a, data, count, vectors);
+            load_tile_vectors<Half, Load>(a, data, count, vectors);
         }
 #pragma unroll
         for (int v = 0; v < lane_vectors<Half>; ++v) {
@@ -218,24 +218,23 @@ struct PackedLogits {
     }
 };
 
-template <class T, class Places>
-inline constexpr bool is_packed = sizeof(T) == 2 && Places::vectors;
+template <class T, class Load>
+inline constexpr bool is_packed = sizeof(T) == 2 && Load::vectors;
 
 // Where a form of the exponential is worth its code that serves blocks in which no element is too small to count.
-template <class T, class Places>
-inline constexpr bool has_plain_blocks =
-    is_packed<T, Places> || (sizeof(T) == 4 && Places::vectors && !Places::shifted);
+template <class T, class Load>
+inline constexpr bool has_plain_tiles = is_packed<T, Load> || (sizeof(T) == 4 && Load::vectors && !Load::unaligned);
 
-template <class T, class Places, Behind Rest>
+template <class T, class Load, Behind Rest>
 struct LogitsFor {
-    using Type = Logits<T, Places>;
+    using Type = Logits<T, Load>;
 };
-template <class Half, class Places, Behind Rest>
-    requires is_packed<Half, Places>
-struct LogitsFor<Half, Places, Rest> {
-    using Type = PackedLogits<Half, Places, Rest>;
+template <class Half, class Load, Behind Rest>
+    requires is_packed<Half, Load>
+struct LogitsFor<Half, Load, Rest> {
+    using Type = VectorRowsLogits<Half, Load, Rest>;
 };
-template <class T, class Places, Behind Rest = Behind::filler>
-using BlockLogits = typename LogitsFor<T, Places, Rest>::Type;
+template <class T, class Load, Behind Rest = Behind::filler>
+using TileLogits = typename LogitsFor<T, Load, Rest>::Type;
 
 } // namespace wr::cuda

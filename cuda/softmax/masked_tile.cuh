@@ -1,4 +1,4 @@
-// A base block that a mask cuts elements out of: its exponentials and its state.
+// A tile that a mask cuts elements out of: its exponentials and its state.
 #pragma once
 
 #include "cuda/softmax/rows/masked_rows_tile.cuh"
@@ -6,12 +6,12 @@
 namespace wr::cuda {
 
 // Where a lane's vectors lie among its logits.
-template <class Half, class Places>
-__device__ __forceinline__ unsigned *words_of(PackedLogits<Half, Places> &x) {
+template <class Half, class Load>
+__device__ __forceinline__ unsigned *words_of(VectorRowsLogits<Half, Load> &x) {
     return x.pairs;
 }
-template <class Places>
-__device__ __forceinline__ float *words_of(Logits<float, Places> &x) {
+template <class Load>
+__device__ __forceinline__ float *words_of(Logits<float, Load> &x) {
     return x.x;
 }
 
@@ -116,8 +116,8 @@ struct LaneMask {
     }
 
     // Puts the filler in the place of what is left out.
-    template <class Block>
-    __device__ __forceinline__ void apply(Block &x, unsigned filler) const {
+    template <class Logits>
+    __device__ __forceinline__ void apply(Logits &x, unsigned filler) const {
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             auto *const mine = words_of(x) + v * (vector_bytes / sizeof(unsigned));
@@ -130,20 +130,20 @@ struct LaneMask {
 };
 
 // A logit whose exponential is 0 in the place of -infinity, which has none; others stay.
-template <class Places>
-__device__ __forceinline__ float vanishing_value(const PackedLogits<BF16, Places> &x, int i) {
+template <class Load>
+__device__ __forceinline__ float vanishing_value(const VectorRowsLogits<BF16, Load> &x, int i) {
     constexpr unsigned vanishing = bit_cast<std::uint32_t>(ExponentialConstants<float>::vanishing);
     static_assert(vanishing % 0x10000u == 0);
     return x.half_of(larger_pair(x.pairs[i / 2], vanishing | vanishing >> 16, BF16()), i);
 }
-template <class Block>
-__device__ __forceinline__ float vanishing_value(const Block &x, int i) {
+template <class Logits>
+__device__ __forceinline__ float vanishing_value(const Logits &x, int i) {
     return fmaxf(x.plain_value(i), ExponentialConstants<float>::vanishing);
 }
 
 // Written down before the exponentials are formed, so that no register holds them.
 template <class Sum>
-__device__ __forceinline__ void note_frame(BlockState<float, Sum> *state, float maximum, std::int32_t n) {
+__device__ __forceinline__ void note_frame(TileState<float, Sum> *state, float maximum, std::int32_t n) {
     if (lane_index() == 0) {
         state->maximum = maximum;
         state->n = n;
@@ -152,11 +152,11 @@ __device__ __forceinline__ void note_frame(BlockState<float, Sum> *state, float 
 
 // Takes out of x what the mask leaves out, and forms the exponentials of the rest, in the frame that is noted at
 // `state`; their sum, in every lane. The extremes of all that was read tell whether no exponential needs a test: then
-// what is left out needs none either. Where n is unusual_n the exponentials are zeros.
-template <class Rows, class Data, class Block>
+// what is left out needs none either. Where n is special_n the exponentials are zeros.
+template <class Rows, class Data, class Logits>
 __device__ __forceinline__ typename Rows::Sum
-masked_block_sum(const SelectedSoftmaxArguments &a, const Data &data, const LaneMask<typename Rows::Element> &mask,
-                 int count, Block &x, float (&e)[lane_elements], BlockState<float, typename Rows::Sum> *state) {
+masked_tile_sum(const MaskedRowsArguments &a, const Data &data, const LaneMask<typename Rows::Element> &mask, int count,
+                Logits &x, float (&e)[lane_elements], TileState<float, typename Rows::Sum> *state) {
     using T = typename Rows::Element;
     using Sum = typename Rows::Sum;
     using C = ExponentialConstants<float>;
@@ -171,8 +171,8 @@ masked_block_sum(const SelectedSoftmaxArguments &a, const Data &data, const Lane
     };
     if constexpr (!Rows::log) {
         const bool plain = !scaled_later && !wants_row_values(a) && reaches_outputs<T, Rows>(a.output_type);
-        const bool unframed = plain && maximum < unframed_reach<T> && lowest > -unframed_reach<T>;
-        if (__all_sync(whole_warp, unframed) != 0) {
+        const bool at_zero_exponent = plain && maximum < zero_exponent_range<T> && lowest > -zero_exponent_range<T>;
+        if (__all_sync(whole_warp, at_zero_exponent) != 0) {
             const Sum sum = vanishing_sum(C::magic);
             const bool absent = sum == Sum(0);
             note_frame(state, absent ? -infinity : 0.0f, absent ? absent_n : 0);
@@ -182,10 +182,10 @@ masked_block_sum(const SelectedSoftmaxArguments &a, const Data &data, const Lane
     float least_taken;
     x.extremes(a.scaled, least_taken, maximum);
     maximum = warp_maximum(maximum);
-    if (is_unusual(maximum)) {
+    if (is_special(maximum)) {
         zero(e);
         note_frame(state, maximum, state_n(maximum));
-        return unusual_block_sum<T, Rows, float, Sum>(a, address_in(data), count, maximum);
+        return special_tile_sum<T, Rows, float, Sum>(a, address_in(data), count, maximum);
     }
     const bool absent = maximum == -infinity;
     const std::int32_t nearest = nearest_exponent(maximum);

@@ -1,8 +1,8 @@
-// The outputs of a base block: factors, packing, stores.
+// The outputs of a tile: factors, packing, stores.
 #pragma once
 
-#include "cuda/softmax/combine.cuh"
 #include "cuda/softmax/converted_outputs.cuh"
+#include "cuda/softmax/merge.cuh"
 
 namespace wr::cuda {
 
@@ -50,34 +50,34 @@ __device__ __forceinline__ bool store_as(ElementType type, void *output, std::si
 }
 
 // Writes the block's outputs, the first `count` of them from element `first` of the output on.
-template <class T, class Places, class Float>
-__device__ __forceinline__ void store_block(const SoftmaxArguments &a, std::size_t first, int count,
-                                            const Float (&y)[lane_elements]) {
-    if constexpr (converts<Places> && Places::shifted) {
-        store_shifted_converted<T>(a, first, count, y);
-    } else if constexpr (converts<Places>) {
-        store_converted_block<T>(a, first, count, y);
-    } else if constexpr (is_staged<Places>) { // seldom: what is common is stored by its kernel
-        T *own = static_cast<T *>(a.output) + first + first_place<Places>();
+template <class T, class Load, class Float>
+__device__ __forceinline__ void store_tile(const SoftmaxArguments &a, std::size_t first, int count,
+                                           const Float (&y)[lane_elements]) {
+    if constexpr (converts<Load> && Load::unaligned) {
+        store_unaligned_converted<T>(a, first, count, y);
+    } else if constexpr (converts<Load>) {
+        store_converted_tile<T>(a, first, count, y);
+    } else if constexpr (is_staged<Load>) { // seldom: what is common is stored by its kernel
+        T *own = static_cast<T *>(a.output) + first + first_place<Load>();
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
-            const int place = i / Places::run * run_distance<Places> + i % Places::run;
-            if (place < count - first_place<Places>()) {
+            const int place = i / Load::run * run_distance<Load> + i % Load::run;
+            if (place < count - first_place<Load>()) {
                 own[place] = narrow_one(y[i], T());
             }
         }
-    } else if constexpr (Places::vectors) {
+    } else if constexpr (Load::vectors) {
         uint4 vectors[lane_vectors<T>];
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = pack(y + v * Places::run, T());
+            vectors[v] = pack(y + v * Load::run, T());
         }
-        if constexpr (Places::shifted && sizeof(T) == 2) {
+        if constexpr (Load::unaligned && sizeof(T) == 2) {
             store_rotating(static_cast<T *>(a.output) + first, count, vectors);
-        } else if constexpr (Places::shifted) {
-            store_shifted_block(static_cast<T *>(a.output) + first, count, vectors);
+        } else if constexpr (Load::unaligned) {
+            store_unaligned_tile(static_cast<T *>(a.output) + first, count, vectors);
         } else {
-            store_aligned_block<held_vectors<T, Places>>(static_cast<T *>(a.output) + first, count, vectors);
+            store_aligned_tile<held_vectors<T, Load>>(static_cast<T *>(a.output) + first, count, vectors);
         }
     } else {
         const std::size_t place = first + static_cast<std::size_t>(lane_index());
@@ -145,27 +145,27 @@ __device__ __forceinline__ void store_special(const SoftmaxArguments &a, std::si
 }
 
 // Whether this block writes outputs of two pieces: where elements go out as they came in, their type decides.
-template <class T, class Places>
+template <class T, class Load>
 __device__ __forceinline__ bool block_takes_two_pieces(const SoftmaxArguments &a) {
-    return has_any_output<Places> ? takes_two_pieces(a.output_type) : sizeof(T) >= sizeof(float);
+    return has_any_output<Load> ? takes_two_pieces(a.output_type) : sizeof(T) >= sizeof(float);
 }
 
 // Whether factors come of a division in f64, which has both pieces; or, of 16-bit logits, only where the output type
 // wants these.
 template <class T>
 inline constexpr bool divides_in_f64 = sizeof(T) >= sizeof(float);
-template <class T, class Places>
-inline constexpr bool divides_either_way = !divides_in_f64<T> && Places::vectors && has_any_output<Places>;
+template <class T, class Load>
+inline constexpr bool divides_either_way = !divides_in_f64<T> && Load::vectors && has_any_output<Load>;
 
 // What rows' sums are divided as.
-template <class T, class Places>
+template <class T, class Load>
 using Divisor =
-    std::conditional_t<divides_in_f64<T> || divides_either_way<T, Places>, double, typename SoftmaxArithmetic<T>::Sum>;
+    std::conditional_t<divides_in_f64<T> || divides_either_way<T, Load>, double, typename SoftmaxArithmetic<T>::Sum>;
 
 // Whether plain_factor has the pieces that outputs of this type take.
-template <class T, class Places>
+template <class T, class Load>
 __device__ __forceinline__ bool has_plain_factor(const SoftmaxArguments &a) {
-    return divides_in_f64<T> || divides_either_way<T, Places> || !block_takes_two_pieces<T, Places>(a);
+    return divides_in_f64<T> || divides_either_way<T, Load> || !block_takes_two_pieces<T, Load>(a);
 }
 
 // 1 / x, rounded to nearest, for x as sums of ordinary rows are, well within the normal range: Newton's steps without
@@ -189,8 +189,8 @@ __device__ __forceinline__ double reciprocal_of_sum(double x) {
 // number, or so small that all outputs of 16 bits are 0. Sums are below 2^61, and above 0.7 but where the row has frame
 // N = 0.
 __device__ __forceinline__ bool is_plain_factor(float inverse, std::int32_t gap) {
-    constexpr std::int32_t safe_gap = -64, zero_gap = -136, least_of_unframed = -47;
-    return gap >= safe_gap || gap <= zero_gap + least_of_unframed || (gap <= zero_gap && inverse < 1.5f) ||
+    constexpr std::int32_t safe_gap = -64, zero_gap = -136, least_at_zero_exponent = -47;
+    return gap >= safe_gap || gap <= zero_gap + least_at_zero_exponent || (gap <= zero_gap && inverse < 1.5f) ||
            inverse * power_of_two_f32(gap) >= 0x1p-126f;
 }
 
@@ -247,16 +247,16 @@ __device__ __forceinline__ BlockFactor<double> factor_of(double base, std::int32
 }
 
 // plain_factor and factor_base of a row's sum, for outputs of any type.
-template <class T, class Places, class Sum>
-__device__ __forceinline__ Divisor<T, Places> base_for_output(Sum sum) {
-    return factor_base(static_cast<Divisor<T, Places>>(sum), typename SoftmaxArithmetic<T>::Float());
+template <class T, class Load, class Sum>
+__device__ __forceinline__ Divisor<T, Load> base_for_output(Sum sum) {
+    return factor_base(static_cast<Divisor<T, Load>>(sum), typename SoftmaxArithmetic<T>::Float());
 }
-template <class T, class Places, class Float, class Sum>
+template <class T, class Load, class Float, class Sum>
 __device__ __forceinline__ BlockFactor<Float> factor_for_output(Sum sum, std::int32_t gap, Float) {
-    if constexpr (divides_either_way<T, Places>) {
+    if constexpr (divides_either_way<T, Load>) {
         return factor_of(factor_base(static_cast<double>(sum), Float()), gap, Float());
     } else {
-        return plain_factor(static_cast<Divisor<T, Places>>(sum), gap, Float());
+        return plain_factor(static_cast<Divisor<T, Load>>(sum), gap, Float());
     }
 }
 
@@ -264,7 +264,7 @@ __device__ __forceinline__ BlockFactor<Float> factor_for_output(Sum sum, std::in
 // product whatever the sum is, with the bits of the one in a frame of its own. Nearly all are.
 template <class T>
 __device__ __forceinline__ bool is_near_row(std::int32_t n, std::int32_t row_n) {
-    constexpr unsigned reach = unframed_gap<T>;
+    constexpr unsigned reach = zero_exponent_gap<T>;
     return is_frame(row_n) && static_cast<unsigned>(n) - static_cast<unsigned>(row_n) + reach <= 2 * reach;
 }
 __device__ __forceinline__ float normal_power_of_two(std::int32_t k) {
@@ -288,20 +288,20 @@ __device__ __forceinline__ bool has_near_factor(std::int32_t n, const Row &row, 
 }
 
 // Whether a block's exponentials, which have frame n, only have to be multiplied to be its outputs, and by what. `one`
-// is one of the lane's; factor_of_gap(gap) makes the factor. MayBeUnframed: the frame may be N = 0 for no other reason
-// than that the logits are small.
-template <class T, class Places, bool MayBeUnframed, class Row, class Float, class Factor>
+// is one of the lane's; factor_of_gap(gap) makes the factor. MayTakeZeroExponent: the frame may be N = 0 for no other
+// reason than that the logits are small.
+template <class T, class Load, bool MayTakeZeroExponent, class Row, class Float, class Factor>
 __device__ __forceinline__ bool has_factor_in_row(const SoftmaxArguments &a, std::int32_t n, const Row &row, Float one,
                                                   BlockFactor<Float> &factor, Factor factor_of_gap) {
-    if (!has_plain_factor<T, Places>(a)) {
+    if (!has_plain_factor<T, Load>(a)) {
         return false;
     }
-    if constexpr (std::is_same_v<Divisor<T, Places>, float>) {
+    if constexpr (std::is_same_v<Divisor<T, Load>, float>) {
         if (has_near_factor<T>(n, row, factor)) {
             return true;
         }
     }
-    if (!has_exponentials<T>(n) || !row.plain() || (MayBeUnframed && !reaches_row<T>(n, row, one))) {
+    if (!has_exponentials<T>(n) || !row.plain() || (MayTakeZeroExponent && !reaches_row<T>(n, row, one))) {
         return false;
     }
     factor = factor_of_gap(n - row.n);
@@ -312,7 +312,7 @@ __device__ __forceinline__ bool has_factor_in_row(const SoftmaxArguments &a, std
 template <class Float>
 struct LogRow {
     RowKind kind;
-    LogPieces<Float> pieces; // where the kind is ordinary
+    LogPieces<Float> splits; // where the kind is ordinary
 };
 
 // Whether every warp that shares a row takes its logarithm itself, instead of one that tells the others: f32 has
@@ -326,9 +326,9 @@ __device__ __noinline__ LogRow<Float> log_row(RowState<Float, Sum> total) {
     return {kind, kind == RowKind::ordinary ? row_logsumexp(total.maximum, total.sum) : LogPieces<Float>{0, 0}};
 }
 
-// Its logarithm without a call, and the factor of a row of one base block; 0 for rows that are not ordinary.
+// Its logarithm without a call, and the factor of a row of one tile; 0 for rows that are not ordinary.
 template <class Float, class Sum>
-__device__ __forceinline__ LogPieces<Float> pieces_of_row(const RowState<Float, Sum> &total) {
+__device__ __forceinline__ LogPieces<Float> splits_of_row(const RowState<Float, Sum> &total) {
     return row_kind(total.maximum) == RowKind::ordinary ? row_logsumexp(total.maximum, total.sum)
                                                         : LogPieces<Float>{0, 0};
 }
@@ -354,10 +354,10 @@ __device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, void 
 }
 
 // From a block's exponentials to its outputs, in their place and in memory.
-template <class T, class Places, class Float>
+template <class T, class Load, class Float>
 __device__ __forceinline__ void form_outputs(const SoftmaxArguments &a, BlockFactor<Float> factor,
                                              Float (&e)[lane_elements]) {
-    if (block_takes_two_pieces<T, Places>(a)) {
+    if (block_takes_two_pieces<T, Load>(a)) {
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
             e[i] = softmax_output(e[i], factor);
@@ -369,11 +369,11 @@ __device__ __forceinline__ void form_outputs(const SoftmaxArguments &a, BlockFac
         }
     }
 }
-template <class T, class Places, class Float>
+template <class T, class Load, class Float>
 __device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockFactor<Float> factor, std::size_t first,
                                                int count, Float (&e)[lane_elements]) {
-    form_outputs<T, Places>(a, factor, e);
-    store_block<T, Places>(a, first, count, e);
+    form_outputs<T, Load>(a, factor, e);
+    store_tile<T, Load>(a, first, count, e);
 }
 
 // Whether a block of low logits has no part in its row, which is ordinary: all of its outputs are 0.
@@ -382,9 +382,10 @@ __device__ __forceinline__ bool is_out_of_row(Float maximum, Float row_maximum) 
     return maximum < Float(lowest_logit) && is_ordinary(row_maximum);
 }
 
-// The outputs of a block whose maximum, or whose row's, is unusual. A maximum of 0 may be that of an unframed block.
-template <class T, class Places, class Float, class Sum>
-__device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, const T *data, std::size_t first,
+// The outputs of a block whose maximum, or whose row's, is unusual. A maximum of 0 may be that of an zero-exponent
+// block.
+template <class T, class Load, class Float, class Sum>
+__device__ __noinline__ void finish_special_softmax(const SoftmaxArguments &a, const T *data, std::size_t first,
                                                     int count, Float maximum, RowState<Float, Sum> total) {
     const RowKind kind = row_kind(total.maximum);
     if (kind != RowKind::ordinary) {
@@ -396,10 +397,10 @@ __device__ __noinline__ void finish_unusual_softmax(const SoftmaxArguments &a, c
         return;
     }
     if (maximum == Float(0)) {
-        maximum = maximum_again<T, Places, Float>(a, data, count);
+        maximum = maximum_again<T, Load, Float>(a, data, count);
     }
-    BlockAgain<T, PlacesInOrder<Places>> block(a, data, count, maximum);
-    finish_softmax<T, PlacesInOrder<Places>>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
+    TileAgain<T, LoadInOrder<Load>> block(a, data, count, maximum);
+    finish_softmax<T, LoadInOrder<Load>>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
 }
 
 // What log-softmax needs to know of a row of `count` states, by one warp for those that share it, which wait: of few
@@ -414,7 +415,7 @@ __device__ __noinline__ void find_log_row(const State<Float, Sum> *states, int c
             mine = {own.maximum, own.sum};
         }
         const RowState<Float, Sum> total = merge_one_a_lane(mine);
-        row = {row_kind(total.maximum), pieces_of_row(total)};
+        row = {row_kind(total.maximum), splits_of_row(total)};
     } else {
         row = log_row(merge_any_states(states, count));
     }
@@ -424,7 +425,7 @@ __device__ __noinline__ void find_log_row(const State<Float, Sum> *states, int c
 }
 
 // From a block's logits to its outputs of log-softmax.
-template <class T, class Places, class Logits, class Float>
+template <class T, class Load, class Logits, class Float>
 __device__ __forceinline__ void finish_log_softmax(const SoftmaxArguments &a, const LogRow<Float> &row,
                                                    std::size_t first, int count, const Logits &x) {
     if (row.kind != RowKind::ordinary) {
@@ -434,9 +435,9 @@ __device__ __forceinline__ void finish_log_softmax(const SoftmaxArguments &a, co
     Float y[lane_elements];
 #pragma unroll
     for (int i = 0; i < lane_elements; ++i) {
-        y[i] = log_softmax_output(x[i], row.pieces);
+        y[i] = log_softmax_output(x[i], row.splits);
     }
-    store_block<T, Places>(a, first, count, y);
+    store_tile<T, Load>(a, first, count, y);
 }
 
 } // namespace wr::cuda

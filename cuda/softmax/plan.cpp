@@ -1,12 +1,15 @@
 #include "cuda/softmax/plan.h"
 
+#include "cuda/common/alignment.h"
 #include "cuda/common/cluster_shape.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
-#include "cuda/gpu.h"
+#include "cuda/rowwise/row_tiles_plan.h"
+#include "cuda/rowwise/strided_plan.h"
 #include "cuda/rowwise/sub_warp_rows.h"
+#include "cuda/softmax/general_dispatch.h"
 #include "cuda/softmax/lookback/columns.h"
 #include "cuda/softmax/lookback/rows.h"
 #include "cuda/softmax/rows/cooperative_rows.h"
@@ -20,49 +23,71 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr std::size_t most_register_blocks = 32; // a row of 32 base blocks is a block of 1024 threads
-constexpr std::size_t most_cluster_warps = 32;   // of a block
-constexpr std::size_t most_blocks_a_warp = 32;   // a warp keeps one state a lane
+// Softmax of long rows: blocks a multiprocessor should get before warps take more than one tile each.
+constexpr int softmax_blocks_a_multiprocessor = 8;
 
-// Whether there are so few base blocks that each should get a multiprocessor's attention to itself.
-bool is_small(std::size_t base_blocks, const GpuFacts &gpu) {
-    return base_blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_few_blocks;
+// Softmax: clusters may take their places before the kernel in front of them has finished where there are fewer
+// tiles a multiprocessor than the first or at least as many as the second (H200, calls back to back, without and with
+// it: 1 x 131072 f32 5.26 and 4.54 us, bf16 5.33 and 4.69; 64 x 131072 bf16 13.9 and 12.4; but 32 x 32000 f32 5.35 and
+// 6.58, and bf16 in a graph 3.46 and 4.72).
+constexpr std::size_t softmax_dependent_few_tiles = 4;
+constexpr std::size_t softmax_dependent_many_tiles = 32;
+
+// Softmax of shorter columns that have no kernels of their own (f64, scaled 16 bits) leaves most threads of a tile
+// without elements: threads hold them as they hold those with every knob (H200, 1 GiB, TB/s, and by tiles: f64 2, 21,
+// 64, 100 0.83, 2.04, 2.63, 2.05 and 0.02, 0.23, 0.68, 1.30, but 200 1.53 and 2.32; bf16, scaled, 21, 64 1.08, 1.24 and
+// 0.14, 0.41, but 200 0.97 and 1.01).
+constexpr std::size_t softmax_tile_axis = 129;
+
+// Softmax of columns of whole vectors that clusters do not serve: of at least so many elements, and with so many blocks
+// of threads a multiprocessor at least, they are read twice; else in one launch, as long as a cluster's registers hold
+// them.
+constexpr std::size_t softmax_two_pass_column_axis = 769;
+constexpr std::size_t softmax_two_pass_column_tiles = 3;
+
+constexpr std::size_t most_register_tiles = 32; // a row of 32 tiles is a block of 1024 threads
+constexpr std::size_t most_cluster_warps = 32;  // of a block
+constexpr std::size_t most_tiles_a_warp = 32;   // a warp keeps one state a lane
+
+// Whether there are so few tiles that each should get a multiprocessor's attention to itself.
+bool is_small(std::size_t tile_count, const GpuFacts &gpu) {
+    return tile_count < static_cast<std::size_t>(gpu.multiprocessors) * softmax_few_tiles;
 }
 
-void set_cluster(SoftmaxPlan &plan, ClusterShape cluster) {
+void set_cluster(SoftmaxPlan &plan, ClusterSize cluster) {
     plan.cluster_blocks = cluster.blocks;
     plan.cluster_warps = cluster.warps;
 }
 
-// Blocks of a cluster and warps of a block for rows of so many base blocks, blocks of `warps` warps where there are
+// Blocks of a cluster and warps of a block for rows of so many tiles, blocks of `warps` warps where there are
 // enough rows.
 void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t warps, const GpuFacts &gpu) {
-    const std::size_t least = is_small(rows * plan.blocks, gpu) ? 1 : warps;
-    set_cluster(plan, smallest_cluster(plan.blocks, least, static_cast<std::size_t>(gpu.cluster_blocks)));
+    const std::size_t least = is_small(rows * plan.tiles, gpu) ? 1 : warps;
+    set_cluster(plan, smallest_cluster(plan.tiles, least, static_cast<std::size_t>(gpu.cluster_blocks)));
 }
 
 // The same for blocks of so many warps at least and at most, so that as few as possible are behind the row's end.
 void plan_full_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t least_warps, std::size_t most_warps,
                        const GpuFacts &gpu) {
-    const ClusterShape fullest =
-        fullest_cluster(plan.blocks, least_warps, most_warps, static_cast<std::size_t>(gpu.cluster_blocks));
-    if (is_small(rows * plan.blocks, gpu) || fullest.blocks == 0) {
+    const ClusterSize fullest =
+        fullest_cluster(plan.tiles, least_warps, most_warps, static_cast<std::size_t>(gpu.cluster_blocks));
+    if (is_small(rows * plan.tiles, gpu) || fullest.blocks == 0) {
         plan_cluster(plan, rows, most_warps, gpu);
     } else {
         set_cluster(plan, fullest);
     }
 }
 
-// The same for rows off the boundaries: of more than 32 base blocks between softmax_shifted_warps and as many warps as
+// The same for rows off the boundaries: of more than 32 tiles between softmax_unaligned_warps and as many warps as
 // a block may have (H200, 50257 by 5 blocks of 10 warps: f32 3.30 TB/s, bf16 2.59; by 7 of 8 at most 2.94 and 2.13).
-void plan_shifted_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t element_bytes, bool small_blocks,
-                          const GpuFacts &gpu) {
-    if (plan.blocks > warp_threads) {
-        plan_full_cluster(plan, rows, softmax_shifted_warps, shifted_cluster_warps(element_bytes), gpu);
-    } else if (small_blocks) {
-        plan_full_cluster(plan, rows, tuning::softmax_least_cluster_warps, softmax_shifted_warps, gpu);
+void plan_unaligned_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t element_bytes, bool small_tiles,
+                            const GpuFacts &gpu) {
+    if (plan.tiles > warp_threads) {
+        plan_full_cluster(plan, rows, softmax_unaligned_warps, unaligned_cluster_warps(element_bytes), gpu);
+    } else if (small_tiles) {
+        plan_full_cluster(plan, rows, softmax_least_cluster_warps, softmax_unaligned_warps, gpu);
     } else {
-        plan_cluster(plan, rows, softmax_shifted_warps, gpu);
+        plan_cluster(plan, rows, softmax_unaligned_warps, gpu);
     }
 }
 
@@ -76,7 +101,7 @@ void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, co
         if (blocks <= most_blocks_of_cluster &&
             s.outer <= most_blocks / most_blocks_of_cluster / divide_up(s.inner, columns)) {
             plan.regime = SoftmaxRegime::tiles;
-            plan.tile = size;
+            plan.column_tile = size;
             plan.cluster_blocks = blocks;
             return;
         }
@@ -89,44 +114,44 @@ bool packs_into(const SoftmaxProblem &problem) {
 }
 
 // Elements of the longest rows of whole vectors that share a warp, or have one as if they did.
-std::size_t longest_packed_row(const SoftmaxProblem &problem, SoftmaxPlaces places, std::size_t element_bytes) {
+std::size_t longest_vector_row(const SoftmaxProblem &problem, LoadPolicy places, std::size_t element_bytes) {
     if (element_bytes != 2) {
-        return tuning::softmax_short_row;
+        return softmax_short_row;
     }
-    const bool on_boundaries = places == SoftmaxPlaces::vectors;
+    const bool on_boundaries = places == LoadPolicy::vectors;
     const bool has_quick_rows =
         problem.output_dtype == problem.dtype &&
         (wants_row_values(problem) || (on_boundaries && (problem.log || problem.shape.axis <= softmax_three_quarters)));
-    return has_quick_rows ? tuning::softmax_short_row : tuning::softmax_narrow_packed_row;
+    return has_quick_rows ? softmax_short_row : softmax_narrow_vector_row;
 }
 
 // Rows that share a warp, if these do.
-void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels,
-                     SoftmaxPlaces places, const GpuFacts &gpu) {
+void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const SoftmaxKernels &kernels, LoadPolicy places,
+                     const GpuFacts &gpu) {
     const Shape &s = problem.shape;
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     const bool converted = problem.output_dtype != problem.dtype;
-    const bool packs = !converted || (places == SoftmaxPlaces::converted && packs_into(problem));
-    if (places == SoftmaxPlaces::singles || !packs || s.inner != 1 || s.axis == 0 ||
+    const bool packs = !converted || (places == LoadPolicy::converted && packs_into(problem));
+    if (places == LoadPolicy::singles || !packs || s.inner != 1 || s.axis == 0 ||
         s.outer_stride != static_cast<std::ptrdiff_t>(s.axis)) {
         return;
     }
     const std::size_t elements = bytes_of_vector / element_bytes; // of a vector
     const std::size_t registers = softmax_block / warp_threads / elements;
     const std::size_t vectors = divide_up(s.axis, elements);
-    const void *const *const packed = converted                          ? kernels.converted.packed
-                                      : places == SoftmaxPlaces::vectors ? kernels.short_rows.packed
-                                                                         : kernels.short_rows.staged;
+    const void *const *const packed = converted                       ? kernels.converted.packed
+                                      : places == LoadPolicy::vectors ? kernels.short_rows.packed
+                                                                      : kernels.short_rows.staged;
     // Half of a row's places may be empty (f32 of 16: 3.16 TB/s on an H200, a row a lane 1.73).
     if (packed[0] != nullptr && s.axis % elements == 0 && 2 * std::bit_ceil(vectors) >= registers &&
-        s.axis <= longest_packed_row(problem, places, element_bytes)) {
+        s.axis <= longest_vector_row(problem, places, element_bytes)) {
         const RowPacking packing(s.axis, elements);
         plan.regime = SoftmaxRegime::short_rows;
         plan.short_rows = packed;
         plan.lanes = packing.places;
         plan.batches = 1;
         plan.warp_rows = packing.warp_rows;
-    } else if (!converted && s.axis <= tuning::softmax_short_row) {
+    } else if (!converted && s.axis <= softmax_short_row) {
         plan.regime = SoftmaxRegime::short_rows;
         const StagedRows staged(s, element_bytes, registers + 1, gpu);
         plan.lanes = staged.lanes;
@@ -137,65 +162,61 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     }
 }
 
-bool has_narrow_blocks(SoftmaxPlaces places) {
-    return places == SoftmaxPlaces::shifted || places == SoftmaxPlaces::converted;
-}
+bool has_narrow_tiles(LoadPolicy places) { return places == LoadPolicy::unaligned || places == LoadPolicy::converted; }
 
 // Of all but short rows.
-SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, SoftmaxPlaces places, bool same_type, GpuFacts gpu) {
-    SoftmaxPlan plan{
-        SoftmaxRegime::registers, divide_up(s.axis, softmax_block), 0, 1, 0, 0, 0, nullptr, 0, 0, 0, false, false};
-    const std::size_t one_block = element_bytes == 2 ? tuning::softmax_narrow_row_warps : tuning::softmax_row_warps;
+SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy places, bool same_type, GpuFacts gpu) {
+    SoftmaxPlan plan{.regime = SoftmaxRegime::registers, .tiles = divide_up(s.axis, softmax_block), .tiles_a_warp = 1};
+    const std::size_t one_block = element_bytes == 2 ? softmax_narrow_row_warps : softmax_row_warps;
     const std::size_t rows = s.outer * s.inner;
-    const std::size_t most_of_one = is_small(rows * plan.blocks, gpu) ? tuning::softmax_small_row_warps : one_block;
+    const std::size_t most_of_one = is_small(rows * plan.tiles, gpu) ? softmax_small_row_warps : one_block;
     if (s.inner > 1) {
         plan.regime = SoftmaxRegime::general;
-        if (same_type && s.axis >= tuning::softmax_tile_axis) {
+        if (same_type && s.axis >= softmax_tile_axis) {
             plan_tiles(plan, s, element_bytes, gpu);
         }
-    } else if (gpu.cluster_blocks > 0 && plan.blocks > most_of_one &&
-               plan.blocks <=
+    } else if (gpu.cluster_blocks > 0 && plan.tiles > most_of_one &&
+               plan.tiles <=
                    static_cast<std::size_t>(gpu.cluster_blocks) *
-                       (has_narrow_blocks(places) ? shifted_cluster_warps(element_bytes) : most_cluster_warps)) {
+                       (has_narrow_tiles(places) ? unaligned_cluster_warps(element_bytes) : most_cluster_warps)) {
         plan.regime = SoftmaxRegime::clusters;
-        plan.few = is_small(rows * plan.blocks, gpu);
-        plan.balanced = (element_bytes == 2 || places != SoftmaxPlaces::vectors) && !plan.few;
-        const bool small_blocks = element_bytes == sizeof(float) && same_type;
-        if (has_narrow_blocks(places)) {
-            plan_shifted_cluster(plan, rows, element_bytes, small_blocks, gpu);
-        } else if (small_blocks && plan.blocks <= tuning::softmax_short_cluster_row) {
-            plan_full_cluster(plan, rows, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps, gpu);
+        plan.few = is_small(rows * plan.tiles, gpu);
+        plan.load_balanced = (element_bytes == 2 || places != LoadPolicy::vectors) && !plan.few;
+        const bool small_tiles = element_bytes == sizeof(float) && same_type;
+        if (has_narrow_tiles(places)) {
+            plan_unaligned_cluster(plan, rows, element_bytes, small_tiles, gpu);
+        } else if (small_tiles && plan.tiles <= softmax_short_cluster_row) {
+            plan_full_cluster(plan, rows, softmax_least_cluster_warps, softmax_preferred_cluster_warps, gpu);
         } else {
             const std::size_t short_row =
-                element_bytes == 2 ? tuning::softmax_narrow_short_cluster_row : tuning::softmax_short_cluster_row;
+                element_bytes == 2 ? softmax_narrow_short_cluster_row : softmax_short_cluster_row;
             plan_cluster(plan, rows,
-                         plan.blocks <= short_row ? tuning::softmax_cluster_warps : tuning::softmax_long_cluster_warps,
-                         gpu);
+                         plan.tiles <= short_row ? softmax_preferred_cluster_warps : softmax_long_cluster_warps, gpu);
         }
-    } else if (plan.blocks > most_register_blocks) {
-        plan.regime = SoftmaxRegime::long_rows;
+    } else if (plan.tiles > most_register_tiles) {
+        plan.regime = SoftmaxRegime::two_pass_rows;
         const auto multiprocessors =
             static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
-        const std::size_t wanted = multiprocessors * tuning::softmax_blocks_a_multiprocessor;
-        const std::size_t pieces_of_one = divide_up(plan.blocks, softmax_long_row_warps);
-        while (plan.blocks_a_warp < most_blocks_a_warp &&
-               s.outer * divide_up(pieces_of_one, plan.blocks_a_warp * 2) >= wanted) {
-            plan.blocks_a_warp *= 2;
+        const std::size_t wanted = multiprocessors * softmax_blocks_a_multiprocessor;
+        const std::size_t splits_of_one = divide_up(plan.tiles, softmax_two_pass_row_warps);
+        while (plan.tiles_a_warp < most_tiles_a_warp &&
+               s.outer * divide_up(splits_of_one, plan.tiles_a_warp * 2) >= wanted) {
+            plan.tiles_a_warp *= 2;
         }
-        plan.pieces = divide_up(pieces_of_one, plan.blocks_a_warp);
+        plan.splits = divide_up(splits_of_one, plan.tiles_a_warp);
     }
     return plan;
 }
 
 // Columns of whole vectors are read twice where tiles do not hold them, or are slower.
-void plan_tall_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const GpuFacts &gpu) {
-    const std::size_t tiles = tall_tiles(problem);
-    const bool many = problem.shape.axis >= tuning::softmax_tall_axis &&
-                      tiles >= static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_tall_tiles;
-    const bool alone = plan.regime == SoftmaxRegime::general && problem.shape.axis > tuning::softmax_whole_column_axis;
+void plan_two_pass_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const GpuFacts &gpu) {
+    const std::size_t tiles = two_pass_column_tiles(problem);
+    const bool many = problem.shape.axis >= softmax_two_pass_column_axis &&
+                      tiles >= static_cast<std::size_t>(gpu.multiprocessors) * softmax_two_pass_column_tiles;
+    const bool alone = plan.regime == SoftmaxRegime::general && problem.shape.axis > softmax_whole_column_axis;
     if (tiles != 0 && (many || alone)) {
-        plan.regime = SoftmaxRegime::tall_columns;
-        plan.pieces = plan.blocks;
+        plan.regime = SoftmaxRegime::two_pass_columns;
+        plan.splits = plan.tiles;
     }
 }
 
@@ -210,53 +231,40 @@ bool takes_singles(const SoftmaxProblem &problem) {
     return problem.shape.axis_stride != 1 || !(problem.output_dtype == problem.dtype || is_converted(problem));
 }
 
-SoftmaxPlaces places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
+LoadPolicy places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     const Shape &s = problem.shape;
     const bool one_type = problem.output_dtype == problem.dtype;
     if (takes_singles(problem)) {
-        return SoftmaxPlaces::singles;
+        return LoadPolicy::singles;
     }
     if (s.axis == 0) { // nothing but row values is written
-        return SoftmaxPlaces::vectors;
+        return LoadPolicy::vectors;
     }
     const std::size_t elements = bytes_of_vector / element_bytes;
-    const auto is_whole = [&](const void *at, ElementType type) { // a vector's elements of this type may start here
-        const std::size_t bytes = std::min(bytes_of_vector, elements * traits_of(type).size);
-        return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
-    };
-    const bool row_starts = s.outer <= 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
-    const bool aligned = s.axis % elements == 0 && row_starts && is_whole(problem.input, problem.dtype) &&
-                         is_whole(problem.output, problem.output_dtype);
-    return !aligned ? SoftmaxPlaces::shifted : one_type ? SoftmaxPlaces::vectors : SoftmaxPlaces::converted;
+    const bool aligned = s.axis % elements == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
+                         is_aligned_for(problem.input, elements, problem.dtype) &&
+                         is_aligned_for(problem.output, elements, problem.output_dtype);
+    return !aligned ? LoadPolicy::unaligned : one_type ? LoadPolicy::vectors : LoadPolicy::converted;
 }
 
-// Shifted and converted kernels have blocks of up to softmax_shifted_warps: without clusters, the longest rows of one
+// Shifted and converted kernels have blocks of up to softmax_unaligned_warps: without clusters, the longest rows of one
 // block take their elements one at a time.
-SoftmaxPlaces served_places(SoftmaxPlaces places, std::size_t row_blocks, const GpuFacts &gpu) {
-    const bool too_long = row_blocks > softmax_shifted_warps && row_blocks <= most_register_blocks;
-    return has_narrow_blocks(places) && gpu.cluster_blocks == 0 && too_long ? SoftmaxPlaces::singles : places;
+LoadPolicy served_places(LoadPolicy places, std::size_t row_tiles, const GpuFacts &gpu) {
+    const bool too_long = row_tiles > softmax_unaligned_warps && row_tiles <= most_register_tiles;
+    return has_narrow_tiles(places) && gpu.cluster_blocks == 0 && too_long ? LoadPolicy::singles : places;
 }
 
 } // namespace
 
 SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu) {
-    const std::size_t warps = is_small(rows * plan.blocks, gpu) ? 1 : tuning::softmax_cluster_warps;
-    set_cluster(plan, subtree_cluster(plan.blocks, warps, tuning::softmax_wide_cluster_blocks));
+    const std::size_t warps = is_small(rows * plan.tiles, gpu) ? 1 : softmax_preferred_cluster_warps;
+    set_cluster(plan, subtree_cluster(plan.tiles, warps, softmax_wide_cluster_blocks));
     return plan;
 }
 
 bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    const bool rather_few =
-        rows * plan.blocks < static_cast<std::size_t>(gpu.multiprocessors) * tuning::softmax_wide_blocks;
-    return plan.blocks > (rather_few ? tuning::softmax_wide_row_blocks : tuning::softmax_wide_long_row_blocks);
-}
-
-SoftmaxProblem normalised(SoftmaxProblem problem) {
-    Shape &s = problem.shape;
-    if (s.axis == 0) {
-        s = {s.outer * s.inner, 0, 1, 0, 1, 1};
-    }
-    return problem;
+    const bool rather_few = rows * plan.tiles < static_cast<std::size_t>(gpu.multiprocessors) * softmax_wide_tiles;
+    return plan.tiles > (rather_few ? softmax_wide_row_tiles : softmax_wide_long_row_tiles);
 }
 
 SoftmaxArguments arguments_of_problem(const SoftmaxProblem &problem) {
@@ -291,29 +299,25 @@ bool is_logsumexp_alone(const SoftmaxProblem &problem) {
 
 bool takes_column_vectors(const SoftmaxProblem &problem) {
     const Shape &s = problem.shape;
-    const auto element_bytes = static_cast<std::ptrdiff_t>(traits_of(problem.dtype).size);
-    const auto whole = [&](std::ptrdiff_t elements) {
-        return elements * element_bytes % static_cast<std::ptrdiff_t>(bytes_of_vector) == 0;
-    };
+    const std::size_t element_bytes = traits_of(problem.dtype).size, elements = bytes_of_vector / element_bytes;
     const bool scaled_halves = element_bytes == 2 && problem.scale != 1.0;
     const bool one_type = problem.output == nullptr || problem.output_dtype == problem.dtype;
-    return !scaled_halves && one_type && s.inner_stride == 1 && whole(static_cast<std::ptrdiff_t>(s.inner)) &&
-           whole(s.axis_stride) && (s.outer <= 1 || whole(s.outer_stride)) &&
-           reinterpret_cast<std::uintptr_t>(problem.input) % bytes_of_vector == 0 &&
-           reinterpret_cast<std::uintptr_t>(problem.output) % bytes_of_vector == 0;
+    return !scaled_halves && one_type && s.inner_stride == 1 && s.inner % elements == 0 &&
+           are_whole_vectors(s.axis_stride, elements) && steps_by_vectors(s.outer, s.outer_stride, elements) &&
+           is_aligned(problem.input, bytes_of_vector) && is_aligned(problem.output, bytes_of_vector);
 }
 
-SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu) {
+LoadPolicy softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     return served_places(places_of(problem, element_bytes), divide_up(problem.shape.axis, softmax_block), gpu);
 }
 
-SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, SoftmaxPlaces places,
+SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, LoadPolicy places,
                          const GpuFacts &gpu) {
     SoftmaxPlan plan = plan_shape(problem.shape, static_cast<std::size_t>(kernels.element_bytes), places,
                                   problem.output_dtype == problem.dtype, gpu);
     plan_short_rows(plan, problem, kernels, places, gpu);
-    plan_tall_columns(plan, problem, gpu);
+    plan_two_pass_columns(plan, problem, gpu);
     return plan;
 }
 
@@ -322,30 +326,29 @@ bool writes_maxima(const SoftmaxPlan &plan) {
 }
 
 std::size_t workspace_bytes(const Shape &s, const SoftmaxPlan &plan) {
-    return plan.pieces == 0 ? 0 : s.outer * s.inner * (plan.pieces + 1) * sizeof(StoredState);
+    return plan.splits == 0 ? 0 : s.outer * s.inner * (plan.splits + 1) * sizeof(StoredState);
 }
 
 // Not where two kernels side by side leave some multiprocessors more to do than others.
-bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu) {
+bool gains_by_dependent_launch(std::size_t tile_count, const GpuFacts &gpu) {
     const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
-    return base_blocks < multiprocessors * tuning::softmax_dependent_few_blocks ||
-           base_blocks >= multiprocessors * tuning::softmax_dependent_many_blocks;
+    return tile_count < multiprocessors * softmax_dependent_few_tiles ||
+           tile_count >= multiprocessors * softmax_dependent_many_tiles;
 }
 
-std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
+std::size_t plain_softmax_workspace_bytes(const SoftmaxProblem &problem) {
     constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
-    const SoftmaxProblem normal = normalised(problem);
-    const Shape &shape = normal.shape;
-    if (shape.inner == 1 && takes_singles(normal)) {
-        return softmax_general_workspace_bytes(normal);
+    const Shape &shape = problem.shape;
+    if (shape.inner == 1 && takes_singles(problem)) {
+        return general_softmax_workspace_bytes(problem);
     }
     if (shape.inner > 1) {
-        return std::max(softmax_general_workspace_bytes(normal), most_shared_columns_bytes(normal));
+        return std::max(general_softmax_workspace_bytes(problem), most_lookback_columns_bytes(problem));
     }
     const std::size_t bytes =
-        std::max({workspace_bytes(shape, plan_shape(shape, 0, SoftmaxPlaces::vectors, false, most_demanding_gpu)),
-                  most_relay_bytes(problem), most_grid_row_bytes(problem)});
-    return problem.maximum == nullptr ? bytes : std::max(bytes, softmax_general_workspace_bytes(normal));
+        std::max({workspace_bytes(shape, plan_shape(shape, 0, LoadPolicy::vectors, false, most_demanding_gpu)),
+                  most_lookback_bytes(problem), most_cooperative_row_bytes(problem)});
+    return problem.maximum == nullptr ? bytes : std::max(bytes, general_softmax_workspace_bytes(problem));
 }
 
 } // namespace wr::cuda

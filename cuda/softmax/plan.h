@@ -10,32 +10,29 @@
 namespace wr::cuda {
 
 // Threads of a block, for rows of any length.
-inline constexpr std::size_t softmax_long_row_threads = 256;
-inline constexpr std::size_t softmax_long_row_warps = softmax_long_row_threads / 32;
+inline constexpr std::size_t softmax_two_pass_row_threads = 256;
+inline constexpr std::size_t softmax_two_pass_row_warps = softmax_two_pass_row_threads / 32;
 
-// General: what softmax_general serves.
-enum class SoftmaxRegime { short_rows, registers, clusters, long_rows, tiles, tall_columns, general };
+// General: what launch_general_softmax does.
+enum class SoftmaxRegime { short_rows, registers, clusters, two_pass_rows, tiles, two_pass_columns, general };
 
-// How a row's elements are reached. Singles: one at a time, by the kernels for rows of any kind; of columns it says
+// How a row's elements are reached. Strided: one at a time, by the kernels for rows of any kind; of columns it says
 // nothing.
-enum class SoftmaxPlaces { vectors, shifted, converted, singles };
+enum class LoadPolicy { vectors, unaligned, converted, singles };
 
 struct SoftmaxPlan {
     SoftmaxRegime regime;
-    std::size_t blocks; // base blocks of a row
-    std::size_t pieces; // states of a row; 0 where none is stored
-    std::size_t blocks_a_warp;
-    std::size_t cluster_blocks, cluster_warps;
-    int tile;                      // which of softmax_tiles
-    const void *const *short_rows; // the kernels of short rows, [log]
-    std::size_t lanes, batches;    // a short row's lanes or places, and how often a warp's lanes take rows
-    std::size_t warp_rows;         // short rows of a warp
-    bool balanced;                 // clusters' blocks go where there is room
-    bool few;                      // clusters are so few that each base block has a multiprocessor's attention
+    std::size_t tiles = 0;  // of a row
+    std::size_t splits = 0; // states of a row; 0 where none is stored
+    std::size_t tiles_a_warp = 0;
+    std::size_t cluster_blocks = 0, cluster_warps = 0;
+    int column_tile = 0;                     // which of softmax_tiles
+    const void *const *short_rows = nullptr; // the kernels of short rows, [log]
+    std::size_t lanes = 0, batches = 0;      // a short row's lanes or places, and how often a warp's lanes take rows
+    std::size_t warp_rows = 0;               // short rows of a warp
+    bool load_balanced = false;              // clusters' blocks go where there is room
+    bool few = false;                        // clusters are so few that each tile has a multiprocessor's attention
 };
-
-// Rows without elements are rows wherever the axis stands.
-SoftmaxProblem normalised(SoftmaxProblem problem);
 
 // What a problem says by itself of the arguments of its kernels; nothing of memory beside the caller's arrays.
 SoftmaxArguments arguments_of_problem(const SoftmaxProblem &problem);
@@ -52,13 +49,16 @@ bool is_logsumexp_alone(const SoftmaxProblem &problem);
 bool takes_column_vectors(const SoftmaxProblem &problem);
 
 // The places that there are kernels for.
-SoftmaxPlaces softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu);
+LoadPolicy softmax_places(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, const GpuFacts &gpu);
 
-SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, SoftmaxPlaces places,
+SoftmaxPlan plan_softmax(const SoftmaxProblem &problem, const SoftmaxKernels &kernels, LoadPolicy places,
                          const GpuFacts &gpu);
 
 // Whether the plan's kernels write rows' maxima, too.
 bool writes_maxima(const SoftmaxPlan &plan);
+
+// Bytes that suffice on every GPU for a normalised problem of which every element takes part.
+std::size_t plain_softmax_workspace_bytes(const SoftmaxProblem &problem);
 
 // For the states and totals of the plan's rows.
 std::size_t workspace_bytes(const Shape &shape, const SoftmaxPlan &plan);
@@ -68,6 +68,6 @@ SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts
 bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu);
 
 // Whether time is saved where clusters take their places before the kernel in front of them has finished.
-bool gains_by_dependent_launch(std::size_t base_blocks, const GpuFacts &gpu);
+bool gains_by_dependent_launch(std::size_t tile_count, const GpuFacts &gpu);
 
 } // namespace wr::cuda

@@ -8,9 +8,9 @@ namespace wr::cuda {
 
 // Whether rows that a general plan cuts into pieces are neighbouring elements, all of which take part, and nothing but
 // their logsumexp is wanted.
-bool serves_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan);
+bool serves_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan);
 
-cudaError_t launch_shifted_states(const SoftmaxProblem &problem, const GeneralPlan &plan, StoredState *states,
-                                  cudaStream_t stream);
+cudaError_t launch_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan, StoredState *states,
+                                    cudaStream_t stream);
 
 } // namespace wr::cuda

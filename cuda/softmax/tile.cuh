@@ -1,4 +1,4 @@
-// A base block of 1024 elements in a warp's registers: its exponentials, their sum, its state.
+// A tile of 1024 elements in a warp's registers: its exponentials, their sum, its state.
 #pragma once
 
 #include "cuda/device/run_sum.cuh"
@@ -7,13 +7,13 @@
 namespace wr::cuda {
 
 // The exponentials of one lane's run of neighbours, and their tree.
-template <class Places, class Sum, bool Normal, class Float, class Exponential>
+template <class Load, class Sum, bool Normal, class Float, class Exponential>
 __device__ __forceinline__ Sum run_of_exponentials(int run, Float (&e)[lane_elements], Exponential exponential) {
 #pragma unroll
-    for (int i = run * Places::run; i < (run + 1) * Places::run; ++i) {
+    for (int i = run * Load::run; i < (run + 1) * Load::run; ++i) {
         e[i] = exponential(i);
     }
-    return run_sum<Places::run, Sum, Normal>(e + run * Places::run);
+    return run_sum<Load::run, Sum, Normal>(e + run * Load::run);
 }
 
 // The tree over the exponentials of a rotated block.
@@ -29,21 +29,22 @@ __device__ __forceinline__ float sum_of_rotated(int skew, const float (&e)[lane_
 
 // The block's exponentials and the natural tree over them. Runs are taken in the pairs that the first step of the
 // exchange brings together, so that half as many sums wait in registers.
-template <class Places, class Sum, bool Normal = false, class Block, class Float, class Exponential>
-__device__ __forceinline__ Sum sum_of_exponentials(const Block &x, Float (&e)[lane_elements], Exponential exponential) {
-    if constexpr (is_rotated<Places>) {
+template <class Load, class Sum, bool Normal = false, class Logits, class Float, class Exponential>
+__device__ __forceinline__ Sum sum_of_exponentials(const Logits &x, Float (&e)[lane_elements],
+                                                   Exponential exponential) {
+    if constexpr (is_rotated<Load>) {
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
             e[i] = exponential(i);
         }
         return sum_of_rotated(x.skew, e);
     }
-    constexpr int half = lane_elements / Places::run / 2;
+    constexpr int half = lane_elements / Load::run / 2;
     Sum sums[half];
 #pragma unroll
     for (int run = 0; run < half; ++run) {
-        const Sum low = run_of_exponentials<Places, Sum, Normal>(run, e, exponential);
-        const Sum high = run_of_exponentials<Places, Sum, Normal>(run + half, e, exponential);
+        const Sum low = run_of_exponentials<Load, Sum, Normal>(run, e, exponential);
+        const Sum high = run_of_exponentials<Load, Sum, Normal>(run + half, e, exponential);
         sums[run] = exchange_pair<FloatSum<Sum>, 0>(low, high);
     }
     return warp_tree<FloatSum<Sum>, 1>(sums);
@@ -54,29 +55,29 @@ __device__ __forceinline__ Sum sum_of_exponentials(const Block &x, Float (&e)[la
 // above it that it has no part in it; but it has a sum, for rows of such blocks alone.
 inline constexpr std::int32_t absent_n = std::numeric_limits<std::int32_t>::min() / 2; // -infinity alone
 inline constexpr std::int32_t low_n = absent_n + 1;                                    // nothing above lowest_logit
-inline constexpr std::int32_t unusual_n = std::numeric_limits<std::int32_t>::max();    // large logits, +infinity, NaN
+inline constexpr std::int32_t special_n = std::numeric_limits<std::int32_t>::max();    // large logits, +infinity, NaN
 inline constexpr double lowest_logit = -2 * large_logit;
 
 // Whether a block's exponentials are there, all 0 in a block of low 16-bit logits. Others are not even that: f32 loses
 // 1 to 2 % where these are.
 template <class T>
-inline constexpr bool zeroes_low_blocks = sizeof(T) == 2;
+inline constexpr bool zeroes_low_tiles = sizeof(T) == 2;
 template <class T>
 __device__ __forceinline__ bool has_exponentials(std::int32_t n) {
-    return n != unusual_n && (zeroes_low_blocks<T> || n != low_n);
+    return n != special_n && (zeroes_low_tiles<T> || n != low_n);
 }
 
-__device__ __forceinline__ bool is_frame(std::int32_t n) { return n > low_n && n != unusual_n; }
+__device__ __forceinline__ bool is_frame(std::int32_t n) { return n > low_n && n != special_n; }
 
 template <class Float, class Sum>
-struct alignas(16) BlockState {
+struct alignas(16) TileState {
     Float maximum;
     std::int32_t n;
     Sum sum;
 };
 
 template <class Float, class Sum>
-__device__ __forceinline__ BlockState<Float, Sum> absent_state() {
+__device__ __forceinline__ TileState<Float, Sum> absent_state() {
     return {-std::numeric_limits<Float>::infinity(), absent_n, Sum(0)};
 }
 
@@ -90,14 +91,14 @@ __device__ __forceinline__ std::int32_t state_n(Float maximum) {
     }
     return maximum == -std::numeric_limits<Float>::infinity() ? absent_n
            : maximum < Float(lowest_logit)                    ? low_n
-                                                              : unusual_n;
+                                                              : special_n;
 }
 
 // The same for those who merge states in a plain row: a block of low logits has no more part in it than an absent one,
 // and a row of such blocks alone is not plain either way.
 template <class Float>
 __device__ __forceinline__ std::int32_t merging_n(Float maximum) {
-    return is_ordinary(maximum) ? nearest_exponent(maximum) : maximum < Float(lowest_logit) ? absent_n : unusual_n;
+    return is_ordinary(maximum) ? nearest_exponent(maximum) : maximum < Float(lowest_logit) ? absent_n : special_n;
 }
 
 // A block whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
@@ -106,26 +107,26 @@ __device__ __forceinline__ std::int32_t merging_n(Float maximum) {
 // (f32) or 46 from 0, a row's sum below 2^19 in its own frame, and the lower piece of a factor of f32 outputs reaches
 // 53 bits below it.
 template <class T>
-inline constexpr float unframed_reach = sizeof(T) == 2 ? 32.0f : 26.0f;
+inline constexpr float zero_exponent_range = sizeof(T) == 2 ? 32.0f : 26.0f;
 
 // 16-bit elements that are converted have no registers for both ways (bf16 of 4096 into f32: 3.43 TB/s on an H200, with
 // frame N = 0 2.93).
-template <class T, class Places, bool Log>
-inline constexpr bool may_be_unframed =
-    !Log && Places::vectors && sizeof(T) < sizeof(double) && !(sizeof(T) == 2 && converts<Places>);
+template <class T, class Load, bool Log>
+inline constexpr bool may_take_zero_exponent =
+    !Log && Load::vectors && sizeof(T) < sizeof(double) && !(sizeof(T) == 2 && converts<Load>);
 
 // Whether blocks are: where no row values are wanted, or then too. With them their state has the true maximum, and
 // their exponentials a frame that is not its n, for which blocks off the boundaries have no register.
-enum class Unframed { never, without_row_values, always };
+enum class ZeroExponent { never, without_row_values, always };
 
-template <class T, class Places, bool Log>
-inline constexpr Unframed unframed_blocks = !may_be_unframed<T, Places, Log> ? Unframed::never
-                                            : keeps_vectors<Places>          ? Unframed::always
-                                                                             : Unframed::without_row_values;
+template <class T, class Load, bool Log>
+inline constexpr ZeroExponent zero_exponent_tiles = !may_take_zero_exponent<T, Load, Log> ? ZeroExponent::never
+                                                    : keeps_vectors<Load>                 ? ZeroExponent::always
+                                                                          : ZeroExponent::without_row_values;
 
 // How far below its row's such a frame may be without a look at what the factor comes to.
 template <class T>
-inline constexpr std::int32_t unframed_gap = sizeof(T) == 2 ? 56 : 38;
+inline constexpr std::int32_t zero_exponent_gap = sizeof(T) == 2 ? 56 : 38;
 
 // Of a block that may be one of these, whether its factor beneath `row` has the bits of the one in a frame of its own.
 // Far below, both have to be normal with all of their pieces: N of its own frame is no less than any of its
@@ -133,7 +134,7 @@ inline constexpr std::int32_t unframed_gap = sizeof(T) == 2 ? 56 : 38;
 template <class T, class Row, class Float>
 __device__ __forceinline__ bool reaches_row(std::int32_t n, const Row &row, Float one) {
     constexpr float least = sizeof(T) == 2 ? 0x1p-125f : 0x1p-97f;
-    if (n != 0 || n - row.n >= -unframed_gap<T>) {
+    if (n != 0 || n - row.n >= -zero_exponent_gap<T>) {
         return true;
     }
     const float factor = inverse_of_sum(row) * power_of_two_f32(n - row.n);
@@ -148,39 +149,39 @@ __device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
 
 // Whether outputs of this type can be those of blocks in frame N = 0: the lower pieces of 16-bit logits' factors may be
 // subnormal there.
-template <class T, class Places>
+template <class T, class Load>
 __device__ __forceinline__ bool reaches_outputs(ElementType output_type) {
-    return sizeof(T) > 2 || !has_any_output<Places> || !takes_two_pieces(output_type);
+    return sizeof(T) > 2 || !has_any_output<Load> || !takes_two_pieces(output_type);
 }
 
 // Such a block's maximum, which its state does not know.
-template <class T, class Places, class Float>
+template <class T, class Load, class Float>
 __device__ __forceinline__ Float maximum_again(const SoftmaxArguments &a, const T *data, int count) {
     Float lowest, highest;
-    BlockLogits<T, PlacesInOrder<Places>>(a, data, count).extremes(a.scaled, lowest, highest);
+    TileLogits<T, LoadInOrder<Load>>(a, data, count).extremes(a.scaled, lowest, highest);
     return warp_maximum(highest);
 }
 
 // A block's logits read again, its exponentials whatever its maximum, and their sum. Blocks of large logits, +infinity
 // or NaN are rare: what they need stays behind calls, so that the others keep their registers. The memory is still the
 // input's, in place too: only this warp writes it.
-template <class T, class Places>
-struct BlockAgain {
+template <class T, class Load>
+struct TileAgain {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     Float e[lane_elements];
     Sum sum;
 
-    __device__ __forceinline__ BlockAgain(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
-        const BlockLogits<T, Places> x(a, data, count);
+    __device__ __forceinline__ TileAgain(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
+        const TileLogits<T, Load> x(a, data, count);
         const Frame<Float> frame = frame_of(maximum);
-        sum = sum_of_exponentials<Places, Sum>(x, e, [&](int i) { return exponential_in(frame, x[i]); });
+        sum = sum_of_exponentials<Load, Sum>(x, e, [&](int i) { return exponential_in(frame, x[i]); });
     }
 };
 
-template <class T, class Places, class Float, class Sum>
-__device__ __noinline__ Sum unusual_block_sum(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
-    return settle_block_sum(maximum, BlockAgain<T, PlacesInOrder<Places>>(a, data, count, maximum).sum);
+template <class T, class Load, class Float, class Sum>
+__device__ __noinline__ Sum special_tile_sum(const SoftmaxArguments &a, const T *data, int count, Float maximum) {
+    return settle_block_sum(maximum, TileAgain<T, LoadInOrder<Load>>(a, data, count, maximum).sum);
 }
 
 // Where a block's logits are that are seldom read again: an address, or what makes it, for which no register waits.
@@ -195,17 +196,17 @@ __device__ __forceinline__ auto address_in(const Data &data) {
 
 // Large logits, +infinity or NaN.
 template <class Float>
-__device__ __forceinline__ bool is_unusual(Float maximum) {
+__device__ __forceinline__ bool is_special(Float maximum) {
     return !is_ordinary(maximum) && maximum != -std::numeric_limits<Float>::infinity();
 }
 
 // The block's exponentials and their sum, in every lane, where its maximum is not unusual. The logits are here, or are
-// read again as Places says. note(maximum, n, frame) is called before the exponentials are formed, so that a caller who
+// read again as Load says. note(maximum, n, frame) is called before the exponentials are formed, so that a caller who
 // writes these down needs no registers for them: n goes with the maximum and the sum, and the frame is the
 // exponentials' own. TestedOnly: without a way of its own for blocks in which no exponential needs a test.
-template <class T, class Places, class Float, class Sum, bool TestedOnly = false, class Block, class Note>
-__device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, const Block &x, Float lowest,
-                                                  Float maximum, Float (&e)[lane_elements], Note note) {
+template <class T, class Load, class Float, class Sum, bool TestedOnly = false, class Logits, class Note>
+__device__ __forceinline__ Sum ordinary_tile_sum(const SoftmaxArguments &a, const Logits &x, Float lowest,
+                                                 Float maximum, Float (&e)[lane_elements], Note note) {
     using C = ExponentialConstants<Float>;
     const bool absent = maximum == -std::numeric_limits<Float>::infinity();
     const Float bound = absent ? std::numeric_limits<Float>::infinity() : maximum - C::reach;
@@ -213,66 +214,67 @@ __device__ __forceinline__ Sum ordinary_block_sum(const SoftmaxArguments &a, con
     const Float magic_less_n = C::magic - static_cast<Float>(nearest);
     const std::int32_t n = absent ? absent_n : nearest;
     note(maximum, n, n);
-    if constexpr (has_plain_blocks<T, Places> && !TestedOnly) {
+    if constexpr (has_plain_tiles<T, Load> && !TestedOnly) {
         // In nearly every block no exponential needs a test, or is 0.
-        if (!(is_packed<T, Places> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
-            return sum_of_exponentials<Places, Sum, true>(
+        if (!(is_packed<T, Load> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
+            return sum_of_exponentials<Load, Sum, true>(
                 x, e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
         }
     }
-    return sum_of_exponentials<Places, Sum>(x, e, [&](int i) {
+    return sum_of_exponentials<Load, Sum>(x, e, [&](int i) {
         const Float value = x[i];
         const Float result = scaled_exponential(value, magic_less_n);
         return value > bound ? result : Float(0);
     });
 }
 
-// The same whatever the maximum is. Where n is unusual_n or low_n there are no exponentials. Not `never`: the state is
+// The same whatever the maximum is. Where n is special_n or low_n there are no exponentials. Not `never`: the state is
 // for plain softmax, unless `log` says otherwise.
-template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Data, class Block,
-          class Note>
-__device__ __forceinline__ Sum block_sum(const SoftmaxArguments &a, const Data &data, int count, const Block &x,
-                                         Float (&e)[lane_elements], Note note, bool log = false) {
-    if constexpr (Which != Unframed::never) {
+template <class T, class Load, class Float, class Sum, ZeroExponent Which = ZeroExponent::never, class Data,
+          class Logits, class Note>
+__device__ __forceinline__ Sum tile_sum(const SoftmaxArguments &a, const Data &data, int count, const Logits &x,
+                                        Float (&e)[lane_elements], Note note, bool log = false) {
+    if constexpr (Which != ZeroExponent::never) {
         const bool wanted =
-            !log && (Which == Unframed::always || !wants_row_values(a)) && reaches_outputs<T, Places>(a.output_type);
-        const bool plain = wanted && !(is_packed<T, Places> && a.scaled);
-        if (__all_sync(whole_warp, plain && x.within(unframed_reach<T>)) != 0) {
+            !log && (Which == ZeroExponent::always || !wants_row_values(a)) && reaches_outputs<T, Load>(a.output_type);
+        const bool plain = wanted && !(is_packed<T, Load> && a.scaled);
+        if (__all_sync(whole_warp, plain && x.within(zero_exponent_range<T>)) != 0) {
             Float lowest, maximum = 0;
             std::int32_t n = 0;
-            if (Which == Unframed::always && wants_row_values(a)) {
+            if (Which == ZeroExponent::always && wants_row_values(a)) {
                 x.extremes(false, lowest, maximum);
                 maximum = warp_maximum(maximum);
                 n = nearest_exponent(maximum);
             }
             note(maximum, n, 0);
-            const Sum sum = sum_of_exponentials<Places, Sum, true>(
+            const Sum sum = sum_of_exponentials<Load, Sum, true>(
                 x, e, [&](int i) { return scaled_exponential(x.plain_value(i), ExponentialConstants<Float>::magic); });
-            return Which == Unframed::always ? scale_by_power(sum, -n) : sum;
+            return Which == ZeroExponent::always ? scale_by_power(sum, -n) : sum;
         }
     }
     Float lowest, maximum;
     x.extremes(a.scaled, lowest, maximum);
     maximum = warp_maximum(maximum);
-    if (is_unusual(maximum)) {
-        const std::int32_t n = maximum < Float(lowest_logit) ? low_n : unusual_n;
+    if (is_special(maximum)) {
+        const std::int32_t n = maximum < Float(lowest_logit) ? low_n : special_n;
         note(maximum, n, n);
-        if constexpr (zeroes_low_blocks<T>) {
+        if constexpr (zeroes_low_tiles<T>) {
 #pragma unroll
             for (Float &one : e) {
                 one = Float(0);
             }
         }
-        return unusual_block_sum<T, Places, Float, Sum>(a, address_in(data), count, maximum);
+        return special_tile_sum<T, Load, Float, Sum>(a, address_in(data), count, maximum);
     }
-    return ordinary_block_sum<T, Places, Float, Sum, Which != Unframed::never>(a, x, lowest, maximum, e, note);
+    return ordinary_tile_sum<T, Load, Float, Sum, Which != ZeroExponent::never>(a, x, lowest, maximum, e, note);
 }
 
 // The same, with the block's state left at `state`, in shared memory, and the exponentials' frame at `frame`.
-template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Data, class Block>
-__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const Data &data, int count, const Block &x,
-                                           Float (&e)[lane_elements], BlockState<Float, Sum> *state,
-                                           std::int32_t &frame, bool log = false) {
+template <class T, class Load, class Float, class Sum, ZeroExponent Which = ZeroExponent::never, class Data,
+          class Logits>
+__device__ __forceinline__ Sum tile_state(const SoftmaxArguments &a, const Data &data, int count, const Logits &x,
+                                          Float (&e)[lane_elements], TileState<Float, Sum> *state, std::int32_t &frame,
+                                          bool log = false) {
     const auto note = [&](Float maximum, std::int32_t n, std::int32_t own_frame) {
         frame = own_frame;
         if (lane_index() == 0) {
@@ -280,7 +282,7 @@ __device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const Data
             state->n = n;
         }
     };
-    const Sum sum = block_sum<T, Places, Float, Sum, Which>(a, data, count, x, e, note, log);
+    const Sum sum = tile_sum<T, Load, Float, Sum, Which>(a, data, count, x, e, note, log);
     if (lane_index() == 0) {
         state->sum = sum;
     }
@@ -288,12 +290,13 @@ __device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const Data
 }
 
 // The same of a block whose frame is its state's n.
-template <class T, class Places, class Float, class Sum, Unframed Which = Unframed::never, class Data, class Block>
-__device__ __forceinline__ Sum block_state(const SoftmaxArguments &a, const Data &data, int count, const Block &x,
-                                           Float (&e)[lane_elements], BlockState<Float, Sum> *state, bool log = false) {
-    static_assert(Which != Unframed::always);
+template <class T, class Load, class Float, class Sum, ZeroExponent Which = ZeroExponent::never, class Data,
+          class Logits>
+__device__ __forceinline__ Sum tile_state(const SoftmaxArguments &a, const Data &data, int count, const Logits &x,
+                                          Float (&e)[lane_elements], TileState<Float, Sum> *state, bool log = false) {
+    static_assert(Which != ZeroExponent::always);
     std::int32_t frame;
-    return block_state<T, Places, Float, Sum, Which>(a, data, count, x, e, state, frame, log);
+    return tile_state<T, Load, Float, Sum, Which>(a, data, count, x, e, state, frame, log);
 }
 
 } // namespace wr::cuda

@@ -1,7 +1,8 @@
 #include "cuda/softmax_backward/column_tile.h"
 
-#include "cuda/common/tuning.h"
+#include "cuda/common/alignment.h"
 #include "cuda/common/vector_types.h"
+#include "cuda/rowwise/column_tile_plan.h"
 #include "cuda/softmax_backward/column_tile_kernels.h"
 #include "cuda/softmax_backward/problem.h"
 
@@ -9,24 +10,27 @@ namespace wr::cuda {
 
 namespace {
 
+// Its gradient likewise, elements left out or not (masked, and by other kernels: f32 21, 512, 4096 4.10, 3.68, 2.98 and
+// 2.42, 1.85, 1.83; bf16 2.84, 2.61, 1.71 and 0.90, 0.74, 0.68; but f32 64 x 64 causal 4.13 and 4.75).
+constexpr std::size_t softmax_backward_column_tile_axis = 4096;
+
 // Whether columns are whole vectors, and the mask's bytes whole words beside them.
 bool takes_vectors(const SoftmaxBackwardProblem &p) {
-    return are_column_vectors(p) &&
-           reinterpret_cast<std::uintptr_t>(p.selection.mask) % elements_of_vector(p.dtype) == 0;
+    return are_column_vectors(p) && is_aligned(p.selection.mask, elements_of_vector(p.dtype));
 }
 
 bool are_served(const SoftmaxBackwardProblem &p, bool whole) {
     return is_of_one_type(p) && (whole || leaves_nothing_out(p.selection)) && p.shape.inner_stride == 1 &&
-           p.gradient_inner_stride == 1 && is_short_column(p.shape, tuning::softmax_backward_short_column_axis, whole);
+           p.gradient_inner_stride == 1 && is_column_tile(p.shape, softmax_backward_column_tile_axis, whole);
 }
 
-const void *kernel_for(const BackwardShortColumnKernels &kernels, const SoftmaxBackwardProblem &p, bool whole) {
+const void *kernel_for(const BackwardColumnTileKernels &kernels, const SoftmaxBackwardProblem &p, bool whole) {
     const int from_logits = is_from_logits(p) ? 1 : 0;
     return leaves_nothing_out(p.selection) ? kernels.of[from_logits][whole ? 1 : 0] : kernels.selected[from_logits];
 }
 
-SelectedBackwardShortColumnArguments arguments_of(const SoftmaxBackwardProblem &p, const ShortColumnPlan &plan,
-                                                  const ShortColumnMemory &memory) {
+MaskedBackwardColumnTileArguments arguments_of(const SoftmaxBackwardProblem &p, const ColumnTilePlan &plan,
+                                               const ColumnTileMemory &memory) {
     const Shape &s = p.shape;
     return {{saved_array(p), static_cast<const float *>(p.logsumexp), p.output_gradient, p.input_gradient, s.axis,
              s.inner, s.outer_stride, s.axis_stride, p.gradient_outer_stride, p.gradient_axis_stride, plan.tiles,
@@ -36,33 +40,32 @@ SelectedBackwardShortColumnArguments arguments_of(const SoftmaxBackwardProblem &
 
 } // namespace
 
-cudaError_t launch_backward_short_columns(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
-                                          cudaStream_t stream, bool *served) {
+cudaError_t launch_backward_column_tiles(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
+                                         cudaStream_t stream, bool *served) {
     *served = false;
     if (problem.shape.inner == 1) {
         return cudaSuccess;
     }
-    const BackwardShortColumnKernels *kernels =
-        of_vector_type(problem.dtype, []<class T>() { return &backward_short_column_kernels<T>(); });
+    const BackwardColumnTileKernels *kernels =
+        of_vector_type(problem.dtype, []<class T>() { return &backward_column_tile_kernels<T>(); });
     const bool whole = takes_vectors(problem);
     if (kernels == nullptr || !are_served(problem, whole)) {
         return cudaSuccess;
     }
     const std::size_t element_bytes = traits_of(problem.dtype).size;
-    const ShortColumnThreads threads{backward_short_column_rows,
-                                     backward_short_column_rows,
-                                     tuning::softmax_backward_short_column_threads,
-                                     tuning::short_column_lone_threads,
-                                     short_column_most_threads,
-                                     element_bytes == 2 ? tuning::short_column_narrow_lanes
-                                                        : tuning::short_column_lanes};
-    const ShortColumnPlan plan = plan_short_columns(problem.shape, element_bytes, threads, whole, gpu);
+    const ColumnTileThreads threads{backward_column_tile_rows,
+                                    backward_column_tile_rows,
+                                    softmax_backward_column_tile_threads,
+                                    column_tile_lone_threads,
+                                    column_tile_most_threads,
+                                    element_bytes == 2 ? column_tile_narrow_lanes : column_tile_lanes};
+    const ColumnTilePlan plan = plan_column_tiles(problem.shape, element_bytes, threads, whole, gpu);
     if (plan.threads == 0) {
         return cudaSuccess;
     }
-    const ShortColumnMemory memory(plan, kernels->each, sizeof(float), sizeof(BackwardShortColumnKept));
-    SelectedBackwardShortColumnArguments a = arguments_of(problem, plan, memory);
-    const Launch how = short_column_launch(kernel_for(*kernels, problem, whole), plan, memory, gpu);
+    const ColumnTileMemory memory(plan, kernels->each, sizeof(float), sizeof(BackwardColumnTileKept));
+    MaskedBackwardColumnTileArguments a = arguments_of(problem, plan, memory);
+    const Launch how = column_tile_launch(kernel_for(*kernels, problem, whole), plan, memory, gpu);
     const cudaError_t error = allow_shared_bytes(how, gpu, served);
     return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
 }

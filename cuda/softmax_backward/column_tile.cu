@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template const BackwardShortColumnKernels &backward_short_column_kernels<float>();
-template const BackwardShortColumnKernels &backward_short_column_kernels<F16>();
-template const BackwardShortColumnKernels &backward_short_column_kernels<BF16>();
+template const BackwardColumnTileKernels &backward_column_tile_kernels<float>();
+template const BackwardColumnTileKernels &backward_column_tile_kernels<F16>();
+template const BackwardColumnTileKernels &backward_column_tile_kernels<BF16>();
 
 } // namespace wr::cuda

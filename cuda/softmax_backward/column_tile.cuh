@@ -14,17 +14,17 @@ namespace wr::cuda {
 struct AllOfColumns {};
 
 // A block's tiles.
-template <class T, bool FromLogits, bool Whole, class Arguments = BackwardShortColumnArguments>
-class BackwardShortColumnTile {
-    static constexpr bool selects = std::is_same_v<Arguments, SelectedBackwardShortColumnArguments>;
-    static constexpr int each = vector_elements<T>, rows = backward_short_column_rows;
-    using Folds = ShortColumnFolds<each, Whole, float>;
+template <class T, bool FromLogits, bool Whole, class Arguments = BackwardColumnTileArguments>
+class BackwardThreadTile {
+    static constexpr bool selects = std::is_same_v<Arguments, MaskedBackwardColumnTileArguments>;
+    static constexpr int each = vector_elements<T>, rows = backward_column_tile_rows;
+    using Folds = ColumnTileFolds<each, Whole, float>;
     using Column = typename Folds::Column;
     // Weights of 32 bits take the place of their logits.
     static constexpr bool keeps_weights = FromLogits && sizeof(T) == sizeof(float);
 
   public:
-    __device__ __forceinline__ BackwardShortColumnTile(const Arguments &arguments, ShortColumnBarriers &barriers)
+    __device__ __forceinline__ BackwardThreadTile(const Arguments &arguments, ColumnTileBarriers &barriers)
         : a(arguments), folds(a.tiles, a.memory, barriers), part(a.tiles, a.axis, a.inner) {}
 
     __device__ __forceinline__ void work() {
@@ -42,9 +42,9 @@ class BackwardShortColumnTile {
     }
 
   private:
-    __device__ __forceinline__ BackwardShortColumnKept &kept(const Column &column) const {
-        return reinterpret_cast<BackwardShortColumnKept *>(launched_memory() +
-                                                           a.memory.columns_at)[column.number(a.tiles)];
+    __device__ __forceinline__ BackwardColumnTileKept &kept(const Column &column) const {
+        return reinterpret_cast<BackwardColumnTileKept *>(launched_memory() +
+                                                          a.memory.columns_at)[column.number(a.tiles)];
     }
     __device__ __forceinline__ Column own(int c) const { return {part.tile, part.lane, c}; }
 
@@ -123,7 +123,7 @@ class BackwardShortColumnTile {
     }
 
     __device__ __forceinline__ void write() const {
-        BackwardShortColumnKept columns[each];
+        BackwardColumnTileKept columns[each];
 #pragma unroll
         for (int c = 0; c < each; ++c) {
             columns[c] = kept(own(c));
@@ -169,31 +169,31 @@ class BackwardShortColumnTile {
 
     const Arguments &a;
     const Folds folds;
-    const ShortColumnPart<T, rows, Whole> part;
+    const ColumnTilePart<T, rows, Whole> part;
     uint4 saved[rows], gradients[rows];
     std::conditional_t<selects, KeptOfColumns<T>, AllOfColumns> taken;
 };
 
 template <class T, bool FromLogits, bool Whole>
-__global__ void __launch_bounds__(short_column_most_threads, 1)
-    backward_short_columns(const __grid_constant__ BackwardShortColumnArguments a) {
-    __shared__ ShortColumnBarriers barriers;
-    BackwardShortColumnTile<T, FromLogits, Whole>(a, barriers).work();
+__global__ void __launch_bounds__(column_tile_most_threads, 1)
+    backward_column_tiles(const __grid_constant__ BackwardColumnTileArguments a) {
+    __shared__ ColumnTileBarriers barriers;
+    BackwardThreadTile<T, FromLogits, Whole>(a, barriers).work();
 }
 
 template <class T, bool FromLogits>
-__global__ void __launch_bounds__(short_column_most_threads, 1)
-    backward_selected_short_columns(const __grid_constant__ SelectedBackwardShortColumnArguments a) {
-    __shared__ ShortColumnBarriers barriers;
-    BackwardShortColumnTile<T, FromLogits, true, SelectedBackwardShortColumnArguments>(a, barriers).work();
+__global__ void __launch_bounds__(column_tile_most_threads, 1)
+    backward_masked_column_tiles(const __grid_constant__ MaskedBackwardColumnTileArguments a) {
+    __shared__ ColumnTileBarriers barriers;
+    BackwardThreadTile<T, FromLogits, true, MaskedBackwardColumnTileArguments>(a, barriers).work();
 }
 
 template <class T>
-const BackwardShortColumnKernels &backward_short_column_kernels() {
-    static const BackwardShortColumnKernels kernels{
-        {{address_of(backward_short_columns<T, false, false>), address_of(backward_short_columns<T, false, true>)},
-         {address_of(backward_short_columns<T, true, false>), address_of(backward_short_columns<T, true, true>)}},
-        {address_of(backward_selected_short_columns<T, false>), address_of(backward_selected_short_columns<T, true>)},
+const BackwardColumnTileKernels &backward_column_tile_kernels() {
+    static const BackwardColumnTileKernels kernels{
+        {{address_of(backward_column_tiles<T, false, false>), address_of(backward_column_tiles<T, false, true>)},
+         {address_of(backward_column_tiles<T, true, false>), address_of(backward_column_tiles<T, true, true>)}},
+        {address_of(backward_masked_column_tiles<T, false>), address_of(backward_masked_column_tiles<T, true>)},
         vector_elements<T>};
     return kernels;
 }

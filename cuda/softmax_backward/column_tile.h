@@ -7,7 +7,7 @@
 namespace wr::cuda {
 
 // Where they are not such, or the GPU has not the shared memory, nothing is launched and `served` is false.
-cudaError_t launch_backward_short_columns(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
-                                          cudaStream_t stream, bool *served);
+cudaError_t launch_backward_column_tiles(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
+                                         cudaStream_t stream, bool *served);
 
 } // namespace wr::cuda

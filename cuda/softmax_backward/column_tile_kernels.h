@@ -7,39 +7,39 @@
 
 namespace wr::cuda {
 
-struct BackwardShortColumnArguments {
+struct BackwardColumnTileArguments {
     const void *saved;      // softmax's outputs, or the logits where there is a logsumexp of each column
     const float *logsumexp; // [outer][inner]
     const void *output_gradient;
     void *input_gradient;
     std::size_t axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, gradient_outer_stride, gradient_axis_stride;
-    ShortColumnTiles tiles;
-    ShortColumnMemory memory;
+    ColumnTiles tiles;
+    ColumnTileMemory memory;
     float scale;
     bool log, empty_row_zero;
 };
 
 // The same of columns whose masks, lengths or causal limit leave elements out.
-struct SelectedBackwardShortColumnArguments : BackwardShortColumnArguments {
+struct MaskedBackwardColumnTileArguments : BackwardColumnTileArguments {
     Selection selection;
 };
 
 // What a block keeps of each column; the logsumexp where weights are formed more than once.
-struct BackwardShortColumnKept {
+struct BackwardColumnTileKept {
     float total, logsumexp;
 };
 
 // Rows of a thread.
-inline constexpr int backward_short_column_rows = 4;
+inline constexpr int backward_column_tile_rows = 4;
 
-struct BackwardShortColumnKernels {
+struct BackwardColumnTileKernels {
     const void *of[2][2];    // from outputs and from logits; [whole]
-    const void *selected[2]; // likewise, of whole vectors, for SelectedBackwardShortColumnArguments
+    const void *selected[2]; // likewise, of whole vectors, for MaskedBackwardColumnTileArguments
     std::size_t each;        // columns of a thread
 };
 
 template <class T>
-const BackwardShortColumnKernels &backward_short_column_kernels();
+const BackwardColumnTileKernels &backward_column_tile_kernels();
 
 } // namespace wr::cuda

@@ -1,6 +1,5 @@
 // Puts the gradient of softmax on a stream.
 #include "cuda/common/cluster_shape.h"
-#include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
@@ -22,6 +21,18 @@ namespace wr::cuda {
 
 namespace {
 
+// The gradient of softmax: rows of more tiles than this go through clusters that stay.
+constexpr std::size_t softmax_backward_persistent_row_tiles = 128;
+
+// Gradients of many rows off the boundaries: of 16 bits those of more tiles than this are by the clusters with
+// the fewest warps, as all f32 rows of more than a block are; others by blocks of 8 warps (H200, us of 1 GiB an array,
+// by blocks of 8 and so: f32 9001, 11265, 20001, 50257 847, 993, 931, 1057 and 810, 818, 828, 1008; bf16 20001, 50257,
+// 100003 936, 964, 1117 and 835, 939, 1078, but 9001 895 and 927).
+constexpr std::size_t softmax_backward_narrow_cluster_row = 16;
+
+// The gradient of softmax of rows of whole vectors: up to so many elements share a warp.
+constexpr std::size_t softmax_sub_warp_vectors_gradient = 512;
+
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &backward_vector_kernels<T>(); });
 }
@@ -35,29 +46,25 @@ bool are_rows_of_neighbours(const SoftmaxBackwardProblem &p, const BackwardVecto
 bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &kernels) {
     const Shape &s = p.shape;
     const std::size_t elements = bytes_of_vector / static_cast<std::size_t>(kernels.element_bytes);
-    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % bytes_of_vector == 0; };
-    const auto starts_aligned = [&](std::ptrdiff_t stride) {
-        return s.outer == 1 || stride % static_cast<std::ptrdiff_t>(elements) == 0;
-    };
-    return s.axis % elements == 0 && starts_aligned(s.outer_stride) && starts_aligned(p.gradient_outer_stride) &&
-           is_aligned(saved_array(p)) && is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
+    return s.axis % elements == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
+           steps_by_vectors(s.outer, p.gradient_outer_stride, elements) && are_aligned(p);
 }
 
 // Whether rows are so short that a warp should have several, of its elements one by one.
 bool wants_slots(const SoftmaxBackwardProblem &p, const GpuFacts &gpu) {
     const BackwardVectorKernels *kernels = vector_kernels_of(p.dtype);
     if (!are_rows_of_neighbours(p, kernels)) {
-        return serves_slot_backward(p, any_slots);
+        return serves_striped_backward(p, any_slots);
     }
     return !are_vectors(p, *kernels) &&
-           serves_slot_backward(p, {fewest_slot_rows(gpu), longest_slot_gradient(p.dtype, is_from_logits(p))});
+           serves_striped_backward(p, {fewest_striped_rows(gpu), longest_striped_gradient(p.dtype, is_from_logits(p))});
 }
 
 // Whether rows of whole vectors are so short that several share a warp.
 bool are_packed(const SoftmaxBackwardProblem &p) {
     const Shape &s = p.shape;
     const auto axis = static_cast<std::ptrdiff_t>(s.axis);
-    return s.axis <= tuning::softmax_packed_gradient &&
+    return s.axis <= softmax_sub_warp_vectors_gradient &&
            (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
 }
 
@@ -67,17 +74,17 @@ struct GradientKernel {
     const void *kernel;
     std::size_t warp_bytes;
 
-    Launch launch_of(const RowBlocksPlan &plan, std::size_t rows) const {
-        Launch how = row_blocks_launch(kernel, plan, rows);
+    Launch launch_of(const RowTilesPlan &plan, std::size_t rows) const {
+        Launch how = row_tiles_launch(kernel, plan, rows);
         how.shared_bytes = plan.warps * plan.rows_a_block * warp_bytes;
         return how;
     }
 };
 
-GradientKernel with_parked_bytes(const void *kernel, const BackwardVectorKernels &kernels, bool from_logits,
+GradientKernel with_buffer_bytes(const void *kernel, const BackwardVectorKernels &kernels, bool from_logits,
                                  std::size_t most_warps) {
-    const bool parks = parks_weights(static_cast<std::size_t>(kernels.element_bytes), from_logits, most_warps);
-    return {kernel, parks ? backward_parked_bytes : 0};
+    const bool buffered = buffers_weights(static_cast<std::size_t>(kernels.element_bytes), from_logits, most_warps);
+    return {kernel, buffered ? backward_buffer_bytes : 0};
 }
 
 // For blocks of so many warps along a row.
@@ -86,21 +93,21 @@ GradientKernel kernel_of_vectors(const BackwardVectorKernels &kernels, bool from
     while (static_cast<std::size_t>(backward_vector_warps[size]) < warps) {
         ++size;
     }
-    return with_parked_bytes(kernels.of[from_logits ? 1 : 0][size], kernels, from_logits,
+    return with_buffer_bytes(kernels.of[from_logits ? 1 : 0][size], kernels, from_logits,
                              static_cast<std::size_t>(backward_vector_warps[size]));
 }
 
 GradientKernel kernel_anywhere(const BackwardVectorKernels &kernels, bool from_logits) {
-    return with_parked_bytes(kernels.anywhere[from_logits ? 1 : 0], kernels, from_logits, kernels.warps_anywhere);
+    return with_buffer_bytes(kernels.anywhere[from_logits ? 1 : 0], kernels, from_logits, kernels.warps_anywhere);
 }
 
-RowBlocksPlan plan_gradient(const GeneralPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
-    return plan_row_blocks(
+RowTilesPlan plan_gradient(const StridedPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
+    return plan_row_tiles(
         rows.rows, rows.blocks,
-        {most_warps, tuning::softmax_row_warps, tuning::softmax_cluster_warps, tuning::softmax_cluster_warps}, gpu);
+        {most_warps, softmax_row_warps, softmax_preferred_cluster_warps, softmax_preferred_cluster_warps}, gpu);
 }
 
-RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const GpuFacts &gpu) {
+RowTilesPlan plan_vectors(const BackwardVectorKernels &kernels, const StridedPlan &rows, const GpuFacts &gpu) {
     std::size_t most_warps = 0;
     for (int size = 0; size < backward_vector_sizes && kernels.of[0][size] != nullptr; ++size) {
         most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
@@ -108,28 +115,28 @@ RowBlocksPlan plan_vectors(const BackwardVectorKernels &kernels, const GeneralPl
     return plan_gradient(rows, most_warps, gpu);
 }
 
-// For many rows anywhere: the clusters that leave no warp, or few, without a base block, even those of more blocks than
+// For many rows anywhere: the clusters that leave no warp, or few, without a tile, even those of more blocks than
 // every GPU promises. No warps: they stay with the plan `plain`.
-RowBlocksPlan plan_fullest(const BackwardVectorKernels &kernels, const GeneralPlan &rows, const RowBlocksPlan &plain,
-                           const GpuFacts &gpu) {
-    const bool by_blocks = plain.warps != 0 && plain.cluster_blocks == 1, few = plain.warps != 0 && !plain.balanced;
-    const std::size_t least =
-        kernels.element_bytes == 2 ? tuning::softmax_backward_narrow_cluster_row : tuning::softmax_row_warps;
+RowTilesPlan plan_fullest(const BackwardVectorKernels &kernels, const StridedPlan &rows, const RowTilesPlan &plain,
+                          const GpuFacts &gpu) {
+    const bool by_blocks = plain.warps != 0 && plain.cluster_blocks == 1,
+               few = plain.warps != 0 && !plain.load_balanced;
+    const std::size_t least = kernels.element_bytes == 2 ? softmax_backward_narrow_cluster_row : softmax_row_warps;
     if (gpu.cluster_blocks == 0 || by_blocks || few || rows.blocks <= least) {
         return {};
     }
-    const ClusterShape cluster =
-        fullest_cluster(rows.blocks, tuning::softmax_least_cluster_warps, tuning::softmax_cluster_warps,
+    const ClusterSize cluster =
+        fullest_cluster(rows.blocks, softmax_least_cluster_warps, softmax_preferred_cluster_warps,
                         static_cast<std::size_t>(gpu.wide_cluster_blocks));
     const bool one_launch = cluster.blocks != 0 && rows.rows <= most_blocks / cluster.blocks;
-    return one_launch ? RowBlocksPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : RowBlocksPlan{};
+    return one_launch ? RowTilesPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : RowTilesPlan{};
 }
 
 // Where this GPU holds the fullest clusters these; asked of wide ones alone.
 cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                          const GeneralPlan &rows, const GpuFacts &gpu, RowBlocksPlan *plan) {
+                          const StridedPlan &rows, const GpuFacts &gpu, RowTilesPlan *plan) {
     *plan = plan_gradient(rows, kernels.warps_anywhere, gpu);
-    const RowBlocksPlan fullest = plan_fullest(kernels, rows, *plan, gpu);
+    const RowTilesPlan fullest = plan_fullest(kernels, rows, *plan, gpu);
     if (fullest.warps == 0) {
         return cudaSuccess;
     }
@@ -147,27 +154,27 @@ cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBac
 
 BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
     const Shape &s = problem.shape;
-    return {saved_array(problem),
-            static_cast<const float *>(problem.logsumexp),
-            problem.output_gradient,
-            problem.input_gradient,
-            s.outer,
-            s.axis,
-            s.outer_stride,
-            problem.gradient_outer_stride,
-            1,
-            0,
-            0,
-            static_cast<float>(problem.scale),
-            problem.log,
-            problem.empty_row_zero,
-            {},
-            {}};
+    return {.saved = saved_array(problem),
+            .logsumexp = static_cast<const float *>(problem.logsumexp),
+            .output_gradient = problem.output_gradient,
+            .input_gradient = problem.input_gradient,
+            .rows = s.outer,
+            .axis = s.axis,
+            .outer_stride = s.outer_stride,
+            .gradient_outer_stride = problem.gradient_outer_stride,
+            .cluster_blocks = 1,
+            .row_lanes = 0,
+            .resident_clusters = 0,
+            .scale = static_cast<float>(problem.scale),
+            .log = problem.log,
+            .empty_row_zero = problem.empty_row_zero,
+            .saved_hull = {},
+            .gradient_hull = {}};
 }
 
 cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
-    const BackwardPackedKernels *kernels =
-        of_vector_type(problem.dtype, []<class T>() { return &backward_packed_kernels<T>(); });
+    const BackwardVectorRowsKernels *kernels =
+        of_vector_type(problem.dtype, []<class T>() { return &backward_sub_warp_kernels<T>(); });
     const RowPacking packing(problem.shape.axis, elements_of_vector(problem.dtype));
     BackwardVectorArguments a = arguments_of(problem);
     a.row_lanes = static_cast<std::int32_t>(packing.places);
@@ -176,7 +183,7 @@ cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const GpuFacts 
 }
 
 // Where the GPU has not the shared memory, nothing is launched and `served` is false.
-cudaError_t launch_gradient(const GradientKernel &kernel, const RowBlocksPlan &plan, BackwardVectorArguments &a,
+cudaError_t launch_gradient(const GradientKernel &kernel, const RowTilesPlan &plan, BackwardVectorArguments &a,
                             const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     const Launch how = kernel.launch_of(plan, a.rows);
@@ -185,14 +192,14 @@ cudaError_t launch_gradient(const GradientKernel &kernel, const RowBlocksPlan &p
 }
 
 cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                           const RowBlocksPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+                           const RowTilesPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     BackwardVectorArguments a = arguments_of(problem);
     const GradientKernel kernel = kernel_of_vectors(kernels, is_from_logits(problem), plan.warps);
     return launch_gradient(kernel, plan, a, gpu, stream, served);
 }
 
 cudaError_t launch_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                            const RowBlocksPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+                            const RowTilesPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     BackwardVectorArguments a = arguments_of(problem);
     Shape shape = problem.shape;
@@ -202,28 +209,28 @@ cudaError_t launch_anywhere(const BackwardVectorKernels &kernels, const SoftmaxB
     return launch_gradient(kernel_anywhere(kernels, is_from_logits(problem)), plan, a, gpu, stream, served);
 }
 
-// One of the clusters that stay, for rows of so many base blocks; no blocks where rows are too long or too short. Their
+// One of the clusters that stay, for rows of so many tiles; no blocks where rows are too long or too short. Their
 // number is a power of two: such clusters fill a GPU best.
-Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logits, std::size_t row_blocks) {
+Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logits, std::size_t row_tiles) {
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    const std::size_t warp_blocks = backward_resident_blocks(element_bytes);
-    const std::size_t warps_of_row = divide_up(row_blocks, warp_blocks);
-    const std::size_t blocks = std::bit_ceil(divide_up(warps_of_row, backward_resident_block_warps));
-    if (row_blocks <= tuning::softmax_backward_resident_row_blocks || blocks > tuning::softmax_wide_cluster_blocks) {
+    const std::size_t warp_tiles = backward_persistent_tiles(element_bytes);
+    const std::size_t warps_of_row = divide_up(row_tiles, warp_tiles);
+    const std::size_t blocks = std::bit_ceil(divide_up(warps_of_row, backward_persistent_block_warps));
+    if (row_tiles <= softmax_backward_persistent_row_tiles || blocks > softmax_wide_cluster_blocks) {
         return {};
     }
     const std::size_t warps = divide_up(warps_of_row, blocks);
     Launch how{kernels.resident[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_threads)};
     how.cluster_blocks = static_cast<int>(blocks);
-    how.shared_bytes = backward_resident_sum_bytes + warps * warp_blocks * 2 * softmax_block * element_bytes;
+    how.shared_bytes = backward_persistent_sum_bytes + warps * warp_tiles * 2 * softmax_block * element_bytes;
     return how;
 }
 
 // Where the GPU holds no such clusters, nothing is launched and `served` is false.
 cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                            std::size_t row_blocks, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+                            std::size_t row_tiles, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     *served = false;
-    Launch how = one_resident_cluster(kernels, is_from_logits(problem), row_blocks);
+    Launch how = one_resident_cluster(kernels, is_from_logits(problem), row_tiles);
     BackwardVectorArguments a = arguments_of(problem);
     if (gpu.cluster_blocks == 0 || how.blocks == 0 || a.rows > most_blocks / how.blocks) {
         return cudaSuccess;
@@ -242,7 +249,7 @@ cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxB
 }
 
 // Rows of neighbouring elements, read once; else `served` is false.
-cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const GeneralPlan &rows, const GpuFacts &gpu,
+cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const StridedPlan &rows, const GpuFacts &gpu,
                              cudaStream_t stream, bool *served) {
     *served = false;
     const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
@@ -254,7 +261,7 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
         *served = true;
         return launch_packed(problem, gpu, stream);
     }
-    RowBlocksPlan plan{};
+    RowTilesPlan plan{};
     cudaError_t error = cudaSuccess;
     if (vectors) {
         plan = plan_vectors(*kernels, rows, gpu);
@@ -270,38 +277,38 @@ cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const Genera
 }
 
 // Rows of any kind: of many short ragged ones several share a warp, and the others come behind them.
-cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const GeneralPlan &plan, const GpuFacts &gpu,
+cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const StridedPlan &plan, const GpuFacts &gpu,
                             cudaStream_t stream) {
-    const GeneralKernels &kernels =
+    const StridedKernels &kernels =
         problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
-    SoftmaxBackwardArguments a{problem,
-                               nullptr,
-                               nullptr,
-                               plan.pieces,
-                               static_cast<std::int32_t>(plan.blocks_a_warp),
-                               1,
-                               false,
-                               rows_too_long_for_slots(problem, gpu)};
+    SoftmaxBackwardArguments a{.problem = problem,
+                               .sums = nullptr,
+                               .totals = nullptr,
+                               .splits = plan.splits,
+                               .tiles_a_warp = static_cast<std::int32_t>(plan.tiles_a_warp),
+                               .cluster_blocks = 1,
+                               .applies = false,
+                               .longer = rows_too_long_for_slots(problem, gpu)};
     if (a.longer.least != 0) {
-        const cudaError_t error = launch_slot_backward(problem, a.longer, gpu, stream);
-        return error == cudaSuccess ? launch_general(kernels, plan, true, a, stream) : error;
+        const cudaError_t error = launch_striped_backward(problem, a.longer, gpu, stream);
+        return error == cudaSuccess ? launch_strided(kernels, plan, true, a, stream) : error;
     }
-    const RowBlocksPlan whole = plan_whole_rows(kernels, problem.shape, problem.selection.ragged, gpu);
+    const RowTilesPlan whole = plan_whole_rows(kernels, problem.shape, problem.selection.ragged, gpu);
     if (whole.warps != 0) {
         a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
-        return launch_row_blocks(kernels.whole_rows, whole, plan.rows, &a, stream);
+        return launch_row_tiles(kernels.whole_rows, whole, plan.rows, &a, stream);
     }
     const bool in_columns = serves_backward_columns(problem), once = plan.has_whole_columns() && !in_columns;
     Workspace workspace(problem, once ? 0 : general_workspace_bytes(plan, sizeof(double)), stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }
-    if (plan.pieces != 0 && !once) {
+    if (plan.splits != 0 && !once) {
         a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
-        a.sums = static_cast<double *>(workspace.take(plan.rows * plan.pieces * sizeof(double)));
+        a.sums = static_cast<double *>(workspace.take(plan.rows * plan.splits * sizeof(double)));
     }
     const cudaError_t launched = in_columns ? launch_backward_columns(kernels.totals, a, gpu.dependent_launch, stream)
-                                            : launch_general(kernels, plan, true, a, stream);
+                                            : launch_strided(kernels, plan, true, a, stream);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
 }
@@ -314,7 +321,7 @@ std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &probl
 
 std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *stream_handle) {
     const auto stream = static_cast<cudaStream_t>(stream_handle);
-    const GeneralPlan plan = plan_general(problem.shape, problem.selection.ragged);
+    const StridedPlan plan = plan_general(problem.shape, problem.selection.ragged);
     if (plan.rows == 0 || problem.shape.axis == 0) {
         return static_cast<std::int32_t>(Status::success);
     }
@@ -323,12 +330,12 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
         return report(device.error());
     }
     bool served = false;
-    const cudaError_t of_columns = launch_backward_short_columns(problem, device.gpu(), stream, &served);
+    const cudaError_t of_columns = launch_backward_column_tiles(problem, device.gpu(), stream, &served);
     if (of_columns != cudaSuccess || served) {
         return report(of_columns);
     }
     if (wants_slots(problem, device.gpu())) {
-        return report(launch_slot_backward(problem, {}, device.gpu(), stream));
+        return report(launch_striped_backward(problem, {}, device.gpu(), stream));
     }
     const cudaError_t error = launch_once_read(problem, plan, device.gpu(), stream, &served);
     if (error != cudaSuccess || served) {

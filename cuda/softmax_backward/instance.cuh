@@ -23,9 +23,9 @@ const BackwardVectorKernels &backward_vector_kernels() {
           widest_backward_vectors<T, false>()},
          {address_of(backward_vectors<T, 8, true>), address_of(backward_vectors<T, 16, true>),
           widest_backward_vectors<T, true>()}},
-        {address_of(backward_resident<T, false>), address_of(backward_resident<T, true>)},
-        {address_of(backward_vectors<T, warps_anywhere, false, Lie::anywhere>),
-         address_of(backward_vectors<T, warps_anywhere, true, Lie::anywhere>)},
+        {address_of(backward_persistent<T, false>), address_of(backward_persistent<T, true>)},
+        {address_of(backward_vectors<T, warps_anywhere, false, Alignment::element>),
+         address_of(backward_vectors<T, warps_anywhere, true, Alignment::element>)},
         static_cast<std::size_t>(warps_anywhere),
         static_cast<int>(sizeof(T))};
     return kernels;

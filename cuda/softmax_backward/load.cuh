@@ -1,4 +1,4 @@
-// A warp's base block of outputs, logits or gradients in the gradient of softmax, as it was loaded.
+// A warp's tile of outputs, logits or gradients in the gradient of softmax, as it was loaded.
 #pragma once
 
 #include "cuda/rowwise/unaligned_vectors.cuh"
@@ -6,10 +6,10 @@
 
 namespace wr::cuda {
 
-// A lane's elements of a base block, as they lie in memory.
+// A lane's elements of a tile, as they lie in memory.
 template <class T>
 struct BackwardVectors {
-    using Places = VectorPlaces<T>;
+    using Load = VectorLoad<T>;
     uint4 vectors[lane_vectors<T>];
 
     // What stands behind the end of a row is `behind` over and over.
@@ -57,10 +57,10 @@ struct BackwardVectors {
 
         __device__ __forceinline__ float operator[](int i) const { return all[first + i]; }
     };
-    __device__ __forceinline__ Vector of_vector(int v) const { return {*this, v * Places::run}; }
+    __device__ __forceinline__ Vector of_vector(int v) const { return {*this, v * Load::run}; }
 
     __device__ __forceinline__ float operator[](int i) const {
-        const uint4 vector = vectors[i / Places::run];
+        const uint4 vector = vectors[i / Load::run];
         const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
         if constexpr (sizeof(T) == 4) {
             return __uint_as_float(words[i % 4]);

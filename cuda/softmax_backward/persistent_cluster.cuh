@@ -15,27 +15,27 @@ inline constexpr unsigned backward_kept_rows = 2;
 
 // One warp's part in its cluster's rows, number i of which is row first_row + i * a.resident_clusters.
 template <class T, bool FromLogits>
-class ResidentGradients {
-    static constexpr int warp_blocks = static_cast<int>(backward_resident_blocks(sizeof(T)));
+class PersistentGradients {
+    static constexpr int warp_tiles = static_cast<int>(backward_persistent_tiles(sizeof(T)));
     static constexpr int block_elements = static_cast<int>(softmax_block);
-    static constexpr int slot_elements = 2 * warp_blocks * block_elements; // of a warp
+    static constexpr int slot_elements = 2 * warp_tiles * block_elements; // of a warp
 
   public:
     struct Shared {
-        ArrivalBarrier arrived[backward_kept_rows]; // the sums of a row
-        ArrivalBarrier loaded[backward_resident_block_warps];
+        Mbarrier arrived[backward_kept_rows]; // the sums of a row
+        Mbarrier loaded[backward_persistent_block_warps];
     };
     using Sums = SentSum[backward_kept_rows][most_cluster_states];
-    static_assert(sizeof(Sums) == backward_resident_sum_bytes);
+    static_assert(sizeof(Sums) == backward_persistent_sum_bytes);
 
-    __device__ __forceinline__ ResidentGradients(const BackwardVectorArguments &arguments, unsigned char *memory,
-                                                 Shared &all)
+    __device__ __forceinline__ PersistentGradients(const BackwardVectorArguments &arguments, unsigned char *memory,
+                                                   Shared &all)
         : a(arguments), shared(all), kept(*reinterpret_cast<Sums *>(memory)), warp(warp_index()) {
         const int warps = static_cast<int>(blockDim.x / warp_lanes);
         slot = reinterpret_cast<T *>(memory + sizeof(Sums)) + warp * slot_elements;
-        sums = static_cast<int>(divide_up(a.axis, warp_blocks * softmax_block));
+        sums = static_cast<int>(divide_up(a.axis, warp_tiles * softmax_block));
         own = static_cast<int>(block_in_cluster()) * warps + warp;
-        left = static_cast<int>(a.axis) - own * warp_blocks * block_elements;
+        left = static_cast<int>(a.axis) - own * warp_tiles * block_elements;
         const PipelineRun run = pipeline_run(static_cast<std::uint32_t>(a.rows), a.resident_clusters, cluster_number());
         first_row = run.first;
         rows = run.rows;
@@ -62,19 +62,19 @@ class ResidentGradients {
         float logsumexp = logsumexp_of(0);
 #pragma unroll 1
         for (unsigned i = 0; i < rows; ++i) {
-            BackwardVectors<T> saved[warp_blocks], gradients[warp_blocks];
+            BackwardVectors<T> saved[warp_tiles], gradients[warp_tiles];
             shared.loaded[warp].wait(i & 1u);
 #pragma unroll
-            for (int b = 0; b < warp_blocks; ++b) {
+            for (int b = 0; b < warp_tiles; ++b) {
                 saved[b].load(slot + 2 * b * block_elements, count_of(b), minus_zeros<T>);
                 gradients[b].load(slot + (2 * b + 1) * block_elements, count_of(b), gradients_behind<T>(a));
             }
             __syncwarp(); // all lanes have their elements
             load(i + 1);
             const float next_logsumexp = logsumexp_of(i + 1);
-            BackwardWeights<T, FromLogits> weights[warp_blocks];
+            BackwardWeights<T, FromLogits> weights[warp_tiles];
 #pragma unroll
-            for (int b = 0; b < warp_blocks; ++b) {
+            for (int b = 0; b < warp_tiles; ++b) {
                 if constexpr (FromLogits) {
                     weights[b].form(saved[b], saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero),
                                     count_of(b));
@@ -83,14 +83,14 @@ class ResidentGradients {
                 }
             }
             logsumexp = next_logsumexp;
-            float of_blocks[warp_blocks];
+            float of_blocks[warp_tiles];
 #pragma unroll
-            for (int b = 0; b < warp_blocks; ++b) {
+            for (int b = 0; b < warp_tiles; ++b) {
                 of_blocks[b] = block_total(a, weights[b], gradients[b]);
             }
-            const float total = row_total(i, run_sum<warp_blocks, float>(of_blocks));
+            const float total = row_total(i, run_sum<warp_tiles, float>(of_blocks));
 #pragma unroll
-            for (int b = 0; b < warp_blocks; ++b) {
+            for (int b = 0; b < warp_tiles; ++b) {
                 write_gradients<FromLogits>(a, output_of(i, b), count_of(b) / vector_elements<T> - lane_index(),
                                             weights[b], gradients[b], total);
             }
@@ -103,7 +103,7 @@ class ResidentGradients {
     __device__ __forceinline__ std::size_t row_number(unsigned i) const {
         return first_row + static_cast<std::size_t>(i) * a.resident_clusters;
     }
-    __device__ __forceinline__ int first_element() const { return own * warp_blocks * block_elements; }
+    __device__ __forceinline__ int first_element() const { return own * warp_tiles * block_elements; }
 
     __device__ __forceinline__ uint4 *output_of(unsigned i, int b) const {
         T *const row = static_cast<T *>(a.input_gradient) + row_number(i) * a.axis;
@@ -125,9 +125,9 @@ class ResidentGradients {
             const T *const saved = static_cast<const T *>(a.saved) + row * a.outer_stride + first_element();
             const T *const gradients =
                 static_cast<const T *>(a.output_gradient) + row * a.gradient_outer_stride + first_element();
-            shared.loaded[warp].announce(2 * bytes_of(smaller(left, warp_blocks * block_elements)));
+            shared.loaded[warp].announce(2 * bytes_of(smaller(left, warp_tiles * block_elements)));
 #pragma unroll
-            for (int b = 0; b < warp_blocks; ++b) {
+            for (int b = 0; b < warp_tiles; ++b) {
                 if (count_of(b) > 0) {
                     T *const to = slot + 2 * b * block_elements;
                     shared.loaded[warp].copy_announced(to, saved + b * block_elements, bytes_of(count_of(b)));
@@ -159,7 +159,7 @@ class ResidentGradients {
     Shared &shared;
     Sums &kept;
     int warp;
-    T *slot;       // of its base blocks' saved elements and gradients in turn
+    T *slot;       // of its tiles' saved elements and gradients in turn
     int sums, own; // of a row, and which of them is this warp's
     int left;      // elements of a row from this warp's first on
     std::uint32_t first_row, rows;
@@ -167,11 +167,11 @@ class ResidentGradients {
 
 // a.cluster_blocks blocks of any number of warps form a cluster.
 template <class T, bool FromLogits>
-__global__ void __launch_bounds__(backward_resident_block_warps *warp_lanes, 1)
-    backward_resident(const __grid_constant__ BackwardVectorArguments a) {
+__global__ void __launch_bounds__(backward_persistent_block_warps *warp_lanes, 1)
+    backward_persistent(const __grid_constant__ BackwardVectorArguments a) {
 #if __CUDA_ARCH__ >= 900
-    __shared__ typename ResidentGradients<T, FromLogits>::Shared shared;
-    ResidentGradients<T, FromLogits> gradients(a, launched_memory(), shared);
+    __shared__ typename PersistentGradients<T, FromLogits>::Shared shared;
+    PersistentGradients<T, FromLogits> gradients(a, launched_memory(), shared);
     gradients.set_up();
     take_place_on_stream();
     synchronise_cluster(); // no block is written to before its barriers are set up,

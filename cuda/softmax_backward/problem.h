@@ -1,10 +1,9 @@
 // What several ways to put a gradient of softmax on a GPU ask of the problem.
 #pragma once
 
+#include "cuda/common/alignment.h"
 #include "cuda/common/vector_types.h"
 #include "numerics/problem.h"
-
-#include <cstdint>
 
 namespace wr::cuda {
 
@@ -23,16 +22,19 @@ inline bool takes_all_as_it_is(const SoftmaxBackwardProblem &p) {
     return is_of_one_type(p) && leaves_nothing_out(p.selection);
 }
 
+inline bool are_aligned(const SoftmaxBackwardProblem &p) {
+    return is_aligned(saved_array(p), bytes_of_vector) && is_aligned(p.output_gradient, bytes_of_vector) &&
+           is_aligned(p.input_gradient, bytes_of_vector);
+}
+
 // Whether columns side by side are whole vectors of one type on their boundaries, in all arrays.
 inline bool are_column_vectors(const SoftmaxBackwardProblem &p) {
     const Shape &s = p.shape;
     const std::size_t elements = elements_of_vector(p.dtype);
-    const auto is_aligned = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % bytes_of_vector == 0; };
-    const auto whole = [&](std::ptrdiff_t stride) { return stride % static_cast<std::ptrdiff_t>(elements) == 0; };
-    return s.inner_stride == 1 && p.gradient_inner_stride == 1 && s.inner % elements == 0 && whole(s.axis_stride) &&
-           whole(p.gradient_axis_stride) &&
-           (s.outer == 1 || (whole(s.outer_stride) && whole(p.gradient_outer_stride))) && is_aligned(saved_array(p)) &&
-           is_aligned(p.output_gradient) && is_aligned(p.input_gradient);
+    return s.inner_stride == 1 && p.gradient_inner_stride == 1 && s.inner % elements == 0 &&
+           are_whole_vectors(s.axis_stride, elements) && are_whole_vectors(p.gradient_axis_stride, elements) &&
+           steps_by_vectors(s.outer, s.outer_stride, elements) &&
+           steps_by_vectors(s.outer, p.gradient_outer_stride, elements) && are_aligned(p);
 }
 
 } // namespace wr::cuda

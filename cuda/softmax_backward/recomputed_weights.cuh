@@ -11,7 +11,7 @@ namespace wr::cuda {
 template <class T>
 __device__ __forceinline__ void form_run(const BackwardVectors<T> &logits, const SavedRow<float> &row, int first,
                                          float *weights) {
-    constexpr int run = VectorPlaces<T>::run;
+    constexpr int run = VectorLoad<T>::run;
     constexpr float reach = ExponentialConstants<float>::reach;
     bool within = true;
 #pragma unroll
@@ -32,7 +32,7 @@ __device__ __forceinline__ void form_run(const BackwardVectors<T> &logits, const
 // In registers.
 template <class T>
 struct FormedWeights {
-    static constexpr int run = VectorPlaces<T>::run;
+    static constexpr int run = VectorLoad<T>::run;
     float of[lane_elements];
 
     // What stands behind the end of the row becomes -0.
@@ -79,15 +79,15 @@ struct FormedWeights {
 
 // In shared memory while the row's sum is put together, so that a lane needs 32 registers less.
 template <class T>
-struct ParkedWeights {
-    static constexpr int run = VectorPlaces<T>::run, quads = run / 4; // of a vector
+struct BufferedWeights {
+    static constexpr int run = VectorLoad<T>::run, quads = run / 4; // of a vector
 
-    float4 *own; // the lane's first four, of backward_parked_bytes that its warp has
+    float4 *own; // the lane's first four, of backward_buffer_bytes that its warp has
 
     // Of the block's warps, a row of them after the other.
-    __device__ __forceinline__ static ParkedWeights of_warp(unsigned char *memory) {
+    __device__ __forceinline__ static BufferedWeights of_warp(unsigned char *memory) {
         const unsigned warp = threadIdx.y * (blockDim.x / warp_lanes) + threadIdx.x / warp_lanes;
-        return {reinterpret_cast<float4 *>(memory + warp * backward_parked_bytes) + lane_index()};
+        return {reinterpret_cast<float4 *>(memory + warp * backward_buffer_bytes) + lane_index()};
     }
 
     // Those of vector v; -0 from the lane's element number `left` on.

@@ -30,16 +30,16 @@ inline constexpr int backward_vector_warps[backward_vector_sizes] = {8, 16, 32};
 
 // Of shared memory that the weights of a warp's logits wait in, where they do: those of 16-bit elements, in blocks that
 // every GPU has that much for.
-inline constexpr std::size_t backward_parked_bytes = 4096;
-constexpr bool parks_weights(std::size_t element_bytes, bool from_logits, std::size_t most_warps) {
+inline constexpr std::size_t backward_buffer_bytes = 4096;
+constexpr bool buffers_weights(std::size_t element_bytes, bool from_logits, std::size_t most_warps) {
     return element_bytes == 2 && from_logits && most_warps <= 16;
 }
 
-// Clusters that stay: warps of a block at most, and base blocks of a warp. What a warp holds of both arrays are 64
+// Clusters that stay: warps of a block at most, and tiles of a warp. What a warp holds of both arrays are 64
 // words a lane, and as many on their way.
-inline constexpr std::size_t backward_resident_block_warps = 16;
-inline constexpr std::size_t backward_resident_sum_bytes = 4096; // of shared memory, beside what warps hold
-constexpr std::size_t backward_resident_blocks(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
+inline constexpr std::size_t backward_persistent_block_warps = 16;
+inline constexpr std::size_t backward_persistent_sum_bytes = 4096; // of shared memory, beside what warps hold
+constexpr std::size_t backward_persistent_tiles(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
 
 struct BackwardVectorKernels {
     const void *of[2][backward_vector_sizes]; // from outputs, from logits; nullptr: not served
@@ -53,11 +53,11 @@ template <class T>
 const BackwardVectorKernels &backward_vector_kernels();
 
 // Of short rows, several a warp.
-struct BackwardPackedKernels {
+struct BackwardVectorRowsKernels {
     const void *of[2]; // from outputs, from logits
 };
 
 template <class T>
-const BackwardPackedKernels &backward_packed_kernels();
+const BackwardVectorRowsKernels &backward_sub_warp_kernels();
 
 } // namespace wr::cuda

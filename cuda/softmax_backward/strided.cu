@@ -6,11 +6,11 @@ namespace wr::cuda {
 namespace {
 
 template <class Float>
-const GeneralKernels &kernels_of() {
-    using namespace general;
-    static const GeneralKernels kernels{whole_rows_kernel<Float>(),
+const StridedKernels &kernels_of() {
+    using namespace strided;
+    static const StridedKernels kernels{whole_rows_kernel<Float>(),
                                         address_of(backward_rows<Float>),
-                                        address_of(backward_pieces<Float>),
+                                        address_of(backward_splits<Float>),
                                         address_of(backward_totals<Float>),
                                         address_of(backward_columns<Float>),
                                         address_of(backward_held_columns<Float>),
@@ -20,7 +20,7 @@ const GeneralKernels &kernels_of() {
 
 } // namespace
 
-const GeneralKernels &softmax_backward_kernels_f32() { return kernels_of<float>(); }
-const GeneralKernels &softmax_backward_kernels_f64() { return kernels_of<double>(); }
+const StridedKernels &softmax_backward_kernels_f32() { return kernels_of<float>(); }
+const StridedKernels &softmax_backward_kernels_f64() { return kernels_of<double>(); }
 
 } // namespace wr::cuda

@@ -5,7 +5,7 @@
 #include "cuda/rowwise/strided_columns.cuh"
 #include "cuda/softmax_backward/strided_rows.cuh"
 
-namespace wr::cuda::general {
+namespace wr::cuda::strided {
 
 // The weights of a run and the gradients of its outputs; of what takes no part they say nothing.
 template <class Float, int N>
@@ -57,7 +57,7 @@ struct RunGradients {
     }
 };
 
-// A base block of a column that a thread walks, a step at a time: what has one step is read once.
+// A tile of a column that a thread walks, a step at a time: what has one step is read once.
 inline constexpr int backward_walk_step = 8;
 
 template <class Float>
@@ -105,17 +105,17 @@ struct WalkedGradients {
 template <class Float>
 inline constexpr int backward_walking_resident_blocks = sizeof(Float) == 4 ? 3 : 2;
 
-// Columns, of which a thread walks a base block: the sums of these or, once the columns' totals are there, their
-// gradients; and of columns of one base block, which have no pieces, both.
+// Columns, of which a thread walks a tile: the sums of these or, once the columns' totals are there, their
+// gradients; and of columns of one tile, which have no pieces, both.
 template <class Float>
-__global__ void __launch_bounds__(general_block_threads, backward_walking_resident_blocks<Float>)
+__global__ void __launch_bounds__(strided_block_threads, backward_walking_resident_blocks<Float>)
     backward_columns(const __grid_constant__ SoftmaxBackwardArguments a) {
     const SoftmaxBackwardProblem &p = a.problem;
-    const bool whole = a.pieces == 0;
-    const std::size_t blocks = whole ? 1 : a.pieces, jobs = p.shape.outer * p.shape.inner * blocks;
+    const bool whole = a.splits == 0;
+    const std::size_t blocks = whole ? 1 : a.splits, jobs = p.shape.outer * p.shape.inner * blocks;
     for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
          job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
-        const WalkedBlock own(p.shape, blocks, job);
+        const LoopedTile own(p.shape, blocks, job);
         const ColumnRun run(p.shape, p.selection, own.row, own.block * softmax_block, softmax_block);
         WalkedGradients<Float> column(p, run);
         const Float total = a.applies ? static_cast<Float>(a.totals[own.row]) : column.sum();
@@ -147,4 +147,4 @@ __global__ void __maxnreg__(held_gradient_registers)
     of.write(p, run, row, 0, count, taken, total);
 }
 
-} // namespace wr::cuda::general
+} // namespace wr::cuda::strided

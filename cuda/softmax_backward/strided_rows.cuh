@@ -5,7 +5,7 @@
 #include "cuda/rowwise/strided_access.cuh"
 #include "cuda/softmax_backward/tile.cuh"
 
-namespace wr::cuda::general {
+namespace wr::cuda::strided {
 
 template <class Float>
 __device__ __forceinline__ SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
@@ -20,13 +20,13 @@ __device__ __forceinline__ const void *saved_array(const SoftmaxBackwardProblem 
     return p.output != nullptr ? p.output : p.input;
 }
 
-__device__ __forceinline__ std::ptrdiff_t saved_index(const SoftmaxBackwardProblem &p, const RowPlace &place,
+__device__ __forceinline__ std::ptrdiff_t saved_index(const SoftmaxBackwardProblem &p, const StridedRow &place,
                                                       std::size_t at) {
     return strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride, p.shape.inner_stride,
                          at);
 }
 
-__device__ __forceinline__ std::ptrdiff_t gradient_index(const SoftmaxBackwardProblem &p, const RowPlace &place,
+__device__ __forceinline__ std::ptrdiff_t gradient_index(const SoftmaxBackwardProblem &p, const StridedRow &place,
                                                          std::size_t at) {
     return strided_index(place, p.selection.ragged, p.gradient_outer_stride, p.gradient_axis_stride,
                          p.gradient_inner_stride, at);
@@ -50,14 +50,14 @@ __device__ __forceinline__ void form_weights(const SavedRow<Float> &row, Float (
     }
 }
 
-// A base block of a row in a warp's registers.
+// A tile of a row in a warp's registers.
 template <class Float>
-struct BackwardBlock {
+struct BackwardTile {
     Float weights[lane_elements], gradients[lane_elements];
     TakenElements taken;
 
     // What the block brings to the row's tree, in every lane.
-    __device__ __forceinline__ Float load(const SoftmaxBackwardProblem &p, const RowPlace &place,
+    __device__ __forceinline__ Float load(const SoftmaxBackwardProblem &p, const StridedRow &place,
                                           const SavedRow<Float> &row, std::size_t begin) {
         taken = TakenElements(p.selection, place, begin);
         if (taken.none) {
@@ -92,7 +92,7 @@ struct BackwardBlock {
         return warp_tree<FloatSum<Float>, 1>(sums);
     }
 
-    __device__ __forceinline__ void write(const SoftmaxBackwardProblem &p, const RowPlace &place,
+    __device__ __forceinline__ void write(const SoftmaxBackwardProblem &p, const StridedRow &place,
                                           const SavedRow<Float> &row, std::size_t begin, Float total) {
         const TakenElements present = elements_there(place, begin);
         if (present.none) {
@@ -140,14 +140,14 @@ struct BackwardBlock {
 
 // The tree over the sums of a block's warps, in every lane of all of them.
 template <class Float>
-__device__ __forceinline__ Float add_warps(Float own, Float (&sums)[general_block_warps]) {
+__device__ __forceinline__ Float add_warps(Float own, Float (&sums)[strided_block_warps]) {
     if (lane_index() == 0) {
         sums[warp_index()] = own;
     }
     __syncthreads();
     const bool there = lane_index() < static_cast<int>(blockDim.x) / warp_lanes;
-    const Float mine = there ? sums[lane_index() % general_block_warps] : Float(-0.0);
-    const Float sum = tree_over_lanes<FloatSum<Float>>(mine, general_block_warps);
+    const Float mine = there ? sums[lane_index() % strided_block_warps] : Float(-0.0);
+    const Float sum = tree_over_lanes<FloatSum<Float>>(mine, strided_block_warps);
     const Float all = __shfl_sync(whole_warp, sum, 0);
     __syncthreads();
     return all;
@@ -155,16 +155,16 @@ __device__ __forceinline__ Float add_warps(Float own, Float (&sums)[general_bloc
 
 // Whole rows.
 template <class Float>
-__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
+__global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks<Float>)
     backward_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
-    __shared__ Float sums[general_block_warps];
+    __shared__ Float sums[strided_block_warps];
     const SoftmaxBackwardProblem &p = a.problem;
     for_each_row(
-        p.shape, p.selection, longer_rows_for<Float>(a.longer), [&](const RowPlace &place, int warps, int warp) {
+        p.shape, p.selection, large_rows_for<Float>(a.longer), [&](const StridedRow &place, int warps, int warp) {
             const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
             const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
             const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
-            BackwardBlock<Float> block;
+            BackwardTile<Float> block;
             Float own = 0, total = 0;
             TreeCounter<FloatSum<Float>, 53> counter;
             for_each_step(
@@ -180,20 +180,20 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
         });
 }
 
-// Rows of which each base block has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
+// Rows of which each tile has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
 template <class Float>
-__global__ void __launch_bounds__(general_row_warps *warp_lanes, 1)
+__global__ void __launch_bounds__(strided_row_warps *warp_lanes, 1)
     backward_whole_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
     __shared__ RowSums sums;
     sums.prepare(a.cluster_blocks);
     take_place_on_stream();
     const SoftmaxBackwardProblem &p = a.problem;
-    const RowBlock own(a.cluster_blocks);
+    const RowTile own(a.cluster_blocks);
     const bool there = own.row < p.shape.outer;
-    const RowPlace place = there ? row_place(p.shape, p.selection, own.row) : RowPlace{};
+    const StridedRow place = there ? row_place(p.shape, p.selection, own.row) : StridedRow{};
     const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
     const auto begin = static_cast<std::size_t>(own.first);
-    BackwardBlock<Float> block;
+    BackwardTile<Float> block;
     const Float total = sums.total(a.cluster_blocks, block.load(p, place, saved, begin));
     block.write(p, place, saved, begin, total);
 }
@@ -207,24 +207,24 @@ const void *whole_rows_kernel() {
     return nullptr;
 }
 
-// Pieces of general_block_warps * a.blocks_a_warp base blocks of long rows: their sums or, once the rows' totals are
+// Pieces of strided_block_warps * a.tiles_a_warp tiles of long rows: their sums or, once the rows' totals are
 // there, their gradients.
 template <class Float>
-__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
-    backward_pieces(const __grid_constant__ SoftmaxBackwardArguments a) {
-    __shared__ Float sums[general_block_warps];
+__global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks<Float>)
+    backward_splits(const __grid_constant__ SoftmaxBackwardArguments a) {
+    __shared__ Float sums[strided_block_warps];
     const SoftmaxBackwardProblem &p = a.problem;
-    const std::size_t jobs = p.shape.outer * a.pieces;
+    const std::size_t jobs = p.shape.outer * a.splits;
     for (std::size_t job = blockIdx.x; job < jobs; job += gridDim.x) {
-        const RowPlace place = row_place(p.shape, p.selection, job / a.pieces);
+        const StridedRow place = row_place(p.shape, p.selection, job / a.splits);
         const SavedRow<Float> saved = saved_row_of<Float>(p, place.row);
-        const std::size_t first = (job % a.pieces * general_block_warps + static_cast<std::size_t>(warp_index())) *
-                                  static_cast<std::size_t>(a.blocks_a_warp);
+        const std::size_t first = (job % a.splits * strided_block_warps + static_cast<std::size_t>(warp_index())) *
+                                  static_cast<std::size_t>(a.tiles_a_warp);
         Float mine = Float(-0.0);
 #pragma unroll 1
-        for (int b = 0; b < a.blocks_a_warp; ++b) {
+        for (int b = 0; b < a.tiles_a_warp; ++b) {
             const std::size_t begin = (first + static_cast<std::size_t>(b)) * softmax_block;
-            BackwardBlock<Float> block;
+            BackwardTile<Float> block;
             const Float sum = block.load(p, place, saved, begin);
             if (a.applies) {
                 block.write(p, place, saved, begin, static_cast<Float>(a.totals[place.row]));
@@ -244,26 +244,26 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
 // The totals of rows from the sums of their pieces, by as many lanes as a row has pieces; of more pieces than a warp
 // has lanes each lane takes a run of 2^k.
 template <class Float>
-__global__ void __launch_bounds__(general_block_threads)
+__global__ void __launch_bounds__(strided_block_threads)
     backward_totals(const __grid_constant__ SoftmaxBackwardArguments a) {
     wait_for_previous_kernel();
-    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
+    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.splits));
     const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
     std::size_t run = 1;
-    while (run * warp_lanes < a.pieces) {
+    while (run * warp_lanes < a.splits) {
         run *= 2;
     }
     const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
     const std::size_t first_warp =
-        blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
-    const std::size_t step = static_cast<std::size_t>(gridDim.x) * general_block_warps * rows_a_warp;
+        blockIdx.x * static_cast<std::size_t>(strided_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * strided_block_warps * rows_a_warp;
     for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
         const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
         const std::size_t begin = static_cast<std::size_t>(own) * run;
-        const std::size_t end = row < rows ? smaller(begin + run, a.pieces) : 0;
+        const std::size_t end = row < rows ? smaller(begin + run, a.splits) : 0;
         TreeCounter<FloatSum<Float>, 40> counter;
-        for (std::size_t piece = begin; piece < end; ++piece) {
-            counter.push(static_cast<Float>(a.sums[row * a.pieces + piece]));
+        for (std::size_t split = begin; split < end; ++split) {
+            counter.push(static_cast<Float>(a.sums[row * a.splits + split]));
         }
         const Float sum = tree_over_lanes<FloatSum<Float>>(counter.result(), lanes);
         if (own == 0 && row < rows) {
@@ -272,4 +272,4 @@ __global__ void __launch_bounds__(general_block_threads)
     }
 }
 
-} // namespace wr::cuda::general
+} // namespace wr::cuda::strided

@@ -8,7 +8,7 @@ namespace wr::cuda {
 
 // What stands for this lane's elements in the row's tree and in the results; 0 where they take no part. Logits become
 // the weights that they stand for.
-__device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p, const RunTile &tile,
+__device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p, const BlockedTile &tile,
                                                  float (&weights)[run_elements]) {
     tile.for_each_element([&](int i) { weights[i] = tile.has(i) ? tile.element(i) : 0.0f; });
     if (p.output != nullptr) {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p
 }
 
 // The inputs' gradients, in the place of the weights.
-__device__ __forceinline__ void form_run_results(const SoftmaxBackwardProblem &p, const RunTile &tile, float total,
+__device__ __forceinline__ void form_run_results(const SoftmaxBackwardProblem &p, const BlockedTile &tile, float total,
                                                  float (&weights)[run_elements]) {
     const float scale = static_cast<float>(p.scale);
     const bool are_logarithms = p.log && p.output != nullptr;
@@ -43,14 +43,14 @@ __device__ __forceinline__ void form_run_results(const SoftmaxBackwardProblem &p
     }
 }
 
-inline constexpr int run_backward_blocks = 20 / slot_block_warps; // that a multiprocessor should hold
+inline constexpr int run_backward_blocks = 20 / striped_block_warps; // that a multiprocessor should hold
 
-__global__ void __launch_bounds__(slot_block_warps *warp_lanes, run_backward_blocks)
-    softmax_run_backward(const __grid_constant__ SlotBackwardArguments a) {
-    __shared__ RunBuffer buffers[slot_block_warps][2];
+__global__ void __launch_bounds__(striped_block_warps *warp_lanes, run_backward_blocks)
+    softmax_blocked_backward(const __grid_constant__ StripedBackwardArguments a) {
+    __shared__ RunBuffer buffers[striped_block_warps][2];
     take_place_on_stream();
     const SoftmaxBackwardProblem &p = a.problem;
-    const RunTile tile(p.shape, p.selection, a.rows.log_registers, buffers[warp_index()][0]);
+    const BlockedTile tile(p.shape, p.selection, a.rows.log_registers, buffers[warp_index()][0]);
     if (tile.is_empty()) {
         return;
     }

@@ -7,8 +7,8 @@
 namespace wr::cuda {
 
 // Logits become the weights that they stand for, by the logsumexp of register i's row, which lane i has.
-__device__ __forceinline__ void form_slot_weights(const SoftmaxBackwardProblem &p, const SlotTile &tile,
-                                                  float logsumexp, float (&weights)[lane_slots]) {
+__device__ __forceinline__ void form_striped_weights(const SoftmaxBackwardProblem &p, const StripedTile &tile,
+                                                     float logsumexp, float (&weights)[lane_slots]) {
     const float scale = static_cast<float>(p.scale);
     tile.table.values[0][lane_index()] = logsumexp;
     __syncwarp();
@@ -30,8 +30,8 @@ __device__ __forceinline__ void form_slot_weights(const SoftmaxBackwardProblem &
 }
 
 // What is to be read of a tile, into weights and gradients.
-__device__ __forceinline__ void load_slot_gradients(const SoftmaxBackwardProblem &p, const SlotTile &tile,
-                                                    float (&weights)[lane_slots], float (&gradients)[lane_slots]) {
+__device__ __forceinline__ void load_striped_gradients(const SoftmaxBackwardProblem &p, const StripedTile &tile,
+                                                       float (&weights)[lane_slots], float (&gradients)[lane_slots]) {
     const bool from_logits = p.output == nullptr;
     SlotPatterns saved, of_outputs;
     saved.load(tile, p.dtype, from_logits ? p.input : p.output, tile.taken);
@@ -45,13 +45,14 @@ __device__ __forceinline__ void load_slot_gradients(const SoftmaxBackwardProblem
     saved.widen_to(p.dtype, weights);
     of_outputs.widen_to(p.output_gradient_dtype, gradients);
     if (from_logits) {
-        form_slot_weights(p, tile, logsumexp, weights);
+        form_striped_weights(p, tile, logsumexp, weights);
     }
 }
 
 // The inputs' gradients, in the place of the outputs'.
-__device__ __forceinline__ void form_slot_results(const SoftmaxBackwardProblem &p, const SlotTile &tile, float total,
-                                                  const float (&weights)[lane_slots], float (&gradients)[lane_slots]) {
+__device__ __forceinline__ void form_striped_results(const SoftmaxBackwardProblem &p, const StripedTile &tile,
+                                                     float total, const float (&weights)[lane_slots],
+                                                     float (&gradients)[lane_slots]) {
     const float scale = static_cast<float>(p.scale);
     tile.share(total);
     const bool are_logarithms = p.log && p.output != nullptr;
@@ -63,7 +64,7 @@ __device__ __forceinline__ void form_slot_results(const SoftmaxBackwardProblem &
             weight = weight_of_any(weight, 0.0f);
         }
         const float result = softmax_gradient(p.log, weight, gradients[i], own) * scale;
-        gradients[i] = SlotTile::has(tile.taken, i) ? result : 0.0f;
+        gradients[i] = StripedTile::has(tile.taken, i) ? result : 0.0f;
     }
     if (p.add_to_input_gradient) {
         SlotPatterns before;
@@ -78,22 +79,23 @@ __device__ __forceinline__ void form_slot_results(const SoftmaxBackwardProblem &
 }
 
 // Blocks that a multiprocessor should hold.
-inline constexpr int slot_backward_blocks = 16 / slot_block_warps;
+inline constexpr int striped_backward_blocks = 16 / striped_block_warps;
 
-__global__ void __launch_bounds__(slot_block_warps *warp_lanes, slot_backward_blocks)
-    softmax_slot_backward(const __grid_constant__ SlotBackwardArguments a) {
-    __shared__ SlotTable tables[slot_block_warps];
+__global__ void __launch_bounds__(striped_block_warps *warp_lanes, striped_backward_blocks)
+    softmax_striped_backward(const __grid_constant__ StripedBackwardArguments a) {
+    __shared__ SlotTable tables[striped_block_warps];
     take_place_on_stream();
     const SoftmaxBackwardProblem &p = a.problem;
-    const SlotTile tile(p.shape, p.selection, a.rows, tables[warp_index()]);
+    const StripedTile tile(p.shape, p.selection, a.rows, tables[warp_index()]);
     if (tile.rows == 0) {
         return;
     }
     float weights[lane_slots], gradients[lane_slots];
-    load_slot_gradients(p, tile, weights, gradients);
-    const float total = tile.over_rows<FloatSum<float>>(
-        [&](int i) { return SlotTile::has(tile.taken, i) ? gradient_term(p.log, weights[i], gradients[i]) : -0.0f; });
-    form_slot_results(p, tile, total, weights, gradients);
+    load_striped_gradients(p, tile, weights, gradients);
+    const float total = tile.over_rows<FloatSum<float>>([&](int i) {
+        return StripedTile::has(tile.taken, i) ? gradient_term(p.log, weights[i], gradients[i]) : -0.0f;
+    });
+    form_striped_results(p, tile, total, weights, gradients);
     store_slots(tile, p.input_gradient_dtype, p.input_gradient, gradients);
 }
 

@@ -5,14 +5,14 @@
 namespace wr::cuda {
 
 template <class T>
-const BackwardPackedKernels &backward_packed_kernels() {
-    static const BackwardPackedKernels kernels = {
-        {address_of(backward_packed_rows<T, false>), address_of(backward_packed_rows<T, true>)}};
+const BackwardVectorRowsKernels &backward_sub_warp_kernels() {
+    static const BackwardVectorRowsKernels kernels = {
+        {address_of(backward_sub_warp_vectors<T, false>), address_of(backward_sub_warp_vectors<T, true>)}};
     return kernels;
 }
 
-template const BackwardPackedKernels &backward_packed_kernels<float>();
-template const BackwardPackedKernels &backward_packed_kernels<F16>();
-template const BackwardPackedKernels &backward_packed_kernels<BF16>();
+template const BackwardVectorRowsKernels &backward_sub_warp_kernels<float>();
+template const BackwardVectorRowsKernels &backward_sub_warp_kernels<F16>();
+template const BackwardVectorRowsKernels &backward_sub_warp_kernels<BF16>();
 
 } // namespace wr::cuda

@@ -1,4 +1,4 @@
-// What a warp does with its base block in the gradient of softmax where outputs or logits, the outputs' gradient and
+// What a warp does with its tile in the gradient of softmax where outputs or logits, the outputs' gradient and
 // the result are rows of neighbouring elements of one type.
 #pragma once
 
@@ -24,7 +24,7 @@ __device__ __forceinline__ void exchange_vectors(const float (&sums)[Vectors], f
     }
 }
 
-// The natural tree over a base block, of which a lane's vectors come to these sums, in every lane.
+// The natural tree over a tile, of which a lane's vectors come to these sums, in every lane.
 template <int Vectors>
 __device__ __forceinline__ float tree_of_vectors(const float (&sums)[Vectors]) {
     float pairs[Vectors / 2];
@@ -32,22 +32,21 @@ __device__ __forceinline__ float tree_of_vectors(const float (&sums)[Vectors]) {
     return warp_tree<FloatSum<float>, 1>(pairs);
 }
 
-// The same of a base block whose element i of this lane is term(i). (Vectors' sums in order would spill in 16-bit rows
+// The same of a tile whose element i of this lane is term(i). (Vectors' sums in order would spill in 16-bit rows
 // off the boundaries.)
-template <class Places, class Term>
+template <class Load, class Term>
 __device__ __forceinline__ float tree_of_terms(Term term) {
-    constexpr int half = lane_elements / Places::run / 2;
+    constexpr int half = lane_elements / Load::run / 2;
     float pairs[half];
 #pragma unroll
     for (int run = 0; run < half; ++run) {
-        float low[Places::run], high[Places::run];
+        float low[Load::run], high[Load::run];
 #pragma unroll
-        for (int i = 0; i < Places::run; ++i) {
-            low[i] = term(run * Places::run + i);
-            high[i] = term((run + half) * Places::run + i);
+        for (int i = 0; i < Load::run; ++i) {
+            low[i] = term(run * Load::run + i);
+            high[i] = term((run + half) * Load::run + i);
         }
-        pairs[run] =
-            exchange_pair<FloatSum<float>, 0>(run_sum<Places::run, float>(low), run_sum<Places::run, float>(high));
+        pairs[run] = exchange_pair<FloatSum<float>, 0>(run_sum<Load::run, float>(low), run_sum<Load::run, float>(high));
     }
     return warp_tree<FloatSum<float>, 1>(pairs);
 }
@@ -90,7 +89,7 @@ __device__ __forceinline__ float tree_of_warps(const SentSum *sums, int count) {
 // Where the sums of the warps that share a row (cuda/rowwise/row_tiles.cuh) meet.
 struct RowSums {
     SentSum all[most_cluster_states]; // of the row, or of the block's rows
-    ArrivalBarrier arrivals;
+    Mbarrier arrivals;
 
     __device__ __forceinline__ static int row_warps() { return static_cast<int>(blockDim.x / warp_lanes); }
 
@@ -110,7 +109,7 @@ struct RowSums {
         if (cluster_blocks > 1) {
             await_cluster();
             if (lane_index() < cluster_blocks) {
-                const RowBlock own(cluster_blocks);
+                const RowTile own(cluster_blocks);
                 arrivals.send(static_cast<unsigned>(lane_index()),
                               all + place_of_sum(own.block, warps * cluster_blocks), SentSum{part, 0});
             }
@@ -133,21 +132,21 @@ struct RowSums {
 template <class T, bool FromLogits>
 using BackwardWeights = std::conditional_t<FromLogits, FormedWeights<T>, BackwardVectors<T>>;
 
-// A base block's part of what its row's gradients share, in every lane.
+// A tile's part of what its row's gradients share, in every lane.
 template <class T, class Weights>
 __device__ __forceinline__ float block_total(const BackwardVectorArguments &a, const Weights &weights,
                                              const BackwardVectors<T> &gradients) {
-    using Places = VectorPlaces<T>;
-    return a.log ? tree_of_terms<Places>([&](int i) { return gradients[i]; })
-                 : tree_of_terms<Places>([&](int i) { return weights[i] * gradients[i]; });
+    using Load = VectorLoad<T>;
+    return a.log ? tree_of_terms<Load>([&](int i) { return gradients[i]; })
+                 : tree_of_terms<Load>([&](int i) { return weights[i] * gradients[i]; });
 }
 
 // A lane's part of that from its vector v, whose weights these are.
 template <class T>
 __device__ __forceinline__ float vector_sum(const BackwardVectorArguments &a, int v,
-                                            const float (&weights)[VectorPlaces<T>::run],
+                                            const float (&weights)[VectorLoad<T>::run],
                                             const BackwardVectors<T> &gradients) {
-    constexpr int run = VectorPlaces<T>::run;
+    constexpr int run = VectorLoad<T>::run;
     float terms[run];
 #pragma unroll
     for (int i = 0; i < run; ++i) {
@@ -157,17 +156,17 @@ __device__ __forceinline__ float vector_sum(const BackwardVectorArguments &a, in
     return run_sum<run, float>(terms);
 }
 
-// The same of weights that are formed of a block's logits, of which the first `count` are there, and parked.
+// The same of weights that are formed of a block's logits, of which the first `count` are there, and deferred.
 template <class T>
-__device__ __forceinline__ float park_block(const BackwardVectorArguments &a, const BackwardVectors<T> &logits,
-                                            const SavedRow<float> &row, int count, const ParkedWeights<T> &parked,
-                                            const BackwardVectors<T> &gradients) {
-    constexpr int run = VectorPlaces<T>::run;
+__device__ __forceinline__ float buffer_tile(const BackwardVectorArguments &a, const BackwardVectors<T> &logits,
+                                             const SavedRow<float> &row, int count, const BufferedWeights<T> &deferred,
+                                             const BackwardVectors<T> &gradients) {
+    constexpr int run = VectorLoad<T>::run;
     float sums[lane_vectors<T>];
 #pragma unroll
     for (int v = 0; v < lane_vectors<T>; ++v) {
         float weights[run];
-        parked.form(logits, row, v, count - (v * warp_lanes + lane_index()) * run, weights);
+        deferred.form(logits, row, v, count - (v * warp_lanes + lane_index()) * run, weights);
         sums[v] = vector_sum(a, v, weights, gradients);
     }
     return tree_of_vectors(sums);
@@ -177,7 +176,7 @@ __device__ __forceinline__ float park_block(const BackwardVectorArguments &a, co
 template <bool FromLogits, class T, class Weights>
 __device__ __forceinline__ uint4 gradient_vector(const BackwardVectorArguments &a, int v, const Weights &weights,
                                                  const BackwardVectors<T> &gradients, float total) {
-    constexpr int run = VectorPlaces<T>::run;
+    constexpr int run = VectorLoad<T>::run;
     float y[run];
     const auto own = weights.of_vector(v);
     if (a.log) {

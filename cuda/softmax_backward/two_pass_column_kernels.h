@@ -13,9 +13,9 @@ struct BackwardColumnArguments {
     void *input_gradient;
     double *sums;         // [columns][pieces]
     const double *totals; // [columns]
-    std::size_t axis, inner, pieces;
+    std::size_t axis, inner, splits;
     std::ptrdiff_t outer_stride, axis_stride, gradient_outer_stride, gradient_axis_stride;
-    TallTiles tiles;
+    TwoPassColumnTiles tiles;
     float scale;
     bool log, empty_row_zero;
 };

@@ -1,7 +1,7 @@
 #include "cuda/softmax_backward/two_pass_columns.h"
 
-#include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
+#include "cuda/rowwise/strided_plan.h"
 #include "cuda/softmax_backward/problem.h"
 #include "cuda/softmax_backward/two_pass_column_kernels.h"
 
@@ -26,12 +26,12 @@ BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {
             of.totals,
             s.axis,
             s.inner,
-            of.pieces,
+            of.splits,
             s.outer_stride,
             s.axis_stride,
             p.gradient_outer_stride,
             p.gradient_axis_stride,
-            cut_into_tall_tiles(s, traits_of(p.dtype).size),
+            cut_into_two_pass_column_tiles(s, traits_of(p.dtype).size),
             static_cast<float>(p.scale),
             p.log,
             p.empty_row_zero};
@@ -40,9 +40,9 @@ BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {
 } // namespace
 
 bool serves_backward_columns(const SoftmaxBackwardProblem &p) {
-    return find_column_kernels(p.dtype) != nullptr && p.shape.inner > 1 &&
-           p.shape.axis > tuning::softmax_whole_column_axis && takes_all_as_it_is(p) && are_column_vectors(p) &&
-           count_tall_tiles(p.shape, traits_of(p.dtype).size) != 0;
+    return find_column_kernels(p.dtype) != nullptr && p.shape.inner > 1 && p.shape.axis > softmax_whole_column_axis &&
+           takes_all_as_it_is(p) && are_column_vectors(p) &&
+           count_two_pass_column_tiles(p.shape, traits_of(p.dtype).size) != 0;
 }
 
 cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments &a, bool dependent,
@@ -51,14 +51,16 @@ cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments
     const BackwardColumnKernels &kernels = *find_column_kernels(a.problem.dtype);
     const int from_logits = is_from_logits(a.problem) ? 1 : 0;
     BackwardColumnArguments columns = arguments_of(a);
-    Launch how{kernels.sums[from_logits], count_tall_tiles(s, traits_of(a.problem.dtype).size), tall_threads};
+    Launch how{kernels.sums[from_logits], count_two_pass_column_tiles(s, traits_of(a.problem.dtype).size),
+               two_pass_column_threads};
     how.dependent = dependent;
     cudaError_t error = launch(how, &columns, stream);
     if (error == cudaSuccess) {
         const auto rows_a_block =
-            std::size_t{general_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
+            std::size_t{strided_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.splits));
         const std::size_t blocks = std::min(divide_up(s.outer * s.inner, rows_a_block), most_blocks);
-        error = launch({totals, blocks, general_block_threads, 1, 1, 1, dependent}, &a, stream);
+        error = launch({.kernel = totals, .blocks = blocks, .threads = strided_block_threads, .dependent = dependent},
+                       &a, stream);
     }
     if (error == cudaSuccess) {
         how.kernel = kernels.gradients[from_logits];

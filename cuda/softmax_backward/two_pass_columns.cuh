@@ -14,7 +14,8 @@ inline constexpr int backward_group = 4; // rows of both arrays that are asked f
 
 // Blocks of threads that a multiprocessor should hold: as many as leave nothing spilled.
 template <class T, bool FromLogits>
-inline constexpr int backward_tall_blocks = sizeof(T) == 2 && FromLogits ? 2 : tall_resident_blocks;
+inline constexpr int backward_two_pass_column_blocks =
+    sizeof(T) == 2 && FromLogits ? 2 : two_pass_column_resident_blocks;
 
 // A weight of any kind, where the quick way is not good enough.
 __device__ __noinline__ inline float any_weight(const SavedRow<float> &row, float saved) {
@@ -27,7 +28,8 @@ class ColumnWeights {
     static constexpr int each = vector_elements<T>;
 
   public:
-    __device__ __forceinline__ ColumnWeights(const BackwardColumnArguments &arguments, const TallPlace<T> &place)
+    __device__ __forceinline__ ColumnWeights(const BackwardColumnArguments &arguments,
+                                             const TwoPassColumnPlace<T> &place)
         : a(arguments) {
         if constexpr (FromLogits) {
 #pragma unroll
@@ -94,7 +96,7 @@ class ColumnWeights {
 
 // Calls act(saved, gradients, first, left) for each group of a thread's rows.
 template <class T, class Act>
-__device__ __forceinline__ void for_each_group(const BackwardColumnArguments &a, const TallPlace<T> &place,
+__device__ __forceinline__ void for_each_group(const BackwardColumnArguments &a, const TwoPassColumnPlace<T> &place,
                                                bool wants_saved, Act act) {
     const T *saved_from = place.in(a.saved, a.outer_stride, a.axis_stride);
     const T *gradients_from = place.in(a.output_gradient, a.gradient_outer_stride, a.gradient_axis_stride);
@@ -103,9 +105,9 @@ __device__ __forceinline__ void for_each_group(const BackwardColumnArguments &a,
         const int left = place.count - first;
         uint4 saved[backward_group] = {}, gradients[backward_group];
         if (wants_saved) {
-            load_tall_rows(saved_from, a.axis_stride, left, saved);
+            load_two_pass_column_rows(saved_from, a.axis_stride, left, saved);
         }
-        load_tall_rows(gradients_from, a.gradient_axis_stride, left, gradients);
+        load_two_pass_column_rows(gradients_from, a.gradient_axis_stride, left, gradients);
         all_are_asked_for();
         saved_from += backward_group * a.axis_stride;
         gradients_from += backward_group * a.gradient_axis_stride;
@@ -115,19 +117,19 @@ __device__ __forceinline__ void for_each_group(const BackwardColumnArguments &a,
 
 template <class T>
 struct BackwardColumnMemory {
-    float sums[tall_threads * vector_elements<T>];
-    typename TallTree<float, vector_elements<T>, backward_group>::Memory waiting;
+    float sums[two_pass_column_threads * vector_elements<T>];
+    typename TwoPassColumnTree<float, vector_elements<T>, backward_group>::Memory waiting;
 };
 
-// The sum of each column's terms in each base block.
+// The sum of each column's terms in each tile.
 template <class T, bool FromLogits>
-__global__ void __launch_bounds__(tall_threads, backward_tall_blocks<T, FromLogits>)
-    backward_tall_sums(const __grid_constant__ BackwardColumnArguments a) {
+__global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_column_blocks<T, FromLogits>)
+    backward_two_pass_column_sums(const __grid_constant__ BackwardColumnArguments a) {
     constexpr int each = vector_elements<T>;
     __shared__ BackwardColumnMemory<T> memory;
     take_place_on_stream();
-    const TallPlace<T> place(a.tiles, a.axis, a.inner, blockIdx.x);
-    TallTree<float, each, backward_group> tree(memory.waiting);
+    const TwoPassColumnPlace<T> place(a.tiles, a.axis, a.inner, blockIdx.x);
+    TwoPassColumnTree<float, each, backward_group> tree(memory.waiting);
     if (place.count > 0) {
         const ColumnWeights<T, FromLogits> columns(a, place);
         for_each_group(
@@ -157,19 +159,19 @@ __global__ void __launch_bounds__(tall_threads, backward_tall_blocks<T, FromLogi
         memory.sums[static_cast<int>(threadIdx.x) * each + c] = tree.result(c);
     }
     __syncthreads();
-    const TallItem<T> item(a.tiles, a.inner, a.pieces, blockIdx.x);
+    const TwoPassColumnItem<T> item(a.tiles, a.inner, a.splits, blockIdx.x);
     if (item.exists) {
-        a.sums[item.piece] = static_cast<double>(item.tree(memory.sums));
+        a.sums[item.split] = static_cast<double>(item.tree(memory.sums));
     }
 }
 
 // The gradients. The end of the input comes first: it was read last, and some of it is in the cache still.
 template <class T, bool FromLogits>
-__global__ void __launch_bounds__(tall_threads, backward_tall_blocks<T, FromLogits>)
-    backward_tall_gradients(const __grid_constant__ BackwardColumnArguments a) {
+__global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_column_blocks<T, FromLogits>)
+    backward_two_pass_column_gradients(const __grid_constant__ BackwardColumnArguments a) {
     constexpr int each = vector_elements<T>;
     take_place_on_stream();
-    const TallPlace<T> place(a.tiles, a.axis, a.inner, gridDim.x - 1 - blockIdx.x);
+    const TwoPassColumnPlace<T> place(a.tiles, a.axis, a.inner, gridDim.x - 1 - blockIdx.x);
     if (place.count == 0) {
         return;
     }
@@ -210,8 +212,9 @@ __global__ void __launch_bounds__(tall_threads, backward_tall_blocks<T, FromLogi
 template <class T>
 const BackwardColumnKernels &backward_column_kernels() {
     static const BackwardColumnKernels kernels{
-        {address_of(backward_tall_sums<T, false>), address_of(backward_tall_sums<T, true>)},
-        {address_of(backward_tall_gradients<T, false>), address_of(backward_tall_gradients<T, true>)}};
+        {address_of(backward_two_pass_column_sums<T, false>), address_of(backward_two_pass_column_sums<T, true>)},
+        {address_of(backward_two_pass_column_gradients<T, false>),
+         address_of(backward_two_pass_column_gradients<T, true>)}};
     return kernels;
 }
 

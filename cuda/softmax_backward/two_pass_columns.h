@@ -1,4 +1,4 @@
-// The gradient of softmax of columns of whole vectors of one type: the sums of their base blocks, the totals of these,
+// The gradient of softmax of columns of whole vectors of one type: the sums of their tiles, the totals of these,
 // then the gradients.
 #pragma once
 

@@ -107,7 +107,7 @@ std::int32_t softmax(const SoftmaxProblem &problem, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
 
-std::int32_t softmax_general(const SoftmaxProblem &problem, void *stream) {
+std::int32_t logsumexp(const SoftmaxProblem &problem, void *stream) {
     recording::record().softmax = problem;
     return recording::behave(recording::Place::cuda, stream);
 }
@@ -135,7 +135,7 @@ std::int32_t tile_match(const TileMatchProblem &, void *stream) {
 std::size_t reduce_workspace_bytes(const ReduceProblem &) { return recording::script().workspace_bytes; }
 std::size_t segments_workspace_bytes(const SegmentsProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
-std::size_t softmax_general_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &) {
     return recording::script().workspace_bytes;
 }

@@ -17,13 +17,13 @@ constexpr std::size_t bytes_of_a_value = 16, bytes_of_a_column = 12, bytes_of_a_
 
 struct Kind {
     std::size_t element_bytes;
-    ShortColumnThreads threads;
+    ColumnTileThreads threads;
     bool whole;
 };
 
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 
-bool holds_all(const Shape &s, const Kind &kind, const ShortColumnTiles &t) {
+bool holds_all(const Shape &s, const Kind &kind, const ColumnTiles &t) {
     const std::size_t each = 16 / kind.element_bytes, columns = each << t.log_lanes;
     const auto rows = static_cast<std::size_t>(t.runs) * static_cast<std::size_t>(t.rows);
     const auto blocks = static_cast<std::size_t>(t.cluster_blocks);
@@ -31,8 +31,8 @@ bool holds_all(const Shape &s, const Kind &kind, const ShortColumnTiles &t) {
            (t.across - 1) * columns < s.inner && t.count == s.outer * t.across;
 }
 
-bool is_sound(const ShortColumnPlan &plan, const Kind &kind, int most_cluster) {
-    const ShortColumnTiles &t = plan.tiles;
+bool is_sound(const ColumnTilePlan &plan, const Kind &kind, int most_cluster) {
+    const ColumnTiles &t = plan.tiles;
     const int lanes = 1 << t.log_lanes, used = (t.a_block * t.runs) << t.log_lanes;
     bool sound = t.rows >= kind.threads.least_rows && t.rows <= kind.threads.most_rows && is_power_of_two(t.rows);
     sound = sound && used <= plan.threads && plan.threads < used + warp && plan.threads % warp == 0;
@@ -45,10 +45,10 @@ bool is_sound(const ShortColumnPlan &plan, const Kind &kind, int most_cluster) {
 
 // Values that threads leave and what they are folded to lie in front of what is kept of columns, and that in front of
 // what blocks send.
-bool has_room(const ShortColumnPlan &plan, const Kind &kind) {
+bool has_room(const ColumnTilePlan &plan, const Kind &kind) {
     const std::size_t each = 16 / kind.element_bytes;
-    const ShortColumnMemory memory(plan, each, bytes_of_a_value, bytes_of_a_column);
-    const ShortColumnTiles &t = plan.tiles;
+    const ColumnTileMemory memory(plan, each, bytes_of_a_value, bytes_of_a_column);
+    const ColumnTiles &t = plan.tiles;
     const std::size_t columns = each * (static_cast<std::size_t>(t.a_block) << t.log_lanes);
     const std::size_t folded = (static_cast<std::size_t>(t.runs) + 7) / 8 * columns;
     const std::size_t sent = t.cluster_blocks > 1 ? 3 * columns * static_cast<std::size_t>(t.cluster_blocks) * 8 : 0;
@@ -58,7 +58,7 @@ bool has_room(const ShortColumnPlan &plan, const Kind &kind) {
 }
 
 void check(const Shape &s, const Kind &kind, const GpuFacts &gpu, bool must_be_served) {
-    const ShortColumnPlan plan = plan_short_columns(s, kind.element_bytes, kind.threads, kind.whole, gpu);
+    const ColumnTilePlan plan = plan_column_tiles(s, kind.element_bytes, kind.threads, kind.whole, gpu);
     if (plan.threads == 0) {
         CHECK(!must_be_served, "[%zu][%zu][%zu] of %zu bytes, %zu threads at most, clusters of %d: not served", s.outer,
               s.axis, s.inner, kind.element_bytes, kind.threads.most, gpu.cluster_blocks);

@@ -6,9 +6,10 @@
 namespace wr::cuda {
 
 struct SoftmaxColumnArguments {
-    SoftmaxArguments softmax; // pieces: clusters of a round
+    SoftmaxArguments softmax;
     std::uint32_t tiles_across, tiles;
-    std::int32_t log_parts; // of a column, each with a state: at least as many as there are, a power of two
+    std::uint32_t resident_clusters; // which take a round of tiles
+    std::int32_t log_parts;          // of a column, each with a state: at least as many as there are, a power of two
 };
 
 // Tiles of columns of whole vectors, shared by the blocks of clusters that go from tile to tile: what a block has of
@@ -16,7 +17,7 @@ struct SoftmaxColumnArguments {
 struct SoftmaxColumnKernel {
     const void *kernel;
     std::size_t threads, columns, rows;
-    std::size_t parts; // base blocks below each other: 1 where there is less than one
+    std::size_t parts; // tiles below each other: 1 where there is less than one
     std::size_t fixed_bytes, state_bytes;
     std::size_t most_blocks; // of a cluster
 };

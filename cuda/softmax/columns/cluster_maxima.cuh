@@ -1,11 +1,11 @@
-// The maxima of columns: of a thread, its warp, the base block, which several blocks of a cluster may share.
+// The maxima of columns: of a thread, its warp, the tile, which several blocks of a cluster may share.
 #pragma once
 
 #include "cuda/softmax/columns/cluster_tile.cuh"
 
 namespace wr::cuda {
 
-// The maxima of the tile's columns in each base block.
+// The maxima of the tile's columns in each tile.
 template <class T, class Shape>
 class ColumnMaxima : protected ColumnTile<T, Shape> {
   protected:
@@ -58,9 +58,9 @@ class ColumnMaxima : protected ColumnTile<T, Shape> {
         }
     }
 
-    // The maxima of base blocks go to all blocks that share these.
+    // The maxima of tiles go to all blocks that share these.
     __device__ __forceinline__ void share_maxima(unsigned turn) {
-        using Items = ColumnItems<Shape, Shape::base_blocks * Shape::words>;
+        using Items = ColumnItems<Shape, Shape::tile_count * Shape::words>;
         const int x = thread_x_again();
         if (Items::threads == Shape::threads || x < Items::threads) {
             const int item = x / Items::lanes, lane = x % Items::lanes;
@@ -95,8 +95,8 @@ class ColumnMaxima : protected ColumnTile<T, Shape> {
         }
     }
 
-    // Of the base block of one of this block's groups of warps.
-    __device__ __forceinline__ unsigned block_maximum(int group, int word) const {
+    // Of the tile of one of this block's groups of warps.
+    __device__ __forceinline__ unsigned tile_maximum(int group, int word) const {
         unsigned largest = memory.block_maxima[Shape::span > 1 ? 0 : group][word];
         if constexpr (Shape::span > 1) {
             const int parts = span();
@@ -110,14 +110,14 @@ class ColumnMaxima : protected ColumnTile<T, Shape> {
         return largest;
     }
 
-    // The maxima of the base blocks that a thread's columns belong to, with note(w, word) for each word of them.
+    // The maxima of the tiles that a thread's columns belong to, with note(w, word) for each word of them.
     template <class Note>
     __device__ __forceinline__ void own_maxima(Float (&maxima)[each], Note note) const {
         const int x = thread_x_again(), first = x % Shape::across * vector_words;
         const int group = x / warp_lanes / Shape::group_warps;
 #pragma unroll
         for (int w = 0; w < vector_words; ++w) {
-            const unsigned word = block_maximum(group, first + w);
+            const unsigned word = tile_maximum(group, first + w);
 #pragma unroll
             for (int c = 0; c < pair; ++c) {
                 maxima[w * pair + c] = column_of_word<T>(word, c);

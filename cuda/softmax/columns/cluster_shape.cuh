@@ -18,9 +18,9 @@ struct ColumnShape {
     static constexpr int log_columns = LogAcross + log2_of(each);
     static constexpr int warp_rows = warp_lanes / across * rows, block_rows = Warps * warp_rows;
     static constexpr int base_rows = static_cast<int>(softmax_block);
-    static constexpr int span = base_rows / smaller(block_rows, base_rows);   // blocks that share a base block
-    static constexpr int group_warps = smaller(Warps, base_rows / warp_rows); // of a block that share a base block
-    static constexpr int base_blocks = Warps / group_warps;                   // of a block: 1 where it has less
+    static constexpr int span = base_rows / smaller(block_rows, base_rows);   // blocks that share a tile
+    static constexpr int group_warps = smaller(Warps, base_rows / warp_rows); // of a block that share a tile
+    static constexpr int tile_count = Warps / group_warps;                    // of a block: 1 where it has less
     static constexpr int threads = Warps * warp_lanes;
 };
 
@@ -39,13 +39,13 @@ struct alignas(vector_bytes) ColumnMemory {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
 
-    unsigned maxima[Shape::group_warps * Shape::base_blocks][Shape::words + 1]; // of warps
-    alignas(vector_bytes) Sum sums[Shape::group_warps * Shape::base_blocks][Shape::columns + 1];
-    alignas(vector_bytes) unsigned block_maxima[larger(Shape::span, Shape::base_blocks)][Shape::words];
-    alignas(vector_bytes) Float high[Shape::base_blocks][Shape::columns]; // factors of the outputs
-    alignas(vector_bytes) Float low[Shape::base_blocks][Shape::columns];
-    ArrivalBarrier maxima_arrived;
-    ArrivalBarrier states_arrived[2]; // of tiles in turn
+    unsigned maxima[Shape::group_warps * Shape::tile_count][Shape::words + 1]; // of warps
+    alignas(vector_bytes) Sum sums[Shape::group_warps * Shape::tile_count][Shape::columns + 1];
+    alignas(vector_bytes) unsigned block_maxima[larger(Shape::span, Shape::tile_count)][Shape::words];
+    alignas(vector_bytes) Float high[Shape::tile_count][Shape::columns]; // factors of the outputs
+    alignas(vector_bytes) Float low[Shape::tile_count][Shape::columns];
+    Mbarrier maxima_arrived;
+    Mbarrier states_arrived[2]; // of tiles in turn
 };
 
 template <class T, class Shape>

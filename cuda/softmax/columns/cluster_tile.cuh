@@ -15,7 +15,7 @@ __device__ __forceinline__ void copy_whole_vector(void *to, const void *from) {
 }
 
 // Writes a word to the same place in the shared memory of block `rank`, whose barrier counts its bytes.
-__device__ __forceinline__ void send_word(ArrivalBarrier &barrier, unsigned rank, unsigned *place, unsigned word) {
+__device__ __forceinline__ void send_word(Mbarrier &barrier, unsigned rank, unsigned *place, unsigned word) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("{\n"
                  ".reg .b32 to, at;\n"
@@ -56,7 +56,7 @@ class ColumnTile {
 
     __device__ __forceinline__ static int rank() { return static_cast<int>(block_in_cluster()); }
 
-    // Of the blocks that share this one's base block, the first, and how many there are.
+    // Of the blocks that share this one's tile, the first, and how many there are.
     __device__ __forceinline__ static int first_of_span() { return rank() & ~(Shape::span - 1); }
 
     __device__ __forceinline__ int span() const { return smaller(Shape::span, a.cluster_blocks - first_of_span()); }

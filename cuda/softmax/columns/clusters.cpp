@@ -1,6 +1,5 @@
 #include "cuda/softmax/columns/clusters.h"
 
-#include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/rowwise/persistent_clusters.h"
 #include "cuda/softmax/columns/cluster_kernels.h"
@@ -12,9 +11,14 @@ namespace wr::cuda {
 
 namespace {
 
+// Softmax of columns of at least so many elements goes through clusters that share tiles; shorter ones would leave
+// threads of their blocks idle. TB/s on an H200, and by softmax_register_tiles: f32 1024 x 512K 3.86 and 2.39, 4096 x
+// 128K 3.42 and 2.18, 32768 x 16K 2.15 and 1.31; bf16 1024 x 1M 2.49 and 1.42, 4096 x 256K 2.07 and 1.25.
+constexpr std::size_t softmax_column_cluster_axis = 769;
+
 bool are_served(const SoftmaxProblem &problem, const GpuFacts &gpu) {
     return gpu.cluster_blocks > 0 && problem.shape.inner > 1 && !problem.log &&
-           problem.shape.axis >= tuning::softmax_column_cluster_axis && takes_column_vectors(problem);
+           problem.shape.axis >= softmax_column_cluster_axis && takes_column_vectors(problem);
 }
 
 const SoftmaxColumnKernels *find_column_kernels(ElementType dtype) {
@@ -50,11 +54,12 @@ cudaError_t launch_column_clusters(const SoftmaxProblem &problem, const SoftmaxA
             continue;
         }
         *served = true;
-        SoftmaxColumnArguments arguments{a, static_cast<std::uint32_t>(tiles_across),
-                                         static_cast<std::uint32_t>(a.outer * tiles_across),
-                                         static_cast<std::int32_t>(log_parts)};
+        SoftmaxColumnArguments arguments{.softmax = a,
+                                         .tiles_across = static_cast<std::uint32_t>(tiles_across),
+                                         .tiles = static_cast<std::uint32_t>(a.outer * tiles_across),
+                                         .resident_clusters = static_cast<std::uint32_t>(resident),
+                                         .log_parts = static_cast<std::int32_t>(log_parts)};
         arguments.softmax.cluster_blocks = static_cast<std::int32_t>(cluster);
-        arguments.softmax.pieces = static_cast<std::size_t>(resident);
         how.dependent = gpu.dependent_launch;
         how.blocks =
             cluster * pipeline_clusters(arguments.tiles, static_cast<std::uint32_t>(resident), column_round_eighths);

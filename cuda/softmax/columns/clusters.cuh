@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cuda/rowwise/persistent_clusters.h"
-#include "cuda/softmax/columns/cluster_partials.cuh"
+#include "cuda/softmax/columns/cluster_states.cuh"
 
 namespace wr::cuda {
 
@@ -23,7 +23,7 @@ __device__ __noinline__ void overwrite_special(const SoftmaxArguments &a, std::u
     }
 }
 
-// One block's part in its cluster's tiles, number i of which is tile first + i * pieces.
+// One block's part in its cluster's tiles, number i of which is tile first + i * resident_clusters.
 template <class T, class Shape>
 class ColumnWork : ColumnStates<T, Shape> {
     using Base = ColumnStates<T, Shape>;
@@ -63,7 +63,7 @@ class ColumnWork : ColumnStates<T, Shape> {
     }
 
     __device__ __forceinline__ void work() {
-        const auto step = static_cast<std::uint32_t>(a.pieces);
+        const std::uint32_t step = all.resident_clusters;
         const PipelineRun run = pipeline_run(all.tiles, step, cluster_number(), column_round_eighths);
         if (run.rows != 0) {
             stage(run.first);

@@ -1,7 +1,8 @@
 #include "cuda/softmax/columns/column_tile.h"
 
-#include "cuda/common/tuning.h"
+#include "cuda/common/alignment.h"
 #include "cuda/common/vector_types.h"
+#include "cuda/rowwise/column_tile_plan.h"
 #include "cuda/softmax/columns/column_tile_kernels.h"
 #include "cuda/softmax/plan.h"
 
@@ -9,43 +10,69 @@ namespace wr::cuda {
 
 namespace {
 
-const ShortColumnSoftmaxKernels *find_kernels(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return &short_column_softmax_kernels<T>(); });
+// Softmax of columns of up to so many elements is done so; of f32 ones in whole vectors all but those that clusters
+// have just the threads for (TB/s, and by other kernels: f32 1000 x 512K 3.51 and 3.39, but 1024 x 512K 3.68 and 3.80,
+// many of 1024 x 4096 3.75 and 3.89; log 1024 3.15 and 2.50; 1000 x 1001 2.81 and 1.94; bf16 800, 1024 2.33, 2.59
+// and 1.94, 2.47).
+constexpr std::size_t softmax_column_tile_axis = 1024;
+constexpr std::size_t softmax_short_whole_column_axis = 1023;
+
+// Of 16-bit ones with their logarithms, logsumexp or maximum, or off the boundaries; of f32 ones with logsumexp or
+// maximum, and those off the boundaries (bf16 log 800 1.98 and 2.10, with logsumexp 800 1.66 and 1.79, 1000 x 1001 1.39
+// and 1.48; f32 with logsumexp 600, 768, 800, 1024 2.72, 2.80, 2.52, 2.83 and 2.43, 2.40, 2.65, 3.29, 600 x 1001 1.35
+// and 2.33).
+constexpr std::size_t softmax_narrow_column_tile_values_axis = 768;
+constexpr std::size_t softmax_column_tile_values_axis = 768;
+constexpr std::size_t softmax_short_single_column_values_axis = 512;
+
+// Of any of one tile in whole vectors of which masks, lengths or the causal limit leave elements out (masked, and
+// held or walked by threads each: f32 21, 512, 1024 2.89, 2.87, 2.69 and 1.49, 1.15, 0.96; bf16 2.23, 2.35, 2.25 and
+// 0.80, 0.61, 0.43).
+constexpr std::size_t softmax_masked_column_tile_axis = 1024;
+
+// Logsumexp alone likewise, of f32, of 16 bits, and off the boundaries (TB/s, and by other kernels: f32 150, 256, 384,
+// 400 2.43, 2.75, 2.64, 1.87 and 1.40, 1.98, 2.43, 2.50, 600 x 1001 0.89 and 0.26; bf16 256, 257 1.72, 1.09 and 1.28,
+// 1.27, 300 x 1001 0.75 and 0.18).
+constexpr std::size_t logsumexp_column_tile_axis = 384;
+constexpr std::size_t logsumexp_narrow_column_tile_axis = 256;
+constexpr std::size_t logsumexp_short_single_column_axis = 1024;
+
+const ColumnTileSoftmaxKernels *find_kernels(ElementType dtype) {
+    return of_vector_type(dtype, []<class T>() { return &column_tile_softmax_kernels<T>(); });
 }
 
 // Whether columns' largest logits are wanted beside the sums: for more than plain softmax's outputs.
 bool wants_logits(const SoftmaxProblem &p) { return p.log || wants_row_values(p) || !leaves_nothing_out(p.selection); }
 
-const ShortColumnSoftmaxKernels::OfAKind &kernels_for(const ShortColumnSoftmaxKernels &kernels, const SoftmaxProblem &p,
-                                                      bool whole) {
+const ColumnTileSoftmaxKernels::OfAKind &kernels_for(const ColumnTileSoftmaxKernels &kernels, const SoftmaxProblem &p,
+                                                     bool whole) {
     return leaves_nothing_out(p.selection) ? kernels.of[wants_logits(p) ? 1 : 0][whole ? 1 : 0] : kernels.selected;
 }
 
-SelectedShortColumnArguments arguments_of(const SoftmaxProblem &problem, const ShortColumnPlan &plan,
-                                          const ShortColumnSoftmaxKernels &kernels) {
-    SelectedShortColumnArguments all{};
+MaskedColumnTileArguments arguments_of(const SoftmaxProblem &problem, const ColumnTilePlan &plan,
+                                       const ColumnTileSoftmaxKernels &kernels) {
+    MaskedColumnTileArguments all{};
     all.softmax = arguments_of_problem(problem);
     all.tiles = plan.tiles;
-    all.memory = {plan, kernels.each, kernels.left_bytes[wants_logits(problem) ? 1 : 0], sizeof(ShortColumnKept)};
+    all.memory = {plan, kernels.each, kernels.left_bytes[wants_logits(problem) ? 1 : 0], sizeof(ColumnTileKept)};
     all.selection = problem.selection;
     all.logsumexp_type = problem.output == nullptr ? problem.logsumexp_dtype : ElementType::f32;
     return all;
 }
 
-ShortColumnThreads threads_of(const SoftmaxProblem &problem, const ShortColumnSoftmaxKernels::OfAKind &of,
-                              int least_rows) {
-    const bool more_registers = of[of_own_tiles].most_threads < short_column_most_threads;
+ColumnTileThreads threads_of(const SoftmaxProblem &problem, const ColumnTileSoftmaxKernels::OfAKind &of,
+                             int least_rows) {
+    const bool more_registers = of[of_own_tiles].most_threads < column_tile_most_threads;
     const bool narrow_tiles = traits_of(problem.dtype).size == 2 || wants_logits(problem);
     return {least_rows,
             2 * least_rows,
-            tuning::softmax_short_column_threads,
-            more_registers ? tuning::short_column_lone_threads_of_more_registers : tuning::short_column_lone_threads,
+            softmax_column_tile_threads,
+            more_registers ? column_tile_lone_threads_of_more_registers : column_tile_lone_threads,
             static_cast<std::size_t>(of[of_most_rows].most_threads),
-            narrow_tiles ? tuning::short_column_narrow_lanes : tuning::short_column_lanes};
+            narrow_tiles ? column_tile_narrow_lanes : column_tile_lanes};
 }
 
-ShortColumnSoftmaxRows rows_of(const ShortColumnPlan &plan, const ShortColumnSoftmaxKernels::OfAKind &of,
-                               int least_rows) {
+ColumnTileSoftmaxRows rows_of(const ColumnTilePlan &plan, const ColumnTileSoftmaxKernels::OfAKind &of, int least_rows) {
     if (plan.tiles.rows == least_rows) {
         return of_least_rows;
     }
@@ -56,21 +83,20 @@ ShortColumnSoftmaxRows rows_of(const ShortColumnPlan &plan, const ShortColumnSof
 std::size_t most_axis(const SoftmaxProblem &p, bool whole) {
     const bool narrow = traits_of(p.dtype).size == 2;
     if (!leaves_nothing_out(p.selection)) {
-        return tuning::softmax_selected_short_column_axis;
+        return softmax_masked_column_tile_axis;
     }
     if (p.output == nullptr) {
-        return !whole   ? tuning::logsumexp_short_single_column_axis
-               : narrow ? tuning::logsumexp_narrow_short_column_axis
-                        : tuning::logsumexp_short_column_axis;
+        return !whole   ? logsumexp_short_single_column_axis
+               : narrow ? logsumexp_narrow_column_tile_axis
+                        : logsumexp_column_tile_axis;
     }
     if (narrow) {
-        return whole && !wants_logits(p) ? tuning::softmax_short_column_axis
-                                         : tuning::softmax_narrow_short_column_values_axis;
+        return whole && !wants_logits(p) ? softmax_column_tile_axis : softmax_narrow_column_tile_values_axis;
     }
     if (wants_row_values(p)) {
-        return whole ? tuning::softmax_short_column_values_axis : tuning::softmax_short_single_column_values_axis;
+        return whole ? softmax_column_tile_values_axis : softmax_short_single_column_values_axis;
     }
-    return whole && !p.log ? tuning::softmax_short_whole_column_axis : tuning::softmax_short_column_axis;
+    return whole && !p.log ? softmax_short_whole_column_axis : softmax_column_tile_axis;
 }
 
 // The logsumexp alone in one of the types that kernels write.
@@ -83,37 +109,35 @@ bool are_outputs_served(const SoftmaxProblem &p) {
 bool are_served(const SoftmaxProblem &p, bool whole) {
     const bool scaled_halves = traits_of(p.dtype).size == 2 && p.scale != 1.0;
     return are_outputs_served(p) && !scaled_halves && p.shape.inner_stride == 1 &&
-           (whole || leaves_nothing_out(p.selection)) && is_short_column(p.shape, most_axis(p, whole), whole);
+           (whole || leaves_nothing_out(p.selection)) && is_column_tile(p.shape, most_axis(p, whole), whole);
 }
 
 // Whether columns are whole vectors, and the mask's bytes whole words beside them.
 bool takes_vectors(const SoftmaxProblem &p) {
-    return takes_column_vectors(p) &&
-           reinterpret_cast<std::uintptr_t>(p.selection.mask) % elements_of_vector(p.dtype) == 0;
+    return takes_column_vectors(p) && is_aligned(p.selection.mask, elements_of_vector(p.dtype));
 }
 
 } // namespace
 
-cudaError_t launch_short_columns(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream,
-                                 bool *served) {
+cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     *served = false;
     if (problem.shape.inner == 1) { // few rows wait for the processor: nothing else is asked of them
         return cudaSuccess;
     }
-    const ShortColumnSoftmaxKernels *kernels = find_kernels(problem.dtype);
+    const ColumnTileSoftmaxKernels *kernels = find_kernels(problem.dtype);
     const bool whole = takes_vectors(problem);
     if (kernels == nullptr || !are_served(problem, whole)) {
         return cudaSuccess;
     }
-    const ShortColumnSoftmaxKernels::OfAKind &of = kernels_for(*kernels, problem, whole);
-    const ShortColumnThreads threads = threads_of(problem, of, kernels->least_rows);
-    const ShortColumnPlan plan = plan_short_columns(problem.shape, traits_of(problem.dtype).size, threads, whole, gpu);
+    const ColumnTileSoftmaxKernels::OfAKind &of = kernels_for(*kernels, problem, whole);
+    const ColumnTileThreads threads = threads_of(problem, of, kernels->least_rows);
+    const ColumnTilePlan plan = plan_column_tiles(problem.shape, traits_of(problem.dtype).size, threads, whole, gpu);
     if (plan.threads == 0) {
         return cudaSuccess;
     }
-    SelectedShortColumnArguments a = arguments_of(problem, plan, *kernels);
+    MaskedColumnTileArguments a = arguments_of(problem, plan, *kernels);
     const void *const kernel = of[rows_of(plan, of, kernels->least_rows)].kernel;
-    const Launch how = short_column_launch(kernel, plan, a.memory, gpu);
+    const Launch how = column_tile_launch(kernel, plan, a.memory, gpu);
     const cudaError_t error = allow_shared_bytes(how, gpu, served);
     return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
 }

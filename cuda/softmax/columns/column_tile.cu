@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template const ShortColumnSoftmaxKernels &short_column_softmax_kernels<float>();
-template const ShortColumnSoftmaxKernels &short_column_softmax_kernels<F16>();
-template const ShortColumnSoftmaxKernels &short_column_softmax_kernels<BF16>();
+template const ColumnTileSoftmaxKernels &column_tile_softmax_kernels<float>();
+template const ColumnTileSoftmaxKernels &column_tile_softmax_kernels<F16>();
+template const ColumnTileSoftmaxKernels &column_tile_softmax_kernels<BF16>();
 
 } // namespace wr::cuda

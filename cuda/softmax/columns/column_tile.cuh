@@ -4,7 +4,6 @@
 #pragma once
 
 #include "cuda/common/kernel_address.cuh"
-#include "cuda/common/tuning.h"
 #include "cuda/rowwise/column_tile.cuh"
 #include "cuda/rowwise/element_patterns.cuh"
 #include "cuda/softmax/columns/column_tile_kernels.h"
@@ -12,12 +11,19 @@
 
 namespace wr::cuda {
 
+// Threads of a block of such kernels at most that have more registers for each: softmax of f32 in whole vectors where
+// blocks have their tiles to themselves, and the logarithms and values of f32, by threads of all rows (H200, TB/s, with
+// 64 registers and 80: softmax 21, 150 3.61, 3.72 and 3.80, 3.82, but in clusters 512 3.75 and 3.57, off the boundaries
+// 21 3.51 and 3.39; log 21, 150, 1000 2.97, 3.08, 2.52 and 3.54, 3.39, 2.80; by threads of 4 rows softmax 4.09
+// and 3.79, log 3.07 and 2.97; bf16, with 64 and 72, 150 3.03 and 2.49).
+inline constexpr int column_tile_threads_of_more_registers = 768;
+
 // Between these logits lie all exponentials in the frame N = 0, and their sums, well within the normal range.
-inline constexpr float short_column_reach = 42.0f;
+inline constexpr float column_tile_reach = 42.0f;
 
 // Kernels hold up to as many rows of a thread, so that it has 32 elements.
 template <class T>
-inline constexpr int short_column_rows = lane_elements / vector_elements<T>;
+inline constexpr int column_tile_rows = lane_elements / vector_elements<T>;
 
 // The largest of a column's logits.
 struct LargestLogit {
@@ -43,8 +49,8 @@ struct SumAndLargest {
 
 // A block's tiles. Left: what its threads leave each other of a column. OwnTiles: no other blocks share them.
 template <class T, int Rows, bool Whole, class Left = typename SoftmaxArithmetic<T>::Sum, bool OwnTiles = false,
-          class Arguments = ShortColumnSoftmaxArguments>
-class ShortColumnTile {
+          class Arguments = ColumnTileSoftmaxArguments>
+class ThreadTile {
   public:
     using Element = T;
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -52,10 +58,10 @@ class ShortColumnTile {
     static constexpr int each = vector_elements<T>;
     static constexpr bool own_tiles = OwnTiles;
     // (Softmax's kernels spill registers without the code for others: 21 columns' elements of f32 3.76 and 3.59 TB/s.)
-    using Folds = ShortColumnFolds<each, Whole, Left, OwnTiles && !std::is_same_v<Left, Sum>>;
+    using Folds = ColumnTileFolds<each, Whole, Left, OwnTiles && !std::is_same_v<Left, Sum>>;
     using Column = typename Folds::Column;
 
-    __device__ __forceinline__ ShortColumnTile(const Arguments &arguments, ShortColumnBarriers &barriers, int rows)
+    __device__ __forceinline__ ThreadTile(const Arguments &arguments, ColumnTileBarriers &barriers, int rows)
         : all(arguments), a(arguments.softmax), folds(all.tiles, all.memory, barriers),
           part(all.tiles, a.axis, a.inner, rows) {}
 
@@ -93,7 +99,7 @@ class ShortColumnTile {
     // output(row, column, pieces) gives each output, pack_outputs(y) a vector of them.
     template <class Pack, class Output>
     __device__ __forceinline__ void write(Pack pack_outputs, Output output) const {
-        ShortColumnPieces pieces[each];
+        ColumnTilePieces pieces[each];
 #pragma unroll
         for (int c = 0; c < each; ++c) {
             pieces[c] = kept(own(c)).pieces;
@@ -113,20 +119,20 @@ class ShortColumnTile {
         }
     }
 
-    __device__ __forceinline__ static Float output_of(Float e, const ShortColumnPieces &factor) {
+    __device__ __forceinline__ static Float output_of(Float e, const ColumnTilePieces &factor) {
         const BlockFactor<Float> by{factor.high, factor.low};
         return sizeof(T) >= sizeof(float) ? softmax_output(e, by) : softmax_narrow_output(e, by);
     }
 
     __device__ __forceinline__ Column own(int c) const { return {part.tile, part.lane, c}; }
-    __device__ __forceinline__ ShortColumnKept &kept(const Column &column) const {
-        return reinterpret_cast<ShortColumnKept *>(launched_memory() + all.memory.columns_at)[column.number(all.tiles)];
+    __device__ __forceinline__ ColumnTileKept &kept(const Column &column) const {
+        return reinterpret_cast<ColumnTileKept *>(launched_memory() + all.memory.columns_at)[column.number(all.tiles)];
     }
 
     const Arguments &all;
     const SoftmaxArguments &a;
     const Folds folds;
-    const ShortColumnPart<T, Rows, Whole> part;
+    const ColumnTilePart<T, Rows, Whole> part;
 };
 
 // Of a column's logsumexp and maximum what is wanted.
@@ -152,14 +158,14 @@ __device__ __forceinline__ void store_values_of(const Tile &tile, const typename
 
 // What softmax's outputs of a column are made with whose exponentials are in a frame as they come.
 template <class Float, class Sum>
-__device__ __forceinline__ ShortColumnPieces pieces_of_sum(Sum sum) {
+__device__ __forceinline__ ColumnTilePieces pieces_of_sum(Sum sum) {
     const BlockFactor<Float> factor = factor_of(factor_base(sum, Float()), 0, Float());
     return {factor.high, factor.low};
 }
 
 // The same of columns of any kind, and of log-softmax; of a softmax of ordinary logits without a call.
 template <class Float, class Sum>
-__device__ __noinline__ ShortColumnPieces pieces_of_rare(const SoftmaxArguments &a, Float maximum, Sum sum) {
+__device__ __noinline__ ColumnTilePieces pieces_of_rare(const SoftmaxArguments &a, Float maximum, Sum sum) {
     const RowKind kind = row_kind(maximum);
     if (kind != RowKind::ordinary) {
         return {std::numeric_limits<Float>::quiet_NaN(), special_output<Float>(kind, a.log, a.empty_row_zero)};
@@ -173,7 +179,7 @@ __device__ __noinline__ ShortColumnPieces pieces_of_rare(const SoftmaxArguments 
     return {factor.high, factor.low};
 }
 template <class Float, class Sum>
-__device__ __forceinline__ ShortColumnPieces pieces_of_any(const SoftmaxArguments &a, Float maximum, Sum sum) {
+__device__ __forceinline__ ColumnTilePieces pieces_of_any(const SoftmaxArguments &a, Float maximum, Sum sum) {
     return is_ordinary(maximum) && !a.log ? pieces_of_sum<Float>(sum) : pieces_of_rare(a, maximum, sum);
 }
 
@@ -184,7 +190,7 @@ __device__ __noinline__ Float logsumexp_of_any(Float maximum, Sum sum) {
 }
 
 // The exchanges of a cluster's blocks: of logits near 0; of any, which need their maxima before their sums.
-enum ShortColumnExchange : std::int8_t { quick_values, column_maxima, column_sums };
+enum ColumnTileExchange : std::int8_t { quick_values, column_maxima, column_sums };
 
 // A tile of logits of any kind.
 template <class T, int Rows, class Tile>
@@ -212,7 +218,7 @@ __device__ __forceinline__ void write_any(const Tile &tile, const uint4 (&v)[Row
     }
     tile.folds.await_left();
     tile.folds.template fold<FloatSum<Sum>, true>(column_sums, [&](const typename Tile::Column &column, Sum sum) {
-        ShortColumnKept &kept = tile.kept(column);
+        ColumnTileKept &kept = tile.kept(column);
         if (wants_row_values(a)) {
             store_values_of(tile, column, kept.maximum, logsumexp_of_any(kept.maximum, sum));
         }
@@ -222,7 +228,7 @@ __device__ __forceinline__ void write_any(const Tile &tile, const uint4 (&v)[Row
         return;
     }
     tile.write([](Float(&y)[Tile::each]) { return pack_with_nans(y, T()); },
-               [&](int i, int c, const ShortColumnPieces &pieces) {
+               [&](int i, int c, const ColumnTilePieces &pieces) {
                    const Float usual = a.log ? log_softmax_output(e[i][c], LogPieces<Float>{pieces.high, pieces.low})
                                              : Tile::output_of(e[i][c], pieces);
                    return pieces.high != pieces.high ? pieces.low : usual;
@@ -231,10 +237,10 @@ __device__ __forceinline__ void write_any(const Tile &tile, const uint4 (&v)[Row
 
 // The same of what no longer waits in registers: it is read again.
 template <class T, bool Whole>
-__device__ __noinline__ void take_any_short_columns(const ShortColumnSoftmaxArguments &all,
-                                                    ShortColumnBarriers &barriers) {
-    const ShortColumnTile<T, short_column_rows<T>, Whole> tile(all, barriers, all.tiles.rows);
-    uint4 v[short_column_rows<T>];
+__device__ __noinline__ void take_any_column_tiles(const ColumnTileSoftmaxArguments &all,
+                                                   ColumnTileBarriers &barriers) {
+    const ThreadTile<T, column_tile_rows<T>, Whole> tile(all, barriers, all.tiles.rows);
+    uint4 v[column_tile_rows<T>];
     tile.load(v);
     write_any<T>(tile, v);
 }
@@ -265,7 +271,7 @@ __device__ __forceinline__ bool write_softmax(const Tile &tile, const uint4 (&v)
     using Sum = typename Tile::Sum;
     // Where registers are short for exponentials of 32 bits beside what asks the logits, these are asked first.
     constexpr bool asks_first = sizeof(T) == sizeof(float) && !Tile::own_tiles;
-    const bool within = vectors_within<T>(v, short_column_reach);
+    const bool within = vectors_within<T>(v, column_tile_reach);
     if (asks_first && !tile.folds.template all_say<true>(within)) {
         return false;
     }
@@ -299,7 +305,7 @@ __device__ __forceinline__ bool write_softmax(const Tile &tile, const uint4 (&v)
         tile.kept(column).pieces = pieces_of_sum<Float>(sum);
     });
     tile.write([](const Float(&y)[Tile::each]) { return pack(y, T()); },
-               [&](int i, int c, const ShortColumnPieces &pieces) { return Tile::output_of(e[c][i], pieces); });
+               [&](int i, int c, const ColumnTilePieces &pieces) { return Tile::output_of(e[c][i], pieces); });
     return true;
 }
 
@@ -319,7 +325,7 @@ __device__ __forceinline__ bool write_by_logits(const Tile &tile, const uint4 (&
         }
         tile.folds.leave(c, Left{quick_sum<Sum>(of_column), largest});
     });
-    if (!tile.folds.template all_say<false>(vectors_within<T>(v, short_column_reach))) {
+    if (!tile.folds.template all_say<false>(vectors_within<T>(v, column_tile_reach))) {
         return false;
     }
     constexpr bool apart = sizeof(T) == sizeof(float);
@@ -330,21 +336,21 @@ __device__ __forceinline__ bool write_by_logits(const Tile &tile, const uint4 (&
                 store_values_of(tile, column, whole.largest, logsumexp.high);
             }
             tile.kept(column).pieces =
-                a.log ? ShortColumnPieces{logsumexp.high, logsumexp.low} : pieces_of_sum<Float>(whole.sum);
+                a.log ? ColumnTilePieces{logsumexp.high, logsumexp.low} : pieces_of_sum<Float>(whole.sum);
         });
     if (a.output == nullptr) {
         return true;
     }
     const auto pack_outputs = [](const Float(&y)[Tile::each]) { return pack(y, T()); };
     if (a.log) {
-        tile.write(pack_outputs, [&](int i, int c, const ShortColumnPieces &pieces) {
+        tile.write(pack_outputs, [&](int i, int c, const ColumnTilePieces &pieces) {
             return log_softmax_output(element_of(v[i], c, T()), LogPieces<Float>{pieces.high, pieces.low});
         });
     } else {
         // The compiler may not know that these are the exponentials of before, which would wait in registers.
         Float magic = ExponentialConstants<Float>::magic;
         asm("" : "+f"(magic));
-        tile.write(pack_outputs, [&](int i, int c, const ShortColumnPieces &pieces) {
+        tile.write(pack_outputs, [&](int i, int c, const ColumnTilePieces &pieces) {
             return Tile::output_of(scaled_exponential(element_of(v[i], c, T()), magic), pieces);
         });
     }
@@ -359,16 +365,16 @@ using LeftOfColumn =
 
 // Threads of a block at most: fewer than it may have where each is to have more registers.
 template <class T, int Rows, bool ByLogits, bool OwnTiles>
-inline constexpr int short_column_threads =
-    sizeof(T) == sizeof(float) && Rows == short_column_rows<T> && (ByLogits || OwnTiles)
-        ? tuning::short_column_threads_of_more_registers
-        : short_column_most_threads;
+inline constexpr int column_tile_threads =
+    sizeof(T) == sizeof(float) && Rows == column_tile_rows<T> && (ByLogits || OwnTiles)
+        ? column_tile_threads_of_more_registers
+        : column_tile_most_threads;
 
 template <class T, int Rows, bool ByLogits, bool Whole, bool OwnTiles>
-__global__ void __launch_bounds__(short_column_threads<T, Rows, ByLogits, OwnTiles>, 1)
-    softmax_short_columns(const __grid_constant__ ShortColumnSoftmaxArguments a) {
-    __shared__ ShortColumnBarriers barriers;
-    const ShortColumnTile<T, Rows, Whole, LeftOfColumn<T, ByLogits>, OwnTiles> tile(a, barriers, Rows);
+__global__ void __launch_bounds__(column_tile_threads<T, Rows, ByLogits, OwnTiles>, 1)
+    softmax_column_tiles(const __grid_constant__ ColumnTileSoftmaxArguments a) {
+    __shared__ ColumnTileBarriers barriers;
+    const ThreadTile<T, Rows, Whole, LeftOfColumn<T, ByLogits>, OwnTiles> tile(a, barriers, Rows);
     tile.folds.prepare();
     take_place_on_stream();
     uint4 v[Rows];
@@ -381,35 +387,35 @@ __global__ void __launch_bounds__(short_column_threads<T, Rows, ByLogits, OwnTil
         written = write_softmax<T>(tile, v);
     }
     if (!written) {
-        take_any_short_columns<T, Whole>(a, barriers);
+        take_any_column_tiles<T, Whole>(a, barriers);
     }
 }
 
 template <class T, int Rows, bool ByLogits, bool Whole, bool OwnTiles>
-ShortColumnSoftmaxKernel short_column_kernel() {
-    return {address_of(softmax_short_columns<T, Rows, ByLogits, Whole, OwnTiles>),
-            short_column_threads<T, Rows, ByLogits, OwnTiles>};
+ColumnTileSoftmaxKernel column_tile_kernel() {
+    return {address_of(softmax_column_tiles<T, Rows, ByLogits, Whole, OwnTiles>),
+            column_tile_threads<T, Rows, ByLogits, OwnTiles>};
 }
 
 template <class T, bool ByLogits, bool Whole>
-void set_short_column_kernels(ShortColumnSoftmaxKernels::OfAKind &of) {
-    constexpr int most = short_column_rows<T>;
+void set_column_tile_kernels(ColumnTileSoftmaxKernels::OfAKind &of) {
+    constexpr int most = column_tile_rows<T>;
     constexpr bool knows_own_tiles = sizeof(T) == sizeof(float) && Whole;
-    of[of_least_rows] = short_column_kernel<T, most / 2, ByLogits, Whole, false>();
-    of[of_most_rows] = short_column_kernel<T, most, ByLogits, Whole, false>();
-    of[of_own_tiles] = short_column_kernel<T, most, ByLogits, Whole, knows_own_tiles>();
+    of[of_least_rows] = column_tile_kernel<T, most / 2, ByLogits, Whole, false>();
+    of[of_most_rows] = column_tile_kernel<T, most, ByLogits, Whole, false>();
+    of[of_own_tiles] = column_tile_kernel<T, most, ByLogits, Whole, knows_own_tiles>();
 }
 
 template <class T>
-const ShortColumnSoftmaxKernels &short_column_softmax_kernels() {
-    static const ShortColumnSoftmaxKernels kernels = [] {
-        ShortColumnSoftmaxKernels made{};
-        set_short_column_kernels<T, false, false>(made.of[0][0]);
-        set_short_column_kernels<T, false, true>(made.of[0][1]);
-        set_short_column_kernels<T, true, false>(made.of[1][0]);
-        set_short_column_kernels<T, true, true>(made.of[1][1]);
-        set_selected_short_columns<T>(made.selected);
-        made.least_rows = short_column_rows<T> / 2;
+const ColumnTileSoftmaxKernels &column_tile_softmax_kernels() {
+    static const ColumnTileSoftmaxKernels kernels = [] {
+        ColumnTileSoftmaxKernels made{};
+        set_column_tile_kernels<T, false, false>(made.of[0][0]);
+        set_column_tile_kernels<T, false, true>(made.of[0][1]);
+        set_column_tile_kernels<T, true, false>(made.of[1][0]);
+        set_column_tile_kernels<T, true, true>(made.of[1][1]);
+        set_masked_column_tiles<T>(made.selected);
+        made.least_rows = column_tile_rows<T> / 2;
         made.each = vector_elements<T>;
         made.left_bytes[0] = sizeof(LeftOfColumn<T, false>);
         made.left_bytes[1] = sizeof(LeftOfColumn<T, true>);

@@ -8,6 +8,6 @@
 namespace wr::cuda {
 
 // Where they are not such, or the GPU has not the shared memory, nothing is launched and `served` is false.
-cudaError_t launch_short_columns(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream, bool *served);
+cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream, bool *served);
 
 } // namespace wr::cuda

@@ -7,52 +7,52 @@
 
 namespace wr::cuda {
 
-struct ShortColumnSoftmaxArguments {
+struct ColumnTileSoftmaxArguments {
     SoftmaxArguments softmax; // output: nullptr where nothing but the logsumexp is wanted
-    ShortColumnTiles tiles;
-    ShortColumnMemory memory;
+    ColumnTiles tiles;
+    ColumnTileMemory memory;
     ElementType logsumexp_type;
 };
 
 // The same of columns whose masks, lengths or causal limit leave elements out.
-struct SelectedShortColumnArguments : ShortColumnSoftmaxArguments {
+struct MaskedColumnTileArguments : ColumnTileSoftmaxArguments {
     Selection selection;
 };
 
 // What the outputs of a column are made with: of softmax its factor, of log-softmax its logsumexp. A high piece that is
 // NaN: all of them are the low one.
-struct ShortColumnPieces {
+struct ColumnTilePieces {
     float high, low;
 };
 
 // What a block keeps of each column.
-struct ShortColumnKept {
-    ShortColumnPieces pieces;
+struct ColumnTileKept {
+    ColumnTilePieces pieces;
     float maximum;
 };
 
-struct ShortColumnSoftmaxKernel {
+struct ColumnTileSoftmaxKernel {
     const void *kernel;
     int most_threads; // of a block
 };
 
 // In the order in which kernels of a kind stand: of the least rows of a thread, of twice as many, of those by blocks
 // that have their tiles to themselves.
-enum ShortColumnSoftmaxRows : std::int8_t { of_least_rows, of_most_rows, of_own_tiles };
+enum ColumnTileSoftmaxRows : std::int8_t { of_least_rows, of_most_rows, of_own_tiles };
 
-struct ShortColumnSoftmaxKernels {
-    using OfAKind = ShortColumnSoftmaxKernel[of_own_tiles + 1];
+struct ColumnTileSoftmaxKernels {
+    using OfAKind = ColumnTileSoftmaxKernel[of_own_tiles + 1];
 
     OfAKind of[2][2]; // [of more than softmax's outputs][whole]
-    OfAKind selected; // for SelectedShortColumnArguments: whatever is wanted of whole vectors
+    OfAKind selected; // for MaskedColumnTileArguments: whatever is wanted of whole vectors
     int least_rows;
     std::size_t each;          // columns of a thread
     std::size_t left_bytes[2]; // of what threads leave each other of a column [of more than softmax's outputs]
 };
 
 template <class T>
-void set_selected_short_columns(ShortColumnSoftmaxKernels::OfAKind &of);
+void set_masked_column_tiles(ColumnTileSoftmaxKernels::OfAKind &of);
 template <class T>
-const ShortColumnSoftmaxKernels &short_column_softmax_kernels();
+const ColumnTileSoftmaxKernels &column_tile_softmax_kernels();
 
 } // namespace wr::cuda

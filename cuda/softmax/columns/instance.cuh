@@ -3,6 +3,7 @@
 
 #include "cuda/common/kernel_address.cuh"
 #include "cuda/common/tuning.h"
+#include "cuda/rowwise/cluster_sizes.h"
 #include "cuda/softmax/columns/clusters.cuh"
 #include "cuda/softmax/two_pass/columns.cuh"
 
@@ -15,7 +16,7 @@ SoftmaxColumnKernel softmax_column_kernel(std::size_t most_blocks) {
             Shape::threads,
             Shape::columns,
             Shape::block_rows,
-            Shape::base_blocks,
+            Shape::tile_count,
             column_fixed_bytes<T, Shape>,
             column_state_bytes<T, Shape>,
             most_blocks};
@@ -27,7 +28,7 @@ SoftmaxColumnKernel softmax_column_kernel(std::size_t most_blocks) {
 // 8192 by 128 bytes 2.49, 2.09 and 1.74, by the last 2.25, 2.13 and 2.21.
 template <class T>
 const SoftmaxColumnKernels &softmax_column_kernels() {
-    constexpr std::size_t few = tuning::cluster_blocks, many = tuning::softmax_wide_cluster_blocks;
+    constexpr std::size_t few = tuning::cluster_blocks, many = softmax_wide_cluster_blocks;
     if constexpr (sizeof(T) == sizeof(float)) {
         static const SoftmaxColumnKernels kernels{
             {softmax_column_kernel<T, 4, 32>(few), softmax_column_kernel<T, 3, 32>(many)}, 2};
@@ -39,10 +40,10 @@ const SoftmaxColumnKernels &softmax_column_kernels() {
 }
 
 template <class T>
-const SoftmaxTallKernels &softmax_tall_kernels() {
-    static const SoftmaxTallKernels kernels{
-        address_of(softmax_tall_states<T>),
-        {address_of(softmax_tall_outputs<T, false>), address_of(softmax_tall_outputs<T, true>)}};
+const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels() {
+    static const SoftmaxTwoPassColumnKernels kernels{
+        address_of(softmax_two_pass_column_states<T>),
+        {address_of(softmax_two_pass_column_outputs<T, false>), address_of(softmax_two_pass_column_outputs<T, true>)}};
     return kernels;
 }
 

@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template void set_selected_short_columns<float>(ShortColumnSoftmaxKernels::OfAKind &);
-template void set_selected_short_columns<F16>(ShortColumnSoftmaxKernels::OfAKind &);
-template void set_selected_short_columns<BF16>(ShortColumnSoftmaxKernels::OfAKind &);
+template void set_masked_column_tiles<float>(ColumnTileSoftmaxKernels::OfAKind &);
+template void set_masked_column_tiles<F16>(ColumnTileSoftmaxKernels::OfAKind &);
+template void set_masked_column_tiles<BF16>(ColumnTileSoftmaxKernels::OfAKind &);
 
 } // namespace wr::cuda

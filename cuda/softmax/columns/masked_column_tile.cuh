@@ -7,7 +7,7 @@
 
 namespace wr::cuda {
 
-// Puts -infinity in the place of what takes no part. Whether all that does is within short_column_reach.
+// Puts -infinity in the place of what takes no part. Whether all that does is within column_tile_reach.
 template <int Rows, class Tile>
 __device__ __forceinline__ bool leave_out_of_columns(const Tile &tile, uint4 (&v)[Rows]) {
     using T = typename Tile::Element;
@@ -17,13 +17,13 @@ __device__ __forceinline__ bool leave_out_of_columns(const Tile &tile, uint4 (&v
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
         const uint4 or_zero[1] = {only_taken(v[i], taken.of[i], 0)};
-        within = within & vectors_within<T>(or_zero, short_column_reach);
+        within = within & vectors_within<T>(or_zero, column_tile_reach);
         v[i] = only_taken(v[i], taken.of[i], filler);
     }
     return within;
 }
 
-// Whatever is wanted of columns whose logits are within short_column_reach. The exponential of -infinity is that of a
+// Whatever is wanted of columns whose logits are within column_tile_reach. The exponential of -infinity is that of a
 // logit that has 0 (docs/numerics.md, "Elements that are left out").
 template <class T, int Rows, class Tile>
 __device__ __forceinline__ void write_near(const Tile &tile, const uint4 (&v)[Rows]) {
@@ -51,15 +51,15 @@ __device__ __forceinline__ void write_near(const Tile &tile, const uint4 (&v)[Ro
             if (wants_row_values(a)) {
                 store_values_of(tile, column, whole.largest, empty ? whole.largest : logsumexp.high);
             }
-            const ShortColumnPieces usual =
-                a.log ? ShortColumnPieces{logsumexp.high, logsumexp.low} : pieces_of_sum<Float>(whole.sum);
+            const ColumnTilePieces usual =
+                a.log ? ColumnTilePieces{logsumexp.high, logsumexp.low} : pieces_of_sum<Float>(whole.sum);
             tile.kept(column).pieces =
-                empty ? ShortColumnPieces{std::numeric_limits<Float>::quiet_NaN(),
-                                          special_output<Float>(RowKind::empty, a.log, a.empty_row_zero)}
+                empty ? ColumnTilePieces{std::numeric_limits<Float>::quiet_NaN(),
+                                         special_output<Float>(RowKind::empty, a.log, a.empty_row_zero)}
                       : usual;
         });
     tile.write([](Float(&y)[Tile::each]) { return pack_with_nans(y, T()); },
-               [&](int i, int c, const ShortColumnPieces &pieces) {
+               [&](int i, int c, const ColumnTilePieces &pieces) {
                    const Float usual = a.log ? log_softmax_output(kept[c][i], LogPieces<Float>{pieces.high, pieces.low})
                                              : Tile::output_of(kept[c][i], pieces);
                    return pieces.high != pieces.high ? pieces.low : usual;
@@ -68,7 +68,7 @@ __device__ __forceinline__ void write_near(const Tile &tile, const uint4 (&v)[Ro
 
 // Of a thread's part of a column in which NaN has been written all over, what takes no part.
 template <class T>
-__device__ __noinline__ void write_left_out(const SelectedShortColumnArguments &all, std::uint64_t outer,
+__device__ __noinline__ void write_left_out(const MaskedColumnTileArguments &all, std::uint64_t outer,
                                             std::uint64_t inner, int first, int count) {
     const SoftmaxArguments &a = all.softmax;
     const std::uint8_t *const mask = all.selection.mask;
@@ -85,7 +85,7 @@ __device__ __noinline__ void write_left_out(const SelectedShortColumnArguments &
 
 // Whatever is wanted of columns of any kind.
 template <class T, int Rows, class Tile>
-__device__ __forceinline__ void write_any_selected(const Tile &tile, const uint4 (&v)[Rows]) {
+__device__ __forceinline__ void write_any_masked(const Tile &tile, const uint4 (&v)[Rows]) {
     write_any<T>(tile, v);
 #pragma unroll 1
     for (int c = 0; c < Tile::each; ++c) {
@@ -97,11 +97,10 @@ __device__ __forceinline__ void write_any_selected(const Tile &tile, const uint4
 }
 
 template <class T, int Rows>
-__global__ void __launch_bounds__(short_column_threads<T, Rows, true, false>, 1)
-    softmax_selected_short_columns(const __grid_constant__ SelectedShortColumnArguments a) {
-    __shared__ ShortColumnBarriers barriers;
-    const ShortColumnTile<T, Rows, true, LeftOfColumn<T, true>, false, SelectedShortColumnArguments> tile(a, barriers,
-                                                                                                          Rows);
+__global__ void __launch_bounds__(column_tile_threads<T, Rows, true, false>, 1)
+    softmax_masked_column_tiles(const __grid_constant__ MaskedColumnTileArguments a) {
+    __shared__ ColumnTileBarriers barriers;
+    const ThreadTile<T, Rows, true, LeftOfColumn<T, true>, false, MaskedColumnTileArguments> tile(a, barriers, Rows);
     tile.folds.prepare();
     take_place_on_stream();
     uint4 v[Rows];
@@ -114,20 +113,20 @@ __global__ void __launch_bounds__(short_column_threads<T, Rows, true, false>, 1)
         uint4 again[Rows];
         tile.load(again);
         leave_out_of_columns(tile, again);
-        write_any_selected<T>(tile, again);
+        write_any_masked<T>(tile, again);
     }
 }
 
 template <class T, int Rows>
-ShortColumnSoftmaxKernel selected_short_column_kernel() {
-    return {address_of(softmax_selected_short_columns<T, Rows>), short_column_threads<T, Rows, true, false>};
+ColumnTileSoftmaxKernel masked_column_tile_kernel() {
+    return {address_of(softmax_masked_column_tiles<T, Rows>), column_tile_threads<T, Rows, true, false>};
 }
 
 template <class T>
-void set_selected_short_columns(ShortColumnSoftmaxKernels::OfAKind &of) {
-    constexpr int most = short_column_rows<T>;
-    of[of_least_rows] = selected_short_column_kernel<T, most / 2>();
-    of[of_own_tiles] = of[of_most_rows] = selected_short_column_kernel<T, most>();
+void set_masked_column_tiles(ColumnTileSoftmaxKernels::OfAKind &of) {
+    constexpr int most = column_tile_rows<T>;
+    of[of_least_rows] = masked_column_tile_kernel<T, most / 2>();
+    of[of_own_tiles] = of[of_most_rows] = masked_column_tile_kernel<T, most>();
 }
 
 } // namespace wr::cuda

@@ -7,7 +7,7 @@
 namespace wr::cuda {
 
 inline constexpr int column_run = 32;                                              // elements of a thread
-inline constexpr int runs_of_block = static_cast<int>(softmax_block) / column_run; // threads of a base block
+inline constexpr int runs_of_block = static_cast<int>(softmax_block) / column_run; // threads of a tile
 
 // What a thread of a column tile works on.
 template <int Columns>
@@ -32,13 +32,13 @@ struct ColumnPlace {
     }
 };
 
-// A base block's sum is the tree over the sums of its threads; lane l of a warp takes thread l of a column.
+// A tile's sum is the tree over the sums of its threads; lane l of a warp takes thread l of a column.
 template <class Float, class Sum, int Runs, int Columns>
 struct ColumnTile {
     static constexpr int blocks = Runs / runs_of_block;
-    BlockState<Float, Sum> states[Columns][state_place(warp_lanes)]; // of the columns' base blocks, in all the cluster
-    BlockState<Float, Sum> own[blocks][Columns];
-    BlockState<Float, Sum> totals[Columns];
+    TileState<Float, Sum> states[Columns][state_place(warp_lanes)]; // of the columns' tiles, in all the cluster
+    TileState<Float, Sum> own[blocks][Columns];
+    TileState<Float, Sum> totals[Columns];
     LogRow<Float> logs[Columns];
     Float maxima[Runs][Columns + 1];
     Sum sums[Runs][Columns + 1];
@@ -75,13 +75,13 @@ __device__ __noinline__ BlockFactor<Float> any_factor(Float maximum, RowState<Fl
 
 template <class T, bool Log, int Threads, int Columns, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
-    softmax_column_tiles(const __grid_constant__ SoftmaxArguments a) {
+    softmax_register_tiles(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int runs = Threads / Columns;
     using Tile = ColumnTile<Float, Sum, runs, Columns>;
     __shared__ Tile tile;
-    __shared__ ArrivalBarrier arrivals;
+    __shared__ Mbarrier arrivals;
     const bool alone = a.cluster_blocks == 1;
     const int states = a.cluster_blocks * Tile::blocks;
     if (!alone) {
@@ -154,8 +154,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
             sum = tile.sums[run][column];
         }
         sum = tree_over_lanes<FloatSum<Sum>>(sum, warp_lanes);
-        BlockState<Float, Sum> state = tile.own[block][column];
-        state.sum = is_unusual(state.maximum) ? settle_any_sum(state.maximum, sum) : sum;
+        TileState<Float, Sum> state = tile.own[block][column];
+        state.sum = is_special(state.maximum) ? settle_any_sum(state.maximum, sum) : sum;
         const int place = (alone ? 0 : static_cast<int>(block_in_cluster()) * Tile::blocks) + block;
         if (alone) {
             tile.states[column][state_place(place)] = state;
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     __syncthreads();
     const ColumnPlace<Columns> to(a, runs);
-    const BlockState<Float, Sum> own = tile.own[to.run / runs_of_block][to.column], total = tile.totals[to.column];
+    const TileState<Float, Sum> own = tile.own[to.run / runs_of_block][to.column], total = tile.totals[to.column];
     T *output =
         static_cast<T *>(a.output) + (to.outer * a.axis + static_cast<std::uint64_t>(to.first)) * a.inner + to.inner;
     const RowKind kind = row_kind(total.maximum);
@@ -193,11 +193,11 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
                       (to.outer * a.axis + static_cast<std::uint64_t>(to.first + i)) * a.inner + to.inner);
         }
     } else if constexpr (Log) {
-        const LogPieces<Float> pieces = tile.logs[to.column].pieces;
+        const LogPieces<Float> splits = tile.logs[to.column].splits;
 #pragma unroll
         for (int i = 0; i < column_run; ++i) {
             if (i < to.count) {
-                output[static_cast<std::uint64_t>(i) * a.inner] = narrow_one(log_softmax_output(x[i], pieces), T());
+                output[static_cast<std::uint64_t>(i) * a.inner] = narrow_one(log_softmax_output(x[i], splits), T());
             }
         }
     } else {

@@ -7,34 +7,34 @@
 namespace wr::cuda {
 
 inline constexpr int logsumexp_block_warps = 8;
-inline constexpr int logsumexp_most_unit_blocks = 64;
+inline constexpr int logsumexp_most_unit_tiles = 64;
 
-// What a unit is: a row of a few base blocks, or as many short rows as a warp has room for in a tile of 32 lanes times
-// 32 elements, each warp taking some; or a piece of a long row, up to logsumexp_most_unit_blocks base blocks, which a
+// What a unit is: a row of a few tiles, or as many short rows as a warp has room for in a tile of 32 lanes times
+// 32 elements, each warp taking some; or a piece of a long row, up to logsumexp_most_unit_tiles tiles, which a
 // block of threads shares.
 struct LogSumExpArguments {
     const void *input;
     void *output;
-    GeneralState *states; // [rows][pieces]; nullptr: every row is one unit's, and its logsumexp is stored
+    StoredState *states; // [rows][pieces]; nullptr: every row is one unit's, and its logsumexp is stored
     std::size_t rows, axis;
     std::ptrdiff_t outer_stride;
     std::ptrdiff_t row_step;  // bytes from a unit that begins a row to the next such one
-    std::ptrdiff_t unit_step; // from the last base block of a warp's unit to its next unit
+    std::ptrdiff_t unit_step; // from the last tile of a warp's unit to its next unit
     std::uint32_t units, units_a_warp;
-    std::uint32_t pieces;                    // of a row
-    std::int32_t unit_blocks, unit_elements; // base blocks of a unit and elements in them
-    std::int32_t last_blocks, last_elements; // of a row's last piece, or of the last unit
-    std::int32_t row_lanes, tile_rows;       // lanes that share a row, and the rows that a warp holds so
-    bool by_blocks;                          // blocks of threads share a unit
-    bool partial;                            // several rows a tile, whose last lanes have fewer elements than others
-    bool apart;                              // several rows a tile, which do not touch each other in memory
-    std::int32_t row_bytes;                  // of several rows a tile, from one to the next
-    std::int32_t row_vectors;                // that hold a row which lies apart, at most
-    std::int32_t row_reciprocal;             // 2^16 over these, rounded up
+    std::uint32_t splits;                   // of a row
+    std::int32_t unit_tiles, unit_elements; // tiles of a unit and elements in them
+    std::int32_t last_tiles, last_elements; // of a row's last piece, or of the last unit
+    std::int32_t row_lanes, tile_rows;      // lanes that share a row, and the rows that a warp holds so
+    bool by_blocks;                         // blocks of threads share a unit
+    bool partial;                           // several rows a tile, whose last lanes have fewer elements than others
+    bool apart;                             // several rows a tile, which do not touch each other in memory
+    std::int32_t row_bytes;                 // of several rows a tile, from one to the next
+    std::int32_t row_vectors;               // that hold a row which lies apart, at most
+    std::int32_t row_reciprocal;            // 2^16 over these, rounded up
     std::int32_t tile_low, tile_high; // of several rows a tile, bytes from its first row to its lowest and its end
     Hull whole_vectors;               // bytes whose vectors lie within the hull
     Hull hull;
-    bool any_may_be_cut; // vectors of every unit may reach beyond these, not of the first and the last two alone
+    bool any_may_be_masked; // vectors of every unit may reach beyond these, not of the first and the last two alone
     ElementType output_type;
     const char *read_again_from; // the second-level cache need not keep what lies before it; nullptr: it may keep all
 };

@@ -1,5 +1,5 @@
 // How each lane takes its 32 neighbours of a row out of a warp's stage: a row of up to 32 elements is one lane's, and a
-// base block all lanes'.
+// tile all lanes'.
 #pragma once
 
 #include "cuda/softmax/logsumexp/stage.cuh"
@@ -118,14 +118,14 @@ struct Chunk<Half> {
 };
 
 // The chunk that begins at an address in shared memory. `turn`: the lane's, in bytes.
-template <class T, Lie Where>
+template <class T, Alignment Where>
 __device__ __forceinline__ Chunk<T> read_chunk(unsigned address, unsigned turn) {
     Chunk<T> taken;
 #pragma unroll
     for (int v = 0; v < chunk_vectors<T>; ++v) {
         const unsigned turned = turn ^ v * static_cast<unsigned>(vector_bytes);
         uint4 vector;
-        if constexpr (Where == Lie::on_boundaries) {
+        if constexpr (Where == Alignment::vector) {
             asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                          : "=r"(vector.x), "=r"(vector.y), "=r"(vector.z), "=r"(vector.w)
                          : "r"(address + turned)

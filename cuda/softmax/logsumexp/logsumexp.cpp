@@ -1,7 +1,7 @@
 #include "cuda/softmax/logsumexp/logsumexp.h"
 
+#include "cuda/common/alignment.h"
 #include "cuda/common/launch.h"
-#include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/softmax/plan.h"
@@ -12,6 +12,31 @@
 namespace wr::cuda {
 
 namespace {
+
+// Softmax of long rows, read twice: so many bytes of their end, which the second reading begins with, stay in the
+// second-level cache rather than others (H200, 1 x 2^27 f32, us: all bytes alike 397.8, 40 MB 394.6, 25 MB 393.5).
+constexpr std::ptrdiff_t softmax_cached_end_bytes = 25'000'000;
+
+// logsumexp: tiles that a warp reads one after the other, as long as that leaves so many jobs, several for every
+// warp that a GPU holds (an earlier kernel, rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and
+// 32 4.14, 4.25, 4.41 and 4.20; this one, bf16 of 1024 with 2, 3, 4, 8 838, 765, 742, 688 us of 2 GiB).
+constexpr std::size_t logsumexp_run = 8;
+constexpr std::size_t logsumexp_warp_units = 12288;
+
+// logsumexp: f32 rows on the 16-byte boundaries that are quicker by shorter runs, and how long these are, where the
+// second-level cache is told to keep nothing of what is read: results have more room there (H200, us of 2 GiB, with
+// runs of 8 and so: 64, 128, 256 529, 515, 506 and 522, 494, 497; but 32, 100, 512 531, 672, 497 and 533, 695, 500).
+constexpr std::size_t logsumexp_short_run_row_least = 32; // longer than this,
+constexpr std::size_t logsumexp_short_run_row_most = 256; // up to this
+constexpr std::size_t logsumexp_short_run = 3;
+
+// logsumexp: rows of so many tiles may be one warp's (4.45 TB/s of f32); longer ones are a block's.
+constexpr std::size_t logsumexp_warp_blocks = 16;
+
+// logsumexp of longer or fewer rows, by blocks of threads: as many jobs as there should be, before rows of more
+// tiles than logsumexp_one_launch_blocks are cut into pieces, which take a second launch.
+constexpr std::size_t logsumexp_block_units = 1536;
+constexpr std::size_t logsumexp_one_launch_blocks = 64;
 
 constexpr std::size_t lane_elements = softmax_block / warp_threads;
 
@@ -24,11 +49,11 @@ bool allows(const SoftmaxProblem &p) {
 }
 
 // Whether rows are whole vectors on their boundaries.
-bool is_aligned(const SoftmaxProblem &p) {
+bool are_vectors(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const std::size_t elements = elements_of_vector(p.dtype);
-    return reinterpret_cast<std::uintptr_t>(p.input) % bytes_of_vector == 0 && s.axis % elements == 0 &&
-           (s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0);
+    return is_aligned(p.input, bytes_of_vector) && s.axis % elements == 0 &&
+           steps_by_vectors(s.outer, s.outer_stride, elements);
 }
 
 // nullptr: not served.
@@ -39,8 +64,8 @@ const void *rows_kernel(ElementType dtype, bool aligned) {
 // Whether these rows, which fill a tile, are quicker by shorter runs, of which the second-level cache keeps nothing.
 bool wants_short_runs(const SoftmaxProblem &p) {
     const std::size_t axis = p.shape.axis;
-    return p.dtype == ElementType::f32 && is_aligned(p) && softmax_block % axis == 0 &&
-           axis > tuning::logsumexp_short_run_row_least && axis <= tuning::logsumexp_short_run_row_most;
+    return p.dtype == ElementType::f32 && are_vectors(p) && softmax_block % axis == 0 &&
+           axis > logsumexp_short_run_row_least && axis <= logsumexp_short_run_row_most;
 }
 
 // That a warp holds.
@@ -49,14 +74,14 @@ int tile_rows(const LogSumExpPlan &plan) { return warp_lanes / plan.row_lanes; }
 // How units follow each other in memory, and what is in each.
 void set_steps(LogSumExpArguments &a, const LogSumExpPlan &plan, const Shape &s, std::ptrdiff_t element_bytes) {
     const auto rows_of_unit = static_cast<std::size_t>(tile_rows(plan));
-    const std::size_t elements = plan.pieces > 1 ? plan.unit_blocks * softmax_block : rows_of_unit * s.axis;
+    const std::size_t elements = plan.splits > 1 ? plan.unit_tiles * softmax_block : rows_of_unit * s.axis;
     const std::size_t last =
-        plan.pieces > 1 ? s.axis - (plan.pieces - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
+        plan.splits > 1 ? s.axis - (plan.splits - 1) * elements : (s.outer - (plan.units - 1) * rows_of_unit) * s.axis;
     a.row_step = static_cast<std::ptrdiff_t>(rows_of_unit) * s.outer_stride * element_bytes;
-    a.unit_step = a.row_step - static_cast<std::ptrdiff_t>((plan.unit_blocks - 1) * softmax_block) * element_bytes;
-    a.unit_blocks = static_cast<std::int32_t>(plan.unit_blocks);
+    a.unit_step = a.row_step - static_cast<std::ptrdiff_t>((plan.unit_tiles - 1) * softmax_block) * element_bytes;
+    a.unit_tiles = static_cast<std::int32_t>(plan.unit_tiles);
     a.unit_elements = static_cast<std::int32_t>(elements);
-    a.last_blocks = plan.pieces > 1 ? static_cast<std::int32_t>(divide_up(last, softmax_block)) : a.unit_blocks;
+    a.last_tiles = plan.splits > 1 ? static_cast<std::int32_t>(divide_up(last, softmax_block)) : a.unit_tiles;
     a.last_elements = static_cast<std::int32_t>(last);
 }
 
@@ -83,14 +108,14 @@ LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem 
     own.outer_stride = p.shape.outer_stride;
     own.units = static_cast<std::uint32_t>(plan.units);
     own.units_a_warp = static_cast<std::uint32_t>(plan.units_a_warp);
-    own.pieces = static_cast<std::uint32_t>(plan.pieces);
+    own.splits = static_cast<std::uint32_t>(plan.splits);
     own.row_lanes = plan.row_lanes;
     own.tile_rows = tile_rows(plan);
     own.by_blocks = plan.by_blocks;
     own.output_type = p.logsumexp_dtype;
     set_steps(own, plan, p.shape, static_cast<std::ptrdiff_t>(element_bytes));
     own.hull = hull_of(p.input, p.shape, element_bytes);
-    own.any_may_be_cut = p.shape.outer > 1 && p.shape.outer_stride < static_cast<std::ptrdiff_t>(p.shape.axis);
+    own.any_may_be_masked = p.shape.outer > 1 && p.shape.outer_stride < static_cast<std::ptrdiff_t>(p.shape.axis);
     own.whole_vectors = {own.hull.begin + (bytes_of_vector - 1), own.hull.end - (bytes_of_vector - 1)};
     if (own.tile_rows > 1) {
         set_rows_of_tile(own, p.shape, p.dtype);
@@ -108,25 +133,25 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
     const std::size_t blocks = divide_up(axis, softmax_block);
     LogSumExpPlan plan{rows, 1, 1, blocks, warp_lanes, false};
-    if (blocks > 1 && (blocks > tuning::logsumexp_warp_blocks || rows < tuning::logsumexp_warp_units)) {
+    if (blocks > 1 && (blocks > logsumexp_warp_blocks || rows < logsumexp_warp_units)) {
         plan.by_blocks = true;
-        plan.unit_blocks = logsumexp_most_unit_blocks;
-        while (blocks > tuning::logsumexp_one_launch_blocks && plan.unit_blocks > logsumexp_block_warps &&
-               rows * divide_up(blocks, plan.unit_blocks) < tuning::logsumexp_block_units) {
-            plan.unit_blocks /= 2;
+        plan.unit_tiles = logsumexp_most_unit_tiles;
+        while (blocks > logsumexp_one_launch_blocks && plan.unit_tiles > logsumexp_block_warps &&
+               rows * divide_up(blocks, plan.unit_tiles) < logsumexp_block_units) {
+            plan.unit_tiles /= 2;
         }
-        plan.unit_blocks = std::min(plan.unit_blocks, blocks);
-        plan.pieces = divide_up(blocks, plan.unit_blocks);
-        plan.units = rows * plan.pieces;
+        plan.unit_tiles = std::min(plan.unit_tiles, blocks);
+        plan.splits = divide_up(blocks, plan.unit_tiles);
+        plan.units = rows * plan.splits;
     } else {
         if (blocks == 1) {
             const std::size_t lanes = divide_up(axis, lane_elements);
             plan.row_lanes = static_cast<int>(lanes > warp_threads / 2 ? warp_threads : lanes);
             plan.units = divide_up(rows, static_cast<std::size_t>(tile_rows(plan)));
         }
-        const std::size_t run = wants_short_runs(problem) ? tuning::logsumexp_short_run : tuning::logsumexp_run;
+        const std::size_t run = wants_short_runs(problem) ? logsumexp_short_run : logsumexp_run;
         plan.units_a_warp = std::max<std::size_t>(run / std::max<std::size_t>(blocks, 1), 1);
-        while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < tuning::logsumexp_warp_units) {
+        while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < logsumexp_warp_units) {
             plan.units_a_warp /= 2;
         }
     }
@@ -134,55 +159,57 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
 }
 
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan) {
-    return plan.pieces <= 1 ? 0 : problem.shape.outer * (plan.pieces + 1) * sizeof(GeneralState);
+    return plan.splits <= 1 ? 0 : problem.shape.outer * (plan.splits + 1) * sizeof(StoredState);
 }
 
-cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, StridedSoftmaxArguments &a, bool dependent,
                              cudaStream_t stream) {
     const SoftmaxProblem &p = a.problem;
     LogSumExpArguments own = arguments_of(plan, p);
     own.output = p.logsumexp;
-    own.states = plan.pieces > 1 ? a.states : nullptr;
-    if (wants_short_runs(p) && own.hull.end - own.hull.begin > tuning::softmax_cached_end_bytes) {
+    own.states = plan.splits > 1 ? a.states : nullptr;
+    if (wants_short_runs(p) && own.hull.end - own.hull.begin > softmax_cached_end_bytes) {
         own.read_again_from = own.hull.end;
     }
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
-    const cudaError_t error = launch({rows_kernel(p.dtype, is_aligned(p) && !own.apart), blocks,
+    const cudaError_t error = launch({rows_kernel(p.dtype, are_vectors(p) && !own.apart), blocks,
                                       static_cast<int>(warps * warp_threads), 1, 1, 1, dependent},
                                      &own, stream);
-    if (error != cudaSuccess || plan.pieces == 1) {
+    if (error != cudaSuccess || plan.splits == 1) {
         return error;
     }
     return launch_logsumexp_totals(totals, a, dependent, stream);
 }
 
-cudaError_t launch_logsumexp_totals(const void *totals, GeneralSoftmaxArguments &a, bool dependent,
+cudaError_t launch_logsumexp_totals(const void *totals, StridedSoftmaxArguments &a, bool dependent,
                                     cudaStream_t stream) {
     const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
     const auto rows_a_block =
-        std::size_t{general_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
-    return launch(
-        {totals, std::min(divide_up(rows, rows_a_block), most_blocks), general_block_threads, 1, 1, 1, dependent}, &a,
-        stream);
+        std::size_t{strided_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.splits));
+    return launch({.kernel = totals,
+                   .blocks = std::min(divide_up(rows, rows_a_block), most_blocks),
+                   .threads = strided_block_threads,
+                   .dependent = dependent},
+                  &a, stream);
 }
 
-bool serves_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks) {
+bool serves_split_states(const SoftmaxProblem &problem, std::size_t splits, std::size_t split_tiles) {
     return rows_kernel(problem.dtype, true) != nullptr && problem.scale == 1.0 && problem.shape.inner == 1 &&
-           problem.shape.axis_stride == 1 && pieces > 1 && piece_blocks <= logsumexp_most_unit_blocks &&
-           problem.shape.outer * pieces <= most_blocks;
+           problem.shape.axis_stride == 1 && splits > 1 && split_tiles <= logsumexp_most_unit_tiles &&
+           problem.shape.outer * splits <= most_blocks;
 }
 
-cudaError_t launch_piece_states(const SoftmaxProblem &problem, std::size_t pieces, std::size_t piece_blocks,
+cudaError_t launch_split_states(const SoftmaxProblem &problem, std::size_t splits, std::size_t split_tiles,
                                 StoredState *states, bool dependent, cudaStream_t stream) {
-    const LogSumExpPlan plan{problem.shape.outer * pieces, 1, pieces, piece_blocks, warp_lanes, true};
+    const LogSumExpPlan plan{problem.shape.outer * splits, 1, splits, split_tiles, warp_lanes, true};
     LogSumExpArguments own = arguments_of(plan, problem);
     own.states = states;
-    if (own.hull.end - own.hull.begin > tuning::softmax_cached_end_bytes) {
+    if (own.hull.end - own.hull.begin > softmax_cached_end_bytes) {
         // The outputs begin with the end of the input.
-        own.read_again_from = own.hull.end - tuning::softmax_cached_end_bytes;
+        own.read_again_from = own.hull.end - softmax_cached_end_bytes;
     }
-    Launch how{rows_kernel(problem.dtype, is_aligned(problem)), plan.units,
+    Launch how{rows_kernel(problem.dtype, are_vectors(problem)), plan.units,
                static_cast<int>(logsumexp_block_warps * warp_threads)};
     how.dependent = dependent;
     return launch(how, &own, stream);

@@ -55,10 +55,10 @@ struct ChunkPlace {
         return at;
     }
 
-    template <Lie Where>
+    template <Alignment Where>
     __device__ __forceinline__ unsigned of_tile(const LogSumExpArguments &a, const LaneShare &lane,
                                                 const char *data) const {
-        if constexpr (Where == Lie::on_boundaries) {
+        if constexpr (Where == Alignment::vector) {
             return address;
         }
         const char *own = a.apart ? data + lane.row * a.row_bytes : data;
@@ -146,8 +146,8 @@ __device__ __forceinline__ float maximum_over_row(float maximum, const LaneShare
 
 // The sum of a tile's rows where one has an unusual maximum: each lane's elements from memory again, `count` of them.
 template <class T>
-__device__ __noinline__ typename SoftmaxArithmetic<T>::Sum unusual_tile_sum(const T *mine, int count, float maximum,
-                                                                            LaneShare lane, int row_lanes) {
+__device__ __noinline__ typename SoftmaxArithmetic<T>::Sum special_column_sum(const T *mine, int count, float maximum,
+                                                                              LaneShare lane, int row_lanes) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     const Frame<float> frame = frame_of(maximum);
     TreeCounter<FloatSum<Sum>, 6> counter;
@@ -161,20 +161,20 @@ __device__ __noinline__ typename SoftmaxArithmetic<T>::Sum unusual_tile_sum(cons
 // Where a lane's elements of the tile lie in memory, and how many there are.
 template <class T>
 __device__ __forceinline__ typename SoftmaxArithmetic<T>::Sum
-unusual_sum(const LogSumExpArguments &a, const TileWalk &walk, const LaneShare &lane, float maximum) {
+special_sum(const LogSumExpArguments &a, const TileWalk &walk, const LaneShare &lane, float maximum) {
     int count = walk.count();
     if (a.tile_rows > 1) {
         count = lane.row < walk.rows(a) ? static_cast<int>(a.axis) : 0;
     }
     const T *data =
         reinterpret_cast<const T *>(walk.data + lane.row * a.row_bytes + lane.template bytes_of_row_before<T>());
-    return unusual_tile_sum(data, lane.count(count), maximum, lane, a.row_lanes);
+    return special_column_sum(data, lane.count(count), maximum, lane, a.row_lanes);
 }
 
 // The state of the row that each lane's elements belong to, as far as the tile holds it.
 template <class T>
 __device__ __forceinline__ RowState<float, typename SoftmaxArithmetic<T>::Sum>
-tile_state(const LogSumExpArguments &a, const TileWalk &walk, const LaneShare &lane, const Chunk<T> &x) {
+logsumexp_tile_state(const LogSumExpArguments &a, const TileWalk &walk, const LaneShare &lane, const Chunk<T> &x) {
     using C = ExponentialConstants<float>;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     float lowest, maximum;
@@ -182,7 +182,7 @@ tile_state(const LogSumExpArguments &a, const TileWalk &walk, const LaneShare &l
     maximum = maximum_over_row(maximum, lane, a.row_lanes);
     const bool absent = maximum == -std::numeric_limits<float>::infinity();
     if (__any_sync(whole_warp, !is_ordinary(maximum) && !absent) != 0) {
-        return {maximum, unusual_sum<T>(a, walk, lane, maximum)};
+        return {maximum, special_sum<T>(a, walk, lane, maximum)};
     }
     const float bound = absent ? std::numeric_limits<float>::infinity() : maximum - C::reach;
     const float magic_less_n = C::magic - static_cast<float>(nearest_exponent(maximum));
@@ -254,10 +254,10 @@ struct WarpStates {
 // A unit that a block of threads shares.
 template <class Sum, int Count>
 __device__ __forceinline__ void write_shared_unit(const LogSumExpArguments &a,
-                                                  const BlockState<float, Sum> (&states)[Count]) {
+                                                  const TileState<float, Sum> (&states)[Count]) {
     __syncthreads();
     if (warp_index() == 0) {
-        const int blocks = TileWalk::unit_blocks(a, blockIdx.x % a.pieces);
+        const int blocks = TileWalk::unit_tiles(a, blockIdx.x % a.splits);
         const RowState<float, Sum> total = merge_any_states(states, blocks);
         if (lane_index() == 0) {
             write_state(a, total, blockIdx.x);
@@ -265,14 +265,14 @@ __device__ __forceinline__ void write_shared_unit(const LogSumExpArguments &a,
     }
 }
 
-template <class T, Lie Where>
+template <class T, Alignment Where>
 __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) == 4 ? 3 : 4)
     logsumexp_rows(const __grid_constant__ LogSumExpArguments a) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     wait_for_previous_kernel();
     allow_dependent_launch();
     __shared__ uint4 stages[logsumexp_block_warps][tile_stage_vectors<T>];
-    __shared__ BlockState<float, Sum> block_states[state_place(logsumexp_most_unit_blocks)];
+    __shared__ TileState<float, Sum> block_states[state_place(logsumexp_most_unit_tiles)];
     __shared__ WarpStates<Sum> warp_states[logsumexp_block_warps];
     const TileStage<T, Where> stage(stages[warp_index()]);
     const LaneShare lane(a);
@@ -301,9 +301,9 @@ __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) =
         if (more) {
             stage.start(a, next);
         }
-        const RowState<float, Sum> state = tile_state<T>(a, walk, lane, x);
+        const RowState<float, Sum> state = logsumexp_tile_state<T>(a, walk, lane, x);
         const TileWalk done = walk;
-        if constexpr (Where == Lie::on_boundaries) {
+        if constexpr (Where == Alignment::vector) {
             walk = next;
         } else { // no registers for both (f32 of 1001: 641 us, so 632)
             walk.forget();
@@ -322,7 +322,8 @@ __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) =
 
 template <class T>
 const void *logsumexp_rows_kernel(bool aligned) {
-    return aligned ? address_of(logsumexp_rows<T, Lie::on_boundaries>) : address_of(logsumexp_rows<T, Lie::anywhere>);
+    return aligned ? address_of(logsumexp_rows<T, Alignment::vector>)
+                   : address_of(logsumexp_rows<T, Alignment::element>);
 }
 
 } // namespace wr::cuda

@@ -41,7 +41,7 @@ __device__ __forceinline__ int bytes_before(const char *address) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(address) % vector_bytes);
 }
 
-template <class T, Lie Where>
+template <class T, Alignment Where>
 struct TileStage {
     static constexpr int elements = vector_elements<T>, lane_stride = warp_lanes * vector_bytes;
     uint4 *vectors;
@@ -56,14 +56,14 @@ struct TileStage {
 
     // Starts the copies of a tile.
     __device__ __forceinline__ void start(const LogSumExpArguments &a, const TileWalk &walk) const {
-        if constexpr (Where == Lie::on_boundaries) {
+        if constexpr (Where == Alignment::vector) {
             start_whole(walk, walk.data < a.read_again_from);
-        } else if (may_be_cut(a, walk) && is_cut(a, walk.data, walk.count() * static_cast<int>(sizeof(T)))) {
+        } else if (may_be_masked(a, walk) && is_masked(a, walk.data, walk.count() * static_cast<int>(sizeof(T)))) {
             if (a.apart) {
-                copy_cut_rows(walk.data, walk.rows(a), a.row_bytes, static_cast<int>(a.axis), a.row_vectors, a.hull,
-                              vectors);
+                copy_masked_rows(walk.data, walk.rows(a), a.row_bytes, static_cast<int>(a.axis), a.row_vectors, a.hull,
+                                 vectors);
             } else {
-                copy_cut_rows(walk.data, 1, 0, walk.count(), tile_stage_vectors<T>, a.hull, vectors);
+                copy_masked_rows(walk.data, 1, 0, walk.count(), tile_stage_vectors<T>, a.hull, vectors);
             }
         } else if (a.apart) {
             start_rows(a, walk.data, walk.rows(a), vectors);
@@ -74,7 +74,7 @@ struct TileStage {
 
     // What stands behind a row's last elements, where a warp has the tile for them alone.
     __device__ __forceinline__ void fill_behind(const char *data, int count) const {
-        const unsigned before = Where == Lie::on_boundaries ? 0 : static_cast<unsigned>(bytes_before(data)) / sizeof(T);
+        const unsigned before = Where == Alignment::vector ? 0 : static_cast<unsigned>(bytes_before(data)) / sizeof(T);
         const unsigned lane = lane_bytes / vector_bytes, end = before + static_cast<unsigned>(count),
                        first = divide_up(end, unsigned{elements});
         if (end + lane < first * elements) {
@@ -90,10 +90,10 @@ struct TileStage {
   private:
     // Whether vectors may reach beyond what may be read. Where rows do not share elements and come one behind the other
     // they do so in the first unit and in the last two alone, of which the last may be a single element.
-    __device__ __forceinline__ static bool may_be_cut(const LogSumExpArguments &a, const TileWalk &walk) {
-        return a.any_may_be_cut || walk.unit == 0 || walk.unit + 2 >= a.units;
+    __device__ __forceinline__ static bool may_be_masked(const LogSumExpArguments &a, const TileWalk &walk) {
+        return a.any_may_be_masked || walk.unit == 0 || walk.unit + 2 >= a.units;
     }
-    __device__ __forceinline__ static bool is_cut(const LogSumExpArguments &a, const char *data, int bytes) {
+    __device__ __forceinline__ static bool is_masked(const LogSumExpArguments &a, const char *data, int bytes) {
         const bool several = a.tile_rows > 1;
         return data + (several ? a.tile_low : 0) < a.whole_vectors.begin ||
                data + (several ? a.tile_high : bytes) > a.whole_vectors.end;
@@ -102,7 +102,7 @@ struct TileStage {
     // A tile in one piece. Once: the second-level cache need not keep it.
     __device__ __forceinline__ void start_whole(const TileWalk &walk, bool once) const {
         constexpr int whole = lane_stride * chunk_vectors<T>, middle = whole / 2;
-        const unsigned before = Where == Lie::on_boundaries ? 0 : static_cast<unsigned>(bytes_before(walk.data));
+        const unsigned before = Where == Alignment::vector ? 0 : static_cast<unsigned>(bytes_before(walk.data));
         // A copy reaches 2 KiB either way, so that all share one address.
         const char *mine = walk.data - before + lane_bytes + middle;
         asm("" : "+l"(mine));
@@ -128,7 +128,7 @@ struct TileStage {
                 copy_vector_async(own + v * lane_stride, mine + (v * lane_stride - middle));
             }
         }
-        if (Where == Lie::anywhere && has_more && lane_bytes == 0) {
+        if (Where == Alignment::element && has_more && lane_bytes == 0) {
             copy_vector_async(own + whole, mine + middle);
         }
     }
@@ -148,8 +148,8 @@ struct TileStage {
     }
 
     // The same, and of one row, without reading beyond the hull. By value, for what has an address waits in memory.
-    __device__ __noinline__ static void copy_cut_rows(const char *data, int rows, int row_bytes, int count, int room,
-                                                      Hull hull, uint4 *stage) {
+    __device__ __noinline__ static void copy_masked_rows(const char *data, int rows, int row_bytes, int count, int room,
+                                                         Hull hull, uint4 *stage) {
         for (int row = 0; row < rows; ++row) {
             const char *first = data + row * row_bytes;
             const int before = bytes_before(first),

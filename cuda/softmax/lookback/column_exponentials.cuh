@@ -1,13 +1,13 @@
 // The exponentials of columns that all multiprocessors share, before any of their maxima is known.
 //
-// Base blocks have no frames of their own here: a strip's columns have frames N about the largest of a few of their
-// logits, in which the exponentials have the bits that they have in their base blocks' frames but for a power of two,
+// Tiles have no frames of their own here: a strip's columns have frames N about the largest of a few of their
+// logits, in which the exponentials have the bits that they have in their tiles' frames but for a power of two,
 // as long as
 //   - n - N (n = rint(x log2 e)) is within [lowest_power, highest_power], so that no exponential leaves the normal
-//     range here, or is 0 in the frame of its base block (whose maximum is less than 86 above it), or
-//   - x is so far below (n - N under negligible_power) that it is 0 in its base block or, with all of that, in its
+//     range here, or is 0 in the frame of its tile (whose maximum is less than 86 above it), or
+//   - x is so far below (n - N under negligible_power) that it is 0 in its tile or, with all of that, in its
 //     column, and
-//   - each base block's sum is at least least_sum, or all of it is negligible: then the factor of its outputs
+//   - each tile's sum is at least least_sum, or all of it is negligible: then the factor of its outputs
 //     is more than 2^-92 (2^17 elements at most), whose pieces have all their bits, or 0.
 // Columns that are otherwise (spread further, NaN, +infinity, nothing but -infinity) are left to the kernels that read
 // them twice, with some beside them.
@@ -19,7 +19,7 @@
 namespace wr::cuda {
 
 // What the definition above says, as rounded sums of x log2 e and the frame's rounding constant.
-struct SharedColumnBounds {
+struct LookbackColumnBounds {
     static constexpr int lowest_power = -85, highest_power = 35, negligible_power = -210;
     static constexpr float magic = ExponentialConstants<float>::magic;
     static constexpr float lowest = magic + lowest_power, highest = magic + highest_power;
@@ -28,23 +28,23 @@ struct SharedColumnBounds {
 };
 
 template <int Rows>
-class SharedColumnExponentials {
-    using Bounds = SharedColumnBounds;
+class LookbackColumnExponentials {
+    using Bounds = LookbackColumnBounds;
 
   public:
     static constexpr int each = vector_elements<float>, rows = Rows; // of a thread
 
     // What stands for the sum of a thread's elements where columns have to be left to other kernels for one of them.
-    static constexpr double unusual_sum = std::numeric_limits<double>::infinity();
+    static constexpr double special_sum = std::numeric_limits<double>::infinity();
 
     // The rounding constant less N, for a frame about this logit.
     __device__ __forceinline__ static float frame_about(float logit) {
         return Bounds::magic - (is_ordinary(logit) ? static_cast<float>(nearest_exponent(logit)) : 0.0f);
     }
 
-    // Whether the sum of a base block allows for outputs by these exponentials.
+    // Whether the sum of a tile allows for outputs by these exponentials.
     __device__ __forceinline__ static bool is_usual(double sum) {
-        return (sum >= Bounds::least_sum && sum < unusual_sum) || sum == 0;
+        return (sum >= Bounds::least_sum && sum < special_sum) || sum == 0;
     }
 
     // Normal: there is no zero among them.
@@ -56,7 +56,7 @@ class SharedColumnExponentials {
         }
     }
 
-    // Whether all of them are as in their base blocks, and whether zeros may be among them.
+    // Whether all of them are as in their tiles, and whether zeros may be among them.
     struct Formed {
         bool usual, zeros;
     };
@@ -74,10 +74,10 @@ class SharedColumnExponentials {
                 e[c][i] = scaled_exponential(x, frame[c]);
             }
         }
-        Formed formed{highest <= Bounds::highest, left < rows};
+        Formed recomputed{highest <= Bounds::highest, left < rows};
         if (!(lowest >= Bounds::lowest)) {
-            formed.usual = leave_out_negligible(frame, logits, e) && formed.usual;
-            formed.zeros = true;
+            recomputed.usual = leave_out_negligible(frame, logits, e) && recomputed.usual;
+            recomputed.zeros = true;
         }
         if (left < rows) {
 #pragma unroll
@@ -88,7 +88,7 @@ class SharedColumnExponentials {
                 }
             }
         }
-        return formed;
+        return recomputed;
     }
 
   private:

@@ -1,5 +1,5 @@
-// The kernel of columns that all multiprocessors share, as the launcher sees it; it takes SharedColumnsArguments. Plain
-// data: host and GPU share it.
+// The kernel of columns that all multiprocessors share, as the launcher sees it; it takes LookbackColumnsArguments.
+// Plain data: host and GPU share it.
 #pragma once
 
 #include "cuda/softmax/arguments.h"
@@ -13,26 +13,26 @@ namespace wr::cuda {
 inline constexpr std::uint32_t shared_strip_columns = 64;
 inline constexpr std::uint32_t shared_tile_rows = 128;
 
-// Of columns no longer than this the bounds are proven between which no frame of a base block is needed.
-inline constexpr std::size_t shared_columns_most_axis = std::size_t{1} << 17;
+// Of columns no longer than this the bounds are proven between which no frame of a tile is needed.
+inline constexpr std::size_t lookback_columns_most_axis = std::size_t{1} << 17;
 
-struct SharedColumnsArguments {
+struct LookbackColumnsArguments {
     SoftmaxArguments softmax;
     std::uint64_t *sums;    // [ring][down][shared_strip_columns], what each tile comes to, of some strips in turn
     std::uint64_t *factors; // [strips][shared_strip_columns], two pieces each; NaN: left to other kernels
-    std::uint64_t *drawn;   // SharedColumnTickets less 1; absent_word for a start
+    std::uint64_t *drawn;   // LookbackColumnTickets less 1; absent_word for a start
     std::uint64_t *left;    // how often some columns had to be left to other kernels, less 1; absent_word for a start
     std::uint32_t across, down; // strips of one array [axis][inner], tiles of a strip
     std::uint32_t strips;       // of all arrays
     std::uint32_t ring;         // strips whose sums there is room for
 };
 
-struct SharedColumnsKernel {
+struct LookbackColumnsKernel {
     const void *kernel;
     std::size_t threads, shared_bytes;
     std::size_t waiting_tiles; // of a multiprocessor, until their columns' sums are known
 };
 
-const SharedColumnsKernel &shared_columns_kernel();
+const LookbackColumnsKernel &lookback_columns_kernel();
 
 } // namespace wr::cuda

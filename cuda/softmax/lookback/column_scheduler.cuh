@@ -3,18 +3,18 @@
 
 #include "cuda/common/vector_types.h"
 #include "cuda/device/mbarrier.cuh"
-#include "cuda/rowwise/published_partials.cuh"
+#include "cuda/rowwise/published_states.cuh"
 #include "cuda/softmax/lookback/column_kernels.h"
 
 namespace wr::cuda {
 
 // The warps of a block, and how many tiles wait: in shared memory, and before that in registers.
-template <int Warps, int Parked, int Held>
-struct SharedColumnsShape {
+template <int Warps, int Deferred, int Held>
+struct LookbackColumnsShape {
     static constexpr int warps = Warps, rows = 64 / Warps; // that take a tile; of a thread, one vector wide
     static constexpr int publisher = warps, merger = warps + 1, framer = warps + 2, fetcher = warps + 3;
     static constexpr int all_warps = warps + 4, takers = warps * warp_lanes;
-    static constexpr int parked = Parked, held = Held, waiting = Parked + Held;
+    static constexpr int deferred = Deferred, held = Held, waiting = Deferred + Held;
     static constexpr int vectors = static_cast<int>(shared_strip_columns) / 4; // of f32, side by side
     // Turns that are drawn ahead of the one whose sums are published: as much earlier the cache is asked for them, and
     // with one more the last tiles of a strip wait for what is not wanted yet (H200, 32768 rows 2.6 TB/s for 3.6).
@@ -31,7 +31,7 @@ struct SharedColumnsShape {
 };
 
 // A tile: its strip among all, where that begins, its first row.
-struct alignas(16) SharedColumnPlace {
+struct alignas(16) LookbackColumnPlace {
     std::uint32_t strip, outer, inner, row;
 
     static constexpr std::uint32_t no_strip = ~std::uint32_t{0}, end = no_strip - 1;
@@ -41,36 +41,36 @@ struct alignas(16) SharedColumnPlace {
 
 // How many tiles are drawn, as blocks tell each other in one word, and, where all columns from one strip on are given
 // up, that strip: then nobody draws a tile of it, for whoever set it and whoever draws change the same word. 0: none.
-struct SharedColumnTickets {
+struct LookbackColumnTickets {
     std::uint32_t drawn, end;
 
-    __device__ __forceinline__ static SharedColumnTickets of(std::uint64_t word) {
+    __device__ __forceinline__ static LookbackColumnTickets of(std::uint64_t word) {
         return {static_cast<std::uint32_t>(word + 1), static_cast<std::uint32_t>((word + 1) >> 32)};
     }
     __device__ __forceinline__ std::uint64_t word() const { return (std::uint64_t{end} << 32 | drawn) - 1; }
 
-    __device__ __forceinline__ static SharedColumnTickets look(const std::uint64_t *word) {
+    __device__ __forceinline__ static LookbackColumnTickets look(const std::uint64_t *word) {
         return of(look_at_word(word));
     }
-    __device__ __forceinline__ static SharedColumnTickets draw(std::uint64_t *word) {
+    __device__ __forceinline__ static LookbackColumnTickets draw(std::uint64_t *word) {
         return of(atomicAdd(reinterpret_cast<unsigned long long *>(word), 1ull));
     }
     __device__ __forceinline__ bool give_up(std::uint64_t *word, std::uint32_t from) const {
-        const unsigned long long before = this->word(), after = SharedColumnTickets{drawn, from}.word();
+        const unsigned long long before = this->word(), after = LookbackColumnTickets{drawn, from}.word();
         return atomicCAS(reinterpret_cast<unsigned long long *>(word), before, after) == before;
     }
 };
 
 // Each block draws the next tile that nobody has (scheduler.cuh says why). By one thread.
 template <class Shape>
-class SharedColumnDraws {
+class LookbackColumnDraws {
   public:
-    __device__ __forceinline__ explicit SharedColumnDraws(const SharedColumnsArguments &arguments) : a(arguments) {}
+    __device__ __forceinline__ explicit LookbackColumnDraws(const LookbackColumnsArguments &arguments) : a(arguments) {}
 
     // The first turns are dealt out, for a start.
-    __device__ __forceinline__ SharedColumnPlace next(unsigned turn) {
+    __device__ __forceinline__ LookbackColumnPlace next(unsigned turn) {
         const std::uint32_t ticket = turn < Shape::drawn_ahead ? turn * gridDim.x + blockIdx.x : next_ticket();
-        SharedColumnPlace place{SharedColumnPlace::no_strip, 0, 0, 0};
+        LookbackColumnPlace place{LookbackColumnPlace::no_strip, 0, 0, 0};
         std::uint32_t behind = behind_[Shape::waiting];
         if (ticket != no_ticket) {
             const std::uint32_t strip = ticket / a.down, outer = strip / a.across;
@@ -78,7 +78,7 @@ class SharedColumnDraws {
                      (ticket - strip * a.down) * shared_tile_rows};
             behind = strip + 1;
             if (strip >= end()) {
-                place.strip = SharedColumnPlace::end;
+                place.strip = LookbackColumnPlace::end;
             }
         }
 #pragma unroll
@@ -97,22 +97,22 @@ class SharedColumnDraws {
 
     // None, which leaves the turn empty, where it might be of a strip whose sums the block has to wait for before it
     // comes to take that turn. Some block goes on to draw: if all waited, each would have drawn waiting + 1 turns of
-    // the strip, and it has no more tiles than these (launch_shared_columns sees to that).
+    // the strip, and it has no more tiles than these (launch_lookback_columns sees to that).
     __device__ __forceinline__ std::uint32_t next_ticket() {
         const std::uint32_t waited_for = behind_[0] * a.down, dealt = Shape::dealt();
         if (dealt + seen_ < waited_for) {
-            seen_ = SharedColumnTickets::look(a.drawn).drawn;
+            seen_ = LookbackColumnTickets::look(a.drawn).drawn;
             if (dealt + seen_ < waited_for) {
                 return no_ticket;
             }
         }
-        const SharedColumnTickets before = SharedColumnTickets::draw(a.drawn);
+        const LookbackColumnTickets before = LookbackColumnTickets::draw(a.drawn);
         seen_ = before.drawn + 1;
         end_ = before.end;
         return dealt + before.drawn;
     }
 
-    const SharedColumnsArguments &a;
+    const LookbackColumnsArguments &a;
     std::uint32_t seen_ = 0; // at least so many tickets are drawn
     std::uint32_t end_ = 0;  // of the strips that are not given up, where some are
     // The strips behind those of the last turns, the oldest first; of an empty one that of the turn before.

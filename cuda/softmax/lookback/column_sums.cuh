@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/device/warp_tree.cuh"
-#include "cuda/rowwise/published_partials.cuh"
+#include "cuda/rowwise/published_states.cuh"
 #include "cuda/softmax/lookback/column_exponentials.cuh"
 #include "cuda/softmax/lookback/column_scheduler.cuh"
 
@@ -18,14 +18,14 @@ struct SeenWords {
 };
 
 template <class Shape>
-class SharedColumnSums {
+class LookbackColumnSums {
     static constexpr int each = vector_elements<float>, pair = 2; // columns of a vector, of a lane
     static constexpr unsigned strip_columns = shared_strip_columns;
-    using Exponentials = SharedColumnExponentials<Shape::rows>;
+    using Exponentials = LookbackColumnExponentials<Shape::rows>;
 
   public:
     // `end`, in shared memory: the first strip that nobody takes, once the publisher knows of one.
-    __device__ __forceinline__ SharedColumnSums(const SharedColumnsArguments &arguments, std::uint32_t &end)
+    __device__ __forceinline__ LookbackColumnSums(const LookbackColumnsArguments &arguments, std::uint32_t &end)
         : a(arguments), s(arguments.softmax), end_(end) {}
 
     // By the publisher, where its block has drawn all that it will.
@@ -98,7 +98,7 @@ class SharedColumnSums {
     }
 
     // How a warp puts columns together: two lanes share a vector, and as many pairs of lanes, up to sixteen, as a
-    // column has base blocks are below each other. Where that leaves lanes, further vectors are beside them.
+    // column has tiles are below each other. Where that leaves lanes, further vectors are beside them.
     struct Merge {
         int lanes; // of a vector, a power of two
         std::uint32_t strip_jobs;
@@ -119,7 +119,7 @@ class SharedColumnSums {
         __device__ __forceinline__ std::uint32_t base() const {
             return static_cast<unsigned>(lane_index() % lanes) / 2;
         }
-        __device__ __forceinline__ double over_base_blocks(double sum) const {
+        __device__ __forceinline__ double over_tiles(double sum) const {
 #pragma unroll
             for (int distance = pair; distance < warp_lanes; distance *= 2) {
                 if (distance < lanes) {
@@ -133,7 +133,7 @@ class SharedColumnSums {
     static constexpr std::uint32_t tiles_of_base = static_cast<std::uint32_t>(softmax_block) / shared_tile_rows;
     static constexpr std::uint32_t round_tiles = tiles_of_base * warp_lanes / pair;
     using ColumnSum = TreeCounter<FloatSum<double>, 4>;
-    static_assert(shared_columns_most_axis / shared_tile_rows <= round_tiles << 3);
+    static_assert(lookback_columns_most_axis / shared_tile_rows <= round_tiles << 3);
 
     __device__ __forceinline__ void merge(const Merge &how, std::uint32_t strip, std::uint32_t column) const {
         const std::uint64_t *const words = a.sums + std::size_t{strip % a.ring} * a.down * strip_columns + column;
@@ -147,8 +147,8 @@ class SharedColumnSums {
             const double one = tree_of_elements<FloatSum<double>>(sums[0]);
             const double other = tree_of_elements<FloatSum<double>>(sums[1]);
             usual = usual && Exponentials::is_usual(one) && Exponentials::is_usual(other);
-            first.push(how.over_base_blocks(one));
-            second.push(how.over_base_blocks(other));
+            first.push(how.over_tiles(one));
+            second.push(how.over_tiles(other));
         }
         const double one = first.result(), other = second.result();
         usual = usual && one != 0 && other != 0;
@@ -163,14 +163,14 @@ class SharedColumnSums {
     }
     // Of so many jobs once more one leaves its columns to the kernels behind. Where as much as a quarter of all have
     // done so, the columns that nobody has begun are given up: those kernels take no longer for all of them.
-    __device__ __noinline__ static void leave(const SharedColumnsArguments &a, std::uint64_t jobs) {
+    __device__ __noinline__ static void leave(const LookbackColumnsArguments &a, std::uint64_t jobs) {
         constexpr std::uint64_t part = 4;
         const std::uint64_t times = atomicAdd(reinterpret_cast<unsigned long long *>(a.left), 1ull) + 2;
         if (times * part < jobs) {
             return;
         }
         for (;;) {
-            const SharedColumnTickets tickets = SharedColumnTickets::look(a.drawn);
+            const LookbackColumnTickets tickets = LookbackColumnTickets::look(a.drawn);
             const std::uint32_t last = Shape::dealt() + tickets.drawn - 1;
             if (tickets.end != 0 || tickets.give_up(a.drawn, last / a.down + 1)) {
                 return;
@@ -251,7 +251,7 @@ class SharedColumnSums {
         return std::uint64_t{__float_as_uint(factor.high)} << 32 | __float_as_uint(factor.low);
     }
 
-    const SharedColumnsArguments &a;
+    const LookbackColumnsArguments &a;
     const SoftmaxArguments &s;
     std::uint32_t &end_;
 };

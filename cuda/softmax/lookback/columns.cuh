@@ -12,20 +12,20 @@
 namespace wr::cuda {
 
 template <class Shape>
-class SharedColumns {
+class LookbackColumns {
     static constexpr int rows = Shape::rows, each = vector_elements<float>, pair = 2;
     static constexpr unsigned strip_columns = shared_strip_columns;
-    using Exponentials = SharedColumnExponentials<rows>;
-    using Sums = SharedColumnSums<Shape>;
-    using Place = SharedColumnPlace;
+    using Exponentials = LookbackColumnExponentials<rows>;
+    using Sums = LookbackColumnSums<Shape>;
+    using Place = LookbackColumnPlace;
 
   public:
     struct Shared {
-        ArrivalBarrier drawn[Shape::kept];    // the turn's place is known
-        ArrivalBarrier framed[Shape::kept];   // and the frames of its columns
-        ArrivalBarrier taken[Shape::kept];    // all warps' sums are there
-        ArrivalBarrier gathered[Shape::kept]; // the publisher has read them
-        ArrivalBarrier totalled[Shape::kept]; // the factors of its columns are there
+        Mbarrier drawn[Shape::kept];    // the turn's place is known
+        Mbarrier framed[Shape::kept];   // and the frames of its columns
+        Mbarrier taken[Shape::kept];    // all warps' sums are there
+        Mbarrier gathered[Shape::kept]; // the publisher has read them
+        Mbarrier totalled[Shape::kept]; // the factors of its columns are there
         Place places[Shape::kept];
         std::uint32_t end;                                    // of the strips that are taken, once it is known
         alignas(16) float frames[Shape::kept][strip_columns]; // the rounding constant less N
@@ -34,8 +34,9 @@ class SharedColumns {
         alignas(16) double sums[2][Shape::warps][strip_columns];
     };
 
-    __device__ __forceinline__ SharedColumns(const SharedColumnsArguments &arguments, Shared &all, uint4 *memory)
-        : a(arguments), s(arguments.softmax), exchange(arguments, all.end), shared(all), parked(memory + threadIdx.x) {}
+    __device__ __forceinline__ LookbackColumns(const LookbackColumnsArguments &arguments, Shared &all, uint4 *memory)
+        : a(arguments), s(arguments.softmax), exchange(arguments, all.end), shared(all),
+          deferred(memory + threadIdx.x) {}
 
     // Each lane that reads what others write says so itself: racecheck does not see that lanes of a warp have met.
     __device__ __forceinline__ void set_up() {
@@ -97,9 +98,10 @@ class SharedColumns {
             }
             return;
         }
-        load_tall_rows(static_cast<const float *>(s.input) + static_cast<std::ptrdiff_t>(part.outer) * s.outer_stride +
-                           static_cast<std::ptrdiff_t>(part.row) * s.axis_stride + part.inner,
-                       s.axis_stride, part.left, logits);
+        load_two_pass_column_rows(static_cast<const float *>(s.input) +
+                                      static_cast<std::ptrdiff_t>(part.outer) * s.outer_stride +
+                                      static_cast<std::ptrdiff_t>(part.row) * s.axis_stride + part.inner,
+                                  s.axis_stride, part.left, logits);
     }
 
     __device__ __forceinline__ void take_and_finish_all() {
@@ -131,7 +133,7 @@ class SharedColumns {
                 finish(turn - Shape::waiting);
             }
             if (turn >= Shape::held) {
-                park(turn - Shape::held, kept[Shape::held]);
+                defer(turn - Shape::held, kept[Shape::held]);
             }
 #pragma unroll
             for (int h = Shape::held; h > 0; --h) {
@@ -156,17 +158,17 @@ class SharedColumns {
         }
         shared.framed[at].wait(Shape::parity_of(turn));
         float e[each][rows];
-        const auto formed = Exponentials::form_exponentials(
+        const auto recomputed = Exponentials::form_exponentials(
             part.left, *reinterpret_cast<const float4 *>(&shared.frames[at][own_column()]), logits, e);
         double sums[each];
-        if (formed.zeros) {
+        if (recomputed.zeros) {
             Exponentials::template add_up<false>(e, sums);
         } else {
             Exponentials::template add_up<true>(e, sums);
         }
 #pragma unroll
         for (double &sum : sums) {
-            sum = formed.usual || part.left == 0 ? sum : Exponentials::unusual_sum;
+            sum = recomputed.usual || part.left == 0 ? sum : Exponentials::special_sum;
             sum = sum + from_lane_xor(sum, Shape::vectors);
         }
         leave_sums(turn, sums);
@@ -190,9 +192,9 @@ class SharedColumns {
     }
 
     __device__ __forceinline__ uint4 *slot_of(unsigned turn) const {
-        return parked + turn % Shape::parked * (rows * Shape::takers);
+        return deferred + turn % Shape::deferred * (rows * Shape::takers);
     }
-    __device__ __forceinline__ void park(unsigned turn, const uint4 (&exponentials)[rows]) const {
+    __device__ __forceinline__ void defer(unsigned turn, const uint4 (&exponentials)[rows]) const {
         uint4 *const to = slot_of(turn);
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
@@ -200,7 +202,7 @@ class SharedColumns {
         }
     }
 
-    // Writes the outputs of a turn whose exponentials are parked.
+    // Writes the outputs of a turn whose exponentials are deferred.
     __device__ __forceinline__ void finish(unsigned turn) const {
         const unsigned at = Shape::kept_at(turn);
         shared.totalled[at].wait(Shape::parity_of(turn));
@@ -228,7 +230,7 @@ class SharedColumns {
 
     // What each column of a tile sums to, to all blocks; and the turns that the block takes. Two columns a lane.
     __device__ __forceinline__ void publish_all() {
-        SharedColumnDraws<Shape> draws(a);
+        LookbackColumnDraws<Shape> draws(a);
         std::uint32_t known = Place::no_strip; // there is room for the sums of its tiles
         bool ended = false;
         const auto draw = [&](unsigned turn) {
@@ -359,21 +361,21 @@ class SharedColumns {
             shared.totalled[at].arrive();
         }
     }
-    const SharedColumnsArguments &a;
+    const LookbackColumnsArguments &a;
     const SoftmaxArguments &s;
     const Sums exchange;
     Shared &shared;
-    uint4 *parked; // the thread's first vector
+    uint4 *deferred; // the thread's first vector
 };
 
 // A block for each multiprocessor, all of which run at the same time.
 template <class Shape>
 __global__ void __launch_bounds__(Shape::all_warps *warp_lanes, 1)
-    softmax_shared_columns(const __grid_constant__ SharedColumnsArguments a) {
+    softmax_lookback_columns(const __grid_constant__ LookbackColumnsArguments a) {
 #if __CUDA_ARCH__ >= 900
     allow_dependent_launch();
     extern __shared__ __align__(128) uint4 memory_of_tiles[];
-    using Columns = SharedColumns<Shape>;
+    using Columns = LookbackColumns<Shape>;
     __shared__ typename Columns::Shared shared;
     Columns columns(a, shared, memory_of_tiles);
     columns.set_up();

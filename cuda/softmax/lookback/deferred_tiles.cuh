@@ -1,4 +1,4 @@
-// A base block's exponentials, or its logits for log-softmax, while they wait in shared memory for their row's total,
+// A tile's exponentials, or its logits for log-softmax, while they wait in shared memory for their row's total,
 // and how outputs are made of them and stored, on the boundaries and off them.
 #pragma once
 
@@ -8,29 +8,29 @@ namespace wr::cuda {
 
 // Of what waits for factors of exponentials, or for the pieces of a logsumexp.
 template <class T>
-__device__ __forceinline__ float parked_output(float e, BlockFactor<float> factor) {
+__device__ __forceinline__ float deferred_output(float e, BlockFactor<float> factor) {
     return sizeof(T) < sizeof(float) ? softmax_narrow_output(e, factor) : softmax_output(e, factor);
 }
 template <class T>
-__device__ __forceinline__ float parked_output(float x, LogPieces<float> logsumexp) {
+__device__ __forceinline__ float deferred_output(float x, LogPieces<float> logsumexp) {
     return log_softmax_output(x, logsumexp);
 }
 
 // A block's own frame N, by its largest exponential in frame N = 0: that is e^r 2^N with r up to half of ln 2, so that
-// the root of 2 parts one N from the next. unusual_n so near to it that roundings decide (64 units in the last place;
+// the root of 2 parts one N from the next. special_n so near to it that roundings decide (64 units in the last place;
 // N is rounded from a product that is wrong by 8 at most, an exponential by 2).
 __device__ __forceinline__ std::int32_t frame_by_largest(float largest) {
     constexpr std::uint32_t mantissa_bits = 23, bias = 127, root_of_2 = 0x3504F3, unsure = 64;
     const std::uint32_t bits = __float_as_uint(largest), mantissa = bits & ((1u << mantissa_bits) - 1);
     if (mantissa - (root_of_2 - unsure) <= 2 * unsure) {
-        return unusual_n;
+        return special_n;
     }
     return static_cast<std::int32_t>((bits >> mantissa_bits) - bias) + (mantissa > root_of_2 ? 1 : 0);
 }
 
-// A warp's. Places: of vectors, or staged for rows off the boundaries.
-template <class T, class Places>
-struct ParkedBlock {
+// A warp's. Load: of vectors, or staged for rows off the boundaries.
+template <class T, class Load>
+struct DeferredTile {
     static constexpr int vectors = lane_elements / 4; // of a lane
 
     float4 *memory; // vectors * warp_lanes of them
@@ -40,7 +40,7 @@ struct ParkedBlock {
         for (int v = 0; v < vectors; ++v) {
             memory[quad(v)] = {e[4 * v], e[4 * v + 1], e[4 * v + 2], e[4 * v + 3]};
         }
-        if constexpr (is_staged<Places>) {
+        if constexpr (is_staged<Load>) {
             __syncwarp(); // other lanes will write them
         }
     }
@@ -49,8 +49,8 @@ struct ParkedBlock {
     __device__ __forceinline__ float one() const { return memory[quad(0)].x; }
 
     // Of exponentials in frame N = 0 that are to be multiplied by a factor too small for that: puts them into the
-    // block's own frame, in which none of them leaves the normal range. That frame; unusual_n where it cannot be told.
-    __device__ __noinline__ static std::int32_t put_into_own_frame(ParkedBlock block) {
+    // block's own frame, in which none of them leaves the normal range. That frame; special_n where it cannot be told.
+    __device__ __noinline__ static std::int32_t put_into_own_frame(DeferredTile block) {
         float largest = 0;
 #pragma unroll 1
         for (int v = 0; v < vectors; ++v) {
@@ -59,7 +59,7 @@ struct ParkedBlock {
         }
         const unsigned of_warp = __reduce_max_sync(whole_warp, __float_as_uint(largest));
         const std::int32_t n = frame_by_largest(__uint_as_float(of_warp));
-        const float unit = power_of_two_f32(n == unusual_n ? 0 : -n);
+        const float unit = power_of_two_f32(n == special_n ? 0 : -n);
 #pragma unroll 1
         for (int v = 0; v < vectors; ++v) {
             const float4 own = block.memory[quad(v)];
@@ -73,8 +73,8 @@ struct ParkedBlock {
     template <class Of>
     __device__ __forceinline__ void store(T *output, int count, Of of, int skew) const {
         if constexpr (in_order) {
-            store_shifted(output, count, of);
-        } else if constexpr (is_rotated<Places>) {
+            store_unaligned(output, count, of);
+        } else if constexpr (is_rotated<Load>) {
             if (elements_before(output) != skew) {
                 store_through_stage(output, count, of, skew);
             } else if (count == static_cast<int>(softmax_block)) {
@@ -84,24 +84,24 @@ struct ParkedBlock {
             }
         } else {
             uint4 *to = reinterpret_cast<uint4 *>(output) + lane_index();
-            const int left = count / Places::run - lane_index();
+            const int left = count / Load::run - lane_index();
 #pragma unroll
             for (int v = 0; v < lane_vectors<T>; ++v) { // without branches: each would compute its addresses again
                 store_vector_if(v * warp_lanes < left, to + v * warp_lanes, outputs_of_vector(v, of));
             }
         }
-        if constexpr (is_staged<Places>) {
+        if constexpr (is_staged<Load>) {
             __syncwarp(); // the place is free
         }
     }
 
   private:
     // Elements that are stored as they wait, shifted. Narrower outputs are put together first and shifted then.
-    static constexpr bool in_order = is_staged<Places> && sizeof(T) == sizeof(float);
+    static constexpr bool in_order = is_staged<Load> && sizeof(T) == sizeof(float);
 
     // Where four of a lane's elements wait: in their order, or so that lanes meet different banks.
     __device__ __forceinline__ static int quad(int number) {
-        constexpr int quads = Places::run / 4; // of neighbours
+        constexpr int quads = Load::run / 4; // of neighbours
         return in_order ? (number / quads * warp_lanes + lane_index()) * quads + number % quads
                         : number * warp_lanes + lane_index();
     }
@@ -109,8 +109,8 @@ struct ParkedBlock {
     // Of the vector of outputs, number v of the lane.
     template <class Of>
     __device__ __forceinline__ uint4 outputs_of_vector(int v, Of of) const {
-        constexpr int quads = Places::run / 4; // of what is parked, that they come of
-        float y[Places::run];
+        constexpr int quads = Load::run / 4; // of what is deferred, that they come of
+        float y[Load::run];
 #pragma unroll
         for (int q = 0; q < quads; ++q) {
             take_quad<0>(memory + quad(v * quads + q), y + 4 * q);
@@ -128,7 +128,7 @@ struct ParkedBlock {
         for (int v = 0; v < lane_vectors<T>; ++v) {
             store_vector_if(v > 0 || is_whole, to + v * warp_lanes, outputs_of_vector(v, of));
         }
-        if (skew != 0 && lane_index() < Places::run) {
+        if (skew != 0 && lane_index() < Load::run) {
             T *const at = output + (lane_index() - skew);
             at[lane_index() < skew ? static_cast<int>(softmax_block) : 0] = output_at(lane_index(), of);
         }
@@ -152,10 +152,10 @@ struct ParkedBlock {
     // That of a place of the block, whichever lane has it.
     template <class Of>
     __device__ __forceinline__ T output_at(int place, Of of) const {
-        const int vector = place / Places::run, i = place % Places::run;
-        const int number = vector / warp_lanes * (Places::run / 4) + i / 4; // as quad() has it of that lane
+        const int vector = place / Load::run, i = place % Load::run;
+        const int number = vector / warp_lanes * (Load::run / 4) + i / 4; // as quad() has it of that lane
         const float4 *const quad = memory + number * warp_lanes + vector % warp_lanes;
-        return narrow_one(parked_output<T>(reinterpret_cast<const float *>(quad)[i % 4], of), T());
+        return narrow_one(deferred_output<T>(reinterpret_cast<const float *>(quad)[i % 4], of), T());
     }
 
     // To any address, by way of the place where their exponentials waited.
@@ -181,27 +181,27 @@ struct ParkedBlock {
     }
 
     template <class Of>
-    __device__ __forceinline__ static uint4 outputs_of(float (&y)[Places::run], Of of) {
+    __device__ __forceinline__ static uint4 outputs_of(float (&y)[Load::run], Of of) {
 #pragma unroll
         for (float &one : y) {
-            one = parked_output<T>(one, of);
+            one = deferred_output<T>(one, of);
         }
         return pack(y, T());
     }
 
     // Of elements that wait in their order, to any address. Lanes take such vectors that the warp writes whole lines.
     template <class Of>
-    __device__ __forceinline__ void store_shifted(T *output, int count, Of of) const {
-        constexpr int each = Places::run;
+    __device__ __forceinline__ void store_unaligned(T *output, int count, Of of) const {
+        constexpr int each = Load::run;
         constexpr int bytes = static_cast<int>(vector_bytes);
-        const float4 *const parked = memory;
+        const float4 *const deferred = memory;
         const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
         const int first = divide_up(in_line, bytes); // of the line's vectors, the first that the block may fill
         const int head = smaller((first * bytes - in_line) / static_cast<int>(sizeof(T)), count);
         const int whole = (count - head) / each;
         with_words<float>(static_cast<unsigned>(head) % 4 * sizeof(float), [&](auto words) {
             const int own = lane_index() - first;
-            const float4 *from = parked + (head / 4 + own * (each / 4));
+            const float4 *from = deferred + (head / 4 + own * (each / 4));
             T *to = output + (head + own * each);
 #pragma unroll 1
             for (int number = own; number < whole; number += warp_lanes) {
@@ -221,7 +221,7 @@ struct ParkedBlock {
         const bool in_head = lane_index() < each;
         const int i = in_head ? lane_index() : tail + lane_index() - each;
         if (lane_index() < 2 * each && i < (in_head ? head : count)) {
-            output[i] = narrow_one(parked_output<T>(reinterpret_cast<const float *>(parked)[i], of), T());
+            output[i] = narrow_one(deferred_output<T>(reinterpret_cast<const float *>(deferred)[i], of), T());
         }
     }
 

@@ -1,5 +1,5 @@
 // Many rows that are too long for a multiprocessor: a block on each stays to the end, and all of them go through memory
-// together, a turn at a time. Every warp takes a base block a turn, neighbours side by side; what a group of warps
+// together, a turn at a time. Every warp takes a tile a turn, neighbours side by side; what a group of warps
 // comes to is published, and the exponentials (the logits for log-softmax) wait in shared memory, some turns, until
 // their row's total is known. Nobody waits for another multiprocessor meanwhile: one warp of each block publishes, one
 // puts the totals together.
@@ -12,12 +12,12 @@
 
 namespace wr::cuda {
 
-// What a base block has in shared memory: a slot for logits, a vector more where they lie off the boundaries.
-template <class T, class Places>
-inline constexpr std::size_t relay_slot_bytes = softmax_block * sizeof(T) + (is_staged<Places> ? vector_bytes : 0);
-template <class T, class Places, class Shape>
-inline constexpr std::size_t relay_warp_bytes =
-    Shape::ahead * relay_slot_bytes<T, Places> + Shape::parked * softmax_block * sizeof(float);
+// What a tile has in shared memory: a slot for logits, a vector more where they lie off the boundaries.
+template <class T, class Load>
+inline constexpr std::size_t lookback_slot_bytes = softmax_block * sizeof(T) + (is_staged<Load> ? vector_bytes : 0);
+template <class T, class Load, class Shape>
+inline constexpr std::size_t lookback_warp_bytes =
+    Shape::ahead * lookback_slot_bytes<T, Load> + Shape::deferred * softmax_block * sizeof(float);
 
 // In every lane the same, and known to be.
 __device__ __forceinline__ int uniform_warp_index() { return __shfl_sync(whole_warp, warp_index(), 0); }
@@ -71,7 +71,7 @@ __device__ __noinline__ RowState<float, Sum> merge_published(const std::uint64_t
     }
     maximum = warp_maximum(maximum);
     TreeCounter<FloatSum<Sum>, 4> runs; // of 32 states
-    static_assert(softmax_relay_states <= warp_lanes << 3);
+    static_assert(softmax_lookback_states <= warp_lanes << 3);
 #pragma unroll 1
     for (int first = 0; first < count; first += warp_lanes) {
         const RowState<float, Sum> one = state_of(first + lane_index());
@@ -92,33 +92,33 @@ __device__ __forceinline__ PlainRow<Base> from_first_lane(const PlainRow<Base> &
 __device__ __forceinline__ LogRow<float> from_first_lane(const LogRow<float> &row) {
     const std::int32_t kind = __shfl_sync(whole_warp, static_cast<std::int32_t>(row.kind), 0);
     return {static_cast<RowKind>(kind),
-            {__shfl_sync(whole_warp, row.pieces.high, 0), __shfl_sync(whole_warp, row.pieces.low, 0)}};
+            {__shfl_sync(whole_warp, row.splits.high, 0), __shfl_sync(whole_warp, row.splits.low, 0)}};
 }
 
-// Places: of vectors, or staged for rows off the boundaries.
-template <class T, class Places, bool Log, class Shape>
-class Relay {
+// Load: of vectors, or staged for rows off the boundaries.
+template <class T, class Load, bool Log, class Shape>
+class Lookback {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<float, Sum>;
     using Row = std::conditional_t<Log, LogRow<float>, PlainRow<Sum>>;
-    using Turns = RelayTurns<T, is_staged<Places>, Shape>;
+    using Turns = LookbackTurns<T, is_staged<Load>, Shape>;
 
   public:
     struct Shared {
         typename Turns::Shared turns;
-        ArrivalBarrier loaded[Shape::warps][Shape::ahead];
-        ArrivalBarrier taken[Shape::kept];    // all warps' states of the turn are there
-        ArrivalBarrier gathered[Shape::kept]; // the publisher has read and published them
-        ArrivalBarrier totalled[Shape::kept]; // the totals of the turn's rows are there
+        Mbarrier loaded[Shape::warps][Shape::ahead];
+        Mbarrier taken[Shape::kept];    // all warps' states of the turn are there
+        Mbarrier gathered[Shape::kept]; // the publisher has read and published them
+        Mbarrier totalled[Shape::kept]; // the totals of the turn's rows are there
         State own[Shape::kept][Shape::warps];
         Row totals[Shape::kept][2]; // of the row of the block's first group, and of the next
     };
 
-    __device__ __forceinline__ Relay(const SoftmaxArguments &arguments, unsigned char *memory, Shared &all)
+    __device__ __forceinline__ Lookback(const SoftmaxArguments &arguments, unsigned char *memory, Shared &all)
         : a(arguments), shared(all), warp(uniform_warp_index()), rows(arguments),
-          turns(rows, all.turns, reinterpret_cast<unsigned *>(a.published + (a.pieces - 1)), warp) {
-        slots = memory + warp * static_cast<int>(relay_warp_bytes<T, Places, Shape>);
-        parked = reinterpret_cast<float4 *>(slots + Shape::ahead * slot_bytes);
+          turns(rows, all.turns, reinterpret_cast<unsigned *>(a.published + (a.splits - 1)), warp) {
+        slots = memory + warp * static_cast<int>(lookback_warp_bytes<T, Load, Shape>);
+        deferred = reinterpret_cast<float4 *>(slots + Shape::ahead * slot_bytes);
     }
 
     __device__ __forceinline__ void set_up() {
@@ -146,12 +146,12 @@ class Relay {
 
   private:
     static constexpr int block_elements = static_cast<int>(softmax_block), each = vector_elements<T>;
-    static constexpr unsigned slot_bytes = unsigned{relay_slot_bytes<T, Places>};
+    static constexpr unsigned slot_bytes = unsigned{lookback_slot_bytes<T, Load>};
 
-    __device__ __forceinline__ const T *input_of(const RelayTask &task) const {
+    __device__ __forceinline__ const T *input_of(const LookbackTask &task) const {
         return rows.template input<T>(task.row, task.block());
     }
-    __device__ __forceinline__ std::size_t output_of(const RelayTask &task) const {
+    __device__ __forceinline__ std::size_t output_of(const LookbackTask &task) const {
         return task.row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
                static_cast<std::size_t>(task.block()) * softmax_block;
     }
@@ -162,24 +162,24 @@ class Relay {
         return slots + turn % Shape::ahead * slot_bytes;
     }
     // Of a slot, where the block's first element stands: as far off a boundary as in the input.
-    __device__ __forceinline__ const T *logits_of(unsigned turn, const RelayTask &task) const {
-        return reinterpret_cast<const T *>(slot_of(turn) + (is_staged<Places> ? task.skew() : 0));
+    __device__ __forceinline__ const T *logits_of(unsigned turn, const LookbackTask &task) const {
+        return reinterpret_cast<const T *>(slot_of(turn) + (is_staged<Load> ? task.skew() : 0));
     }
     // Elements of its first vector that lie before a block.
-    __device__ __forceinline__ static int skew_of(const RelayTask &task) {
+    __device__ __forceinline__ static int skew_of(const LookbackTask &task) {
         return static_cast<int>(task.skew() / unsigned{sizeof(T)});
     }
-    __device__ __forceinline__ ParkedBlock<T, Places> parked_of(unsigned turn) const {
-        return {parked + turn % Shape::parked * static_cast<unsigned>(ParkedBlock<T, Places>::vectors * warp_lanes)};
+    __device__ __forceinline__ DeferredTile<T, Load> deferred_of(unsigned turn) const {
+        return {deferred + turn % Shape::deferred * static_cast<unsigned>(DeferredTile<T, Load>::vectors * warp_lanes)};
     }
     // The logits of this turn, the next that is to be loaded, in its slot.
     __device__ __forceinline__ void load(unsigned turn) {
-        const RelayTask task = turns.loading();
+        const LookbackTask task = turns.loading();
         if (task.count() == 0) {
             return;
         }
-        ArrivalBarrier &loaded = shared.loaded[warp][turn % Shape::ahead];
-        if constexpr (is_staged<Places>) {
+        Mbarrier &loaded = shared.loaded[warp][turn % Shape::ahead];
+        if constexpr (is_staged<Load>) {
             if (!task.is_readable()) {
                 load_end_of_array(a, input_of(task), task.count(), slot_of(turn));
                 if (lane_index() == 0) {
@@ -228,11 +228,11 @@ class Relay {
                 forget(e);
             }
             turns.go_on();
-            if (turn >= Shape::parked) {
-                finish(turn - Shape::parked, e);
+            if (turn >= Shape::deferred) {
+                finish(turn - Shape::deferred, e);
             }
             if (takes) {
-                parked_of(turn).put(e);
+                deferred_of(turn).put(e);
             }
         }
     }
@@ -240,7 +240,7 @@ class Relay {
     // What waits of the warp's block, and what it comes to.
     __device__ __forceinline__ void take(unsigned turn, float (&kept)[lane_elements]) {
         turns.look_at_next(turn + Shape::ahead);
-        const RelayTask task = turns.taking();
+        const LookbackTask task = turns.taking();
         State own = StateMerge<float, Sum>::identity();
         if (task.count() != 0) {
             const unsigned slot = turn % Shape::ahead;
@@ -250,7 +250,7 @@ class Relay {
         } else {
             forget(kept);
         }
-        if (task.count() == 0 || is_unusual(own.maximum)) {
+        if (task.count() == 0 || is_special(own.maximum)) {
             order_with_copies();
             load(turn + Shape::ahead);
         }
@@ -265,11 +265,11 @@ class Relay {
     __device__ __forceinline__ State take_block(unsigned turn, const T *logits, int count,
                                                 float (&kept)[lane_elements]) {
         State own;
-        const BlockLogits<T, Places> x(a, logits, count);
+        const TileLogits<T, Load> x(a, logits, count);
         const auto note = [&](float maximum, std::int32_t, std::int32_t) {
             __syncwarp(); // all lanes have their logits
             own.maximum = maximum;
-            if (!is_unusual(maximum)) {
+            if (!is_special(maximum)) {
                 load(turn + Shape::ahead);
             } else if constexpr (!Log) {
                 forget(kept);
@@ -277,19 +277,19 @@ class Relay {
         };
         if constexpr (Log) {
             float e[lane_elements];
-            own.sum = block_sum<T, Places, float, Sum>(a, logits, count, x, e, note);
-            if (is_unusual(own.maximum)) {
-                keep(BlockLogits<T, Places>(a, logits, count), kept);
+            own.sum = tile_sum<T, Load, float, Sum>(a, logits, count, x, e, note);
+            if (is_special(own.maximum)) {
+                keep(TileLogits<T, Load>(a, logits, count), kept);
             } else {
                 keep(x, kept);
             }
         } else {
-            own.sum = block_sum<T, Places, float, Sum, Unframed::without_row_values>(a, logits, count, x, kept, note);
+            own.sum = tile_sum<T, Load, float, Sum, ZeroExponent::without_row_values>(a, logits, count, x, kept, note);
         }
         return own;
     }
 
-    __device__ __forceinline__ static void keep(const BlockLogits<T, Places> &x, float (&kept)[lane_elements]) {
+    __device__ __forceinline__ static void keep(const TileLogits<T, Load> &x, float (&kept)[lane_elements]) {
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
             kept[i] = x[i];
@@ -314,7 +314,7 @@ class Relay {
             Sum sum = scale_by_power(own.sum, frame_gap(own.maximum, maximum));
             over_group([&](int distance) { sum = sum + from_lane_xor(sum, distance); });
             const std::uint32_t group = turns.first_group() + rows.group_of(lane_index());
-            const bool begins_group = lane_index() % rows.group_blocks() == 0;
+            const bool begins_group = lane_index() % rows.group_tiles() == 0;
             if (lane_index() < Shape::warps && begins_group && group < rows.groups) {
                 publish(a.published + static_cast<std::size_t>(group) * published_words<Sum>, State{maximum, sum});
             }
@@ -331,8 +331,8 @@ class Relay {
     template <class Exchange>
     __device__ __forceinline__ void over_group(Exchange exchange) const {
 #pragma unroll
-        for (int distance = 1; distance < static_cast<int>(softmax_relay_largest_group); distance *= 2) {
-            if (distance < rows.group_blocks()) {
+        for (int distance = 1; distance < static_cast<int>(softmax_lookback_largest_group); distance *= 2) {
+            if (distance < rows.group_tiles()) {
                 exchange(distance);
             }
         }
@@ -378,7 +378,7 @@ class Relay {
         const Sum sum = tree_over_lanes<FloatSum<Sum>>(run_sum<Each, Sum>(sums), warp_lanes);
         if (Log || wants_row_values(a)) {
             State total{largest_of(seen), sum};
-            if (row_n == unusual_n || row_n == low_n) {
+            if (row_n == special_n || row_n == low_n) {
                 total = merge_published<Sum>(words, static_cast<int>(rows.row_groups));
             }
             if (wants_row_values(a) && begins && lane_index() == 0) {
@@ -416,7 +416,7 @@ class Relay {
 #pragma unroll 1
             for (std::uint32_t row = first_row; row < smaller(behind, rows.count()); ++row) {
                 if (row != known_row) {
-                    constexpr int most_a_lane = static_cast<int>(softmax_relay_states) / warp_lanes;
+                    constexpr int most_a_lane = static_cast<int>(softmax_lookback_states) / warp_lanes;
                     const bool begins = row * rows.row_groups >= first;
                     known_row = row;
                     known =
@@ -434,7 +434,7 @@ class Relay {
 
     // What the row of a task comes to, the block's first row where no group before the warp's begins another. Read by
     // the one lane that says later that it has been.
-    __device__ __forceinline__ Row total_in(unsigned turn, const RelayTask &task) const {
+    __device__ __forceinline__ Row total_in(unsigned turn, const LookbackTask &task) const {
         const unsigned at = Shape::kept_at(turn);
         shared.totalled[at].wait(Shape::parity_of(turn));
         Row total{};
@@ -444,18 +444,18 @@ class Relay {
         return from_first_lane(total);
     }
 
-    // Writes the outputs of a turn whose exponentials or logits are parked. Those of a later turn are in `next`: they
+    // Writes the outputs of a turn whose exponentials or logits are deferred. Those of a later turn are in `next`: they
     // stay in registers wherever nothing is called.
     __device__ __forceinline__ void finish(unsigned turn, float (&next)[lane_elements]) {
-        const RelayTask task = turns.finishing();
+        const LookbackTask task = turns.finishing();
         const Row row = total_in(turn, task);
         if (task.count() == 0) {
             return;
         }
         if constexpr (Log) {
             if (row.kind == RowKind::ordinary) {
-                parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), row.pieces,
-                                      skew_of(task));
+                deferred_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), row.splits,
+                                        skew_of(task));
             } else {
                 const PutAside aside(next);
                 store_special<float>(a, output_of(task), task.count(), row.kind);
@@ -467,13 +467,13 @@ class Relay {
             if (!has_near_factor<T>(state_n(maximum), row, factor) &&
                 !has_far_factor(turn, maximum, row, factor, next)) {
                 const PutAside aside(next);
-                finish_unusual_softmax<T, Places>(
+                finish_special_softmax<T, Load>(
                     a, logits_again(turn, task), output_of(task), task.count(), maximum,
                     merge_published<Sum>(published(task.row), static_cast<int>(rows.row_groups)));
                 aside.take_back(next);
                 return;
             }
-            parked_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), factor, skew_of(task));
+            deferred_of(turn).store(static_cast<T *>(a.output) + output_of(task), task.count(), factor, skew_of(task));
         }
     }
 
@@ -485,12 +485,12 @@ class Relay {
         if (!row.plain()) {
             return false;
         }
-        if (!reaches_row<T>(n, row, parked_of(turn).one())) {
+        if (!reaches_row<T>(n, row, deferred_of(turn).one())) {
             const PutAside aside(next);
-            n = ParkedBlock<T, Places>::put_into_own_frame(parked_of(turn));
+            n = DeferredTile<T, Load>::put_into_own_frame(deferred_of(turn));
             aside.take_back(next);
         }
-        if (n == unusual_n) {
+        if (n == special_n) {
             return false;
         }
         factor = factor_beside(next, row, n - row.n);
@@ -515,11 +515,11 @@ class Relay {
     }
 
     // Off the boundaries they take the place of the exponentials, of which there are none or which nobody needs.
-    __device__ __forceinline__ const T *logits_again(unsigned turn, const RelayTask &task) const {
-        if constexpr (!is_staged<Places>) {
+    __device__ __forceinline__ const T *logits_again(unsigned turn, const LookbackTask &task) const {
+        if constexpr (!is_staged<Load>) {
             return input_of(task);
         }
-        T *const here = reinterpret_cast<T *>(parked_of(turn).memory);
+        T *const here = reinterpret_cast<T *>(deferred_of(turn).memory);
         copy_singly(here, input_of(task), task.count());
         return here;
     }
@@ -528,38 +528,19 @@ class Relay {
     Shared &shared;
     int warp;
     unsigned char *slots;
-    float4 *parked;
-    RelayRows rows;
+    float4 *deferred;
+    LookbackRows rows;
     Turns turns;
     unsigned loads_seen = 0; // a bit for each slot: the parity of its next load
 };
 
-// Nothing is published yet: a.pieces words.
-template <class T>
-__global__ void __launch_bounds__(softmax_relay_clear_threads)
-    softmax_relay_clear(const __grid_constant__ SoftmaxArguments a) {
-    allow_dependent_launch();
-    wait_for_previous_kernel(); // whose workspace it may be
-    constexpr unsigned pair = 2, pairs = softmax_relay_clear_words / softmax_relay_clear_threads / pair;
-#pragma unroll
-    for (unsigned i = 0; i < pairs; ++i) {
-        const std::size_t word = blockIdx.x * softmax_relay_clear_words +
-                                 pair * (i * std::size_t{softmax_relay_clear_threads} + threadIdx.x);
-        if (word + 1 < a.pieces) {
-            *reinterpret_cast<ulonglong2 *>(a.published + word) = {absent_word, absent_word};
-        } else if (word < a.pieces) {
-            a.published[word] = absent_word;
-        }
-    }
-}
-
 // A block for each multiprocessor, all of which run at the same time.
-template <class T, class Places, bool Log, class Shape>
+template <class T, class Load, bool Log, class Shape>
 __global__ void __launch_bounds__(Shape::all_warps *warp_lanes, 1)
-    softmax_relay(const __grid_constant__ SoftmaxArguments a) {
+    softmax_lookback_rows(const __grid_constant__ SoftmaxArguments a) {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) unsigned char memory[];
-    using Rows = Relay<T, Places, Log, Shape>;
+    using Rows = Lookback<T, Load, Log, Shape>;
     __shared__ typename Rows::Shared shared;
     Rows rows(a, memory, shared);
     rows.set_up();

@@ -2,48 +2,48 @@
 #pragma once
 
 #include "cuda/device/mbarrier.cuh"
-#include "cuda/rowwise/published_partials.cuh"
+#include "cuda/rowwise/published_states.cuh"
 #include "cuda/rowwise/staged_access.cuh"
 #include "cuda/softmax/kernels.h"
 #include "numerics/softmax.h"
 
 namespace wr::cuda {
 
-// A block's warps that take base blocks, the turns that exponentials wait, and the turns ahead that logits are on their
+// A block's warps that take tiles, the turns that exponentials wait, and the turns ahead that logits are on their
 // way.
-template <int Warps, int Parked, int Ahead>
-struct RelayShape {
-    static constexpr int warps = Warps, parked = Parked, ahead = Ahead;
+template <int Warps, int Deferred, int Ahead>
+struct LookbackShape {
+    static constexpr int warps = Warps, deferred = Deferred, ahead = Ahead;
     static constexpr int publisher = Warps, merger = Warps + 1, all_warps = Warps + 2;
     // Turns of which something is kept in shared memory. A warp takes turn i + kept when it has finished turn
-    // i + kept - 1 - parked, whose total is put together after the states of turn i were gathered.
+    // i + kept - 1 - deferred, whose total is put together after the states of turn i were gathered.
     static constexpr int kept = 8;
     // How many turns beyond the last one that all of its warps have taken a block has drawn. With one less each warp
     // waits for the slowest one (H200, f32 131072 4.07 TB/s for 4.15).
     static constexpr int drawn_ahead = Ahead + 2;
-    static_assert(Warps <= warp_lanes && Parked + 2 <= kept);
+    static_assert(Warps <= warp_lanes && Deferred + 2 <= kept);
     // Of which it is kept what is to be loaded: from when a turn is drawn until it is asked for.
     static constexpr int loads_kept = 4;
-    static_assert(drawn_ahead + Parked < kept && drawn_ahead - Ahead < loads_kept && drawn_ahead <= loads_kept);
+    static_assert(drawn_ahead + Deferred < kept && drawn_ahead - Ahead < loads_kept && drawn_ahead <= loads_kept);
 
     __device__ __forceinline__ static unsigned kept_at(unsigned turn) { return turn % kept; }
     __device__ __forceinline__ static unsigned parity_of(unsigned turn) { return turn / kept & 1u; }
 };
 
 // Where a block's turn begins.
-struct RelayPlace {
+struct LookbackPlace {
     std::uint32_t row;
     int block;
 };
 
-// A warp's base block of a turn, in as few words as lanes can tell each other: its row, and the rest in one.
-struct RelayTask {
+// A warp's tile of a turn, in as few words as lanes can tell each other: its row, and the rest in one.
+struct LookbackTask {
     std::uint32_t row;
     std::uint32_t rest;
 
     // Skew: the bytes of its first vector that lie before it. Readable: whether all of its vectors may be read whole.
-    __device__ __forceinline__ static RelayTask of(std::uint32_t row, int block, int count, unsigned skew,
-                                                   bool readable) {
+    __device__ __forceinline__ static LookbackTask of(std::uint32_t row, int block, int count, unsigned skew,
+                                                      bool readable) {
         return {row, static_cast<std::uint32_t>(count) | (readable ? readable_bit : 0) | skew << skew_bit |
                          static_cast<std::uint32_t>(block) << block_bit};
     }
@@ -56,29 +56,29 @@ struct RelayTask {
   private:
     static constexpr unsigned count_bits = 11, skew_bit = 12, block_bit = 16;
     static constexpr std::uint32_t readable_bit = 1u << count_bits;
-    static_assert(softmax_block < 1u << count_bits && softmax_relay_most_row_blocks < 1u << (32 - block_bit));
+    static_assert(softmax_block < 1u << count_bits && softmax_lookback_most_row_tiles < 1u << (32 - block_bit));
 };
 
 // The same with the first of the vectors that hold its logits.
-struct alignas(16) RelayLoad {
+struct alignas(16) LookbackLoad {
     const void *from;
-    RelayTask task;
+    LookbackTask task;
 };
 
-// How all rows are cut up: each begins with a group, of 2 to the a.group_power base blocks that publish one state
+// How all rows are cut up: each begins with a group, of 2 to the a.group_power tiles that publish one state
 // together, and a turn is as many groups behind each other as a block has warps for.
-struct RelayRows {
+struct LookbackRows {
     const SoftmaxArguments &a;
-    int row_blocks;
+    int row_tiles;
     unsigned row_groups;  // of a row
     std::uint32_t groups; // of all rows
 
-    __device__ __forceinline__ explicit RelayRows(const SoftmaxArguments &arguments)
-        : a(arguments), row_blocks(static_cast<int>(divide_up(a.axis, softmax_block))),
-          row_groups(group_of(row_blocks + group_blocks() - 1)), groups(count() * row_groups) {}
+    __device__ __forceinline__ explicit LookbackRows(const SoftmaxArguments &arguments)
+        : a(arguments), row_tiles(static_cast<int>(divide_up(a.axis, softmax_block))),
+          row_groups(group_of(row_tiles + group_tiles() - 1)), groups(count() * row_groups) {}
 
     __device__ __forceinline__ std::uint32_t count() const { return static_cast<std::uint32_t>(a.outer); }
-    __device__ __forceinline__ int group_blocks() const { return 1 << a.group_power; }
+    __device__ __forceinline__ int group_tiles() const { return 1 << a.group_power; }
     __device__ __forceinline__ unsigned group_of(int block) const {
         return static_cast<unsigned>(block) >> a.group_power;
     }
@@ -91,11 +91,11 @@ struct RelayRows {
         return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
                block * static_cast<int>(softmax_block);
     }
-    // The base block at this place, if there is one. Anywhere: it may be off the boundaries.
+    // The tile at this place, if there is one. Anywhere: it may be off the boundaries.
     template <class T, bool Anywhere>
-    __device__ __forceinline__ RelayLoad load_of(std::uint32_t row, int block) const {
-        if (row >= count() || block >= row_blocks) {
-            return {nullptr, RelayTask::of(row, 0, 0, 0, true)};
+    __device__ __forceinline__ LookbackLoad load_of(std::uint32_t row, int block) const {
+        if (row >= count() || block >= row_tiles) {
+            return {nullptr, LookbackTask::of(row, 0, 0, 0, true)};
         }
         constexpr int elements = static_cast<int>(softmax_block), each = vector_elements<T>;
         const T *const data = input<T>(row, block);
@@ -104,33 +104,33 @@ struct RelayRows {
         const bool inside = block > 0 && (block + 1) * elements + each <= static_cast<int>(a.axis);
         const bool readable = !Anywhere || inside || is_readable(a.hull, data, taken);
         const unsigned skew = Anywhere ? offset_in_vector(data) : 0;
-        return {reinterpret_cast<const char *>(data) - skew, RelayTask::of(row, block, taken, skew, readable)};
+        return {reinterpret_cast<const char *>(data) - skew, LookbackTask::of(row, block, taken, skew, readable)};
     }
 };
 
 // Each block draws the next turn that nobody has, shortly before it asks for its logits: multiprocessors that are
 // nearer to the memory take more turns, and what all of them read and write at a time stays together (H200, copies in
 // such turns: dealt out beforehand 4.00 TB/s, drawn 4.15). Tickets are counted in memory; the publisher draws them, and
-// its lanes work out for each warp what it has to know of its base block: warps that did so themselves were short of
+// its lanes work out for each warp what it has to know of its tile: warps that did so themselves were short of
 // registers (log-softmax of f32, 50257: 3.40 TB/s for 3.99). A warp asks for its tasks of the turns that it loads,
 // takes and finishes, the publisher and the merger for the first group of the turn that they are at.
 template <class T, bool Anywhere, class Shape>
-class RelayTurns {
+class LookbackTurns {
   public:
     struct Shared {
-        ArrivalBarrier drawn[Shape::kept]; // the turn's place and tasks are known
-        RelayPlace places[Shape::kept];
-        RelayLoad loads[Shape::loads_kept][Shape::warps];
+        Mbarrier drawn[Shape::kept]; // the turn's place and tasks are known
+        LookbackPlace places[Shape::kept];
+        LookbackLoad loads[Shape::loads_kept][Shape::warps];
 
         __device__ __forceinline__ void initialise(unsigned turn) { drawn[turn].initialise(Shape::warps); }
     };
 
     // The counter is -1 for a start.
-    __device__ __forceinline__ RelayTurns(const RelayRows &rows, Shared &shared, unsigned *counter, int warp)
+    __device__ __forceinline__ LookbackTurns(const LookbackRows &rows, Shared &shared, unsigned *counter, int warp)
         : rows_(rows), shared_(shared), counter_(counter), warp_(warp) {}
 
     __device__ __forceinline__ bool goes_on(unsigned turn) const {
-        return turn < Shape::parked || !is_end(tasks_[1].row);
+        return turn < Shape::deferred || !is_end(tasks_[1].row);
     }
     __device__ __forceinline__ bool takes() const { return !is_end(tasks_[taking_at].row); }
     __device__ __forceinline__ void look_at_next(unsigned turn) {
@@ -138,9 +138,11 @@ class RelayTurns {
             tasks_[loading_at] = task_of_warp(turn);
         }
     }
-    __device__ __forceinline__ RelayTask loading() const { return tasks_[loading_at]; }
-    __device__ __forceinline__ RelayTask taking() const { return tasks_[taking_at]; }
-    __device__ __forceinline__ RelayTask finishing() const { return tasks_[0]; } // once it went on from the one taken
+    __device__ __forceinline__ LookbackTask loading() const { return tasks_[loading_at]; }
+    __device__ __forceinline__ LookbackTask taking() const { return tasks_[taking_at]; }
+    __device__ __forceinline__ LookbackTask finishing() const {
+        return tasks_[0];
+    } // once it went on from the one taken
     __device__ __forceinline__ void go_on() {
 #pragma unroll
         for (int i = 0; i < loading_at; ++i) {
@@ -168,27 +170,27 @@ class RelayTurns {
     }
 
   private:
-    static constexpr int taking_at = Shape::parked + 1, loading_at = taking_at + Shape::ahead;
+    static constexpr int taking_at = Shape::deferred + 1, loading_at = taking_at + Shape::ahead;
     static constexpr std::uint32_t no_ticket = ~std::uint32_t{0};
     // Behind the last turn there is none; an empty turn is behind all rows.
     static constexpr std::uint32_t no_row = ~std::uint32_t{0};
     __device__ __forceinline__ static bool is_end(std::uint32_t row) { return row == no_row; }
 
-    __device__ __forceinline__ RelayLoad &own_load(unsigned turn) const {
+    __device__ __forceinline__ LookbackLoad &own_load(unsigned turn) const {
         return shared_.loads[turn % Shape::loads_kept][warp_];
     }
 
     // Read by the one lane that says later that it has been.
-    __device__ __forceinline__ RelayPlace place_of_block(unsigned turn) const {
-        RelayPlace place{};
+    __device__ __forceinline__ LookbackPlace place_of_block(unsigned turn) const {
+        LookbackPlace place{};
         shared_.drawn[Shape::kept_at(turn)].wait(Shape::parity_of(turn));
         if (lane_index() == 0) {
             place = shared_.places[Shape::kept_at(turn)];
         }
         return {__shfl_sync(whole_warp, place.row, 0), __shfl_sync(whole_warp, place.block, 0)};
     }
-    __device__ __forceinline__ RelayTask task_of_warp(unsigned turn) const {
-        RelayTask task{};
+    __device__ __forceinline__ LookbackTask task_of_warp(unsigned turn) const {
+        LookbackTask task{};
         shared_.drawn[Shape::kept_at(turn)].wait(Shape::parity_of(turn));
         if (lane_index() == 0) {
             task = own_load(turn).task;
@@ -201,7 +203,7 @@ class RelayTurns {
         if (ended_) {
             return;
         }
-        RelayPlace place{};
+        LookbackPlace place{};
         if (lane_index() == 0) {
             place = next_place(turn);
             shared_.places[Shape::kept_at(turn)] = place;
@@ -214,9 +216,9 @@ class RelayTurns {
         }
         __syncwarp();
     }
-    __device__ __forceinline__ RelayLoad load_of_warp(RelayPlace place, int warp) const {
+    __device__ __forceinline__ LookbackLoad load_of_warp(LookbackPlace place, int warp) const {
         place.block += warp;
-        const int whole_groups = static_cast<int>(rows_.row_groups) * rows_.group_blocks();
+        const int whole_groups = static_cast<int>(rows_.row_groups) * rows_.group_tiles();
         if (place.block >= whole_groups && !is_end(place.row)) {
             place.block -= whole_groups;
             ++place.row;
@@ -225,23 +227,23 @@ class RelayTurns {
     }
 
     // By lane 0 of the publisher.
-    __device__ __forceinline__ RelayPlace next_place(unsigned turn) {
+    __device__ __forceinline__ LookbackPlace next_place(unsigned turn) {
         const std::uint32_t ticket = turn < Shape::drawn_ahead ? turn * gridDim.x + blockIdx.x : next_ticket();
-        RelayPlace place{rows_.count(), 0};
-        std::uint32_t behind = behind_[Shape::parked]; // an empty turn lifts nothing
+        LookbackPlace place{rows_.count(), 0};
+        std::uint32_t behind = behind_[Shape::deferred]; // an empty turn lifts nothing
         if (ticket != no_ticket) {
             const std::uint32_t group = ticket * turn_groups(), row = group / rows_.row_groups;
             const std::uint32_t of_row = group - row * rows_.row_groups;
             const bool ends = group >= rows_.groups;
             place.row = ends ? no_row : row;
-            place.block = ends ? 0 : static_cast<int>(of_row) * rows_.group_blocks();
+            place.block = ends ? 0 : static_cast<int>(of_row) * rows_.group_tiles();
             behind = row + (of_row + turn_groups() > rows_.row_groups ? 2 : 1);
         }
 #pragma unroll
-        for (int i = 0; i < Shape::parked; ++i) {
+        for (int i = 0; i < Shape::deferred; ++i) {
             behind_[i] = behind_[i + 1];
         }
-        behind_[Shape::parked] = behind;
+        behind_[Shape::deferred] = behind;
         return place;
     }
 
@@ -249,7 +251,7 @@ class RelayTurns {
     // take that turn: of the turns that wait in shared memory then it has to finish the oldest first. So whoever waits
     // for a row has taken all that he drew of it. And all of it is drawn: who waits for it has as many turns of it as
     // can wait, for he drew none only where a row before it was not drawn to its end; if all blocks waited, these would
-    // be all of the row, which has no more turns than can wait together (launch_relay sees to that).
+    // be all of the row, which has no more turns than can wait together (launch_lookback sees to that).
     __device__ __forceinline__ std::uint32_t next_ticket() {
         const std::uint32_t waited_for = behind_[0] * rows_.row_groups, dealt = Shape::drawn_ahead * gridDim.x;
         if ((dealt + tickets_) * turn_groups() < waited_for) {
@@ -262,16 +264,16 @@ class RelayTurns {
         return dealt + (tickets_ - 1);
     }
 
-    RelayRows rows_;
+    LookbackRows rows_;
     Shared &shared_;
     unsigned *counter_;
     int warp_;
-    RelayTask tasks_[loading_at + 1] = {}; // of the turn to finish, of those behind it, of the one to load
-    RelayPlace place_{};                   // of the publisher's or the merger's turn
+    LookbackTask tasks_[loading_at + 1] = {}; // of the turn to finish, of those behind it, of the one to load
+    LookbackPlace place_{};                   // of the publisher's or the merger's turn
     // What lane 0 of the publisher remembers: how many tickets are drawn at least, and the first rows behind those of
     // the last turns, the oldest first.
     std::uint32_t tickets_ = 0;
-    std::uint32_t behind_[Shape::parked + 1] = {};
+    std::uint32_t behind_[Shape::deferred + 1] = {};
     bool ended_ = false;
 };
 

@@ -7,29 +7,29 @@
 
 namespace wr::cuda {
 
-struct UnevenSoftmaxArguments : SoftmaxArguments {
+struct RaggedSoftmaxArguments : SoftmaxArguments {
     Selection selection;     // ragged
     std::int32_t group_rows; // rows that a block of threads has at a time
     std::size_t rows_ahead;  // how far ahead numbers are asked for
-    LongerRows longer;
+    LargeRows longer;
 };
 
-// Rows that a block takes at most, its base blocks of rows that its warps hold at a time, and its warps: of f32 fewer
+// Rows that a block takes at most, its tiles of rows that its warps hold at a time, and its warps: of f32 fewer
 // with more registers each.
-inline constexpr int uneven_most_rows = 32;
-inline constexpr int uneven_most_jobs = 256;
+inline constexpr int ragged_most_rows = 32;
+inline constexpr int ragged_most_jobs = 256;
 template <class T>
-inline constexpr int uneven_warps_of = sizeof(T) == 2 ? 32 : 24;
+inline constexpr int ragged_warps_of = sizeof(T) == 2 ? 32 : 24;
 
-struct UnevenSoftmaxKernels {
+struct RaggedSoftmaxKernels {
     const void *of[2]; // [log]
     int most_warps;    // of a block
 };
 
 // For outputs of the input's type, and for those of another, which no logarithms are.
 template <class T>
-const UnevenSoftmaxKernels &uneven_softmax_kernels();
+const RaggedSoftmaxKernels &ragged_softmax_kernels();
 template <class T>
-const UnevenSoftmaxKernels &converting_uneven_kernels();
+const RaggedSoftmaxKernels &converting_ragged_kernels();
 
 } // namespace wr::cuda

@@ -3,12 +3,12 @@
 
 namespace wr::cuda {
 
-template const UnevenSoftmaxKernels &uneven_softmax_kernels<float>();
-template const UnevenSoftmaxKernels &uneven_softmax_kernels<F16>();
-template const UnevenSoftmaxKernels &uneven_softmax_kernels<BF16>();
+template const RaggedSoftmaxKernels &ragged_softmax_kernels<float>();
+template const RaggedSoftmaxKernels &ragged_softmax_kernels<F16>();
+template const RaggedSoftmaxKernels &ragged_softmax_kernels<BF16>();
 
-template const UnevenSoftmaxKernels &converting_uneven_kernels<float>();
-template const UnevenSoftmaxKernels &converting_uneven_kernels<F16>();
-template const UnevenSoftmaxKernels &converting_uneven_kernels<BF16>();
+template const RaggedSoftmaxKernels &converting_ragged_kernels<float>();
+template const RaggedSoftmaxKernels &converting_ragged_kernels<F16>();
+template const RaggedSoftmaxKernels &converting_ragged_kernels<BF16>();
 
 } // namespace wr::cuda

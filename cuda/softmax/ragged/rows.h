@@ -8,14 +8,14 @@
 namespace wr::cuda {
 
 // No warps: not served.
-struct UnevenPlan {
+struct RaggedPlan {
     std::size_t warps, group_rows; // of a block
     bool dependent;                // may take its place before the kernel in front of it on the stream has finished
-    LongerRows longer;             // which rows are wanted
+    LargeRows longer;              // which rows are wanted
 };
 
-UnevenPlan plan_uneven_softmax(const SoftmaxProblem &problem, const LongerRows &wanted, const GpuFacts &gpu);
+RaggedPlan plan_ragged_softmax(const SoftmaxProblem &problem, const LargeRows &wanted, const GpuFacts &gpu);
 
-cudaError_t launch_uneven_softmax(const SoftmaxProblem &problem, const UnevenPlan &plan, cudaStream_t stream);
+cudaError_t launch_ragged_softmax(const SoftmaxProblem &problem, const RaggedPlan &plan, cudaStream_t stream);
 
 } // namespace wr::cuda

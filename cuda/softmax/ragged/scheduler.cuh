@@ -1,4 +1,4 @@
-// Softmax of ragged rows: which rows a block of threads has, and how their base blocks are dealt out to its
+// Softmax of ragged rows: which rows a block of threads has, and how their tiles are dealt out to its
 // warps.
 #pragma once
 
@@ -51,7 +51,7 @@ class RowBarrier {
     std::uint64_t bits_;
 };
 
-struct UnevenRow {
+struct RaggedRow {
     std::size_t index;
     std::ptrdiff_t input; // its first element
     std::size_t output;
@@ -61,41 +61,41 @@ struct UnevenRow {
 };
 
 // What is dealt out: rows that stay in registers, the states of a long row's blocks, or its outputs.
-enum class UnevenPass : int { rows, states, outputs };
+enum class RaggedPass : int { rows, states, outputs };
 
 template <class Float, class Sum>
-struct UnevenGroup {
-    BlockState<Float, Sum> states[uneven_most_jobs];
-    RowBarrier arrivals[uneven_most_rows];
-    UnevenRow rows[uneven_most_rows];
-    int end[uneven_most_rows]; // jobs of the rows up to this one
+struct RaggedGroup {
+    TileState<Float, Sum> states[ragged_most_jobs];
+    RowBarrier arrivals[ragged_most_rows];
+    RaggedRow rows[ragged_most_rows];
+    int end[ragged_most_rows]; // jobs of the rows up to this one
     Hull hull;
-    UnevenPass pass;
+    RaggedPass pass;
     int jobs;
-    unsigned long_rows;   // one bit each, of which the lowest is dealt out now where the pass is not `rows`
-    unsigned empty_rows;  // one bit each: nothing of them takes part, and there is something to be written
-    unsigned awaited;     // one bit each: their arrivals are counted
-    LongerRowList longer; // where these are looked for
-    int dealt_rows;       // of those
+    unsigned two_pass_rows; // one bit each, of which the lowest is dealt out now where the pass is not `rows`
+    unsigned empty_rows;    // one bit each: nothing of them takes part, and there is something to be written
+    unsigned awaited;       // one bit each: their arrivals are counted
+    LargeRowList longer;    // where these are looked for
+    int dealt_rows;         // of those
     RowState<Float, Sum> total;
-    TreeCounter<StateMerge<Float, Sum>, 40> merged; // of a long row's runs of uneven_most_jobs blocks
+    TreeCounter<StateMerge<Float, Sum>, 40> merged; // of a long row's runs of ragged_most_jobs blocks
 };
 
 template <class T>
-using UnevenGroupOf = UnevenGroup<typename SoftmaxArithmetic<T>::Float, typename SoftmaxArithmetic<T>::Sum>;
+using RaggedGroupOf = RaggedGroup<typename SoftmaxArithmetic<T>::Float, typename SoftmaxArithmetic<T>::Sum>;
 
 template <class T>
-__device__ __forceinline__ UnevenGroupOf<T> &uneven_group() {
-    __shared__ alignas(16) unsigned char bytes[sizeof(UnevenGroupOf<T>)];
-    return *reinterpret_cast<UnevenGroupOf<T> *>(bytes);
+__device__ __forceinline__ RaggedGroupOf<T> &ragged_group() {
+    __shared__ alignas(16) unsigned char bytes[sizeof(RaggedGroupOf<T>)];
+    return *reinterpret_cast<RaggedGroupOf<T> *>(bytes);
 }
 
-template <class T, class Places>
-    requires Places::realigned
-__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
-                                                   uint4 (&vectors)[lane_vectors<T>]) {
-    load_realigned(data, count, uneven_group<T>().hull, vectors);
-    const auto &a = static_cast<const UnevenSoftmaxArguments &>(arguments);
+template <class T, class Load>
+    requires Load::realigned
+__device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &arguments, const T *data, int count,
+                                                  uint4 (&vectors)[lane_vectors<T>]) {
+    load_realigned(data, count, ragged_group<T>().hull, vectors);
+    const auto &a = static_cast<const RaggedSoftmaxArguments &>(arguments);
     if (a.selection.mask != nullptr) {
         leave_out_of_vectors(a, data, count, vectors);
     }
@@ -111,7 +111,7 @@ __device__ __forceinline__ void ask_for_number_ahead(const Number *numbers, std:
         asm volatile("prefetch.global.L2 [%0];" ::"l"(numbers + row));
     }
 }
-__device__ __forceinline__ void ask_for_rows_ahead(const UnevenSoftmaxArguments &a, std::size_t row) {
+__device__ __forceinline__ void ask_for_rows_ahead(const RaggedSoftmaxArguments &a, std::size_t row) {
     const std::size_t later = row + a.rows_ahead;
     if (a.selection.offsets_type == ElementType::i64) {
         ask_for_number_ahead(static_cast<const std::int64_t *>(a.selection.offsets), later, a.outer);
@@ -120,8 +120,8 @@ __device__ __forceinline__ void ask_for_rows_ahead(const UnevenSoftmaxArguments 
     }
 }
 
-__device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a, RowSpan all, std::size_t row) {
-    UnevenRow found{};
+__device__ __forceinline__ RaggedRow row_of_ragged(const RaggedSoftmaxArguments &a, RowSpan all, std::size_t row) {
+    RaggedRow found{};
     found.index = row;
     const RowSpan span = ragged_row(a.selection, all, row);
     found.input = static_cast<std::ptrdiff_t>(span.first);
@@ -133,19 +133,19 @@ __device__ __forceinline__ UnevenRow uneven_row(const UnevenSoftmaxArguments &a,
 }
 
 template <class T>
-__device__ __forceinline__ Hull uneven_hull(const UnevenSoftmaxArguments &a, RowSpan all) {
+__device__ __forceinline__ Hull ragged_hull(const RaggedSoftmaxArguments &a, RowSpan all) {
     const T *first = static_cast<const T *>(a.input) + all.first;
     return {reinterpret_cast<const char *>(first), reinterpret_cast<const char *>(first + all.count)};
 }
 
 // The block's first row.
-__device__ __forceinline__ std::size_t first_row_of_block(const UnevenSoftmaxArguments &a) {
+__device__ __forceinline__ std::size_t first_row_of_block(const RaggedSoftmaxArguments &a) {
     return blockIdx.x * static_cast<std::size_t>(a.longer.least == 0 ? a.group_rows : a.longer.among);
 }
 
 // From there to the row that is dealt out to this lane; below 0: none.
 template <class T>
-__device__ __forceinline__ int next_row(const UnevenSoftmaxArguments &a, const UnevenGroupOf<T> &group) {
+__device__ __forceinline__ int next_row(const RaggedSoftmaxArguments &a, const RaggedGroupOf<T> &group) {
     if (a.longer.least == 0) {
         return lane_index() < a.group_rows ? lane_index() : -1;
     }
@@ -155,13 +155,13 @@ __device__ __forceinline__ int next_row(const UnevenSoftmaxArguments &a, const U
 
 // By the first warp: a row to each lane.
 template <class T>
-__device__ __forceinline__ void deal_out_rows(const UnevenSoftmaxArguments &a, UnevenGroupOf<T> &group) {
+__device__ __forceinline__ void deal_out_rows(const RaggedSoftmaxArguments &a, RaggedGroupOf<T> &group) {
     const int lane = lane_index(), next = next_row<T>(a, group);
     const std::size_t row = first_row_of_block(a) + static_cast<std::size_t>(larger(next, 0));
     const bool there = next >= 0 && row < a.outer;
     const RowSpan all = all_ragged_rows(a.selection, a.outer, a.axis);
     // Rows that are not there are the first one, so that all the numbers are asked for before any is waited for.
-    UnevenRow mine = uneven_row(a, all, there ? row : 0);
+    RaggedRow mine = row_of_ragged(a, all, there ? row : 0);
     if (!there) {
         mine = {};
     }
@@ -186,14 +186,14 @@ __device__ __forceinline__ void deal_out_rows(const UnevenSoftmaxArguments &a, U
     if (jobs > 1) {
         group.arrivals[lane].initialise(jobs);
     }
-    const unsigned long_rows = __ballot_sync(whole_warp, is_long), awaited = __ballot_sync(whole_warp, jobs > 1);
+    const unsigned two_pass_rows = __ballot_sync(whole_warp, is_long), awaited = __ballot_sync(whole_warp, jobs > 1);
     const unsigned empty_rows =
         __ballot_sync(whole_warp, there && mine.blocks == 0 && (mine.count != 0 || wants_row_values(a)));
     if (lane == warp_lanes - 1) {
-        group.hull = uneven_hull<T>(a, all);
-        group.pass = UnevenPass::rows;
+        group.hull = ragged_hull<T>(a, all);
+        group.pass = RaggedPass::rows;
         group.jobs = end;
-        group.long_rows = long_rows;
+        group.two_pass_rows = two_pass_rows;
         group.empty_rows = empty_rows;
         group.awaited = awaited;
         if (a.longer.least != 0) {
@@ -202,14 +202,14 @@ __device__ __forceinline__ void deal_out_rows(const UnevenSoftmaxArguments &a, U
     }
 }
 
-// A warp's base block, found again wherever it is wanted again.
-struct UnevenPlace {
-    const UnevenRow *row;
+// A warp's tile, found again wherever it is wanted again.
+struct RaggedPlace {
+    const RaggedRow *row;
     int number; // of the row in its group
     int block;  // of the row
 
     template <class Group>
-    __device__ __forceinline__ UnevenPlace(const Group &group, int job)
+    __device__ __forceinline__ RaggedPlace(const Group &group, int job)
         : number(__popc(__ballot_sync(whole_warp, group.end[lane_index()] <= job))) {
         row = &group.rows[number];
         block = job - row->first_job;

@@ -1,4 +1,4 @@
-// Base blocks at any address, read by whole vectors.
+// Tiles at any address, read by whole vectors.
 #pragma once
 
 #include "cuda/rowwise/unaligned_vectors.cuh"
@@ -9,31 +9,31 @@ namespace wr::cuda {
 
 // Vectors on their boundaries for blocks that lie at any address. What stands behind a block's end is anything at all.
 template <class T>
-struct RealignedPlaces : VectorPlaces<T> {
+struct RealignedLoad : VectorLoad<T> {
     static constexpr bool realigned = true;
 };
 
 // The same with outputs of another type than the input.
 template <class T>
-struct ConvertedRealignedPlaces : RealignedPlaces<T> {
+struct ConvertingRealignedLoad : RealignedLoad<T> {
     static constexpr bool converted = true;
 };
 
 // The same elements one at a time.
 template <class T>
-struct UnevenSingles : SinglePlaces<T> {
+struct RaggedSingles : StridedLoad<T> {
     static constexpr bool masked = true;
 };
 
 // The mask's byte for the logit at `data`: outputs and mask lie as the input does.
 template <class T>
-__device__ __forceinline__ const std::uint8_t *mask_at(const UnevenSoftmaxArguments &a, const T *data) {
+__device__ __forceinline__ const std::uint8_t *mask_at(const RaggedSoftmaxArguments &a, const T *data) {
     return a.selection.mask + (data - static_cast<const T *>(a.input));
 }
 
 // Of a lane's vectors those elements that the mask leaves out become -infinity, once they are scaled.
 template <class T>
-__device__ __forceinline__ void leave_out_of_vectors(const UnevenSoftmaxArguments &a, const T *data, int count,
+__device__ __forceinline__ void leave_out_of_vectors(const RaggedSoftmaxArguments &a, const T *data, int count,
                                                      uint4 (&vectors)[lane_vectors<T>]) {
     constexpr int each = vector_elements<T>;
     const std::uint8_t *mask = mask_at(a, data) + lane_index() * each;
@@ -54,11 +54,11 @@ __device__ __forceinline__ void leave_out_of_vectors(const UnevenSoftmaxArgument
 }
 
 // Likewise of a lane's elements one at a time.
-template <class T, class Places>
-    requires Places::masked
+template <class T, class Load>
+    requires Load::masked
 __device__ __forceinline__ void leave_out(const SoftmaxArguments &arguments, const T *data, int count,
                                           T (&x)[lane_elements]) {
-    const auto &a = static_cast<const UnevenSoftmaxArguments &>(arguments);
+    const auto &a = static_cast<const RaggedSoftmaxArguments &>(arguments);
     if (a.selection.mask != nullptr) {
         leave_out_of_singles(mask_at(a, data), count, a.scale < 0, x);
     }

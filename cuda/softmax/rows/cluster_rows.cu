@@ -8,8 +8,8 @@ template void softmax_cluster_rows<float>(SoftmaxRowKernels &kernels);
 template void softmax_cluster_rows<F16>(SoftmaxRowKernels &kernels);
 template void softmax_cluster_rows<BF16>(SoftmaxRowKernels &kernels);
 
-template void softmax_grid_rows<float>(SoftmaxRowKernels &kernels);
-template void softmax_grid_rows<F16>(SoftmaxRowKernels &kernels);
-template void softmax_grid_rows<BF16>(SoftmaxRowKernels &kernels);
+template void softmax_cooperative_rows<float>(SoftmaxRowKernels &kernels);
+template void softmax_cooperative_rows<F16>(SoftmaxRowKernels &kernels);
+template void softmax_cooperative_rows<BF16>(SoftmaxRowKernels &kernels);
 
 } // namespace wr::cuda

@@ -1,4 +1,4 @@
-// Rows of up to 256 base blocks: the row in the registers of a cluster's warps, read once and written once. Every warp
+// Rows of up to 256 tiles: the row in the registers of a cluster's warps, read once and written once. Every warp
 // sends its state into the shared memory of all the cluster's blocks, where every warp merges them, or where they are
 // many one for all.
 #pragma once
@@ -16,7 +16,7 @@ inline constexpr int most_warps_of_block = 32;
 // In clusters of blocks of so many warps at most, rows have no more than 32 states.
 inline constexpr int few_state_warps = 8;
 
-// A warp's base block of a row that several blocks share.
+// A warp's tile of a row that several blocks share.
 struct SharedRowPlace {
     std::uint32_t row;
     int block, count; // count is below 1 in warps behind the row's end
@@ -29,9 +29,9 @@ struct SharedRowPlace {
                         static_cast<int>(softmax_block));
     }
 
-    template <class T, class Places>
+    template <class T, class Load>
     __device__ __forceinline__ const T *input(const SoftmaxArguments &a) const {
-        const std::ptrdiff_t stride = Places::vectors ? 1 : a.axis_stride;
+        const std::ptrdiff_t stride = Load::vectors ? 1 : a.axis_stride;
         return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
                block * static_cast<int>(softmax_block) * stride;
     }
@@ -94,9 +94,9 @@ __device__ __noinline__ RowView<Sum> merge_many_states(const RowState<Float, Sum
                                    : merge_row_states<most_cluster_states / warp_lanes>(states, count);
 }
 
-template <class T, class Places, class Sum>
-__device__ __forceinline__ PlainRow<Divisor<T, Places>> row_for_output(RowView<Sum> view) {
-    return {base_for_output<T, Places>(view.sum), view.n};
+template <class T, class Load, class Sum>
+__device__ __forceinline__ PlainRow<Divisor<T, Load>> row_for_output(RowView<Sum> view) {
+    return {base_for_output<T, Load>(view.sum), view.n};
 }
 
 // Whether a block's warps take a part of the row's tree, which one of them can put together for all.
@@ -115,16 +115,17 @@ __device__ __forceinline__ RowState<Float, Sum> merge_subtree(const RowState<Flo
 
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else
 // 3.90; of 40000 3.82 and 3.73; but f32 of 65536, of whole blocks alone: 4.04 and 4.15).
-template <class T, class Places, bool Log>
-inline constexpr bool leads_last_of_cluster = sizeof(T) == 2 && unframed_blocks<T, Places, Log> == Unframed::always;
+template <class T, class Load, bool Log>
+inline constexpr bool leads_last_of_cluster =
+    sizeof(T) == 2 && zero_exponent_tiles<T, Load, Log> == ZeroExponent::always;
 
-// The exponentials of a warp's base block of such a row, in their frame, and their sum; of a block behind the row's end
+// The exponentials of a warp's tile of such a row, in their frame, and their sum; of a block behind the row's end
 // there are none. Place: finds out where it is. Leads: the row's last block vector by vector.
-template <class T, class Places, Unframed Which, bool Leads, class Place, class Block, class Float>
-__device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, int count, Block &x,
+template <class T, class Load, ZeroExponent Which, bool Leads, class Place, class Logits, class Float>
+__device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, int count, Logits &x,
                                                      Float (&e)[lane_elements], Float &maximum, std::int32_t &frame) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    const auto data = [&] { return Place(a).template input<T, Places>(a); };
+    const auto data = [&] { return Place(a).template input<T, Load>(a); };
     const auto note = [&](Float own, std::int32_t, std::int32_t frame_of_e) {
         maximum = own;
         frame = frame_of_e;
@@ -132,41 +133,39 @@ __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, 
     if constexpr (Leads) {
         const int leading = same_in_warp(count);
         if (0 < leading && leading < static_cast<int>(softmax_block)) {
-            __shared__ BlockState<float, Sum> last; // of the row's blocks
+            __shared__ TileState<float, Sum> last; // of the row's blocks
             zero(e);
-            const Sum of_last =
-                leading_block_state<T, Places, Sum>(a, data, leading, x, e, &last, !wants_row_values(a));
+            const Sum of_last = partial_tile_state<T, Load, Sum>(a, data, leading, x, e, &last, !wants_row_values(a));
             __syncwarp();
             note(last.maximum, last.n, last.n);
             return of_last;
         }
     }
-    return block_sum<T, Places, Float, Sum, Which>(a, data, count, x, e, note);
+    return tile_sum<T, Load, Float, Sum, Which>(a, data, count, x, e, note);
 }
 
 // The outputs of softmax of such a block, from what its row comes to; total(): the same where it is not plain.
 // maximum(): the block's.
-template <class T, class Places, Unframed Which, class Place, class Float, class Sum, class Total, class Maximum>
+template <class T, class Load, ZeroExponent Which, class Place, class Float, class Sum, class Total, class Maximum>
 __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
                                                   Total total, Maximum maximum, std::int32_t frame,
                                                   Float (&e)[lane_elements]) {
-    const PlainRow<Divisor<T, Places>> row = row_for_output<T, Places>(view);
-    if constexpr (Which != Unframed::always) {
+    const PlainRow<Divisor<T, Load>> row = row_for_output<T, Load>(view);
+    if constexpr (Which != ZeroExponent::always) {
         frame = state_n(maximum()); // which need not wait in a register
     }
     BlockFactor<Float> factor;
-    if (has_factor_in_row<T, Places, Which != Unframed::never>(
+    if (has_factor_in_row<T, Load, Which != ZeroExponent::never>(
             a, frame, row, e[0], factor, [&](std::int32_t gap) { return factor_of(row.base, gap, Float()); })) {
-        finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
+        finish_softmax<T, Load>(a, factor, to.output(a), to.count, e);
     } else {
-        finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count, maximum(),
-                                          total());
+        finish_special_softmax<T, Load>(a, to.template input<T, Load>(a), to.output(a), to.count, maximum(), total());
     }
 }
 
 // Tells all blocks of the cluster what this one's warps come to.
 template <class State>
-__device__ __forceinline__ void send_subtree(const SoftmaxArguments &a, ArrivalBarrier &arrivals, State *states,
+__device__ __forceinline__ void send_subtree(const SoftmaxArguments &a, Mbarrier &arrivals, State *states,
                                              const State *of_warps) {
     const State of_block = merge_subtree(of_warps, static_cast<int>(blockDim.x / warp_lanes));
     if (lane_index() < a.cluster_blocks) {
@@ -178,7 +177,7 @@ __device__ __forceinline__ void send_subtree(const SoftmaxArguments &a, ArrivalB
 // a.cluster_blocks blocks of any number of warps form the cluster. StatesALane: every warp tells all blocks its state,
 // and makes the total of a row of up to 32 times as many states by itself; 0: one warp of each block tells them what
 // the block comes to, where it can.
-template <class T, class Places, bool Log, int StatesALane>
+template <class T, class Load, bool Log, int StatesALane>
 __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a) {
 #if __CUDA_ARCH__ >= 900
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -186,7 +185,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     using State = RowState<Float, Sum>;
     constexpr bool by_blocks = StatesALane == 0, each_waits = !Log || each_takes_logarithm<T>;
     __shared__ State states[state_place(by_blocks ? most_cluster_states : StatesALane * warp_lanes)]; // of the row
-    __shared__ ArrivalBarrier arrivals;
+    __shared__ Mbarrier arrivals;
     const int warps = static_cast<int>(blockDim.x / warp_lanes);
     const bool together = by_blocks && share_a_subtree(warps);
     const int count = a.cluster_blocks * (together ? 1 : warps);
@@ -197,18 +196,18 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     if (thread_x_again() == 0) {
         arrivals.announce(static_cast<unsigned>(count) * static_cast<unsigned>(sizeof(State)));
     }
-    // Another block's shared memory may be written once that block runs and has set its ArrivalBarrier up, which
+    // Another block's shared memory may be written once that block runs and has set its Mbarrier up, which
     // initialise() makes known to the cluster: waited for below.
     join_cluster();
     allow_dependent_launch();
     wait_for_previous_kernel(); // of this call or another: none of the caller's memory is touched before
     const ClusterPlace from(a);
-    BlockLogits<T, Places> x(a, from.input<T, Places>(a), from.count);
+    TileLogits<T, Load> x(a, from.input<T, Load>(a), from.count);
     Float e[lane_elements];
     Float maximum = 0;
     std::int32_t frame = 0;
-    constexpr Unframed which = unframed_blocks<T, Places, Log>;
-    const Sum sum = shared_row_block_sum<T, Places, which, leads_last_of_cluster<T, Places, Log>, ClusterPlace>(
+    constexpr ZeroExponent which = zero_exponent_tiles<T, Load, Log>;
+    const Sum sum = shared_row_block_sum<T, Load, which, leads_last_of_cluster<T, Load, Log>, ClusterPlace>(
         a, from.count, x, e, maximum, frame);
     if (together) {
         __shared__ State of_warps[most_warps_of_block];
@@ -243,7 +242,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     }
     if constexpr (Log) {
         const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
-        finish_log_row<T, Places>(a, row, to.output(a), to.count, x);
+        finish_log_row<T, Load>(a, row, to.output(a), to.count, x);
     } else {
         RowView<Sum> view;
         if constexpr (by_blocks) {
@@ -253,9 +252,9 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
         }
         const auto total = [&] { return merge_any_states(states, count); };
         const auto own = [&] { // among the row's states where it is, so that it waits in no register
-            return !by_blocks && which == Unframed::always ? states[state_place(to.block)].maximum : maximum;
+            return !by_blocks && which == ZeroExponent::always ? states[state_place(to.block)].maximum : maximum;
         };
-        finish_shared_row<T, Places, which>(a, to, view, total, own, frame, e);
+        finish_shared_row<T, Load, which>(a, to, view, total, own, frame, e);
     }
     if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
         const RowState<Float, Sum> total = merge_any_states(states, count);
@@ -267,14 +266,14 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
 }
 
 // With as many registers as leave room for so many blocks on a multiprocessor, and with so many.
-template <class T, class Places, bool Log, int Warps, int BlocksPerMultiprocessor, int StatesALane>
+template <class T, class Load, bool Log, int Warps, int BlocksPerMultiprocessor, int StatesALane>
 __global__ void __launch_bounds__(Warps *warp_lanes, BlocksPerMultiprocessor)
     softmax_cluster(const __grid_constant__ SoftmaxArguments a) {
-    softmax_row_of_cluster<T, Places, Log, StatesALane>(a);
+    softmax_row_of_cluster<T, Load, Log, StatesALane>(a);
 }
-template <class T, class Places, bool Log, int StatesALane, int Registers>
+template <class T, class Load, bool Log, int StatesALane, int Registers>
 __global__ void __maxnreg__(Registers) softmax_cluster_within(const __grid_constant__ SoftmaxArguments a) {
-    softmax_row_of_cluster<T, Places, Log, StatesALane>(a);
+    softmax_row_of_cluster<T, Load, Log, StatesALane>(a);
 }
 
 } // namespace wr::cuda

@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template SoftmaxConvertedKernels softmax_converted_kernels<float>(const void *piece_states);
-template SoftmaxConvertedKernels softmax_converted_kernels<F16>(const void *piece_states);
-template SoftmaxConvertedKernels softmax_converted_kernels<BF16>(const void *piece_states);
+template SoftmaxConvertedKernels softmax_converted_kernels<float>(const void *split_states);
+template SoftmaxConvertedKernels softmax_converted_kernels<F16>(const void *split_states);
+template SoftmaxConvertedKernels softmax_converted_kernels<BF16>(const void *split_states);
 
 } // namespace wr::cuda

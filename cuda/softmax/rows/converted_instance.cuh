@@ -8,20 +8,19 @@
 namespace wr::cuda {
 
 template <class T>
-SoftmaxConvertedKernels softmax_converted_kernels(const void *piece_states) {
-    using Places = ConvertedPlaces<T>;
-    return {
-        softmax_row_kernels<T, Places>(
-            {piece_states, {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}}),
-        {address_of(softmax_packed_rows<T, false, PackedRows::converted>)}};
+SoftmaxConvertedKernels softmax_converted_kernels(const void *split_states) {
+    using Load = ConvertingLoad<T>;
+    return {softmax_row_kernels<T, Load>(
+                {split_states, {address_of(softmax_apply<T, Load, false>), address_of(softmax_apply<T, Load, true>)}}),
+            {address_of(softmax_sub_warp_vectors<T, false, VectorRows::converted>)}};
 }
 
 template <class T>
 void softmax_converted_logarithms(SoftmaxConvertedKernels &kernels) {
-    using Places = ConvertedPlaces<T>;
-    add_rows_of_blocks<T, Places, true>(kernels.rows);
-    set_cluster_kernels<T, Places, true>(kernels.rows.clusters[1]);
-    kernels.packed[1] = address_of(softmax_packed_rows<T, true, PackedRows::converted>);
+    using Load = ConvertingLoad<T>;
+    add_rows_of_blocks<T, Load, true>(kernels.rows);
+    set_cluster_kernels<T, Load, true>(kernels.rows.clusters[1]);
+    kernels.packed[1] = address_of(softmax_sub_warp_vectors<T, true, VectorRows::converted>);
 }
 
 } // namespace wr::cuda

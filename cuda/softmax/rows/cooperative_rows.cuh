@@ -1,4 +1,4 @@
-// Rows of vectors in the registers of all multiprocessors together, a base block a warp: read once and written once, in
+// Rows of vectors in the registers of all multiprocessors together, a tile a warp: read once and written once, in
 // one launch. What a block of threads comes to goes through memory, between two halves of the kernel that all blocks
 // finish and begin together.
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace wr::cuda {
 
-struct GridPlace : SharedRowPlace {
-    __device__ __forceinline__ explicit GridPlace(const SoftmaxArguments &a)
+struct CooperativePlace : SharedRowPlace {
+    __device__ __forceinline__ explicit CooperativePlace(const SoftmaxArguments &a)
         : SharedRowPlace(a, blockIdx.y, blockIdx.x) {}
 };
 
 // What `count` states in memory come to, in every lane.
 template <class Float, class Sum>
 __device__ __noinline__ RowState<Float, Sum> merge_stored_states(const StoredState *states, std::size_t count) {
-    constexpr int most_a_lane = softmax_grid_row_states / warp_lanes;
+    constexpr int most_a_lane = softmax_cooperative_row_states / warp_lanes;
     std::size_t run = 1;
     while (run * warp_lanes < count) {
         run *= 2;
@@ -37,20 +37,20 @@ __global__ void __launch_bounds__(most_warps_of_block *warp_lanes, 1)
     softmax_grid(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    using Places = VectorPlaces<T>;
+    using Load = VectorLoad<T>;
     using State = RowState<Float, Sum>;
     __shared__ State of_warps[most_warps_of_block];
     __shared__ std::conditional_t<Log, LogRow<Float>, State> shared_row;
     take_place_on_stream();
-    const GridPlace from(a);
-    BlockLogits<T, Places> x(a, from.input<T, Places>(a), from.count);
+    const CooperativePlace from(a);
+    TileLogits<T, Load> x(a, from.input<T, Load>(a), from.count);
     Float e[lane_elements];
     Float maximum = 0;
     std::int32_t frame = 0;
     // 16-bit rows gain nothing by the frame N = 0 here (1 x 1M bf16 on an H200 5.50 us from a graph, with it 5.46;
     // f32 6.79 and 6.43).
-    constexpr Unframed which = sizeof(T) == 2 ? Unframed::never : unframed_blocks<T, Places, Log>;
-    const Sum sum = shared_row_block_sum<T, Places, which, false, GridPlace>(a, from.count, x, e, maximum, frame);
+    constexpr ZeroExponent which = sizeof(T) == 2 ? ZeroExponent::never : zero_exponent_tiles<T, Load, Log>;
+    const Sum sum = shared_row_block_sum<T, Load, which, false, CooperativePlace>(a, from.count, x, e, maximum, frame);
     if (lane_index() == 0) {
         of_warps[warp_again()] = {maximum, sum};
     }
@@ -78,23 +78,23 @@ __global__ void __launch_bounds__(most_warps_of_block *warp_lanes, 1)
         }
     }
     __syncthreads();
-    const GridPlace to(a);
+    const CooperativePlace to(a);
     if (to.count <= 0) {
         return;
     }
     if constexpr (Log) {
-        finish_log_softmax<T, Places>(a, shared_row, to.output(a), to.count, x);
+        finish_log_softmax<T, Load>(a, shared_row, to.output(a), to.count, x);
     } else {
         const RowView<Sum> view{shared_row.sum, state_n(shared_row.maximum)};
         const auto total = [&] { return shared_row; };
-        finish_shared_row<T, Places, which>(a, to, view, total, [&] { return maximum; }, frame, e);
+        finish_shared_row<T, Load, which>(a, to, view, total, [&] { return maximum; }, frame, e);
     }
 }
 
 template <class T>
-void softmax_grid_rows(SoftmaxRowKernels &kernels) {
-    kernels.grid_rows[0] = address_of(softmax_grid<T, false>);
-    kernels.grid_rows[1] = address_of(softmax_grid<T, true>);
+void softmax_cooperative_rows(SoftmaxRowKernels &kernels) {
+    kernels.cooperative_rows[0] = address_of(softmax_grid<T, false>);
+    kernels.cooperative_rows[1] = address_of(softmax_grid<T, true>);
 }
 
 } // namespace wr::cuda

@@ -11,10 +11,10 @@
 namespace wr::cuda {
 
 // For the states of such rows, whatever the GPU.
-std::size_t most_grid_row_bytes(const SoftmaxProblem &problem);
+std::size_t most_cooperative_row_bytes(const SoftmaxProblem &problem);
 
 // Where the GPU does not hold the rows, or there is no kernel for them, nothing is launched and `served` is false.
-cudaError_t launch_grid_rows(const SoftmaxRowKernels &rows, const SoftmaxProblem &problem, SoftmaxArguments a,
-                             const SoftmaxPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served);
+cudaError_t launch_cooperative_rows(const SoftmaxRowKernels &rows, const SoftmaxProblem &problem, SoftmaxArguments a,
+                                    const SoftmaxPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served);
 
 } // namespace wr::cuda

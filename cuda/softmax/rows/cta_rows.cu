@@ -4,8 +4,8 @@
 
 namespace wr::cuda {
 
-template void softmax_block_rows<float>(SoftmaxRowKernels &kernels);
-template void softmax_block_rows<F16>(SoftmaxRowKernels &kernels);
-template void softmax_block_rows<BF16>(SoftmaxRowKernels &kernels);
+template void softmax_cta_rows<float>(SoftmaxRowKernels &kernels);
+template void softmax_cta_rows<F16>(SoftmaxRowKernels &kernels);
+template void softmax_cta_rows<BF16>(SoftmaxRowKernels &kernels);
 
 } // namespace wr::cuda

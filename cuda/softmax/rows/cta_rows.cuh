@@ -1,4 +1,4 @@
-// Rows of up to 32 base blocks: the row in the registers of one block's warps, read once and written once.
+// Rows of up to 32 tiles: the row in the registers of one block's warps, read once and written once.
 #pragma once
 
 #include "cuda/softmax/outputs.cuh"
@@ -26,9 +26,9 @@ __device__ __forceinline__ int warp_again() {
 // the least power of two that holds the row's warps. Blocks of 4 warps; of 8 where a warp's row ends with a logarithm,
 // one of which is taken for all of the block (log-softmax of 1024 bf16 on an H200: 3.95 TB/s, of 4 warps 3.66; but
 // plain softmax 3.99 and 4.25, and log-softmax of 2048 3.47 and 3.52).
-template <class Places, bool Log, int Span>
+template <class Load, bool Log, int Span>
 inline constexpr int rows_of_block =
-    Span >= 4 ? 1 : (Log && Span == 1 && Places::vectors && !Places::shifted ? 8 : 4) / Span;
+    Span >= 4 ? 1 : (Log && Span == 1 && Load::vectors && !Load::unaligned ? 8 : 4) / Span;
 
 template <int Span, int Rows>
 struct RowPlace {
@@ -46,9 +46,9 @@ struct RowPlace {
         }
     }
 
-    template <class T, class Places>
+    template <class T, class Load>
     __device__ __forceinline__ const T *input(const SoftmaxArguments &a) const {
-        const std::ptrdiff_t stride = Places::vectors ? 1 : a.axis_stride;
+        const std::ptrdiff_t stride = Load::vectors ? 1 : a.axis_stride;
         return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
                warp * static_cast<int>(softmax_block) * stride;
     }
@@ -70,11 +70,11 @@ __device__ __forceinline__ void wait_for_row() {
 // The totals of the rows whose states lie side by side in shared memory, `warps` (up to 4) of each: lane r's is row
 // r's. So few are quicker by one lane than by exchanges between lanes.
 template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState<Float, Sum> *states, int rows,
+__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const TileState<Float, Sum> *states, int rows,
                                                                 int warps) {
     RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
     if (lane_index() < rows) {
-        const BlockState<Float, Sum> *own = states + lane_index() * state_place(warps);
+        const TileState<Float, Sum> *own = states + lane_index() * state_place(warps);
         const auto state = [&](int warp) {
             return warp < warps ? RowState<Float, Sum>{own[warp].maximum, own[warp].sum}
                                 : StateMerge<Float, Sum>::identity();
@@ -92,7 +92,7 @@ __device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const BlockState
 
 // The totals of a block's rows in a lane each of its first warp; of a row of many warps in every lane.
 template <int Span, int Rows, class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const BlockState<Float, Sum> *states_of_block,
+__device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const TileState<Float, Sum> *states_of_block,
                                                                      int warps) {
     if constexpr (Span <= 4) {
         return merge_side_by_side(states_of_block, Rows, warps);
@@ -102,18 +102,18 @@ __device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const Block
 }
 
 // From logits to outputs of log-softmax. Packed logits that are not scaled need no multiplication.
-template <class T, class Places, class Logits, class Float>
+template <class T, class Load, class Logits, class Float>
 __device__ __forceinline__ void finish_log_row(const SoftmaxArguments &a, const LogRow<Float> &row, std::size_t first,
                                                int count, const Logits &x) {
-    if (is_packed<T, Places> && !a.scaled && row.kind == RowKind::ordinary) {
+    if (is_packed<T, Load> && !a.scaled && row.kind == RowKind::ordinary) {
         Float y[lane_elements];
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
-            y[i] = log_softmax_output(static_cast<Float>(x.plain_value(i)), row.pieces);
+            y[i] = log_softmax_output(static_cast<Float>(x.plain_value(i)), row.splits);
         }
-        store_block<T, Places>(a, first, count, y);
+        store_tile<T, Load>(a, first, count, y);
     } else {
-        finish_log_softmax<T, Places>(a, row, first, count, x);
+        finish_log_softmax<T, Load>(a, row, first, count, x);
     }
 }
 
@@ -130,42 +130,43 @@ __device__ __forceinline__ void wait_for_rows() {
 // those of 16-bit rows are (bf16 of 1001, 1500, 3001, 7001 3.41, 2.93, 3.53, 3.33, else 3.04, 2.43, 3.36, 3.24; with
 // logsumexp 5000 2.90 and 3.04; but f32 of 1001, 5001 3.57, 3.67 and 3.79, 3.98, in clusters bf16 of 20001 2.46 and
 // 2.60).
-template <class T, class Places, bool Log>
-inline constexpr bool leads_off_boundaries = is_packed<T, Places> && Places::shifted && !converts<Places> && !Log;
-template <class T, class Places, bool Log, int Span>
-inline constexpr bool leads_last_block =
-    leads_off_boundaries<T, Places, Log> ||
-    (unframed_blocks<T, Places, Log> == Unframed::always && Span <= (sizeof(T) == 2 ? 4 : 1));
+template <class T, class Load, bool Log>
+inline constexpr bool leads_off_boundaries = is_packed<T, Load> && Load::unaligned && !converts<Load> && !Log;
+template <class T, class Load, bool Log, int Span>
+inline constexpr bool leads_last_tile =
+    leads_off_boundaries<T, Load, Log> ||
+    (zero_exponent_tiles<T, Load, Log> == ZeroExponent::always && Span <= (sizeof(T) == 2 ? 4 : 1));
 
-template <class T, class Places, bool Log, int Span>
+template <class T, class Load, bool Log, int Span>
 __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    using State = BlockState<Float, Sum>;
-    constexpr int rows_together = rows_of_block<Places, Log, Span>;
+    using State = TileState<Float, Sum>;
+    constexpr int rows_together = rows_of_block<Load, Log, Span>;
     using Place = RowPlace<Span, rows_together>;
     __shared__ State states_of_block[state_place(Span) * rows_together];
     State *states = states_of_block + (rows_together > 1 ? static_cast<int>(threadIdx.y) * state_place(Span) : 0);
     const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
     take_place_on_stream();
     const Place from(a);
-    constexpr bool leads = leads_last_block<T, Places, Log, Span>;
-    constexpr Behind rest = leads_off_boundaries<T, Places, Log> ? Behind::anything : Behind::filler;
-    BlockLogits<T, Places, rest> x(a, from.template input<T, Places>(a), from.count);
+    constexpr bool leads = leads_last_tile<T, Load, Log, Span>;
+    constexpr Behind rest = leads_off_boundaries<T, Load, Log> ? Behind::anything : Behind::filler;
+    TileLogits<T, Load, rest> x(a, from.template input<T, Load>(a), from.count);
     Float e[lane_elements];
     // Blocks of 8 warps of 16-bit elements have the fewest registers a thread: both ways at once would spill (bf16 of
     // 8192: 4.06 TB/s, 4.12 without).
-    constexpr Unframed which = sizeof(T) == 2 && Span == 8 ? Unframed::never : unframed_blocks<T, Places, Log>;
-    constexpr bool may_be_unframed = which != Unframed::never || leads;
+    constexpr ZeroExponent which =
+        sizeof(T) == 2 && Span == 8 ? ZeroExponent::never : zero_exponent_tiles<T, Load, Log>;
+    constexpr bool may_take_zero_exponent = which != ZeroExponent::never || leads;
     std::int32_t frame = 0;
-    const auto data = [&] { return Place(a).template input<T, Places>(a); };
-    const Sum sum = row_block_state<T, Places, Sum, which, leads>(a, data, from.count, x, e,
-                                                                  states + state_place(from.warp), frame);
+    const auto data = [&] { return Place(a).template input<T, Load>(a); };
+    const Sum sum =
+        row_tile_state<T, Load, Sum, which, leads>(a, data, from.count, x, e, states + state_place(from.warp), frame);
     wait_for_row<Span>();
     if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
         const LogRow<Float> row = log_row(merge_any_states(states, warps));
         const Place to(a);
-        finish_log_row<T, Places>(a, row, to.output(a), to.count, x);
+        finish_log_row<T, Load>(a, row, to.output(a), to.count, x);
     } else if constexpr (Log) {
         __shared__ LogRow<Float> rows[rows_together];
         wait_for_rows<Span>();
@@ -177,7 +178,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         }
         __syncthreads();
         const Place to(a);
-        finish_log_row<T, Places>(a, rows[threadIdx.y], to.output(a), to.count, x);
+        finish_log_row<T, Load>(a, rows[threadIdx.y], to.output(a), to.count, x);
     } else {
         const Place to(a);
         const std::int32_t n = states[state_place(to.warp)].n;
@@ -185,17 +186,17 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         if constexpr (Span > 1) {
             view = merge_states<1, Span>(states, warps);
         }
-        if constexpr (which != Unframed::always) {
+        if constexpr (which != ZeroExponent::always) {
             frame = n; // which need not wait in a register
         }
         BlockFactor<Float> factor;
-        if (has_factor_in_row<T, Places, may_be_unframed>(a, frame, view, e[0], factor, [&](std::int32_t gap) {
-                return factor_for_output<T, Places>(view.sum, gap, Float());
+        if (has_factor_in_row<T, Load, may_take_zero_exponent>(a, frame, view, e[0], factor, [&](std::int32_t gap) {
+                return factor_for_output<T, Load>(view.sum, gap, Float());
             })) {
-            finish_softmax<T, Places>(a, factor, to.output(a), to.count, e);
+            finish_softmax<T, Load>(a, factor, to.output(a), to.count, e);
         } else {
-            finish_unusual_softmax<T, Places>(a, to.template input<T, Places>(a), to.output(a), to.count,
-                                              states[state_place(to.warp)].maximum, merge_any_states(states, warps));
+            finish_special_softmax<T, Load>(a, to.template input<T, Load>(a), to.output(a), to.count,
+                                            states[state_place(to.warp)].maximum, merge_any_states(states, warps));
         }
     }
     if (wants_row_values(a)) {
@@ -210,22 +211,24 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     }
 }
 
-// Where clusters share the rows of many warps, kernels for these are empty.
-template <class Places, int Span>
+// Where clusters share the rows of many warps, nothing launches the kernels for these.
+template <class Load, int Span>
 __device__ constexpr bool is_launched() {
 #if __CUDA_ARCH__ >= 900
-    return !Places::vectors || Span <= 8;
+    return !Load::vectors || Span <= 8;
 #else
     return true;
 #endif
 }
 
 // With as many registers as leave room for so many blocks on a multiprocessor, and with so many.
-template <class T, class Places, bool Log, int Span, int BlocksPerMultiprocessor>
-__global__ void __launch_bounds__(Span *rows_of_block<Places, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
+template <class T, class Load, bool Log, int Span, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Span *rows_of_block<Load, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
     softmax_rows(const __grid_constant__ SoftmaxArguments a) {
-    if constexpr (is_launched<Places, Span>()) {
-        softmax_row_of_block<T, Places, Log, Span>(a);
+    if constexpr (is_launched<Load, Span>()) {
+        softmax_row_of_block<T, Load, Log, Span>(a);
+    } else {
+        __trap();
     }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cuda/common/kernel_address.cuh"
-#include "cuda/common/tuning.h"
 #include "cuda/softmax/kernels.h"
 #include "cuda/softmax/lookback/rows.cuh"
 #include "cuda/softmax/rows/cluster_rows.cuh"
@@ -11,117 +10,116 @@
 namespace wr::cuda {
 
 // Warps that a multiprocessor should hold, which bounds their registers: mostly as many as leave nothing spilled.
-// 16-bit rows of 8 base blocks and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
+// 16-bit rows of 8 tiles and more have more to wait for: 48 registers for 40 warps (8192 bf16: 4.18 TB/s on an
 // H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12). Log-softmax has its logarithm to
 // wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). Off the boundaries lanes wait
 // for each other's elements (1001, 3001, 7001, 8193 bf16: 3.64, 3.68, 3.61, 3.14, with 32 warps 3.58, 3.48, 3.38,
 // 2.89). Three quarters of a block leave room for 48 warps (768 bf16: 4.10, with 40 3.97). f32 rows of a warp each off
 // the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
 inline constexpr int waiting_warps = 40;
-template <class T, class Places, bool Log = false>
+template <class T, class Load, bool Log = false>
 constexpr int resident_warps(int warps_of_block) {
     if (sizeof(T) == 8) {
-        return Places::shifted ? 8 : 16;
+        return Load::unaligned ? 8 : 16;
     }
     if (sizeof(T) == 2) {
-        const bool waits = keeps_vectors<Places> ? warps_of_block == 8 || Log : !converts<Places>;
-        return has_three_quarters<Places> ? 48 : waits ? waiting_warps : 32;
+        const bool waits = keeps_vectors<Load> ? warps_of_block == 8 || Log : !converts<Load>;
+        return has_three_quarters<Load> ? 48 : waits ? waiting_warps : 32;
     }
-    const bool several_shifted_rows = warps_of_block < 8 && Places::shifted && !converts<Places>;
-    return warps_of_block > 8 ? 32 : several_shifted_rows ? 20 : 24;
+    const bool several_unaligned_rows = warps_of_block < 8 && Load::unaligned && !converts<Load>;
+    return warps_of_block > 8 ? 32 : several_unaligned_rows ? 20 : 24;
 }
 
-template <class T, class Places, bool Log = false>
+template <class T, class Load, bool Log = false>
 constexpr int resident_blocks(int warps) {
-    return larger(resident_warps<T, Places, Log>(warps) / warps, 1);
+    return larger(resident_warps<T, Load, Log>(warps) / warps, 1);
 }
 
 // Registers a thread, where it is they that a kernel is told; 0: it is warps. (Where both say the same, 1 % is lost
 // with registers.) In clusters f32 rows have an exchange to wait for: 72, of which none are spilled, for 28 warps in
 // blocks of 4 (H200, TB/s, 16384 and 32768 4.20, 4.18 and 4.19, 4.19; with logsumexp 16384 4.01 and 4.17; but
 // log-softmax 4.00 and 3.63).
-template <class T, class Places, bool Log>
-inline constexpr int registers_of_clusters = sizeof(T) == 4 && keeps_vectors<Places> && !Log ? 72 : 0;
+template <class T, class Load, bool Log>
+inline constexpr int registers_of_clusters = sizeof(T) == 4 && keeps_vectors<Load> && !Log ? 72 : 0;
 
 // Whether log-softmax of rows of blocks, and of clusters of few states, is left to the kernels for cut rows
-// (plan_as_cut_rows).
-template <class T, class Places, bool Log>
-inline constexpr bool left_to_cut_rows = Log && ((sizeof(T) == 2 && converts<Places> && !Places::shifted) ||
-                                                 (sizeof(T) == 4 && Places::shifted && !converts<Places>));
+// (plan_as_masked_rows).
+template <class T, class Load, bool Log>
+inline constexpr bool left_to_masked_rows = Log && ((sizeof(T) == 2 && converts<Load> && !Load::unaligned) ||
+                                                    (sizeof(T) == 4 && Load::unaligned && !converts<Load>));
 
 // Whether log-softmax is compiled by itself.
-template <class Places>
-inline constexpr bool has_logarithms_apart = converts<Places> && !Places::shifted;
+template <class Load>
+inline constexpr bool has_logarithms_apart = converts<Load> && !Load::unaligned;
 
-template <class T, class Places, bool Log, int Size>
+template <class T, class Load, bool Log, int Size>
 const void *softmax_rows_kernel() {
-    constexpr int span = 1 << Size, warps = span * rows_of_block<Places, Log, span>;
-    return address_of(softmax_rows<T, Places, Log, span, resident_blocks<T, Places, Log>(warps)>);
+    constexpr int span = 1 << Size, warps = span * rows_of_block<Load, Log, span>;
+    return address_of(softmax_rows<T, Load, Log, span, resident_blocks<T, Load, Log>(warps)>);
 }
 
-template <class T, class Places, bool Log>
+template <class T, class Load, bool Log>
 void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
-    if constexpr (!(Places::shifted && converts<Places>)) {
-        kernels[0] = softmax_rows_kernel<T, Places, Log, 0>();
+    if constexpr (!(Load::unaligned && converts<Load>)) {
+        kernels[0] = softmax_rows_kernel<T, Load, Log, 0>();
     }
-    if constexpr (Places::shifted || converts<Places>) { // a shifted block has stages for up to 8 warps
-        kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
-        kernels[0] = Places::shifted && converts<Places> ? kernels[1] : kernels[0];
+    if constexpr (Load::unaligned || converts<Load>) { // a shifted block has stages for up to 8 warps
+        kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Load, Log, 3>();
+        kernels[0] = Load::unaligned && converts<Load> ? kernels[1] : kernels[0];
     } else {
-        kernels[5] = softmax_rows_kernel<T, Places, Log, 5>();
-        kernels[1] = softmax_rows_kernel<T, Places, Log, 1>();
-        kernels[2] = softmax_rows_kernel<T, Places, Log, 2>();
-        kernels[3] = softmax_rows_kernel<T, Places, Log, 3>();
-        kernels[4] = softmax_rows_kernel<T, Places, Log, 4>();
+        kernels[5] = softmax_rows_kernel<T, Load, Log, 5>();
+        kernels[1] = softmax_rows_kernel<T, Load, Log, 1>();
+        kernels[2] = softmax_rows_kernel<T, Load, Log, 2>();
+        kernels[3] = softmax_rows_kernel<T, Load, Log, 3>();
+        kernels[4] = softmax_rows_kernel<T, Load, Log, 4>();
     }
 }
 
 // Several rows share a block where a kernel of their own size takes them.
-template <class Places, bool Log>
+template <class Load, bool Log>
 void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
     for (int &r : rows) {
         r = 1;
     }
-    rows[0] = Places::shifted && converts<Places> ? 1 : rows_of_block<Places, Log, 1>;
-    rows[1] = keeps_vectors<Places> ? rows_of_block<Places, Log, 2> : 1;
+    rows[0] = Load::unaligned && converts<Load> ? 1 : rows_of_block<Load, Log, 1>;
+    rows[1] = keeps_vectors<Load> ? rows_of_block<Load, Log, 2> : 1;
 }
 
-template <class T, class Places, bool Log, int Size>
+template <class T, class Load, bool Log, int Size>
 const void *softmax_cluster_kernel() {
-    constexpr int warps = softmax_cluster_warps[Size], registers = registers_of_clusters<T, Places, Log>;
+    constexpr int warps = softmax_cluster_warps[Size], registers = registers_of_clusters<T, Load, Log>;
     constexpr int states_a_lane = warps <= few_state_warps ? 1 : 0;
     if constexpr (registers != 0 && warps <= few_state_warps) {
-        return address_of(softmax_cluster_within<T, Places, Log, states_a_lane, registers>);
+        return address_of(softmax_cluster_within<T, Load, Log, states_a_lane, registers>);
     } else {
-        return address_of(
-            softmax_cluster<T, Places, Log, warps, resident_blocks<T, Places, Log>(warps), states_a_lane>);
+        return address_of(softmax_cluster<T, Load, Log, warps, resident_blocks<T, Load, Log>(warps), states_a_lane>);
     }
 }
 
-template <class T, class Places, bool Log>
+template <class T, class Load, bool Log>
 void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
-    if constexpr (Places::shifted) {
+    if constexpr (Load::unaligned) {
         // For rows of more than a state a lane; of f64 a warp more than they have.
-        constexpr int most = static_cast<int>(shifted_cluster_warps(sizeof(T)));
+        constexpr int most = static_cast<int>(unaligned_cluster_warps(sizeof(T)));
         constexpr int warps = larger(most, few_state_warps + 1), blocks = sizeof(T) == 8 ? 1 : 2;
-        kernels[1] = address_of(softmax_cluster<T, Places, Log, warps, blocks, 0>);
-        if constexpr (converts<Places>) {
+        kernels[1] = address_of(softmax_cluster<T, Load, Log, warps, blocks, 0>);
+        if constexpr (converts<Load>) {
             kernels[0] = kernels[1];
-        } else if constexpr (!left_to_cut_rows<T, Places, Log>) {
-            kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
+        } else if constexpr (!left_to_masked_rows<T, Load, Log>) {
+            kernels[0] = softmax_cluster_kernel<T, Load, Log, 0>();
         }
     } else {
-        if constexpr (!left_to_cut_rows<T, Places, Log>) {
-            kernels[0] = softmax_cluster_kernel<T, Places, Log, 0>();
+        if constexpr (!left_to_masked_rows<T, Load, Log>) {
+            kernels[0] = softmax_cluster_kernel<T, Load, Log, 0>();
         }
-        if constexpr (converts<Places>) { // of which no more states than each_merges is for
+        if constexpr (converts<Load>) { // of which no more states than combines_redundantly is for
             if constexpr (Log) {
-                kernels[1] = softmax_cluster_kernel<T, Places, true, 1>();
+                kernels[1] = softmax_cluster_kernel<T, Load, true, 1>();
             }
         } else {
-            kernels[1] = kernels[2] = softmax_cluster_kernel<T, Places, Log, 2>();
+            kernels[1] = kernels[2] = softmax_cluster_kernel<T, Load, Log, 2>();
             if constexpr (sizeof(T) == 8) { // of others two blocks of 16 warps have the registers of one of 32
-                kernels[1] = softmax_cluster_kernel<T, Places, Log, 1>();
+                kernels[1] = softmax_cluster_kernel<T, Load, Log, 1>();
             }
         }
     }
@@ -131,35 +129,31 @@ void set_cluster_kernels(const void *(&kernels)[softmax_cluster_sizes]) {
 // short of instructions: merging 128 states where there are 64 costs them 6 %. Few rows of more states than 64 are
 // quicker where blocks tell each other what they come to (4 x 131072 bf16 from a graph 2.96 us and 3.57, 1 x
 // 131072 2.86 and 2.95; but 1 x 65536 2.41 and 2.30, and 64 x 131072 10.9 and 10.6; f32 of 131072 3.74 and 3.61).
-template <class T, class Places>
-SoftmaxEachMergesKernels softmax_each_merges_kernels() {
-    constexpr bool narrow = sizeof(T) == 2 && keeps_vectors<Places>;
+template <class T, class Load>
+SoftmaxRedundantCombineKernels softmax_redundant_combine_kernels() {
+    constexpr bool narrow = sizeof(T) == 2 && keeps_vectors<Load>;
     constexpr int warps = narrow ? few_state_warps : 2 * few_state_warps;
-    constexpr int blocks = resident_blocks<T, Places>(warps);
-    const void *const all = address_of(softmax_cluster<T, Places, false, warps, blocks, 4>);
+    constexpr int blocks = resident_blocks<T, Load>(warps);
+    const void *const all = address_of(softmax_cluster<T, Load, false, warps, blocks, 4>);
     if constexpr (narrow) {
-        return {{address_of(softmax_cluster<T, Places, false, warps, blocks, 2>), all},
+        return {{address_of(softmax_cluster<T, Load, false, warps, blocks, 2>), all},
                 warps,
-                softmax_each_merges_states[0]};
+                softmax_redundant_combine_states[0]};
     } else {
-        return {{all, all}, warps, softmax_each_merges_states[1]};
+        return {{all, all}, warps, softmax_redundant_combine_states[1]};
     }
 }
 
-template <class T, class Places>
-SoftmaxLongRowKernels softmax_long_row_kernels() {
-    return {address_of(softmax_piece_states<T, Places>),
-            {address_of(softmax_apply<T, Places, false>), address_of(softmax_apply<T, Places, true>)}};
+template <class T, class Load>
+SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels() {
+    return {address_of(softmax_split_states<T, Load>),
+            {address_of(softmax_apply<T, Load, false>), address_of(softmax_apply<T, Load, true>)}};
 }
 
-template <class T, class Places, bool Log, class Shape>
-SoftmaxRelayKernel softmax_relay_kernel() {
-    return {address_of(softmax_relay_clear<T>),
-            address_of(softmax_relay<T, Places, Log, Shape>),
-            Shape::all_warps * warp_lanes,
-            Shape::warps * relay_warp_bytes<T, Places, Shape>,
-            Shape::warps,
-            Shape::parked};
+template <class T, class Load, bool Log, class Shape>
+SoftmaxLookbackKernel softmax_lookback_kernel() {
+    return {address_of(softmax_lookback_rows<T, Load, Log, Shape>), Shape::all_warps * warp_lanes,
+            Shape::warps * lookback_warp_bytes<T, Load, Shape>, Shape::warps, Shape::deferred};
 }
 
 // Of f32 three turns of 12 warps wait (H200, TB/s, 131072, 262144, 50257: 4.15, 4.11, 3.97; two of 16 warps 3.94, 3.77,
@@ -168,73 +162,73 @@ SoftmaxRelayKernel softmax_relay_kernel() {
 // warps, three turns of which wait, 4.02 and 3.91, with logsumexp 3.60 for 3.77; log 262144 by 20 warps 3.59, by 28, of
 // which one turn waits, 3.25, 65536 by these 3.55; off the boundaries 65537 by 20 3.43, by 18 and 16 3.19, 131073 3.23,
 // 3.18, 3.24).
-template <class T, class Places>
-void set_relay_kernels(SoftmaxRelayKernel (&kernels)[2][2]) {
+template <class T, class Load>
+void set_lookback_kernels(SoftmaxLookbackKernel (&kernels)[2][2]) {
     if constexpr (sizeof(T) == sizeof(float)) {
-        using Shape = RelayShape<12, 3, 1>;
-        kernels[0][0] = kernels[0][1] = softmax_relay_kernel<T, Places, false, Shape>();
-        kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Shape>();
+        using Shape = LookbackShape<12, 3, 1>;
+        kernels[0][0] = kernels[0][1] = softmax_lookback_kernel<T, Load, false, Shape>();
+        kernels[1][0] = kernels[1][1] = softmax_lookback_kernel<T, Load, true, Shape>();
     } else {
-        using Shape = RelayShape<20, 2, 1>;
-        using ManyStates = RelayShape<16, 3, 1>;
-        static_assert(Shape::warps == tuning::softmax_relay_turn_row_most); // of which the launcher knows a turn
-        kernels[0][0] = softmax_relay_kernel<T, Places, false, Shape>();
-        kernels[0][1] = softmax_relay_kernel<T, Places, false, ManyStates>();
-        kernels[1][0] = kernels[1][1] = softmax_relay_kernel<T, Places, true, Shape>();
+        using Shape = LookbackShape<20, 2, 1>;
+        using ManyStates = LookbackShape<16, 3, 1>;
+        static_assert(Shape::warps == softmax_lookback_turn_row_most); // of which the launcher knows a turn
+        kernels[0][0] = softmax_lookback_kernel<T, Load, false, Shape>();
+        kernels[0][1] = softmax_lookback_kernel<T, Load, false, ManyStates>();
+        kernels[1][0] = kernels[1][1] = softmax_lookback_kernel<T, Load, true, Shape>();
     }
 }
 
 // Of 16-bit rows of whole vectors: with logsumexp and maximum 4096 bf16 has 4.19 and 4.17 TB/s on an H200 by 40 warps,
 // 3.95 and 4.00 by 32, 800 and 1000 with logsumexp 3.21, 3.88 and 3.06, 3.70, 1536 and 3000 alone 3.98, 4.23 and 3.79,
 // 4.12, but 2048 and 4096 alone 4.14 and 4.13, by 32 warps 4.21 and 4.18.
-template <class T, class Places>
+template <class T, class Load>
 void add_waiting_rows(SoftmaxRowKernels &kernels) {
-    constexpr int of_one = rows_of_block<Places, false, 1>, span = softmax_waiting_row_warps;
-    kernels.waiting_block = address_of(softmax_rows<T, Places, false, 1, waiting_warps / of_one>);
-    kernels.waiting_rows = address_of(softmax_rows<T, Places, false, span, waiting_warps / span>);
-    kernels.three_quarter_rows = softmax_rows_kernel<T, ThreeQuarterPlaces<T>, false, 0>();
+    constexpr int of_one = rows_of_block<Load, false, 1>, span = softmax_waiting_row_warps;
+    kernels.waiting_tile = address_of(softmax_rows<T, Load, false, 1, waiting_warps / of_one>);
+    kernels.waiting_rows = address_of(softmax_rows<T, Load, false, span, waiting_warps / span>);
+    kernels.three_quarter_rows = softmax_rows_kernel<T, ThreeQuarterLoad<T>, false, 0>();
 }
 
-template <class T, class Places, bool Log>
+template <class T, class Load, bool Log>
 void add_rows_of_blocks(SoftmaxRowKernels &kernels) {
-    if constexpr (!left_to_cut_rows<T, Places, Log>) {
-        set_row_kernels<T, Places, Log>(kernels.rows[Log ? 1 : 0]);
+    if constexpr (!left_to_masked_rows<T, Load, Log>) {
+        set_row_kernels<T, Load, Log>(kernels.rows[Log ? 1 : 0]);
     }
-    set_rows_of_block<Places, Log>(kernels.rows_of_block[Log ? 1 : 0]);
+    set_rows_of_block<Load, Log>(kernels.rows_of_block[Log ? 1 : 0]);
 }
 
-template <class T, class Places>
+template <class T, class Load>
 void add_block_rows(SoftmaxRowKernels &kernels) {
-    add_rows_of_blocks<T, Places, false>(kernels);
-    if constexpr (!has_logarithms_apart<Places>) {
-        add_rows_of_blocks<T, Places, true>(kernels);
+    add_rows_of_blocks<T, Load, false>(kernels);
+    if constexpr (!has_logarithms_apart<Load>) {
+        add_rows_of_blocks<T, Load, true>(kernels);
     }
-    kernels.stage_bytes = Places::shifted ? stage_bytes<T, staged_elements<T>> : 0;
-    if constexpr (sizeof(T) == 2 && keeps_vectors<Places>) {
-        add_waiting_rows<T, Places>(kernels);
+    kernels.stage_bytes = Load::unaligned ? stage_bytes<T, staged_elements<T>> : 0;
+    if constexpr (sizeof(T) == 2 && keeps_vectors<Load>) {
+        add_waiting_rows<T, Load>(kernels);
     }
 }
 
-template <class T, class Places>
+template <class T, class Load>
 void add_cluster_rows(SoftmaxRowKernels &kernels) {
-    set_cluster_kernels<T, Places, false>(kernels.clusters[0]);
-    if constexpr (!has_logarithms_apart<Places>) {
-        set_cluster_kernels<T, Places, true>(kernels.clusters[1]);
+    set_cluster_kernels<T, Load, false>(kernels.clusters[0]);
+    if constexpr (!has_logarithms_apart<Load>) {
+        set_cluster_kernels<T, Load, true>(kernels.clusters[1]);
     }
-    if constexpr (sizeof(T) < sizeof(double) && !Places::shifted) {
-        kernels.each_merges = softmax_each_merges_kernels<T, Places>();
+    if constexpr (sizeof(T) < sizeof(double) && !Load::unaligned) {
+        kernels.combines_redundantly = softmax_redundant_combine_kernels<T, Load>();
     }
-    if constexpr (sizeof(T) < sizeof(double) && !converts<Places>) {
-        set_relay_kernels<T, std::conditional_t<Places::shifted, StagedPlaces<T>, Places>>(kernels.relay);
+    if constexpr (sizeof(T) < sizeof(double) && !converts<Load>) {
+        set_lookback_kernels<T, std::conditional_t<Load::unaligned, StagedLoad<T>, Load>>(kernels.lookback);
     }
 }
 
-template <class T, class Places>
-SoftmaxRowKernels softmax_row_kernels(const SoftmaxLongRowKernels &long_rows) {
+template <class T, class Load>
+SoftmaxRowKernels softmax_row_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows) {
     SoftmaxRowKernels kernels{};
-    add_block_rows<T, Places>(kernels);
-    add_cluster_rows<T, Places>(kernels);
-    kernels.long_rows = long_rows;
+    add_block_rows<T, Load>(kernels);
+    add_cluster_rows<T, Load>(kernels);
+    kernels.two_pass_rows = two_pass_rows;
     return kernels;
 }
 

@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template const void *selected_softmax_kernel<float, false, false>();
-template const void *selected_softmax_kernel<F16, false, false>();
-template const void *selected_softmax_kernel<BF16, false, false>();
+template const void *long_masked_rows_kernel<float, false, false>();
+template const void *long_masked_rows_kernel<F16, false, false>();
+template const void *long_masked_rows_kernel<BF16, false, false>();
 
 } // namespace wr::cuda

@@ -1,18 +1,18 @@
 // Softmax of rows of whole 16-byte vectors of which masks, lengths or the causal limit leave elements out: the row in
 // the registers of a block's or a cluster's warps, read once and written once. What is left out becomes -infinity as it
-// is read; base blocks that are left out altogether are not read.
+// is read; tiles that are left out altogether are not read.
 #pragma once
 
 #include "cuda/common/kernel_address.cuh"
 #include "cuda/rowwise/f8_logits.cuh"
-#include "cuda/rowwise/row_partials.cuh"
+#include "cuda/rowwise/row_states.cuh"
 #include "cuda/rowwise/select.cuh"
 #include "cuda/softmax/partial_tile.cuh"
 
 namespace wr::cuda {
 
 template <class T>
-struct SelectedPlaces : VectorPlaces<T> {
+struct MaskedLoad : VectorLoad<T> {
     static constexpr bool selected = true;
     static constexpr bool fills = true;
 };
@@ -20,18 +20,18 @@ struct SelectedPlaces : VectorPlaces<T> {
 // The same, but of rows that are only cut off what stands behind the leading elements that take part is anything at
 // all.
 template <class T>
-struct LeadingPlaces : SelectedPlaces<T> {
+struct LeadingLoad : MaskedLoad<T> {
     static constexpr bool fills = false;
 };
 
 // The same with outputs of another type than the input, which may be of 8 bits where T is F16.
-template <class Places>
-struct ConvertedSelection : Places {
+template <class Load>
+struct ConvertedSelection : Load {
     static constexpr bool converted = true;
 };
 
 // Whether nothing but lengths and the causal limit leaves elements out: those that take part lead their rows.
-__device__ __forceinline__ bool only_cuts_off(const SelectedSoftmaxArguments &a) {
+__device__ __forceinline__ bool is_prefix_only(const MaskedRowsArguments &a) {
     return a.mask == nullptr && (a.lengths != nullptr || a.causal);
 }
 
@@ -97,18 +97,18 @@ __device__ __forceinline__ void load_leading_vectors(const T *data, int count, b
 }
 
 // The first `count` elements from `data` on, but for those that the mask leaves out.
-template <class T, class Places>
-    requires Places::selected
-__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &arguments, const T *data, int count,
-                                                   uint4 (&vectors)[lane_vectors<T>]) {
-    const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
-    const bool fills = Places::fills || !only_cuts_off(a), negative_scale = a.scale < 0;
+template <class T, class Load>
+    requires Load::selected
+__device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &arguments, const T *data, int count,
+                                                  uint4 (&vectors)[lane_vectors<T>]) {
+    const auto &a = static_cast<const MaskedRowsArguments &>(arguments);
+    const bool fills = Load::fills || !is_prefix_only(a), negative_scale = a.scale < 0;
     constexpr int elements = vector_elements<T>;
     const uint4 behind = filler_vector<T>(negative_scale);
     const int left = count - lane_index() * elements;
-    if constexpr (may_read_f8<T> && converts<Places>) {
+    if constexpr (may_read_f8<T> && converts<Load>) {
         if (is_float_of_8_bits(a.input_type)) {
-            load_f8_block(a, data, count, behind, vectors);
+            load_f8_tile(a, data, count, behind, vectors);
         } else {
             load_leading_vectors(data, count, fills, behind, vectors);
         }
@@ -128,17 +128,17 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &argum
 }
 
 // Of the warp's block: its first output and how many there are.
-__device__ __forceinline__ std::size_t first_output(const SelectedSoftmaxArguments &a, const RowBlock &place) {
+__device__ __forceinline__ std::size_t first_output(const MaskedRowsArguments &a, const RowTile &place) {
     return place.row * a.axis + static_cast<std::size_t>(place.first);
 }
-__device__ __forceinline__ int present(const SelectedSoftmaxArguments &a, const RowBlock &place) {
+__device__ __forceinline__ int present(const MaskedRowsArguments &a, const RowTile &place) {
     return place.row < a.outer ? place.count(a.axis) : 0;
 }
 
 // The outputs of a block of which nothing takes part, or whose maximum, or whose row's, is unusual.
-template <class T, class Places, class Float, class Sum>
-__device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArguments &a, RowBlock place, Float maximum,
-                                                     RowState<Float, Sum> total) {
+template <class T, class Load, class Float, class Sum>
+__device__ __noinline__ void finish_special_long_masked(const MaskedRowsArguments &a, RowTile place, Float maximum,
+                                                        RowState<Float, Sum> total) {
     const std::size_t first = first_output(a, place);
     const int count = present(a, place), taken = place.count(taken_of_row(a, place.row));
     const RowKind kind = row_kind(total.maximum);
@@ -148,7 +148,7 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
         for (Float &each : y) {
             each = left_out_output<Float>(kind, a.log, a.empty_row_zero);
         }
-        store_block<T, Places>(a, first, count, y);
+        store_tile<T, Load>(a, first, count, y);
         return;
     }
     if (kind == RowKind::ordinary) {
@@ -157,11 +157,11 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
             fill_any_outputs(a.output_type, a.output, first, static_cast<std::size_t>(count), Float(0));
             return;
         }
-        if (maximum == Float(0)) { // it may be that of an unframed block
-            maximum = maximum_again<T, Places, Float>(a, data, taken);
+        if (maximum == Float(0)) { // it may be that of an zero-exponent block
+            maximum = maximum_again<T, Load, Float>(a, data, taken);
         }
-        BlockAgain<T, Places> block(a, data, taken, maximum);
-        finish_softmax<T, Places>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
+        TileAgain<T, Load> block(a, data, taken, maximum);
+        finish_softmax<T, Load>(a, block_factor(maximum, total.maximum, total.sum), first, count, block.e);
         return;
     }
     const Float special = special_output<Float>(kind, a.log, a.empty_row_zero);
@@ -179,69 +179,70 @@ __device__ __noinline__ void finish_unusual_selected(const SelectedSoftmaxArgume
 
 // More states than lanes: behind a call, so that the exponentials of the warp that merges stay in registers elsewhere.
 template <class Float, class Sum>
-__device__ __noinline__ RowView<Sum> merge_many_block_states(const BlockState<Float, Sum> *states, int count) {
+__device__ __noinline__ RowView<Sum> merge_many_tile_states(const TileState<Float, Sum> *states, int count) {
     return merge_states<most_cluster_states / warp_lanes, warp_lanes>(states, count);
 }
 
 // What a block of which nothing takes part gives in an ordinary row: written without waiting for the row.
-template <class T, class Places>
-__device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a, const RowBlock &place) {
+template <class T, class Load>
+__device__ __forceinline__ void store_left_out(const MaskedRowsArguments &a, const RowTile &place) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     Float y[lane_elements];
 #pragma unroll
     for (Float &each : y) {
         each = left_out_output<Float>(RowKind::ordinary, a.log, a.empty_row_zero);
     }
-    store_block<T, Places>(a, first_output(a, place), present(a, place), y);
+    store_tile<T, Load>(a, first_output(a, place), present(a, place), y);
 }
 
-// A row of up to selected_warps base blocks a block, or a row by a cluster of a.cluster_blocks blocks.
+// A row of up to masked_warps tiles a block, or a row by a cluster of a.cluster_blocks blocks.
 // Converts: outputs are of another type than the input.
 template <class T, bool Log, bool Converts>
-__global__ void __launch_bounds__(selected_warps *warp_lanes, 1)
-    softmax_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
+__global__ void __launch_bounds__(masked_warps *warp_lanes, 1)
+    softmax_long_masked_rows(const __grid_constant__ MaskedRowsArguments a) {
     // Whether blocks of rows that are only cut off are taken vector by vector: where there are registers for it.
     constexpr bool Leads = !Log && sizeof(T) == 2;
-    using Filled = std::conditional_t<Converts, ConvertedSelection<SelectedPlaces<T>>, SelectedPlaces<T>>;
-    using Leading = std::conditional_t<Converts, ConvertedSelection<LeadingPlaces<T>>, LeadingPlaces<T>>;
-    using Places = std::conditional_t<Leads, Leading, Filled>;
+    using Filled = std::conditional_t<Converts, ConvertedSelection<MaskedLoad<T>>, MaskedLoad<T>>;
+    using Leading = std::conditional_t<Converts, ConvertedSelection<LeadingLoad<T>>, LeadingLoad<T>>;
+    using Load = std::conditional_t<Leads, Leading, Filled>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    __shared__ RowStates<BlockState<Float, Sum>, selected_warps> shared;
+    __shared__ RowStates<TileState<Float, Sum>, masked_warps> shared;
     __shared__ LogRow<Float> log_row_of_block;
     const bool by_cluster = a.cluster_blocks > 1;
-    const int row_warps = RowStates<BlockState<Float, Sum>, selected_warps>::row_warps();
+    const int row_warps = RowStates<TileState<Float, Sum>, masked_warps>::row_warps();
     const int count = row_warps * a.cluster_blocks; // states of a row
     shared.prepare(by_cluster, a.cluster_blocks);
     take_place_on_stream();
-    const RowBlock from(a.cluster_blocks);
+    const RowTile from(a.cluster_blocks);
     ask_for_length_ahead(a, from.row);
     int taken = from.count(taken_of_row(a, from.row));
     if constexpr (Leads) {
         taken = same_in_warp(taken);
     }
     const T *const data = from.in<T>(a.input, a.outer_stride);
-    BlockLogits<T, Places> x(a, data, taken);
+    TileLogits<T, Load> x(a, data, taken);
     Float e[lane_elements];
     const bool has_row_values = wants_row_values(a);
-    const bool may_be_unframed = !has_row_values && reaches_outputs<T, Places>(a.output_type);
+    const bool may_take_zero_exponent = !has_row_values && reaches_outputs<T, Load>(a.output_type);
     const bool left_out = taken <= 0;
     if (left_out) {
         if (lane_index() == 0) {
             *shared.of_warp(by_cluster) = absent_state<Float, Sum>();
         }
-        store_left_out<T, Places>(a, from);
+        store_left_out<T, Load>(a, from);
     } else {
-        bool formed = false;
+        bool recomputed = false;
         if constexpr (Leads) {
-            if (only_cuts_off(a)) {
+            if (is_prefix_only(a)) {
                 zero(e);
-                leading_block_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster), may_be_unframed);
-                formed = true;
+                partial_tile_state<T, Filled, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster),
+                                                   may_take_zero_exponent);
+                recomputed = true;
             }
         }
-        if (!formed) {
-            block_state<T, Filled, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
+        if (!recomputed) {
+            tile_state<T, Filled, Float, Sum>(a, data, taken, x, e, shared.of_warp(by_cluster));
         }
     }
     shared.exchange(by_cluster, a.cluster_blocks, Log || has_row_values);
@@ -254,35 +255,35 @@ __global__ void __launch_bounds__(selected_warps *warp_lanes, 1)
         __syncthreads();
         const LogRow<Float> row = log_row_of_block;
         if (row.kind == RowKind::ordinary && n != absent_n) {
-            const RowBlock to(a.cluster_blocks);
-            finish_log_row<T, Places>(a, row, first_output(a, to), present(a, to), x);
+            const RowTile to(a.cluster_blocks);
+            finish_log_row<T, Load>(a, row, first_output(a, to), present(a, to), x);
             finished = true;
         }
         finished = finished || (row.kind == RowKind::ordinary && left_out);
     } else {
-        const RowView<Sum> view = merge_many_block_states(shared.of_row(), count);
+        const RowView<Sum> view = merge_many_tile_states(shared.of_row(), count);
         BlockFactor<Float> factor;
-        if (!left_out && has_factor_in_row<T, Places, Leads>(a, n, view, e[0], factor, [&](std::int32_t gap) {
-                return factor_for_output<T, Places>(view.sum, gap, Float());
+        if (!left_out && has_factor_in_row<T, Load, Leads>(a, n, view, e[0], factor, [&](std::int32_t gap) {
+                return factor_for_output<T, Load>(view.sum, gap, Float());
             })) {
-            const RowBlock to(a.cluster_blocks);
-            finish_softmax<T, Places>(a, factor, first_output(a, to), present(a, to), e);
+            const RowTile to(a.cluster_blocks);
+            finish_softmax<T, Load>(a, factor, first_output(a, to), present(a, to), e);
             finished = true;
         }
         finished = finished || (view.plain() && left_out);
     }
     if (!finished) {
-        finish_unusual_selected<T, Filled>(a, RowBlock(a.cluster_blocks), shared.of_warp(by_cluster)->maximum,
-                                           merge_any_states(shared.of_row(), count));
+        finish_special_long_masked<T, Filled>(a, RowTile(a.cluster_blocks), shared.of_warp(by_cluster)->maximum,
+                                              merge_any_states(shared.of_row(), count));
     }
-    if (has_row_values && RowBlock(a.cluster_blocks).block == 0) {
-        store_row_values(a, merge_any_states(shared.all, count), RowBlock(a.cluster_blocks).row);
+    if (has_row_values && RowTile(a.cluster_blocks).block == 0) {
+        store_row_values(a, merge_any_states(shared.all, count), RowTile(a.cluster_blocks).row);
     }
 }
 
 template <class T, bool Log, bool Converts>
-const void *selected_softmax_kernel() {
-    return address_of(softmax_selected<T, Log, Converts>);
+const void *long_masked_rows_kernel() {
+    return address_of(softmax_long_masked_rows<T, Log, Converts>);
 }
 
 } // namespace wr::cuda

@@ -4,14 +4,14 @@
 
 namespace wr::cuda {
 
-template const void *selected_softmax_kernel<float, true, false>();
-template const void *selected_softmax_kernel<F16, true, false>();
-template const void *selected_softmax_kernel<BF16, true, false>();
-template const void *selected_softmax_kernel<float, false, true>();
-template const void *selected_softmax_kernel<F16, false, true>();
-template const void *selected_softmax_kernel<BF16, false, true>();
-template const void *selected_softmax_kernel<float, true, true>();
-template const void *selected_softmax_kernel<F16, true, true>();
-template const void *selected_softmax_kernel<BF16, true, true>();
+template const void *long_masked_rows_kernel<float, true, false>();
+template const void *long_masked_rows_kernel<F16, true, false>();
+template const void *long_masked_rows_kernel<BF16, true, false>();
+template const void *long_masked_rows_kernel<float, false, true>();
+template const void *long_masked_rows_kernel<F16, false, true>();
+template const void *long_masked_rows_kernel<BF16, false, true>();
+template const void *long_masked_rows_kernel<float, true, true>();
+template const void *long_masked_rows_kernel<F16, true, true>();
+template const void *long_masked_rows_kernel<BF16, true, true>();
 
 } // namespace wr::cuda

@@ -6,7 +6,7 @@
 
 namespace wr::cuda {
 
-// Of this block's warps those that have a base block of its row's `blocks`.
+// Of this block's warps those that have a tile of its row's `blocks`.
 __device__ __forceinline__ int warps_present(int blocks) {
     const int warps = static_cast<int>(blockDim.x / warp_lanes);
     return smaller(warps, blocks - static_cast<int>(block_in_cluster()) * warps);
@@ -18,13 +18,13 @@ template <class Rows>
 inline constexpr bool one_takes_logarithm = Rows::log && Rows::masked;
 
 template <class Rows>
-__device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmaxArguments &a) {
+__device__ __forceinline__ void softmax_masked_row_of_cluster(const MaskedRowsArguments &a) {
 #if __CUDA_ARCH__ >= 900
     using T = typename Rows::Element;
     using Sum = typename Rows::Sum;
-    using State = BlockState<float, Sum>;
-    __shared__ State states[state_place(cut_cluster_states)], own[cut_rows_warps];
-    __shared__ ArrivalBarrier arrivals;
+    using State = TileState<float, Sum>;
+    __shared__ State states[state_place(masked_cluster_states)], own[masked_rows_warps];
+    __shared__ Mbarrier arrivals;
     __shared__ LogRow<float> log_row_of_block;
     if (thread_x_again() == 0) {
         arrivals.initialise();
@@ -32,11 +32,11 @@ __device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmax
     __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet
     take_place_on_stream();
     const int warps = static_cast<int>(blockDim.x / warp_lanes), warp = same_in_warp(warp_again());
-    const CutBlock mine(a, cluster_number(), 0, static_cast<int>(block_in_cluster()) * warps + warp);
+    const MaskedTile mine(a, cluster_number(), 0, static_cast<int>(block_in_cluster()) * warps + warp);
     join_cluster();
     if (mine.count <= 0) {
         if (mine.blocks == 0) {
-            finish_empty_cut<T>(a, mine);
+            finish_empty_masked<T>(a, mine);
         } else if constexpr (!deals_out_left_out<Rows>) {
             store_left_out<Rows>(a, mine);
             __threadfence(); // others may overwrite these outputs
@@ -48,12 +48,12 @@ __device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmax
         arrivals.announce(static_cast<unsigned>(mine.blocks) * static_cast<unsigned>(sizeof(State)));
     }
     const auto data = [&] { return mine.in(static_cast<const T *>(a.input), a.outer_stride); };
-    BlockLogits<T, Rows> x(a, data(), mine.count);
+    TileLogits<T, Rows> x(a, data(), mine.count);
     if constexpr (deals_out_left_out<Rows>) {
         store_dealt_out<Rows>(a, mine);
     }
     float e[lane_elements];
-    cut_block_state<Rows>(a, data, mine, x, e, own + warp);
+    masked_row_state<Rows>(a, data, mine, x, e, own + warp);
     __syncwarp();
     await_cluster();
     if (lane_index() * warps < mine.blocks) {
@@ -70,17 +70,18 @@ __device__ __forceinline__ void softmax_cut_row_of_cluster(const SelectedSoftmax
     }
     bool finished;
     if constexpr (one_takes_logarithm<Rows>) {
-        finished = finish_cut_log<Rows>(a, mine, log_row_of_block, x);
+        finished = finish_masked_log<Rows>(a, mine, log_row_of_block, x);
     } else if constexpr (Rows::log) {
-        finished = finish_cut_log<Rows>(a, mine, log_row(merge_any_states(states, mine.blocks)), x);
+        finished = finish_masked_log<Rows>(a, mine, log_row(merge_any_states(states, mine.blocks)), x);
     } else {
-        const RowView<Sum> row = mine.blocks <= warp_lanes
-                                     ? merge_states<1, warp_lanes>(states, mine.blocks)
-                                     : merge_states<cut_cluster_states / warp_lanes, warp_lanes>(states, mine.blocks);
-        finished = finish_cut<Rows>(a, mine, own[warp].n, row, e);
+        const RowView<Sum> row =
+            mine.blocks <= warp_lanes
+                ? merge_states<1, warp_lanes>(states, mine.blocks)
+                : merge_states<masked_cluster_states / warp_lanes, warp_lanes>(states, mine.blocks);
+        finished = finish_masked<Rows>(a, mine, own[warp].n, row, e);
     }
     if (!finished) {
-        finish_unusual_cut<Rows, true>(a, mine, states);
+        finish_special_masked<Rows, true>(a, mine, states);
     }
     if (wants_row_values(a) && mine.block == 0) {
         store_row_values(a, merge_any_states(states, mine.blocks), mine.row);

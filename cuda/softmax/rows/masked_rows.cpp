@@ -1,11 +1,12 @@
-#include "cuda/softmax/rows/masked_rows_arguments.h"
+#include "cuda/softmax/rows/masked_rows.h"
 
+#include "cuda/common/alignment.h"
 #include "cuda/common/launch.h"
-#include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
+#include "cuda/rowwise/row_tiles_plan.h"
 #include "cuda/rowwise/sub_warp_rows.h"
 #include "cuda/softmax/plan.h"
-#include "cuda/softmax/rows/masked_rows.h"
+#include "cuda/softmax/rows/masked_rows_arguments.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>
@@ -16,46 +17,54 @@ namespace wr::cuda {
 
 namespace {
 
+// f32 rows with masks, lengths, the causal limit or maxima of more tiles than this are a cluster's (6144 by one
+// block and by two: lengths 3.90 and 3.88, with maximum 3.92 and 3.83; 8192 3.82 and 3.99, 3.77 and 4.09).
+constexpr std::size_t softmax_masked_row_warps = 7;
+
+// The lengths of rows that so many elements lie ahead are asked for beforehand (f32 of 4096 and 32768 without it, with
+// 2^22 and with 2^21: 3.68, 3.79, 3.82 and 3.72, 3.78, 3.79).
+constexpr std::size_t softmax_length_ahead = std::size_t{1} << 21;
+
+// Rows of f32 off the boundaries of so many elements, a power of two, of which some take no part, are not staged: the
+// lanes that hold them would all ask the same banks of shared memory (TB/s, and element by element: 16, 32, 64 1.70,
+// 1.01, 1.73 and 2.24, 2.58, 2.59, but 128 2.64 and 2.58).
+constexpr std::size_t softmax_staged_least_clash = 16;
+constexpr std::size_t softmax_staged_most_clash = 64;
+
 bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype); }
 
 // The kernel for rows of any length; nullptr where there is none.
 template <bool Log>
 const void *kernel_of(const SoftmaxProblem &p) {
     return has_own_type(p)
-               ? of_vector_type(p.dtype, []<class T>() { return selected_softmax_kernel<T, Log, false>(); })
-               : of_vector_type(read_as(p.dtype), []<class T>() { return selected_softmax_kernel<T, Log, true>(); });
+               ? of_vector_type(p.dtype, []<class T>() { return long_masked_rows_kernel<T, Log, false>(); })
+               : of_vector_type(read_as(p.dtype), []<class T>() { return long_masked_rows_kernel<T, Log, true>(); });
 }
 const void *kernel_of(const SoftmaxProblem &p) { return p.log ? kernel_of<true>(p) : kernel_of<false>(p); }
 
 // The kernels for cut rows; nullptr where there are none.
 template <bool Log>
-const CutRowsKernels *cut_kernels_of(const SoftmaxProblem &p, Lie where) {
+const MaskedRowsKernels *masked_kernels_of(const SoftmaxProblem &p, Alignment where) {
     if (!has_own_type(p)) {
-        return where == Lie::anywhere
+        return where == Alignment::element
                    ? nullptr
-                   : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_cut_kernels<T, Log>(); });
+                   : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_masked_kernels<T, Log>(); });
     }
-    return where == Lie::anywhere
-               ? of_vector_type(p.dtype, []<class T>() { return &cut_rows_kernels<T, Log, Lie::anywhere>(); })
-               : of_vector_type(p.dtype, []<class T>() { return &cut_rows_kernels<T, Log, Lie::on_boundaries>(); });
+    return where == Alignment::element
+               ? of_vector_type(p.dtype, []<class T>() { return &masked_rows_kernels<T, Log, Alignment::element>(); })
+               : of_vector_type(p.dtype, []<class T>() { return &masked_rows_kernels<T, Log, Alignment::vector>(); });
 }
-const CutRowsKernels *cut_kernels_of(const SoftmaxProblem &p, Lie where) {
-    return p.log ? cut_kernels_of<true>(p, where) : cut_kernels_of<false>(p, where);
+const MaskedRowsKernels *masked_kernels_of(const SoftmaxProblem &p, Alignment where) {
+    return p.log ? masked_kernels_of<true>(p, where) : masked_kernels_of<false>(p, where);
 }
 
-const SelectedShortKernels *short_kernels_of(ElementType dtype) {
-    return of_vector_type(dtype, []<class T>() { return &selected_short_kernels<T>(); });
+const MaskedShortKernels *short_kernels_of(ElementType dtype) {
+    return of_vector_type(dtype, []<class T>() { return &masked_short_kernels<T>(); });
 }
 
 // Whether they write this type.
 bool serves_output(const SoftmaxProblem &p) {
     return p.output != nullptr && p.output_dtype != ElementType::f64 && !(p.log && is_float_of_8_bits(p.output_dtype));
-}
-
-// Whether vectors of so many elements of this type may start here.
-bool is_aligned(const void *at, std::size_t elements, ElementType type) {
-    const std::size_t bytes = std::min(bytes_of_vector, elements * traits_of(type).size);
-    return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
 }
 
 // Whether the elements of rows are neighbours, and the mask's bytes lie as they do.
@@ -69,10 +78,9 @@ bool has_neighbours(const SoftmaxProblem &p) {
 // Whether rows are whole vectors on their boundaries, and mask bytes whole words beside them.
 bool has_vectors(const SoftmaxProblem &p, std::size_t elements) {
     const Shape &s = p.shape;
-    const bool rows_aligned = s.outer == 1 || s.outer_stride % static_cast<std::ptrdiff_t>(elements) == 0;
-    const bool mask_aligned = p.selection.mask == nullptr || is_aligned(p.selection.mask, elements, ElementType::u8);
-    return has_neighbours(p) && s.axis % elements == 0 && rows_aligned && mask_aligned &&
-           is_aligned(p.input, elements, p.dtype) && is_aligned(p.output, elements, p.output_dtype);
+    return has_neighbours(p) && s.axis % elements == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
+           is_aligned_for(p.selection.mask, elements, ElementType::u8) && is_aligned_for(p.input, elements, p.dtype) &&
+           is_aligned_for(p.output, elements, p.output_dtype);
 }
 
 // The same of as many elements as a vector of what is read has.
@@ -80,9 +88,9 @@ bool lies_on_boundaries(const SoftmaxProblem &p) {
     return has_vectors(p, bytes_of_vector / traits_of(read_as(p.dtype)).size);
 }
 
-SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
+MaskedRowsArguments arguments_of(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
-    SelectedSoftmaxArguments a{};
+    MaskedRowsArguments a{};
     static_cast<SoftmaxArguments &>(a) = arguments_of_problem(p);
     a.inner = 1;
     a.axis_stride = 1;
@@ -92,44 +100,45 @@ SelectedSoftmaxArguments arguments_of(const SoftmaxProblem &p) {
     a.causal = p.selection.causal;
     a.causal_first = p.selection.causal_first;
     a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
-    a.rows_ahead = divide_up(tuning::softmax_length_ahead, s.axis);
+    a.rows_ahead = divide_up(softmax_length_ahead, s.axis);
     return a;
 }
 
 // The kernel for cut rows that are put on a GPU so; nullptr where there is none.
-const void *cut_kernel(const SoftmaxProblem &p, const RowBlocksPlan &plan) {
-    const CutRowsKernels *kernels = cut_kernels_of(p, lies_on_boundaries(p) ? Lie::on_boundaries : Lie::anywhere);
-    if (kernels == nullptr || !fits_cut_rows(plan)) {
+const void *masked_kernel(const SoftmaxProblem &p, const RowTilesPlan &plan) {
+    const MaskedRowsKernels *kernels =
+        masked_kernels_of(p, lies_on_boundaries(p) ? Alignment::vector : Alignment::element);
+    if (kernels == nullptr || !fits_masked_rows(plan)) {
         return nullptr;
     }
     return (plan.cluster_blocks > 1 ? kernels->of_clusters : kernels->of)[p.selection.mask != nullptr ? 1 : 0];
 }
 
-// How rows of so many base blocks are put on a GPU.
-RowBlocksPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
+// How rows of so many tiles are put on a GPU.
+RowTilesPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
     const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
     const std::size_t blocks = divide_up(p.shape.axis, softmax_block);
-    return plan_row_blocks(p.shape.outer, blocks,
-                           {static_cast<std::size_t>(selected_warps),
-                            wide ? tuning::softmax_selected_row_warps : tuning::softmax_row_warps,
-                            wide ? tuning::softmax_least_cluster_warps : tuning::softmax_cluster_warps,
-                            cut_kernels_of(p, Lie::on_boundaries) != nullptr && blocks <= cut_cluster_states
-                                ? cut_rows_warps
-                                : tuning::softmax_long_cluster_warps},
-                           gpu);
+    return plan_row_tiles(p.shape.outer, blocks,
+                          {static_cast<std::size_t>(masked_warps), wide ? softmax_masked_row_warps : softmax_row_warps,
+                           wide ? softmax_least_cluster_warps : softmax_preferred_cluster_warps,
+                           masked_kernels_of(p, Alignment::vector) != nullptr && blocks <= masked_cluster_states
+                               ? masked_rows_warps
+                               : softmax_long_cluster_warps},
+                          gpu);
 }
 
 // Whether lanes that hold rows off the boundaries would get in each other's way.
 bool would_clash(const SoftmaxProblem &p) {
     return p.dtype == ElementType::f32 && std::has_single_bit(p.shape.axis) &&
-           p.shape.axis >= tuning::softmax_staged_least_clash && p.shape.axis <= tuning::softmax_staged_most_clash &&
+           p.shape.axis >= softmax_staged_least_clash && p.shape.axis <= softmax_staged_most_clash &&
            !has_vectors(p, elements_of_vector(p.dtype));
 }
 
 } // namespace
 
-bool fits_cut_rows(const RowBlocksPlan &plan) {
-    return plan.warps * plan.rows_a_block <= cut_rows_warps && plan.warps * plan.cluster_blocks <= cut_cluster_states;
+bool fits_masked_rows(const RowTilesPlan &plan) {
+    return plan.warps * plan.rows_a_block <= masked_rows_warps &&
+           plan.warps * plan.cluster_blocks <= masked_cluster_states;
 }
 
 bool has_small_limits(const Shape &s, const Selection &chosen) {
@@ -139,7 +148,7 @@ bool has_small_limits(const Shape &s, const Selection &chosen) {
                                                        chosen.causal_first > -most));
 }
 
-RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu) {
+RowTilesPlan plan_masked_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
     if (kernel_of(p) == nullptr || !serves_output(p) || p.selection.ragged || !lies_on_boundaries(p) ||
         !has_small_limits(p.shape, p.selection)) {
         return {};
@@ -147,37 +156,37 @@ RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &p, const GpuFacts &gpu
     return plan_rows(p, gpu);
 }
 
-RowBlocksPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    if (cut_kernels_of(p, Lie::anywhere) == nullptr || !serves_output(p) || p.selection.ragged || !has_neighbours(p) ||
-        !has_small_limits(p.shape, p.selection)) {
+RowTilesPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu) {
+    if (masked_kernels_of(p, Alignment::element) == nullptr || !serves_output(p) || p.selection.ragged ||
+        !has_neighbours(p) || !has_small_limits(p.shape, p.selection)) {
         return {};
     }
-    const RowBlocksPlan plan = plan_rows(p, gpu);
-    return fits_cut_rows(plan) ? plan : RowBlocksPlan{};
+    const RowTilesPlan plan = plan_rows(p, gpu);
+    return fits_masked_rows(plan) ? plan : RowTilesPlan{};
 }
 
-cudaError_t launch_selected_softmax(const SoftmaxProblem &p, const RowBlocksPlan &plan, cudaStream_t stream) {
-    SelectedSoftmaxArguments a = arguments_of(p);
+cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPlan &plan, cudaStream_t stream) {
+    MaskedRowsArguments a = arguments_of(p);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    if (const void *const cut = cut_kernel(p, plan); cut != nullptr) {
-        return launch_row_blocks(cut, plan, p.shape.outer, &a, stream);
+    if (const void *const cut = masked_kernel(p, plan); cut != nullptr) {
+        return launch_row_tiles(cut, plan, p.shape.outer, &a, stream);
     }
-    return launch_row_blocks(kernel_of(p), plan, p.shape.outer, &a, stream);
+    return launch_row_tiles(kernel_of(p), plan, p.shape.outer, &a, stream);
 }
 
-bool serves_selected_short(const SoftmaxProblem &p) {
+bool serves_masked_short(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const bool contiguous = s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
     return p.output != nullptr && p.output_dtype == p.dtype && short_kernels_of(p.dtype) != nullptr &&
-           !p.selection.ragged && s.axis <= tuning::softmax_short_row && has_neighbours(p) &&
+           !p.selection.ragged && s.axis <= softmax_short_row && has_neighbours(p) &&
            has_small_limits(s, p.selection) && contiguous && !would_clash(p);
 }
 
-cudaError_t launch_selected_short(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
-    const SelectedShortKernels &kernels = *short_kernels_of(p.dtype);
+cudaError_t launch_masked_short(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
+    const MaskedShortKernels &kernels = *short_kernels_of(p.dtype);
     const int log = p.log ? 1 : 0;
     const std::size_t elements = elements_of_vector(p.dtype), rows = p.shape.outer;
-    SelectedSoftmaxArguments a = arguments_of(p);
+    MaskedRowsArguments a = arguments_of(p);
     if (has_vectors(p, elements)) {
         const RowPacking packing(p.shape.axis, elements);
         a.row_lanes = static_cast<std::int32_t>(packing.places);

@@ -1,5 +1,5 @@
 // Softmax of rows that are cut off or cut out of: the row in the registers of a block's warps.
-// Those whose base blocks are left out write their outputs and end.
+// Those whose tiles are left out write their outputs and end.
 #pragma once
 
 #include "cuda/softmax/masked_tile.cuh"
@@ -8,8 +8,8 @@
 namespace wr::cuda {
 
 template <class Rows>
-__device__ __forceinline__ LaneMask<typename Rows::Element> mask_of_block(const SelectedSoftmaxArguments &a,
-                                                                          const CutBlock &mine) {
+__device__ __forceinline__ LaneMask<typename Rows::Element> mask_of_tile(const MaskedRowsArguments &a,
+                                                                         const MaskedTile &mine) {
     const std::uint8_t *const mask = mine.in(a.mask, static_cast<std::ptrdiff_t>(a.axis));
     if constexpr (Rows::anywhere) {
         return {mask, mine.count, a.mask, a.mask + a.outer * a.axis};
@@ -19,45 +19,45 @@ __device__ __forceinline__ LaneMask<typename Rows::Element> mask_of_block(const 
 }
 
 // The exponentials of a block of which something takes part, and its state at `state`. The sum, in every lane.
-template <class Rows, class Data, class Block>
-__device__ __forceinline__ typename Rows::Sum cut_block_state(const SelectedSoftmaxArguments &a, const Data &data,
-                                                              const CutBlock &mine, Block &x, float (&e)[lane_elements],
-                                                              BlockState<float, typename Rows::Sum> *state) {
+template <class Rows, class Data, class Logits>
+__device__ __forceinline__ typename Rows::Sum
+masked_row_state(const MaskedRowsArguments &a, const Data &data, const MaskedTile &mine, Logits &x,
+                 float (&e)[lane_elements], TileState<float, typename Rows::Sum> *state) {
     using T = typename Rows::Element;
     using Sum = typename Rows::Sum;
     if constexpr (Rows::masked) {
-        const Sum sum = masked_block_sum<Rows>(a, data, mask_of_block<Rows>(a, mine), mine.count, x, e, state);
+        const Sum sum = masked_tile_sum<Rows>(a, data, mask_of_tile<Rows>(a, mine), mine.count, x, e, state);
         if (lane_index() == 0) {
             state->sum = sum;
         }
         return sum;
     } else {
         if (!Rows::log && (Rows::filled || mine.count == static_cast<int>(softmax_block))) {
-            return block_state<T, Rows, float, Sum, Unframed::without_row_values>(a, data, mine.count, x, e, state);
+            return tile_state<T, Rows, float, Sum, ZeroExponent::without_row_values>(a, data, mine.count, x, e, state);
         }
         const bool plain = !Rows::log && !wants_row_values(a) && reaches_outputs<T, Rows>(a.output_type);
-        return leading_block_state<T, Rows, Sum>(a, data, mine.count, x, e, state, plain);
+        return partial_tile_state<T, Rows, Sum>(a, data, mine.count, x, e, state, plain);
     }
 }
 
-// blockDim.y rows a block, of up to cut_rows_warps base blocks together. One warp of each row takes its logarithm
+// blockDim.y rows a block, of up to masked_rows_warps tiles together. One warp of each row takes its logarithm
 // (bf16, 2 GiB: masked 8192 1283 us, by each warp 1326, lengths of 4096 879 and 901).
 template <class Rows>
-__device__ __forceinline__ void softmax_cut_rows_of_block(const SelectedSoftmaxArguments &a) {
+__device__ __forceinline__ void softmax_masked_rows_of_block(const MaskedRowsArguments &a) {
     using T = typename Rows::Element;
     using Sum = typename Rows::Sum;
-    __shared__ BlockState<float, Sum> states_of_rows[cut_rows_warps];
+    __shared__ TileState<float, Sum> states_of_rows[masked_rows_warps];
     __shared__ LogRow<float> log_rows[Rows::log ? most_shared_rows : 1];
     take_place_on_stream();
     const int row_of_block = same_in_warp(thread_y_again());
-    const std::uint32_t row = RowBlock::job_again() * blockDim.y + static_cast<unsigned>(row_of_block);
+    const std::uint32_t row = RowTile::job_again() * blockDim.y + static_cast<unsigned>(row_of_block);
     if (row >= static_cast<std::uint32_t>(a.outer)) {
         return;
     }
-    const CutBlock mine(a, row, row_of_block, same_in_warp(warp_again()));
+    const MaskedTile mine(a, row, row_of_block, same_in_warp(warp_again()));
     if (mine.count <= 0) {
         if (mine.blocks == 0) {
-            finish_empty_cut<T>(a, mine);
+            finish_empty_masked<T>(a, mine);
             return;
         }
         store_left_out<Rows>(a, mine);
@@ -66,9 +66,9 @@ __device__ __forceinline__ void softmax_cut_rows_of_block(const SelectedSoftmaxA
     }
     auto *const states = states_of_rows + mine.row_of_block * mine.row_warps;
     const auto data = [&] { return mine.in(static_cast<const T *>(a.input), a.outer_stride); };
-    BlockLogits<T, Rows> x(a, data(), mine.count);
+    TileLogits<T, Rows> x(a, data(), mine.count);
     float e[lane_elements];
-    const Sum sum = cut_block_state<Rows>(a, data, mine, x, e, states + mine.block);
+    const Sum sum = masked_row_state<Rows>(a, data, mine, x, e, states + mine.block);
     const auto row_total = [&] {
         if (mine.blocks == 1) {
             __syncwarp();
@@ -86,22 +86,22 @@ __device__ __forceinline__ void softmax_cut_rows_of_block(const SelectedSoftmaxA
             wait_at_row_barrier(mine.row_of_block, mine.blocks);
             return log_rows[mine.row_of_block];
         } else {
-            return merge_states<1, cut_rows_warps>(states, mine.blocks);
+            return merge_states<1, masked_rows_warps>(states, mine.blocks);
         }
     };
     const auto total = row_total();
     bool finished;
     if constexpr (Rows::log) {
-        finished = finish_cut_log<Rows>(a, mine, total, x);
+        finished = finish_masked_log<Rows>(a, mine, total, x);
     } else {
-        finished = finish_cut<Rows>(a, mine, states[mine.block].n, total, e);
+        finished = finish_masked<Rows>(a, mine, states[mine.block].n, total, e);
     }
     // Seldom: where the states are is found again, instead of kept.
     const auto states_again = [&] {
         return states_of_rows + thread_y_again() * static_cast<int>(blockDim.x / warp_lanes);
     };
     if (!finished) {
-        finish_unusual_cut<Rows, false>(a, mine, states_again());
+        finish_special_masked<Rows, false>(a, mine, states_again());
     }
     if (wants_row_values(a) && mine.block == 0) {
         store_row_values(a, merge_any_states(states_again(), mine.blocks), mine.row);

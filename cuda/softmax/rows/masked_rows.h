@@ -10,19 +10,19 @@ namespace wr::cuda {
 bool has_small_limits(const Shape &shape, const Selection &chosen);
 
 // Rows of whole vectors. No warps: other kernels do it.
-RowBlocksPlan plan_selected_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu);
+RowTilesPlan plan_masked_rows(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
-// Rows of up to 64 base blocks anywhere in memory, whose outputs have their type. No warps: other kernels do it.
-RowBlocksPlan plan_softmax_anywhere(const SoftmaxProblem &problem, const GpuFacts &gpu);
+// Rows of up to 64 tiles anywhere in memory, whose outputs have their type. No warps: other kernels do it.
+RowTilesPlan plan_softmax_anywhere(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
-// Whether rows that are put on a GPU so have kernels of their own: of up to 64 base blocks.
-bool fits_cut_rows(const RowBlocksPlan &plan);
+// Whether rows that are put on a GPU so have kernels of their own: of up to 64 tiles.
+bool fits_masked_rows(const RowTilesPlan &plan);
 
-cudaError_t launch_selected_softmax(const SoftmaxProblem &problem, const RowBlocksPlan &plan, cudaStream_t stream);
+cudaError_t launch_planned_masked_rows(const SoftmaxProblem &problem, const RowTilesPlan &plan, cudaStream_t stream);
 
 // Rows so short that a warp takes several.
-bool serves_selected_short(const SoftmaxProblem &problem);
+bool serves_masked_short(const SoftmaxProblem &problem);
 
-cudaError_t launch_selected_short(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream);
+cudaError_t launch_masked_short(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream);
 
 } // namespace wr::cuda

@@ -9,7 +9,7 @@
 namespace wr::cuda {
 
 // Of the arguments of plain softmax those of a row's place and arithmetic count.
-struct SelectedSoftmaxArguments : SoftmaxArguments {
+struct MaskedRowsArguments : SoftmaxArguments {
     const std::uint8_t *mask; // nullptr: none; the input is contiguous then
     const std::int64_t *lengths;
     bool causal;
@@ -18,32 +18,32 @@ struct SelectedSoftmaxArguments : SoftmaxArguments {
     std::size_t rows_ahead; // whose lengths are asked for before their turn
 };
 
-// For rows of T of any number of base blocks that a cluster can have, whose outputs are of T or, where it converts, of
+// For rows of T of any number of tiles that a cluster can have, whose outputs are of T or, where it converts, of
 // another type, F16 standing for 8 bits too; and the warps along a row that a block may have.
-inline constexpr int selected_warps = 32;
+inline constexpr int masked_warps = 32;
 template <class T, bool Log, bool Converts>
-const void *selected_softmax_kernel();
+const void *long_masked_rows_kernel();
 
 // For rows of up to 512 elements, one behind the other: several to a warp, whole vectors or any.
-struct SelectedShortKernels {
+struct MaskedShortKernels {
     const void *packed[2], *any[2]; // [log]
 };
 template <class T>
-const SelectedShortKernels &selected_short_kernels();
+const MaskedShortKernels &masked_short_kernels();
 
-// For rows of T of a block or of a cluster whose outputs are of T: the warps that a block may have, and the base blocks
+// For rows of T of a block or of a cluster whose outputs are of T: the warps that a block may have, and the tiles
 // of a row.
-inline constexpr int cut_rows_warps = 8;
-inline constexpr int cut_cluster_states = 64;
-struct CutRowsKernels {
+inline constexpr int masked_rows_warps = 8;
+inline constexpr int masked_cluster_states = 64;
+struct MaskedRowsKernels {
     const void *of[2];          // [masked]
     const void *of_clusters[2]; // [masked]
 };
-template <class T, bool Log, Lie Where>
-const CutRowsKernels &cut_rows_kernels();
+template <class T, bool Log, Alignment Where>
+const MaskedRowsKernels &masked_rows_kernels();
 
 // For such rows on the boundaries whose outputs are of another type; those of F16 for rows of 8 bits as well.
 template <class T, bool Log>
-const CutRowsKernels &converting_cut_kernels();
+const MaskedRowsKernels &converting_masked_kernels();
 
 } // namespace wr::cuda

@@ -1,4 +1,4 @@
-// The outputs of a base block of a row that is cut off or cut out of.
+// The outputs of a tile of a row that is cut off or cut out of.
 #pragma once
 
 #include "cuda/device/named_barrier.cuh"
@@ -7,16 +7,16 @@
 namespace wr::cuda {
 
 // The outputs of a block whose maximum, or whose row's, is unusual. Of a row that turns out to be of nothing but
-// -infinity also those of the base blocks that were left out, by turns with the row's other warps: these have been
+// -infinity also those of the tiles that were left out, by turns with the row's other warps: these have been
 // written as an ordinary row's.
 template <class Rows, bool ByCluster, class Sum>
-__device__ __noinline__ void finish_unusual_cut(const SelectedSoftmaxArguments &a, CutBlock mine,
-                                                const BlockState<float, Sum> *states) {
+__device__ __noinline__ void finish_special_masked(const MaskedRowsArguments &a, MaskedTile mine,
+                                                   const TileState<float, Sum> *states) {
     using T = typename Rows::Element;
     const RowState<float, Sum> total = merge_any_states(states, mine.blocks);
     const float maximum = states[state_place(mine.block)].maximum;
     const bool empty = row_kind(total.maximum) == RowKind::empty;
-    const int end = empty ? CutBlock::blocks_of(static_cast<int>(a.axis)) : mine.block + 1;
+    const int end = empty ? MaskedTile::blocks_of(static_cast<int>(a.axis)) : mine.block + 1;
     if constexpr (!ByCluster) {
         if (empty && mine.row_warps > mine.blocks) {
             wait_for_word_at_row_barrier(mine.row_of_block, mine.row_warps);
@@ -28,24 +28,24 @@ __device__ __noinline__ void finish_unusual_cut(const SelectedSoftmaxArguments &
         }
     }
     for (int block = mine.block; block < end; block += mine.blocks) {
-        finish_unusual_selected<T, PlacesInOrder<Rows>>(a, RowBlock(mine.row, block), maximum, total);
+        finish_special_long_masked<T, LoadInOrder<Rows>>(a, RowTile(mine.row, block), maximum, total);
     }
 }
 
 // Writes the first `count` of a block's outputs, which are used up.
 template <class Rows, class T>
-__device__ __forceinline__ void store_cut(T *output, int count, uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void store_masked(T *output, int count, uint4 (&vectors)[lane_vectors<T>]) {
     if constexpr (Rows::anywhere) {
         store_realigned(output, count, vectors);
     } else {
-        store_aligned_block(output, count, vectors);
+        store_aligned_tile(output, count, vectors);
     }
 }
 
 // Log-softmax of the first `taken` elements of a block of `count`.
 template <class Rows, class T, class Logits>
-__device__ __forceinline__ void finish_cut_logarithms(const SelectedSoftmaxArguments &a, LogPieces<float> row,
-                                                      T *output, int count, int taken, const Logits &x) {
+__device__ __forceinline__ void finish_masked_logarithms(const MaskedRowsArguments &a, LogPieces<float> row, T *output,
+                                                         int count, int taken, const Logits &x) {
     constexpr int elements = vector_elements<T>, distance = warp_lanes * elements;
     const float left_out = left_out_output<float>(RowKind::ordinary, true, a.empty_row_zero);
     uint4 vectors[lane_vectors<T>];
@@ -68,12 +68,12 @@ __device__ __forceinline__ void finish_cut_logarithms(const SelectedSoftmaxArgum
         }
         vectors[v] = pack(y, T());
     }
-    store_cut<Rows>(output, count, vectors);
+    store_masked<Rows>(output, count, vectors);
 }
 
 // The same as elements of another type, from element `first` of the output on.
 template <class T, class Logits>
-__device__ __forceinline__ void finish_converted_logarithms(const SelectedSoftmaxArguments &a, LogPieces<float> row,
+__device__ __forceinline__ void finish_converted_logarithms(const MaskedRowsArguments &a, LogPieces<float> row,
                                                             std::size_t first, int count, int taken, const Logits &x) {
     constexpr int elements = vector_elements<T>, distance = warp_lanes * elements;
     const float left_out = left_out_output<float>(RowKind::ordinary, true, a.empty_row_zero);
@@ -84,7 +84,7 @@ __device__ __forceinline__ void finish_converted_logarithms(const SelectedSoftma
         const float logarithm = log_softmax_output(a.scaled ? x[at] : x.plain_value(at), row);
         y[at] = at / elements * distance + at % elements < left ? logarithm : left_out;
     }
-    store_converted_block<T>(a, first, count, y);
+    store_converted_tile<T>(a, first, count, y);
 }
 
 template <class T>
@@ -133,8 +133,8 @@ __device__ __forceinline__ void zero_behind(int count, float (&e)[lane_elements]
 
 // The outputs of softmax of a block and a row that are not unusual; whether they were not. `n` is the block's.
 template <class Rows, class Sum>
-__device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, const CutBlock &mine, std::int32_t n,
-                                           RowView<Sum> row, float (&e)[lane_elements]) {
+__device__ __forceinline__ bool finish_masked(const MaskedRowsArguments &a, const MaskedTile &mine, std::int32_t n,
+                                              RowView<Sum> row, float (&e)[lane_elements]) {
     using T = typename Rows::Element;
     BlockFactor<float> factor;
     if (!has_factor_in_row<T, Rows, true>(a, n, row, e[0], factor, [&](std::int32_t gap) {
@@ -142,34 +142,34 @@ __device__ __forceinline__ bool finish_cut(const SelectedSoftmaxArguments &a, co
         })) {
         return false;
     }
-    const int formed = Rows::masked || Rows::filled ? static_cast<int>(softmax_block) : mine.count;
+    const int recomputed = Rows::masked || Rows::filled ? static_cast<int>(softmax_block) : mine.count;
     if constexpr (converts<Rows>) {
         form_outputs<T, Rows>(a, factor, e);
-        zero_behind<T>(formed, e);
-        store_converted_block<T>(a, first_output(a, mine), present(a, mine), e);
+        zero_behind<T>(recomputed, e);
+        store_converted_tile<T>(a, first_output(a, mine), present(a, mine), e);
     } else {
         uint4 vectors[lane_vectors<T>];
-        form_leading_outputs<T, 0>(formed, factor, e, vectors);
-        store_cut<Rows>(mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis)), present(a, mine),
-                        vectors);
+        form_leading_outputs<T, 0>(recomputed, factor, e, vectors);
+        store_masked<Rows>(mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis)), present(a, mine),
+                           vectors);
     }
     return true;
 }
 
 // The same of log-softmax, of a block that has states.
 template <class Rows, class Logits>
-__device__ __forceinline__ bool finish_cut_log(const SelectedSoftmaxArguments &a, const CutBlock &mine,
-                                               const LogRow<float> &row, const Logits &x) {
+__device__ __forceinline__ bool finish_masked_log(const MaskedRowsArguments &a, const MaskedTile &mine,
+                                                  const LogRow<float> &row, const Logits &x) {
     using T = typename Rows::Element;
     if (row.kind != RowKind::ordinary) {
         return false;
     }
     if constexpr (converts<Rows>) {
-        finish_converted_logarithms<T>(a, row.pieces, first_output(a, mine), present(a, mine), mine.count, x);
+        finish_converted_logarithms<T>(a, row.splits, first_output(a, mine), present(a, mine), mine.count, x);
     } else {
-        finish_cut_logarithms<Rows>(a, row.pieces,
-                                    mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis)),
-                                    present(a, mine), mine.count, x);
+        finish_masked_logarithms<Rows>(a, row.splits,
+                                       mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis)),
+                                       present(a, mine), mine.count, x);
     }
     return true;
 }

@@ -1,4 +1,4 @@
-// A warp's base block of a row that lengths or the causal limit cut off, or a mask cuts elements out of: which it is,
+// A warp's tile of a row that lengths or the causal limit cut off, or a mask cuts elements out of: which it is,
 // its logits, and what it writes where nothing of it takes part.
 #pragma once
 
@@ -8,45 +8,46 @@
 namespace wr::cuda {
 
 // What cuts a row: lengths or the causal limit alone, or a mask, with them or without.
-enum class Cut { off, out };
+enum class Select { prefix, masked };
 
 // Such rows of T, and how a block of them is read: its leading elements; what stands behind them is anything at all, or
 // -infinity. What a mask leaves out is taken out of what was read later. Converts: rows on the boundaries with outputs
 // of another type, or of 8 bits where T is F16.
-template <class T, Cut Which, bool Log, Lie Where, bool Converts = false>
-struct CutRows : VectorPlaces<T> {
+template <class T, Select Which, bool Log, Alignment Where, bool Converts = false>
+struct MaskedRows : VectorLoad<T> {
     using Element = T;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    static constexpr bool cut = true, masked = Which == Cut::out, log = Log, anywhere = Where == Lie::anywhere;
+    static constexpr bool cut = true, masked = Which == Select::masked, log = Log,
+                          anywhere = Where == Alignment::element;
     // f32 softmax that is cut off has no registers to be taken vector by vector (H200, lengths, causal limit of 32768:
     // 5.24, 6.26 TB/s of whole rows, else 5.10, 6.16).
-    static constexpr bool filled = Which == Cut::off && sizeof(T) == 4 && !Log;
+    static constexpr bool filled = Which == Select::prefix && sizeof(T) == 4 && !Log;
     static constexpr bool converted = Converts;
 };
 
 // How rare blocks of them are read again.
 template <class T>
-struct SelectedSingles : SinglePlaces<T> {
+struct MaskedSingles : StridedLoad<T> {
     static constexpr bool cut = true, masked = true;
 };
-template <class T, Cut Which, bool Log>
-struct InOrder<CutRows<T, Which, Log, Lie::on_boundaries>> {
-    using Type = SelectedPlaces<T>;
+template <class T, Select Which, bool Log>
+struct InOrder<MaskedRows<T, Which, Log, Alignment::vector>> {
+    using Type = MaskedLoad<T>;
 };
-template <class T, Cut Which, bool Log>
-struct InOrder<CutRows<T, Which, Log, Lie::on_boundaries, true>> {
-    using Type = ConvertedSelection<SelectedPlaces<T>>;
+template <class T, Select Which, bool Log>
+struct InOrder<MaskedRows<T, Which, Log, Alignment::vector, true>> {
+    using Type = ConvertedSelection<MaskedLoad<T>>;
 };
-template <class T, Cut Which, bool Log>
-struct InOrder<CutRows<T, Which, Log, Lie::anywhere>> {
-    using Type = SelectedSingles<T>;
+template <class T, Select Which, bool Log>
+struct InOrder<MaskedRows<T, Which, Log, Alignment::element>> {
+    using Type = MaskedSingles<T>;
 };
 
-template <class T, class Places>
-    requires(Places::cut && Places::masked)
+template <class T, class Load>
+    requires(Load::cut && Load::masked)
 __device__ __forceinline__ void leave_out(const SoftmaxArguments &arguments, const T *data, int count,
                                           T (&x)[lane_elements]) {
-    const auto &a = static_cast<const SelectedSoftmaxArguments &>(arguments);
+    const auto &a = static_cast<const MaskedRowsArguments &>(arguments);
     if (a.mask != nullptr) {
         leave_out_of_singles(a.mask + (data - static_cast<const T *>(a.input)), count, a.scale < 0, x);
     }
@@ -54,12 +55,12 @@ __device__ __forceinline__ void leave_out(const SoftmaxArguments &arguments, con
 
 template <class T, class Rows>
     requires(Rows::cut && Rows::vectors)
-__device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, const T *data, int count,
-                                                   uint4 (&vectors)[lane_vectors<T>]) {
+__device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, const T *data, int count,
+                                                  uint4 (&vectors)[lane_vectors<T>]) {
     constexpr int elements = vector_elements<T>;
     if constexpr (may_read_f8<T> && converts<Rows>) {
         if (is_float_of_8_bits(a.input_type)) {
-            load_f8_block(a, data, count, uint4(), vectors);
+            load_f8_tile(a, data, count, uint4(), vectors);
             return;
         }
     }
@@ -86,7 +87,7 @@ __device__ __forceinline__ void load_block_vectors(const SoftmaxArguments &a, co
     }
 }
 
-// No more than an axis of few base blocks.
+// No more than an axis of few tiles.
 __device__ __forceinline__ int cut_off(int axis, std::int64_t limit) {
     const auto low = static_cast<std::uint32_t>(limit);
     const int high = static_cast<int>(limit >> 32);
@@ -94,19 +95,18 @@ __device__ __forceinline__ int cut_off(int axis, std::int64_t limit) {
     return high == 0 ? within : high < 0 ? 0 : axis;
 }
 
-// A warp's base block of a row that is cut off. All of it is known to be the same in all lanes.
-struct CutBlock {
+// A warp's tile of a row that is cut off. All of it is known to be the same in all lanes.
+struct MaskedTile {
     std::uint32_t row;
     int row_of_block, row_warps; // which of the block's rows, and how many warps there are for each
-    int block, blocks;           // of the row's base blocks with elements that take part
+    int block, blocks;           // of the row's tiles with elements that take part
     int count;                   // of its elements take part; none where it is below 1
 
     // Lengths that come together when one is asked for.
     static constexpr std::uint32_t lengths_of_sector = 32 / sizeof(std::int64_t);
 
     // Of a row that exists, the block's number `of_rows`.
-    __device__ __forceinline__ CutBlock(const SelectedSoftmaxArguments &a, std::uint32_t of_row, int of_rows,
-                                        int of_block)
+    __device__ __forceinline__ MaskedTile(const MaskedRowsArguments &a, std::uint32_t of_row, int of_rows, int of_block)
         : row(of_row), row_of_block(of_rows), row_warps(static_cast<int>(blockDim.x / warp_lanes)), block(of_block) {
         constexpr int whole = static_cast<int>(softmax_block);
         if (block == 0 && row % lengths_of_sector == 0) {
@@ -135,18 +135,18 @@ struct CutBlock {
     }
 };
 
-// Of a warp's base block: its first output, and how many there are.
-__device__ __forceinline__ std::size_t first_output(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
+// Of a warp's tile: its first output, and how many there are.
+__device__ __forceinline__ std::size_t first_output(const MaskedRowsArguments &a, const MaskedTile &mine) {
     return mine.row * a.axis + static_cast<unsigned>(mine.block * static_cast<int>(softmax_block));
 }
-__device__ __forceinline__ int present(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
+__device__ __forceinline__ int present(const MaskedRowsArguments &a, const MaskedTile &mine) {
     return smaller(static_cast<int>(a.axis) - mine.block * static_cast<int>(softmax_block),
                    static_cast<int>(softmax_block));
 }
 
-// A base block of a row of which nothing takes part.
+// A tile of a row of which nothing takes part.
 template <class T>
-__device__ __noinline__ void finish_empty_cut(const SelectedSoftmaxArguments &a, const CutBlock mine) {
+__device__ __noinline__ void finish_empty_masked(const MaskedRowsArguments &a, const MaskedTile mine) {
     using Merge = StateMerge<float, typename SoftmaxArithmetic<T>::Sum>;
     store_special<float>(a, first_output(a, mine), present(a, mine), RowKind::empty);
     if (wants_row_values(a) && mine.block == 0 && lane_index() == 0) {
@@ -154,9 +154,9 @@ __device__ __noinline__ void finish_empty_cut(const SelectedSoftmaxArguments &a,
     }
 }
 
-// The outputs of a base block of an ordinary row of which nothing takes part.
+// The outputs of a tile of an ordinary row of which nothing takes part.
 template <class Rows>
-__device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a, const CutBlock &mine) {
+__device__ __forceinline__ void store_left_out(const MaskedRowsArguments &a, const MaskedTile &mine) {
     using T = typename Rows::Element;
     if constexpr (converts<Rows>) {
         float y[lane_elements];
@@ -164,7 +164,7 @@ __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a
         for (float &each : y) {
             each = left_out_output<float>(RowKind::ordinary, Rows::log, a.empty_row_zero);
         }
-        store_converted_block<T>(a, first_output(a, mine), present(a, mine), y);
+        store_converted_tile<T>(a, first_output(a, mine), present(a, mine), y);
         return;
     }
     if constexpr (Rows::anywhere) {
@@ -185,17 +185,17 @@ __device__ __forceinline__ void store_left_out(const SelectedSoftmaxArguments &a
     }
 }
 
-// Whether those base blocks of a cluster's row are dealt out to the warps that have elements of it, which store them
+// Whether those tiles of a cluster's row are dealt out to the warps that have elements of it, which store them
 // while their logits are on their way and, where the row turns out unusual, overwrite their own. Else each block of
 // threads stores its own, and stays until others may overwrite them (H200, bf16, lengths of 32768: 855 us, dealt out
 // 828). f32 gains nothing so, and off the boundaries and into other types there are no registers.
 template <class Rows>
 inline constexpr bool deals_out_left_out = sizeof(typename Rows::Element) == 2 && !Rows::anywhere && !converts<Rows>;
 
-// Those that are dealt out to this warp: of an ordinary row whose `mine.blocks` first base blocks have elements.
+// Those that are dealt out to this warp: of an ordinary row whose `mine.blocks` first tiles have elements.
 template <class Rows>
-__device__ __forceinline__ void store_dealt_out(const SelectedSoftmaxArguments &a, CutBlock mine) {
-    const int all = CutBlock::blocks_of(static_cast<int>(a.axis));
+__device__ __forceinline__ void store_dealt_out(const MaskedRowsArguments &a, MaskedTile mine) {
+    const int all = MaskedTile::blocks_of(static_cast<int>(a.axis));
 #pragma unroll 1
     for (mine.block += mine.blocks; mine.block < all; mine.block += mine.blocks) {
         store_left_out<Rows>(a, mine);

@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template SoftmaxRowKernels softmax_shifted_converted_kernels<float>(const SoftmaxLongRowKernels &long_rows);
-template SoftmaxRowKernels softmax_shifted_converted_kernels<F16>(const SoftmaxLongRowKernels &long_rows);
-template SoftmaxRowKernels softmax_shifted_converted_kernels<BF16>(const SoftmaxLongRowKernels &long_rows);
+template SoftmaxRowKernels softmax_unaligned_converted_kernels<float>(const SoftmaxTwoPassRowKernels &two_pass_rows);
+template SoftmaxRowKernels softmax_unaligned_converted_kernels<F16>(const SoftmaxTwoPassRowKernels &two_pass_rows);
+template SoftmaxRowKernels softmax_unaligned_converted_kernels<BF16>(const SoftmaxTwoPassRowKernels &two_pass_rows);
 
 } // namespace wr::cuda

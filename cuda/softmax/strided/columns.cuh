@@ -7,7 +7,7 @@
 
 #include <bit>
 
-namespace wr::cuda::general {
+namespace wr::cuda::strided {
 
 template <class Float, int N>
 __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const ColumnRun &run, int first, int count,
@@ -28,18 +28,18 @@ __device__ __forceinline__ void prepare_logits(const SoftmaxProblem &p, unsigned
         }
     }
 #pragma unroll
-    for (int group = 0; group < N; group += run_group) {
-        constexpr unsigned all = (1u << run_group) - 1;
+    for (int group = 0; group < N; group += column_run_group) {
+        constexpr unsigned all = (1u << column_run_group) - 1;
         if (((taken >> group) & all) != all) {
 #pragma unroll
-            for (int i = group; i < group + run_group; ++i) {
+            for (int i = group; i < group + column_run_group; ++i) {
                 x[i] = has_bit(taken, i) ? x[i] : -std::numeric_limits<Float>::infinity();
             }
         }
     }
 }
 
-// What a column's outputs are made with; `maximum`: of the base block that they are in.
+// What a column's outputs are made with; `maximum`: of the tile that they are in.
 template <class Float>
 struct ColumnOutputs {
     bool log, ordinary, two_pieces;
@@ -96,7 +96,7 @@ __device__ __forceinline__ Sum sum_of_exponentials(const Float (&e)[N]) {
     return run_sum<N, Sum>(terms);
 }
 
-// The logits of a base block of a column that a thread walks, a step at a time: those of one step are read once.
+// The logits of a tile of a column that a thread walks, a step at a time: those of one step are read once.
 inline constexpr int walk_step = 8;
 
 template <class Float>
@@ -172,30 +172,30 @@ __device__ __forceinline__ void write_walked(WalkedLogits<Float> &logits, Float 
 template <class Float>
 inline constexpr int walking_resident_blocks = sizeof(Float) == 4 ? 3 : 2;
 
-// Columns, of which a thread walks a base block: the states of these or, once the columns' totals are there, their
-// outputs; and of columns of one base block, which have no pieces, all that is wanted.
+// Columns, of which a thread walks a tile: the states of these or, once the columns' totals are there, their
+// outputs; and of columns of one tile, which have no pieces, all that is wanted.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads, walking_resident_blocks<Float>)
-    general_columns(const __grid_constant__ GeneralSoftmaxArguments a) {
+__global__ void __launch_bounds__(strided_block_threads, walking_resident_blocks<Float>)
+    strided_columns(const __grid_constant__ StridedSoftmaxArguments a) {
     const SoftmaxProblem &p = a.problem;
-    const bool whole = a.pieces == 0;
-    const std::size_t blocks = whole ? 1 : a.pieces, jobs = p.shape.outer * p.shape.inner * blocks;
+    const bool whole = a.splits == 0;
+    const std::size_t blocks = whole ? 1 : a.splits, jobs = p.shape.outer * p.shape.inner * blocks;
     for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
          job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
-        const WalkedBlock own(p.shape, blocks, job);
+        const LoopedTile own(p.shape, blocks, job);
         const ColumnRun run(p.shape, p.selection, own.row, own.block * softmax_block, softmax_block);
-        const std::size_t piece = own.row * blocks + own.block;
+        const std::size_t split = own.row * blocks + own.block;
         WalkedLogits<Float> logits(p, run);
         RowState<Float, Sum> state, total;
         if (a.applies) {
-            state.maximum = static_cast<Float>(a.states[piece].maximum);
+            state.maximum = static_cast<Float>(a.states[split].maximum);
             total = loaded_state<Float, Sum>(a.totals[own.row]);
         } else {
             state = total = walked_state<Float, Sum>(logits);
             if (whole) {
                 store_row_values(p, own.row, total);
             } else {
-                a.states[piece] = {static_cast<double>(state.maximum), static_cast<double>(state.sum)};
+                a.states[split] = {static_cast<double>(state.maximum), static_cast<double>(state.sum)};
             }
         }
         if (p.output != nullptr && (whole || a.applies)) {
@@ -208,22 +208,22 @@ __global__ void __launch_bounds__(general_block_threads, walking_resident_blocks
 // these, and their natural tree; 0 behind them.
 template <class Sum, class Float, int N>
 __device__ __forceinline__ Sum form_exponentials(const Frame<Float> &frame, bool log, int count, Float (&values)[N]) {
-    constexpr int groups = N / run_group, levels = std::bit_width(static_cast<unsigned>(groups));
+    constexpr int groups = N / column_run_group, levels = std::bit_width(static_cast<unsigned>(groups));
     Sum waiting[levels]; // of each level of the tree: no more sums than that are kept in registers
 #pragma unroll
     for (int g = 0; g < groups; ++g) {
         Sum sum = FloatSum<Sum>::identity();
-        Float e[run_group] = {};
-        if (g * run_group < count) {
+        Float e[column_run_group] = {};
+        if (g * column_run_group < count) {
 #pragma unroll
-            for (int i = 0; i < run_group; ++i) {
-                e[i] = exponential_in(frame, values[g * run_group + i]);
+            for (int i = 0; i < column_run_group; ++i) {
+                e[i] = exponential_in(frame, values[g * column_run_group + i]);
             }
             sum = sum_of_exponentials<Sum>(e);
         }
 #pragma unroll
-        for (int i = 0; i < run_group; ++i) {
-            Float &value = values[g * run_group + i];
+        for (int i = 0; i < column_run_group; ++i) {
+            Float &value = values[g * column_run_group + i];
             value = log ? value : e[i];
         }
         int level = 0;
@@ -240,7 +240,7 @@ __device__ __forceinline__ Sum form_exponentials(const Frame<Float> &frame, bool
 // the warps of one threadIdx.y, each of which has a run of their elements.
 template <class Float, class Sum>
 __global__ void __maxnreg__(held_column_registers)
-    general_held_columns(const __grid_constant__ GeneralSoftmaxArguments a) {
+    strided_held_columns(const __grid_constant__ StridedSoftmaxArguments a) {
     constexpr int N = held_elements<Float>;
     __shared__ ColumnExchange<Float> maxima;
     __shared__ ColumnExchange<Sum> sums;
@@ -272,4 +272,4 @@ __global__ void __maxnreg__(held_column_registers)
     }
 }
 
-} // namespace wr::cuda::general
+} // namespace wr::cuda::strided

@@ -2,10 +2,10 @@
 // arithmetic, and all else is known at run time.
 #pragma once
 
-#include "cuda/rowwise/row_partials.cuh"
+#include "cuda/rowwise/row_states.cuh"
 #include "cuda/rowwise/strided_access.cuh"
 
-namespace wr::cuda::general {
+namespace wr::cuda::strided {
 
 template <class Float, class Sum>
 __device__ __noinline__ BlockFactor<Float> factor_of(Float maximum, RowState<Float, Sum> row) {
@@ -17,14 +17,14 @@ __device__ __noinline__ LogPieces<Float> logsumexp_pieces(RowState<Float, Sum> r
     return row_logsumexp(row.maximum, row.sum);
 }
 
-// A base block of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
+// A tile of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
 // its logits, so that one array is enough.
 template <class Float, class Sum>
-struct GeneralBlock {
+struct StridedTile {
     Float values[lane_elements];
     TakenElements taken;
 
-    __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const RowPlace &place,
+    __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const StridedRow &place,
                                                          std::size_t begin) {
         taken = TakenElements(p.selection, place, begin);
         if (taken.none) {
@@ -53,7 +53,7 @@ struct GeneralBlock {
     }
 
     // The outputs, in the place of the values, and from there to memory.
-    __device__ __forceinline__ void write(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin,
+    __device__ __forceinline__ void write(const SoftmaxProblem &p, const StridedRow &place, std::size_t begin,
                                           Float maximum, const RowState<Float, Sum> &row) {
         const TakenElements present = elements_there(place, begin);
         if (present.none) {
@@ -81,7 +81,7 @@ struct GeneralBlock {
 
   private:
     // Scaled; -infinity in the place of those that take no part.
-    __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const RowPlace &place, std::size_t begin) {
+    __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const StridedRow &place, std::size_t begin) {
         const std::ptrdiff_t index = strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride,
                                                    p.shape.inner_stride, begin);
         LoadedElements<Float> loaded;
@@ -132,7 +132,7 @@ __device__ __forceinline__ void store_row_values(const SoftmaxProblem &p, std::s
 // The merged states of a block's warps, in every lane of all of them.
 template <class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> merge_warps(RowState<Float, Sum> own,
-                                                            RowState<Float, Sum> (&states)[general_block_warps]) {
+                                                            RowState<Float, Sum> (&states)[strided_block_warps]) {
     if (lane_index() == 0) {
         states[warp_index()] = own;
     }
@@ -146,17 +146,17 @@ __device__ __forceinline__ RowState<Float, Sum> merge_warps(RowState<Float, Sum>
     return mine;
 }
 
-// Whole rows. A row of no more base blocks than warps stays in registers; longer ones are read twice.
+// Whole rows. A row of no more tiles than warps stays in registers; longer ones are read twice.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
-    general_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
-    __shared__ RowState<Float, Sum> states[general_block_warps];
+__global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks<Float>)
+    strided_rows(const __grid_constant__ StridedSoftmaxArguments a) {
+    __shared__ RowState<Float, Sum> states[strided_block_warps];
     const SoftmaxProblem &p = a.problem;
-    for_each_row(p.shape, p.selection, longer_rows_for<Float>(a.longer),
-                 [&](const RowPlace &place, int warps, int warp) {
+    for_each_row(p.shape, p.selection, large_rows_for<Float>(a.longer),
+                 [&](const StridedRow &place, int warps, int warp) {
                      const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
                      const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
-                     GeneralBlock<Float, Sum> block;
+                     StridedTile<Float, Sum> block;
                      RowState<Float, Sum> own, total;
                      TreeCounter<StateMerge<Float, Sum>, 53> counter;
                      for_each_step(
@@ -178,25 +178,25 @@ __global__ void __launch_bounds__(general_block_threads, general_resident_blocks
 
 // Registers a thread of these: for 20 warps a multiprocessor (E4M3 of 5000 off the boundaries: 0.71 TB/s on an H200,
 // with 128, of which none are spilled, 0.62, with 80 0.68; logarithms of 4096 f32 into E4M3 1.37, 1.39, 1.18).
-// Gradients, which hold two arrays, have as many as blocks of general_row_warps may (masked bf16 of 4096 2.48, with
+// Gradients, which hold two arrays, have as many as blocks of strided_row_warps may (masked bf16 of 4096 2.48, with
 // 96 2.25).
-inline constexpr int general_whole_row_registers = 96;
+inline constexpr int strided_whole_row_registers = 96;
 
-// Rows of which each base block has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
+// Rows of which each tile has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
 template <class Sum>
-__global__ void __maxnreg__(general_whole_row_registers)
-    general_whole_rows(const __grid_constant__ GeneralSoftmaxArguments a) {
+__global__ void __maxnreg__(strided_whole_row_registers)
+    strided_whole_rows(const __grid_constant__ StridedSoftmaxArguments a) {
     using State = RowState<float, Sum>;
-    using States = RowStates<State, general_row_warps>;
+    using States = RowStates<State, strided_row_warps>;
     __shared__ States states;
     const bool by_cluster = a.cluster_blocks > 1;
     states.prepare(by_cluster, a.cluster_blocks);
     take_place_on_stream();
     const SoftmaxProblem &p = a.problem;
-    const RowBlock own(a.cluster_blocks);
-    const RowPlace place = own.row < p.shape.outer ? row_place(p.shape, p.selection, own.row) : RowPlace{};
+    const RowTile own(a.cluster_blocks);
+    const StridedRow place = own.row < p.shape.outer ? row_place(p.shape, p.selection, own.row) : StridedRow{};
     const auto begin = static_cast<std::size_t>(own.first);
-    GeneralBlock<float, Sum> block;
+    StridedTile<float, Sum> block;
     const State mine = block.load(p, place, begin);
     if (lane_index() == 0) {
         *states.of_warp(by_cluster) = mine;
@@ -215,33 +215,33 @@ __global__ void __maxnreg__(general_whole_row_registers)
 template <class Float, class Sum>
 const void *whole_rows_kernel() {
     if constexpr (sizeof(Float) == sizeof(float)) {
-        return address_of(general_whole_rows<Sum>);
+        return address_of(strided_whole_rows<Sum>);
     }
     return nullptr;
 }
 
 template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> loaded_state(const GeneralState &stored) {
+__device__ __forceinline__ RowState<Float, Sum> loaded_state(const StoredState &stored) {
     return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
 }
 
-// Pieces of general_block_warps * a.blocks_a_warp base blocks of long rows: their states or, once the rows' totals are
+// Pieces of strided_block_warps * a.tiles_a_warp tiles of long rows: their states or, once the rows' totals are
 // there, their outputs. One kernel for both: most of it is what a load takes.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads, general_resident_blocks<Float>)
-    general_pieces(const __grid_constant__ GeneralSoftmaxArguments a) {
-    __shared__ RowState<Float, Sum> states[general_block_warps];
+__global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks<Float>)
+    strided_splits(const __grid_constant__ StridedSoftmaxArguments a) {
+    __shared__ RowState<Float, Sum> states[strided_block_warps];
     const SoftmaxProblem &p = a.problem;
-    const std::size_t jobs = p.shape.outer * a.pieces;
+    const std::size_t jobs = p.shape.outer * a.splits;
     for (std::size_t job = blockIdx.x; job < jobs; job += gridDim.x) {
-        const RowPlace place = row_place(p.shape, p.selection, job / a.pieces);
-        const std::size_t first = (job % a.pieces * general_block_warps + static_cast<std::size_t>(warp_index())) *
-                                  static_cast<std::size_t>(a.blocks_a_warp);
+        const StridedRow place = row_place(p.shape, p.selection, job / a.splits);
+        const std::size_t first = (job % a.splits * strided_block_warps + static_cast<std::size_t>(warp_index())) *
+                                  static_cast<std::size_t>(a.tiles_a_warp);
         RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
 #pragma unroll 1
-        for (int b = 0; b < a.blocks_a_warp; ++b) {
+        for (int b = 0; b < a.tiles_a_warp; ++b) {
             const std::size_t begin = (first + static_cast<std::size_t>(b)) * softmax_block;
-            GeneralBlock<Float, Sum> block;
+            StridedTile<Float, Sum> block;
             const RowState<Float, Sum> state = block.load(p, place, begin);
             if (a.applies) {
                 block.write(p, place, begin, state.maximum, loaded_state<Float, Sum>(a.totals[place.row]));
@@ -270,31 +270,31 @@ __device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
 // The totals of rows from the states of their pieces, by as many lanes as a row has pieces: first the row's maximum,
 // then the natural tree over the scaled sums. Of more pieces than a warp has lanes each lane takes a run of 2^k.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(general_block_threads)
-    general_totals(const __grid_constant__ GeneralSoftmaxArguments a) {
+__global__ void __launch_bounds__(strided_block_threads)
+    strided_totals(const __grid_constant__ StridedSoftmaxArguments a) {
     wait_for_previous_kernel();
     const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
-    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.pieces));
+    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.splits));
     const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
     std::size_t run = 1;
-    while (run * warp_lanes < a.pieces) {
+    while (run * warp_lanes < a.splits) {
         run *= 2;
     }
     const std::size_t first_warp =
-        blockIdx.x * static_cast<std::size_t>(general_block_warps) + static_cast<std::size_t>(warp_index());
-    const std::size_t step = static_cast<std::size_t>(gridDim.x) * general_block_warps * rows_a_warp;
+        blockIdx.x * static_cast<std::size_t>(strided_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * strided_block_warps * rows_a_warp;
     for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
         const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
         const std::size_t begin = static_cast<std::size_t>(own) * run;
-        const std::size_t end = row < rows ? smaller(begin + run, a.pieces) : 0;
-        const GeneralState *states = a.states + row * a.pieces;
+        const std::size_t end = row < rows ? smaller(begin + run, a.splits) : 0;
+        const StoredState *states = a.states + row * a.splits;
         Float maximum = -std::numeric_limits<Float>::infinity();
-        for (std::size_t piece = begin; piece < end; ++piece) {
-            maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
+        for (std::size_t split = begin; split < end; ++split) {
+            maximum = larger_with_nan(maximum, static_cast<Float>(states[split].maximum));
         }
         maximum = maximum_over_lanes(maximum, lanes);
-        const auto scaled = [&](std::size_t piece) {
-            const RowState<Float, Sum> state = loaded_state<Float, Sum>(states[piece]);
+        const auto scaled = [&](std::size_t split) {
+            const RowState<Float, Sum> state = loaded_state<Float, Sum>(states[split]);
             return scale_by_power(state.sum, frame_gap(state.maximum, maximum));
         };
         Sum sum = FloatSum<Sum>::identity();
@@ -302,8 +302,8 @@ __global__ void __launch_bounds__(general_block_threads)
             sum = begin < end ? scaled(begin) : sum;
         } else {
             TreeCounter<FloatSum<Sum>, 40> counter;
-            for (std::size_t piece = begin; piece < end; ++piece) {
-                counter.push(scaled(piece));
+            for (std::size_t split = begin; split < end; ++split) {
+                counter.push(scaled(split));
             }
             sum = counter.result();
         }
@@ -315,4 +315,4 @@ __global__ void __launch_bounds__(general_block_threads)
     }
 }
 
-} // namespace wr::cuda::general
+} // namespace wr::cuda::strided

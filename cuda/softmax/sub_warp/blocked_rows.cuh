@@ -8,13 +8,13 @@ namespace wr::cuda {
 
 // A row's outputs from its logits, or from their exponentials where these are not what is wanted.
 template <class Sum>
-__device__ __forceinline__ void form_run_outputs(const SoftmaxProblem &p, const RunTile &tile,
+__device__ __forceinline__ void form_run_outputs(const SoftmaxProblem &p, const BlockedTile &tile,
                                                  const RowState<float, Sum> &total, float (&values)[run_elements]) {
     const RowKind kind = row_kind(total.maximum);
     const bool ordinary = kind == RowKind::ordinary;
     if (p.log) {
-        const LogPieces<float> pieces = pieces_of_row(total);
-        tile.for_each_element([&](int i) { values[i] = log_softmax_output(values[i], pieces); });
+        const LogPieces<float> splits = splits_of_row(total);
+        tile.for_each_element([&](int i) { values[i] = log_softmax_output(values[i], splits); });
     } else {
         const BlockFactor<float> factor = factor_of_row(total);
         const bool two_pieces = takes_two_pieces(p.output_dtype);
@@ -29,15 +29,15 @@ __device__ __forceinline__ void form_run_outputs(const SoftmaxProblem &p, const 
     }
 }
 
-inline constexpr int run_softmax_blocks = 24 / slot_block_warps; // that a multiprocessor should hold
+inline constexpr int run_softmax_blocks = 24 / striped_block_warps; // that a multiprocessor should hold
 
 template <class Sum>
-__global__ void __launch_bounds__(slot_block_warps *warp_lanes, run_softmax_blocks)
-    softmax_run_rows(const __grid_constant__ SlotSoftmaxArguments a) {
-    __shared__ RunBuffer buffers[slot_block_warps];
+__global__ void __launch_bounds__(striped_block_warps *warp_lanes, run_softmax_blocks)
+    softmax_blocked_rows(const __grid_constant__ StripedSoftmaxArguments a) {
+    __shared__ RunBuffer buffers[striped_block_warps];
     take_place_on_stream();
     const SoftmaxProblem &p = a.problem;
-    const RunTile tile(p.shape, p.selection, a.rows.log_registers, buffers[warp_index()]);
+    const BlockedTile tile(p.shape, p.selection, a.rows.log_registers, buffers[warp_index()]);
     if (tile.is_empty()) {
         return;
     }

@@ -6,15 +6,15 @@
 namespace wr::cuda {
 
 template <class T>
-const SelectedShortKernels &selected_short_kernels() {
-    static const SelectedShortKernels kernels = {
-        {address_of(softmax_packed_selected<T, false>), address_of(softmax_packed_selected<T, true>)},
-        {address_of(softmax_selected_short_rows<T, false>), address_of(softmax_selected_short_rows<T, true>)}};
+const MaskedShortKernels &masked_short_kernels() {
+    static const MaskedShortKernels kernels = {
+        {address_of(softmax_masked_sub_warp_vectors<T, false>), address_of(softmax_masked_sub_warp_vectors<T, true>)},
+        {address_of(softmax_masked_short_rows<T, false>), address_of(softmax_masked_short_rows<T, true>)}};
     return kernels;
 }
 
-template const SelectedShortKernels &selected_short_kernels<float>();
-template const SelectedShortKernels &selected_short_kernels<F16>();
-template const SelectedShortKernels &selected_short_kernels<BF16>();
+template const MaskedShortKernels &masked_short_kernels<float>();
+template const MaskedShortKernels &masked_short_kernels<F16>();
+template const MaskedShortKernels &masked_short_kernels<BF16>();
 
 } // namespace wr::cuda

@@ -166,10 +166,10 @@ struct StagedMask {
     using Byte = E4M3; // no more than a type of that size
     uint4 stage[stage_bytes<Byte, elements> / vector_bytes + 1];
 
-    __device__ __forceinline__ static const Byte *first(const SelectedSoftmaxArguments &a, const WarpRows &rows) {
+    __device__ __forceinline__ static const Byte *first(const MaskedRowsArguments &a, const WarpRows &rows) {
         return reinterpret_cast<const Byte *>(a.mask) + rows.first * static_cast<std::uint32_t>(a.axis);
     }
-    __device__ __forceinline__ void copy(const SelectedSoftmaxArguments &a, const WarpRows &rows) {
+    __device__ __forceinline__ void copy(const MaskedRowsArguments &a, const WarpRows &rows) {
         const char *const all = reinterpret_cast<const char *>(a.mask);
         const Byte *const own = first(a, rows);
         const int count = rows.count * static_cast<int>(a.axis);
@@ -199,7 +199,7 @@ __device__ __forceinline__ uint2 bytes_before(int left, uint2 bytes) {
 // What takes no part of a lane's vectors, of which the first is the row's from `from` on, becomes -infinity, once it is
 // scaled.
 template <class T>
-__device__ __forceinline__ void leave_out_of_lane(const SelectedSoftmaxArguments &a, const StagedMask<T> &mask,
+__device__ __forceinline__ void leave_out_of_lane(const MaskedRowsArguments &a, const StagedMask<T> &mask,
                                                   const WarpRows &rows, const ShortRowLane &from, int distance,
                                                   int vectors_of_lane, uint4 (&vectors)[short_row_registers<T>]) {
     using Bytes = std::conditional_t<sizeof(T) == 2, uint2, unsigned>;
@@ -238,7 +238,7 @@ __device__ __noinline__ void store_empty_part(const SoftmaxArguments &a, T *stag
 
 template <class T, bool Log, class Arguments>
 __device__ __forceinline__ void do_short_rows(const Arguments &a) {
-    constexpr bool selects = std::is_same_v<Arguments, SelectedSoftmaxArguments>;
+    constexpr bool selects = std::is_same_v<Arguments, MaskedRowsArguments>;
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int registers = short_row_registers<T>, each = vector_elements<T>;
@@ -307,7 +307,7 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
         if constexpr (selects) {
             wants_maximum = a.maximum != nullptr;
         }
-        if (!wants_maximum && is_unframed<T, Log>(a, vectors)) {
+        if (!wants_maximum && is_at_zero_exponent<T, Log>(a, vectors)) {
             sum = sum_of_short_row<T, Sum, true>(
                 lanes, vectors_of_lane, e,
                 [&](int v, Float *of_vector) {
@@ -341,9 +341,9 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
         }
         const RowState<Float, Sum> total{maximum, sum};
         BlockFactor<Float> factor{0, 0};
-        LogPieces<Float> pieces{0, 0};
+        LogPieces<Float> splits{0, 0};
         if constexpr (Log) {
-            pieces = log_row(total).pieces;
+            splits = log_row(total).splits;
         } else {
             factor = factor_of_sum(sum, Float());
         }
@@ -359,7 +359,7 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
                 for (int i = 0; i < each; ++i) {
                     if constexpr (Log) {
                         const Float x = element_of(vectors[v], i, T());
-                        y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, pieces);
+                        y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, splits);
                     } else {
                         y[i] = sizeof(T) >= sizeof(float) ? softmax_output(e[v * each + i], factor)
                                                           : softmax_narrow_output(e[v * each + i], factor);
@@ -387,7 +387,7 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
             const ShortRowLane here(a, batch, rows, each);
             const bool holds_rare = rare && here.there && here.column == 0;
             if constexpr (selects) {
-                selected_rows_alone<T>(a, WarpRows(a, rows_of_warp).first, stage() + before, holds_rare, here.row);
+                masked_rows_alone<T>(a, WarpRows(a, rows_of_warp).first, stage() + before, holds_rare, here.row);
             } else {
                 staged_rows_alone<T, Log>(a, rows_of_warp, stages[warp_index()], holds_rare, here.row, maximum);
             }
@@ -407,7 +407,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks
 
 template <class T, bool Log>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_rows_blocks<T>)
-    softmax_selected_short_rows(const __grid_constant__ SelectedSoftmaxArguments a) {
+    softmax_masked_short_rows(const __grid_constant__ MaskedRowsArguments a) {
     do_short_rows<T, Log>(a);
 }
 

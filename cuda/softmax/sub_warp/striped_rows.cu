@@ -7,11 +7,11 @@
 
 namespace wr::cuda {
 
-const void *slot_softmax_kernel_f64() { return address_of(softmax_slot_rows<double>); }
-const void *slot_softmax_kernel_f32() { return address_of(softmax_slot_rows<float>); }
-const void *slot_backward_kernel() { return address_of(softmax_slot_backward); }
-const void *run_softmax_kernel_f64() { return address_of(softmax_run_rows<double>); }
-const void *run_softmax_kernel_f32() { return address_of(softmax_run_rows<float>); }
-const void *run_backward_kernel() { return address_of(softmax_run_backward); }
+const void *striped_softmax_kernel_f64() { return address_of(softmax_striped_rows<double>); }
+const void *striped_softmax_kernel_f32() { return address_of(softmax_striped_rows<float>); }
+const void *striped_backward_kernel() { return address_of(softmax_striped_backward); }
+const void *blocked_softmax_kernel_f64() { return address_of(softmax_blocked_rows<double>); }
+const void *blocked_softmax_kernel_f32() { return address_of(softmax_blocked_rows<float>); }
+const void *blocked_backward_kernel() { return address_of(softmax_blocked_backward); }
 
 } // namespace wr::cuda

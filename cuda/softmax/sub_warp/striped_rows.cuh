@@ -7,21 +7,21 @@
 namespace wr::cuda {
 
 // A tile's logits, scaled; -infinity in the place of those that take no part.
-__device__ __forceinline__ void load_slot_logits(const SoftmaxProblem &p, const SlotTile &tile,
-                                                 float (&x)[lane_slots]) {
+__device__ __forceinline__ void load_striped_logits(const SoftmaxProblem &p, const StripedTile &tile,
+                                                    float (&x)[lane_slots]) {
     SlotPatterns patterns;
     patterns.load(tile, p.dtype, p.input, tile.taken);
     patterns.widen_to(p.dtype, x);
     const float scale = static_cast<float>(p.scale);
 #pragma unroll
     for (int i = 0; i < lane_slots; ++i) {
-        x[i] = SlotTile::has(tile.taken, i) ? x[i] * scale : -std::numeric_limits<float>::infinity();
+        x[i] = StripedTile::has(tile.taken, i) ? x[i] * scale : -std::numeric_limits<float>::infinity();
     }
 }
 
 // The exponentials of logits, each in the frame of its row, which the row's holders have.
-__device__ __forceinline__ void form_slot_exponentials(const SlotTile &tile, const Frame<float> &frame,
-                                                       const float (&x)[lane_slots], float (&e)[lane_slots]) {
+__device__ __forceinline__ void form_striped_exponentials(const StripedTile &tile, const Frame<float> &frame,
+                                                          const float (&x)[lane_slots], float (&e)[lane_slots]) {
     tile.share(frame.magic_less_n, frame.lowest, frame.shift);
 #pragma unroll
     for (int i = 0; i < lane_slots; ++i) {
@@ -31,14 +31,14 @@ __device__ __forceinline__ void form_slot_exponentials(const SlotTile &tile, con
 
 // The outputs of a tile's rows, in the place of their exponentials.
 template <class Sum>
-__device__ __forceinline__ void form_slot_outputs(const SoftmaxProblem &p, const SlotTile &tile,
-                                                  const RowState<float, Sum> &total, const float (&x)[lane_slots],
-                                                  float (&e)[lane_slots]) {
+__device__ __forceinline__ void form_striped_outputs(const SoftmaxProblem &p, const StripedTile &tile,
+                                                     const RowState<float, Sum> &total, const float (&x)[lane_slots],
+                                                     float (&e)[lane_slots]) {
     const RowKind kind = row_kind(total.maximum);
     const bool ordinary = kind == RowKind::ordinary;
     if (p.log) {
-        const LogPieces<float> pieces = pieces_of_row(total);
-        tile.share(pieces.high, pieces.low);
+        const LogPieces<float> splits = splits_of_row(total);
+        tile.share(splits.high, splits.low);
 #pragma unroll
         for (int i = 0; i < lane_slots; ++i) {
             e[i] = log_softmax_output(x[i], LogPieces<float>{tile.shared(0, i), tile.shared(1, i)});
@@ -58,33 +58,33 @@ __device__ __forceinline__ void form_slot_outputs(const SoftmaxProblem &p, const
                    left_out_output<float>(kind, p.log, p.empty_row_zero), ordinary ? 1.0f : 0.0f);
 #pragma unroll
         for (int i = 0; i < lane_slots; ++i) {
-            const float special = SlotTile::has(tile.taken, i) ? tile.shared(0, i) : tile.shared(1, i);
-            e[i] = SlotTile::has(tile.present, i) && tile.shared(2, i) == 0.0f ? special : e[i];
+            const float special = StripedTile::has(tile.taken, i) ? tile.shared(0, i) : tile.shared(1, i);
+            e[i] = StripedTile::has(tile.present, i) && tile.shared(2, i) == 0.0f ? special : e[i];
         }
     }
 }
 
 // Blocks that a multiprocessor should hold.
-inline constexpr int slot_softmax_blocks = 16 / slot_block_warps;
+inline constexpr int striped_softmax_blocks = 16 / striped_block_warps;
 
 template <class Sum>
-__global__ void __launch_bounds__(slot_block_warps *warp_lanes, slot_softmax_blocks)
-    softmax_slot_rows(const __grid_constant__ SlotSoftmaxArguments a) {
-    __shared__ SlotTable tables[slot_block_warps];
+__global__ void __launch_bounds__(striped_block_warps *warp_lanes, striped_softmax_blocks)
+    softmax_striped_rows(const __grid_constant__ StripedSoftmaxArguments a) {
+    __shared__ SlotTable tables[striped_block_warps];
     take_place_on_stream();
     const SoftmaxProblem &p = a.problem;
-    const SlotTile tile(p.shape, p.selection, a.rows, tables[warp_index()]);
+    const StripedTile tile(p.shape, p.selection, a.rows, tables[warp_index()]);
     if (tile.rows == 0) {
         return;
     }
     float x[lane_slots], e[lane_slots];
-    load_slot_logits(p, tile, x);
+    load_striped_logits(p, tile, x);
     const float maximum = tile.over_rows<LargestWithNan<float>>([&](int i) { return x[i]; });
-    form_slot_exponentials(tile, frame_of(maximum), x, e);
+    form_striped_exponentials(tile, frame_of(maximum), x, e);
     const Sum sum = tile.over_rows<FloatSum<Sum>>([&](int i) { return static_cast<Sum>(e[i]); });
     const RowState<float, Sum> total{maximum, settle_block_sum(maximum, sum)};
     if (p.output != nullptr) {
-        form_slot_outputs(p, tile, total, x, e);
+        form_striped_outputs(p, tile, total, x, e);
         store_slots(tile, p.output_dtype, p.output, e);
     }
     if (tile.is_first_holder()) {

@@ -4,8 +4,8 @@
 
 namespace wr::cuda {
 
-template void softmax_rows_of_lanes<float>(SoftmaxShortRowKernels &kernels);
-template void softmax_rows_of_lanes<F16>(SoftmaxShortRowKernels &kernels);
-template void softmax_rows_of_lanes<BF16>(SoftmaxShortRowKernels &kernels);
+template void set_thread_rows<float>(SoftmaxShortRowKernels &kernels);
+template void set_thread_rows<F16>(SoftmaxShortRowKernels &kernels);
+template void set_thread_rows<BF16>(SoftmaxShortRowKernels &kernels);
 
 } // namespace wr::cuda

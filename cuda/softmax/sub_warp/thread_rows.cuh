@@ -9,13 +9,14 @@
 
 namespace wr::cuda {
 
-inline constexpr int lane_row_blocks = 24 / short_row_warps; // of a multiprocessor
+inline constexpr int thread_row_blocks = 24 / short_row_warps; // of a multiprocessor
 template <class T>
-inline constexpr int lane_row_tiles = static_cast<int>(softmax_short_row_stages(sizeof(T)));
+inline constexpr int thread_row_tiles = static_cast<int>(softmax_short_row_stages(sizeof(T)));
 
 // What a warp's stage holds.
 template <class T>
-inline constexpr int lane_rows_elements = lane_row_tiles<T> * warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
+inline constexpr int thread_rows_elements =
+    thread_row_tiles<T> * warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
 
 // Calls work with `left`, of fewer than a vector's elements, as a constant, where it is not zero: what a row has behind
 // its whole vectors costs as much as it is.
@@ -145,8 +146,8 @@ __device__ __forceinline__ Sum sum_of_first(const Float *e) {
 
 // The exponentials of a lane's row, and their tree. exponentials(vector, e) forms a whole vector's, exponential(x) one.
 template <class T, class Sum, bool Normal, class Float, class Exponentials, class Exponential>
-__device__ __forceinline__ Sum sum_of_lane_row(const LaneRow<T> &row, Float *e, Float *of_tail,
-                                               Exponentials exponentials, Exponential exponential) {
+__device__ __forceinline__ Sum sum_of_thread_row(const LaneRow<T> &row, Float *e, Float *of_tail,
+                                                 Exponentials exponentials, Exponential exponential) {
     constexpr int most = LaneRow<T>::most, each = LaneRow<T>::each;
     Sum tail = 0;
 #pragma unroll
@@ -233,11 +234,11 @@ struct LaneRowOutputs {
 };
 
 template <class T, bool Log>
-__global__ void __launch_bounds__(short_row_warps *warp_lanes, lane_row_blocks)
-    softmax_lane_rows(const __grid_constant__ SoftmaxArguments a) {
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks)
+    softmax_thread_rows(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    constexpr int most = LaneRow<T>::most, each = LaneRow<T>::each, elements = lane_rows_elements<T>;
+    constexpr int most = LaneRow<T>::most, each = LaneRow<T>::each, elements = thread_rows_elements<T>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
     take_place_on_stream();
@@ -269,9 +270,9 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, lane_row_blocks)
         Float maximum = 0;
         Sum sum;
         const bool plain = !Log && a.logsumexp == nullptr && !(sizeof(T) == 2 && a.scaled);
-        if (__all_sync(whole_warp, plain && row.within(unframed_reach<T>)) != 0) {
+        if (__all_sync(whole_warp, plain && row.within(zero_exponent_range<T>)) != 0) {
             constexpr Float magic = ExponentialConstants<Float>::magic;
-            sum = sum_of_lane_row<T, Sum, true>(
+            sum = sum_of_thread_row<T, Sum, true>(
                 row, e, of_tail,
                 [&](const uint4 &vector, Float *of_vector) {
                     exponentials_of_vector<T, false, false>(vector, scale, magic, Float(0), of_vector);
@@ -280,7 +281,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, lane_row_blocks)
         } else {
             maximum = row.maximum(scale, a.scaled);
             const RowFrame<Float> frame(maximum);
-            sum = sum_of_lane_row<T, Sum, false>(
+            sum = sum_of_thread_row<T, Sum, false>(
                 row, e, of_tail,
                 [&](const uint4 &vector, Float *of_vector) {
                     exponentials_of_vector<T, sizeof(T) == 2, true>(vector, scale, frame.magic_less_n, frame.bound,
@@ -294,15 +295,15 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, lane_row_blocks)
         }
         const RowState<Float, Sum> total{maximum, sum};
         BlockFactor<Float> factor{0, 0};
-        LogPieces<Float> pieces{0, 0};
+        LogPieces<Float> splits{0, 0};
         if constexpr (Log) {
-            pieces = log_row(total).pieces;
+            splits = log_row(total).splits;
         } else {
             factor = factor_of_sum(sum, Float());
         }
         // Rows that are not ordinary have NaN here, and their outputs are not stored, so that nobody needs to know what
         // their exponentials are. (A predicate instead would be spilled: f32 of 17 3.93 TB/s on an H200, so 4.12.)
-        Float &mark = Log ? pieces.high : factor.high;
+        Float &mark = Log ? splits.high : factor.high;
         mark = is_ordinary(maximum) ? mark : std::numeric_limits<Float>::quiet_NaN();
         const auto store = [&](LaneRowOutputs<T> &to, int v, auto left, const uint4 &vector,
                                const Float *exponentials) {
@@ -311,7 +312,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, lane_row_blocks)
             for (int i = 0; i < left; ++i) {
                 if constexpr (Log) {
                     const Float x = element_of(vector, i, T());
-                    y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, pieces);
+                    y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, splits);
                 } else {
                     y[i] = sizeof(T) >= sizeof(float) ? softmax_output(exponentials[i], factor)
                                                       : softmax_narrow_output(exponentials[i], factor);

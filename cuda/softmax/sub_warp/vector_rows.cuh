@@ -11,7 +11,7 @@ namespace wr::cuda {
 // A tile's vectors where they lie off the boundaries. Interior: between other rows of the caller's.
 template <class T>
 __device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count, bool interior,
-                                                 const PackedTile<T> &tile, uint4 (&vectors)[lane_vectors<T>]) {
+                                                 const VectorRowsTile<T> &tile, uint4 (&vectors)[lane_vectors<T>]) {
     if (interior || is_readable(a.hull, data, count)) {
         load_vectors(data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
         return;
@@ -29,7 +29,7 @@ __device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, cons
 
 // The exponentials of a tile, their sums over rows in the lanes that hold these.
 template <class T, class Sum, bool Normal, class Float, class Exponentials>
-__device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, Float (&e)[lane_elements],
+__device__ __forceinline__ Sum sum_of_packed(const VectorRowsTile<T> &tile, Float (&e)[lane_elements],
                                              Exponentials exponentials) {
     constexpr int each = vector_elements<T>, half = lane_vectors<T> / 2;
     Sum sums[half];
@@ -46,7 +46,7 @@ __device__ __forceinline__ Sum sum_of_packed(const PackedTile<T> &tile, Float (&
         }
         sums[v] = exchange_pair<FloatSum<Sum>, 0>(pair[0], pair[1]);
     }
-    exchange_halves<FloatSum<Sum>, PackedTile<T>::steps, 1>(sums);
+    exchange_halves<FloatSum<Sum>, VectorRowsTile<T>::steps, 1>(sums);
     return tile.template over_row<FloatSum<Sum>>(sums[0]);
 }
 
@@ -59,7 +59,7 @@ inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
 
 // How rows come and go: on the boundaries; off them, the outputs through shared memory; or on them with outputs of
 // another type, f32 as 16 or 8 bits and 16 bits as f32; or with elements that take no part.
-enum class PackedRows { plain, staged, converted, selected };
+enum class VectorRows { plain, staged, converted, selected };
 
 // Writes a vector's outputs as elements of the other type.
 template <class T>
@@ -76,40 +76,40 @@ __device__ __forceinline__ void store_converted_vector(const SoftmaxArguments &a
 
 // What is left to do for a tile some of whose rows are rare: `row` of it where a lane holds one, and whether that is.
 // All others' outputs are where they belong, or in the stage.
-template <class T, bool Log, PackedRows How, class Arguments, class Float, class Sum>
+template <class T, bool Log, VectorRows How, class Arguments, class Float, class Sum>
 __device__ __noinline__ void finish_rare_tile(const Arguments &a, int rows_a_tile, uint4 *stage,
                                               RowState<Float, Sum> total, bool holds_row, bool rare, int row) {
     const WarpRows rows(a, rows_a_tile);
     const std::uint64_t index = rows.first + static_cast<std::uint64_t>(row);
-    if constexpr (How == PackedRows::selected) {
+    if constexpr (How == VectorRows::selected) {
         __syncwarp(); // these rows' outputs are written again
         store_empty_rows<T>(a, index, holds_row && row_kind(total.maximum) == RowKind::empty);
     }
     if (holds_row) {
         store_row_values(a, total, index);
     }
-    if constexpr (How == PackedRows::selected) {
-        selected_rows_alone<T>(a, rows.first, rows.output<T>(a), holds_row && rare, row);
+    if constexpr (How == VectorRows::selected) {
+        masked_rows_alone<T>(a, rows.first, rows.output<T>(a), holds_row && rare, row);
     } else {
-        T *const outputs = How == PackedRows::staged ? reinterpret_cast<T *>(stage) : rows.output<T>(a);
-        softmax_rows_alone<T, Log, How == PackedRows::converted>(a, rows.input<T>(a), outputs, rows.first,
+        T *const outputs = How == VectorRows::staged ? reinterpret_cast<T *>(stage) : rows.output<T>(a);
+        softmax_rows_alone<T, Log, How == VectorRows::converted>(a, rows.input<T>(a), outputs, rows.first,
                                                                  holds_row && rare, row, total.maximum);
     }
-    if constexpr (How == PackedRows::staged) {
+    if constexpr (How == VectorRows::staged) {
         __syncwarp();
         copy_from_stage<T, static_cast<int>(softmax_block)>(rows.output<T>(a), rows.count * static_cast<int>(a.axis),
                                                             stage, 0);
     }
 }
 
-template <class T, bool Log, PackedRows How, class Arguments>
-__device__ __forceinline__ void do_packed_rows(const Arguments &a) {
+template <class T, bool Log, VectorRows How, class Arguments>
+__device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     constexpr int registers = lane_vectors<T>, each = vector_elements<T>;
     constexpr int elements = static_cast<int>(softmax_block);
-    constexpr bool staged = How == PackedRows::staged, converted = How == PackedRows::converted;
-    constexpr bool selected = How == PackedRows::selected;
+    constexpr bool staged = How == VectorRows::staged, converted = How == VectorRows::converted;
+    constexpr bool selected = How == VectorRows::selected;
     constexpr bool two_pieces = converted ? sizeof(T) == 2 : sizeof(T) >= sizeof(float); // of a factor
     using Divided = std::conditional_t<converted, double, Sum>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
@@ -122,7 +122,7 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     if (from.count == 0) {
         return;
     }
-    PackedTile<T> tile(a, shift, from.count);
+    VectorRowsTile<T> tile(a, shift, from.count);
     const T *data = from.input<T>(a);
     uint4 vectors[registers];
     if constexpr (staged) {
@@ -150,7 +150,7 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     Float maximum = 0;
     bool any_rare = false;
     Sum sum;
-    if (!selected && is_unframed<T, Log>(a, vectors)) {
+    if (!selected && is_at_zero_exponent<T, Log>(a, vectors)) {
         sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
             exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic, Float(0),
                                                     of_vector);
@@ -161,7 +161,7 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
         for (int v = 0; v < registers; ++v) {
             largest[v] = largest_of_scaled_vector<T>(vectors[v], scale, a.scaled);
         }
-        exchange_halves<LargestWithNan<Float>, PackedTile<T>::steps>(largest);
+        exchange_halves<LargestWithNan<Float>, VectorRowsTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
         const bool empty = selected && maximum == -std::numeric_limits<Float>::infinity();
         any_rare = tile.leave_out_rare(!is_ordinary(maximum) && !empty);
@@ -174,9 +174,9 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     }
     const RowState<Float, Sum> total{maximum, sum};
     BlockFactor<Float> factor{0, 0};
-    LogPieces<Float> pieces{0, 0};
+    LogPieces<Float> splits{0, 0};
     if constexpr (Log) {
-        pieces = log_row(total).pieces;
+        splits = log_row(total).splits;
     } else {
         factor = factor_of_sum(static_cast<Divided>(sum), Float());
     }
@@ -186,8 +186,8 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     for (int v = 0; v < registers; ++v) {
         Float y[each];
         if constexpr (Log) {
-            const LogPieces<Float> own{__shfl_sync(whole_warp, pieces.high, tile.holder_of(v)),
-                                       __shfl_sync(whole_warp, pieces.low, tile.holder_of(v))};
+            const LogPieces<Float> own{__shfl_sync(whole_warp, splits.high, tile.holder_of(v)),
+                                       __shfl_sync(whole_warp, splits.low, tile.holder_of(v))};
 #pragma unroll
             for (int i = 0; i < each; ++i) {
                 const Float x = element_of(vectors[v], i, T());
@@ -238,16 +238,16 @@ __device__ __forceinline__ void do_packed_rows(const Arguments &a) {
     }
 }
 
-template <class T, bool Log, PackedRows How>
+template <class T, bool Log, VectorRows How>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
-    softmax_packed_rows(const __grid_constant__ SoftmaxArguments a) {
-    do_packed_rows<T, Log, How>(a);
+    softmax_sub_warp_vectors(const __grid_constant__ SoftmaxArguments a) {
+    do_vector_rows<T, Log, How>(a);
 }
 
 template <class T, bool Log>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
-    softmax_packed_selected(const __grid_constant__ SelectedSoftmaxArguments a) {
-    do_packed_rows<T, Log, PackedRows::selected>(a);
+    softmax_masked_sub_warp_vectors(const __grid_constant__ MaskedRowsArguments a) {
+    do_vector_rows<T, Log, VectorRows::selected>(a);
 }
 
 } // namespace wr::cuda

@@ -9,12 +9,12 @@ namespace wr::cuda {
 
 // A row's logits one at a time, -infinity in the place of those that take no part.
 template <class T>
-struct SelectedRow {
-    const SelectedSoftmaxArguments &a;
+struct MaskedRow {
+    const MaskedRowsArguments &a;
     std::size_t first; // index of its first element
     int taken;
 
-    __device__ __forceinline__ SelectedRow(const SelectedSoftmaxArguments &arguments, std::uint64_t row)
+    __device__ __forceinline__ MaskedRow(const MaskedRowsArguments &arguments, std::uint64_t row)
         : a(arguments), first(row * arguments.axis), taken(static_cast<int>(taken_of_row(arguments, row))) {}
 
     __device__ __forceinline__ bool takes_part(int at) const {
@@ -32,8 +32,8 @@ struct SelectedRow {
 // Of a tile's rows those that hold large logits, +infinity or NaN, one after the other: `row_of_tile` where a lane says
 // that it is rare. Their outputs go where the tile's are, in memory of any kind. Short code rather than quick.
 template <class T>
-__device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments &a, std::uint64_t first_row, T *outputs,
-                                                 bool rare, int row_of_tile) {
+__device__ __noinline__ void masked_rows_alone(const MaskedRowsArguments &a, std::uint64_t first_row, T *outputs,
+                                               bool rare, int row_of_tile) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     const int axis = static_cast<int>(a.axis);
     __syncwarp(); // what other lanes have stored for these rows is stored again
@@ -41,7 +41,7 @@ __device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments 
     for (unsigned left = __ballot_sync(whole_warp, rare); left != 0; left &= left - 1) {
         const int of_lane = __shfl_sync(whole_warp, row_of_tile, __ffs(static_cast<int>(left)) - 1);
         const std::uint64_t row = first_row + static_cast<unsigned>(of_lane);
-        const SelectedRow<T> x(a, row);
+        const MaskedRow<T> x(a, row);
         float maximum = -std::numeric_limits<float>::infinity();
 #pragma unroll 1
         for (int at = lane_index(); at < axis; at += warp_lanes) {
@@ -66,7 +66,7 @@ __device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments 
             const float e = a.log ? 0.0f : exponential_in(frame, x[at]);
             const float value = !ordinary ? x.takes_part(at) ? special_output<float>(kind, a.log, a.empty_row_zero)
                                                              : left_out_output<float>(kind, a.log, a.empty_row_zero)
-                                : a.log ? log_softmax_output(x[at], log.pieces)
+                                : a.log ? log_softmax_output(x[at], log.splits)
                                 : sizeof(T) >= 4 ? softmax_output(e, factor)
                                                  : softmax_narrow_output(e, factor);
             store_any(value, a.output_type, outputs, static_cast<std::size_t>(of_lane * axis + at));
@@ -79,7 +79,7 @@ __device__ __noinline__ void selected_rows_alone(const SelectedSoftmaxArguments 
 
 // Rows of which nothing takes part, or -infinity alone.
 template <class T>
-__device__ __noinline__ void store_empty_rows(const SelectedSoftmaxArguments &a, std::uint64_t row, bool empty) {
+__device__ __noinline__ void store_empty_rows(const MaskedRowsArguments &a, std::uint64_t row, bool empty) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     const Float value = special_output<Float>(RowKind::empty, a.log, a.empty_row_zero);
     for (unsigned left = __ballot_sync(whole_warp, empty); left != 0; left &= left - 1) {
@@ -90,7 +90,7 @@ __device__ __noinline__ void store_empty_rows(const SelectedSoftmaxArguments &a,
 
 // What takes no part of a tile's rows becomes -infinity, once it is scaled.
 template <class T>
-__device__ __forceinline__ void leave_out_of_tile(const SelectedSoftmaxArguments &a, const PackedTile<T> &tile,
+__device__ __forceinline__ void leave_out_of_tile(const MaskedRowsArguments &a, const VectorRowsTile<T> &tile,
                                                   const WarpRows &rows, uint4 (&vectors)[lane_vectors<T>]) {
     using MaskBytes = std::conditional_t<sizeof(T) == 4, unsigned, uint2>;
     constexpr int each = vector_elements<T>;

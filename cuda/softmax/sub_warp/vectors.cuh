@@ -135,12 +135,12 @@ __device__ __forceinline__ Float largest_of_scaled_vector(const uint4 &v, Float 
 
 // Whether the magnitudes of a warp's logits are so small that plain softmax needs none of its rows' maxima.
 template <class T, bool Log, int Vectors>
-__device__ __forceinline__ bool is_unframed(const SoftmaxArguments &a, const uint4 (&vectors)[Vectors]) {
+__device__ __forceinline__ bool is_at_zero_exponent(const SoftmaxArguments &a, const uint4 (&vectors)[Vectors]) {
     if constexpr (Log || sizeof(T) == sizeof(double)) {
         return false;
     } else {
         return __all_sync(whole_warp, a.logsumexp == nullptr && !(sizeof(T) == 2 && a.scaled) &&
-                                          vectors_within<T>(vectors, unframed_reach<T>)) != 0;
+                                          vectors_within<T>(vectors, zero_exponent_range<T>)) != 0;
     }
 }
 
@@ -192,19 +192,19 @@ __device__ __forceinline__ void fill_row(const SoftmaxArguments &a, T *output, s
     }
 }
 
-// A row of up to a base block and of this maximum, from and to memory of any kind. Converted: its outputs are of
+// A row of up to a tile and of this maximum, from and to memory of any kind. Converted: its outputs are of
 // another type and lie where the call's are, instead of at `output`.
 template <class T, bool Log, bool Converted, class Float>
 __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, const T *data, T *output,
                                                   std::uint64_t row, Float maximum) {
-    using Places = SinglePlaces<T>;
+    using Load = StridedLoad<T>;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     const int count = static_cast<int>(a.axis);
-    const Logits<T, Places> x(a, data, count);
+    const Logits<T, Load> x(a, data, count);
     const Frame<Float> frame = frame_of(maximum);
     Float y[lane_elements];
     const Sum sum = settle_block_sum(
-        maximum, sum_of_exponentials<Places, Sum>(x, y, [&](int i) { return exponential_in(frame, x[i]); }));
+        maximum, sum_of_exponentials<Load, Sum>(x, y, [&](int i) { return exponential_in(frame, x[i]); }));
     const RowState<Float, Sum> total{maximum, sum};
     const LogRow<Float> log = Log ? log_row(total) : LogRow<Float>{};
     const BlockFactor<Float> factor = block_factor(maximum, maximum, sum);
@@ -215,12 +215,12 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
         if (place < count) {
             if constexpr (Converted) {
                 const bool two_pieces = takes_two_pieces(a.output_type);
-                const Float value = Log          ? log_softmax_output(x[i], log.pieces)
+                const Float value = Log          ? log_softmax_output(x[i], log.splits)
                                     : two_pieces ? softmax_output(y[i], factor)
                                                  : softmax_narrow_output(y[i], factor);
                 store_any(value, a.output_type, a.output, row * a.axis + static_cast<unsigned>(place));
             } else if (Log) {
-                output[place] = narrow_one(log_softmax_output(x[i], log.pieces), T());
+                output[place] = narrow_one(log_softmax_output(x[i], log.splits), T());
             } else {
                 output[place] = narrow_one(sizeof(T) >= sizeof(float) ? softmax_output(y[i], factor)
                                                                       : softmax_narrow_output(y[i], factor),

@@ -1,4 +1,4 @@
-// The kernels of columns of any length, as the launcher sees them; all take SoftmaxTallArguments.
+// The kernels of columns of any length, as the launcher sees them; all take SoftmaxTwoPassColumnArguments.
 #pragma once
 
 #include "cuda/rowwise/two_pass_columns_plan.h"
@@ -6,18 +6,18 @@
 
 namespace wr::cuda {
 
-struct SoftmaxTallArguments {
-    SoftmaxArguments softmax; // pieces: base blocks of a column
-    TallTiles tiles;
+struct SoftmaxTwoPassColumnArguments {
+    SoftmaxArguments softmax; // pieces: tiles of a column
+    TwoPassColumnTiles tiles;
     std::uint32_t count; // of all tiles, which blocks take in turn where there are fewer
 };
 
-struct SoftmaxTallKernels {
+struct SoftmaxTwoPassColumnKernels {
     const void *states;
     const void *outputs[2]; // [log]
 };
 
 template <class T>
-const SoftmaxTallKernels &softmax_tall_kernels();
+const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels();
 
 } // namespace wr::cuda

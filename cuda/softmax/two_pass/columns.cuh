@@ -1,5 +1,5 @@
 // Columns of any length read twice: a thread walks 128 rows of one vector of columns, eight threads below each other
-// take a base block.
+// take a tile.
 #pragma once
 
 #include "cuda/rowwise/column_words.cuh"
@@ -9,15 +9,16 @@
 
 namespace wr::cuda {
 
-inline constexpr int tall_group = 8; // rows that are asked for at once
+inline constexpr int two_pass_column_group = 8; // rows that are asked for at once
 
-// Between these logits lie all exponentials of a base block in the frame N = 0, before its maximum is known, as in its
+// Between these logits lie all exponentials of a tile in the frame N = 0, before its maximum is known, as in its
 // own frame but for a power of two: none of them is 0 in either, or below the normal range.
-inline constexpr float tall_reach = 42.0f;
+inline constexpr float two_pass_column_reach = 42.0f;
 
 // A thread's place in the tiles of a softmax.
 template <class T>
-__device__ __forceinline__ TallPlace<T> tall_place(const SoftmaxTallArguments &all, std::uint32_t tile) {
+__device__ __forceinline__ TwoPassColumnPlace<T> two_pass_column_place(const SoftmaxTwoPassColumnArguments &all,
+                                                                       std::uint32_t tile) {
     return {all.tiles, all.softmax.axis, all.softmax.inner, tile};
 }
 
@@ -43,9 +44,9 @@ __device__ __forceinline__ uint4 scaled_row(const SoftmaxArguments &a, uint4 v) 
     return v;
 }
 template <class T>
-__device__ __forceinline__ void load_tall_logits(const SoftmaxArguments &a, const T *from, int left,
-                                                 uint4 (&v)[tall_group]) {
-    load_tall_rows(from, a.axis_stride, left, v);
+__device__ __forceinline__ void load_two_pass_column_logits(const SoftmaxArguments &a, const T *from, int left,
+                                                            uint4 (&v)[two_pass_column_group]) {
+    load_two_pass_column_rows(from, a.axis_stride, left, v);
     all_are_asked_for();
 #pragma unroll
     for (uint4 &vector : v) {
@@ -55,56 +56,57 @@ __device__ __forceinline__ void load_tall_logits(const SoftmaxArguments &a, cons
 
 // The sums of a group's first `left` rows in frames of each column.
 template <class T, class Float, class Sum>
-__device__ __forceinline__ void add_tall_group(const uint4 (&v)[tall_group], int left,
-                                               const Frame<Float> (&frames)[vector_elements<T>],
-                                               Sum (&sums)[vector_elements<T>]) {
+__device__ __forceinline__ void add_two_pass_column_group(const uint4 (&v)[two_pass_column_group], int left,
+                                                          const Frame<Float> (&frames)[vector_elements<T>],
+                                                          Sum (&sums)[vector_elements<T>]) {
 #pragma unroll
     for (int c = 0; c < vector_elements<T>; ++c) {
-        Float e[tall_group];
+        Float e[two_pass_column_group];
 #pragma unroll
-        for (int i = 0; i < tall_group; ++i) {
+        for (int i = 0; i < two_pass_column_group; ++i) {
             e[i] = i < left ? exponential_in(frames[c], element_of(v[i], c, T())) : Float(0);
         }
-        sums[c] = run_sum<tall_group, Sum>(e);
+        sums[c] = run_sum<two_pass_column_group, Sum>(e);
     }
 }
 
 // What the threads of a tile tell each other.
 template <class T>
-struct TallMemory {
+struct TwoPassColumnMemory {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    Float maxima[tall_threads * vector_elements<T>]; // of the runs, then of the base blocks
-    Sum sums[tall_threads * vector_elements<T>];
-    typename TallTree<Sum, vector_elements<T>, tall_group>::Memory waiting;
+    Float maxima[two_pass_column_threads * vector_elements<T>]; // of the runs, then of the tiles
+    Sum sums[two_pass_column_threads * vector_elements<T>];
+    typename TwoPassColumnTree<Sum, vector_elements<T>, two_pass_column_group>::Memory waiting;
 };
 
-// The states of the columns of a tile's base blocks.
+// The states of the columns of a tile's tiles.
 template <class T>
-class TallStates {
+class TwoPassColumnStates {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     static constexpr int each = vector_elements<T>;
-    using Tree = TallTree<Sum, each, tall_group>;
+    using Tree = TwoPassColumnTree<Sum, each, two_pass_column_group>;
 
   public:
-    __device__ __forceinline__ TallStates(const SoftmaxTallArguments &arguments, TallMemory<T> &shared,
-                                          std::uint32_t number)
-        : all(arguments), a(arguments.softmax), memory(shared), tile(number), place(tall_place<T>(arguments, number)) {}
+    __device__ __forceinline__ TwoPassColumnStates(const SoftmaxTwoPassColumnArguments &arguments,
+                                                   TwoPassColumnMemory<T> &shared, std::uint32_t number)
+        : all(arguments), a(arguments.softmax), memory(shared), tile(number),
+          place(two_pass_column_place<T>(arguments, number)) {}
 
     __device__ __forceinline__ void work() {
         if (a.left.any != nullptr &&
             __syncthreads_or(place.count > 0 && is_left(a.left, place.outer, place.inner) ? 1 : 0) == 0) {
             return;
         }
-        const TallItem<T> item(all.tiles, a.inner, a.pieces, tile);
-        const bool within = walk_unframed();
-        const bool unframed = __syncthreads_and(within) != 0;
+        const TwoPassColumnItem<T> item(all.tiles, a.inner, a.splits, tile);
+        const bool within = walk_at_zero_exponent();
+        const bool at_zero_exponent = __syncthreads_and(within) != 0;
         Float maximum = 0;
         if (item.exists) {
             maximum = largest_of(item);
         }
-        if (!unframed) {
+        if (!at_zero_exponent) {
             __syncthreads();
             if (item.exists) {
                 memory.maxima[threadIdx.x] = maximum;
@@ -116,14 +118,14 @@ class TallStates {
         if (item.exists) {
             const Sum sum = item.tree(memory.sums);
             const Sum settled =
-                unframed ? scale_by_power(sum, -nearest_exponent(maximum)) : settle_block_sum(maximum, sum);
-            a.states[item.piece] = {static_cast<double>(maximum), static_cast<double>(settled)};
+                at_zero_exponent ? scale_by_power(sum, -nearest_exponent(maximum)) : settle_block_sum(maximum, sum);
+            a.states[item.split] = {static_cast<double>(maximum), static_cast<double>(settled)};
         }
     }
 
   private:
     // Leaves the run's maxima and its sums in the frame N = 0; whether these can be the columns' own.
-    __device__ __forceinline__ bool walk_unframed() {
+    __device__ __forceinline__ bool walk_at_zero_exponent() {
         unsigned largest[vector_words], smallest[vector_words];
 #pragma unroll
         for (int w = 0; w < vector_words; ++w) {
@@ -133,9 +135,9 @@ class TallStates {
         const T *from = place.in(a.input, a.outer_stride, a.axis_stride);
         int first = 0;
 #pragma unroll 1
-        for (; first + tall_group <= place.count; first += tall_group) {
+        for (; first + two_pass_column_group <= place.count; first += two_pass_column_group) {
             take_group<true>(from, first, tree, largest, smallest);
-            from += tall_group * a.axis_stride;
+            from += two_pass_column_group * a.axis_stride;
         }
         if (first < place.count) {
             take_group<false>(from, first, tree, largest, smallest);
@@ -148,9 +150,9 @@ class TallStates {
     __device__ __forceinline__ void take_group(const T *from, int first, Tree &tree, unsigned (&largest)[vector_words],
                                                unsigned (&smallest)[vector_words]) const {
         using C = ExponentialConstants<Float>;
-        const int left = Whole ? tall_group : place.count - first;
-        uint4 v[tall_group];
-        load_tall_logits(a, from, left, v);
+        const int left = Whole ? two_pass_column_group : place.count - first;
+        uint4 v[two_pass_column_group];
+        load_two_pass_column_logits(a, from, left, v);
         if (first == 0) {
             start(v[0], largest, smallest);
         }
@@ -161,13 +163,13 @@ class TallStates {
         Sum sums[each];
 #pragma unroll
         for (int c = 0; c < each; ++c) {
-            Float e[tall_group];
+            Float e[two_pass_column_group];
 #pragma unroll
-            for (int i = 0; i < tall_group; ++i) {
+            for (int i = 0; i < two_pass_column_group; ++i) {
                 const Float one = scaled_exponential(element_of(v[i], c, T()), C::magic);
                 e[i] = Whole || i < left ? one : Float(0); // which the sum takes for too small to change it
             }
-            sums[c] = run_sum<tall_group, Sum, true>(e);
+            sums[c] = run_sum<two_pass_column_group, Sum, true>(e);
         }
         tree.push(sums);
     }
@@ -198,22 +200,22 @@ class TallStates {
             const Float high = place.count > 0 ? column_of_word<T>(largest[c / pair], c % pair)
                                                : -std::numeric_limits<Float>::infinity();
             const Float low = column_of_word<T>(smallest[c / pair], c % pair);
-            within = within && (place.count == 0 || (high < tall_reach && low > -tall_reach));
+            within = within && (place.count == 0 || (high < two_pass_column_reach && low > -two_pass_column_reach));
             memory.maxima[own + c] = high;
             memory.sums[own + c] = tree.result(c);
         }
         return within;
     }
 
-    // The same sums, of whatever is there, in frames of the maxima of base blocks.
-    __device__ __noinline__ static void walk_framed(const SoftmaxTallArguments &all, TallMemory<T> &memory,
-                                                    std::uint32_t tile) {
+    // The same sums, of whatever is there, in frames of the maxima of tiles.
+    __device__ __noinline__ static void walk_framed(const SoftmaxTwoPassColumnArguments &all,
+                                                    TwoPassColumnMemory<T> &memory, std::uint32_t tile) {
         const SoftmaxArguments &a = all.softmax;
-        const TallPlace<T> place = tall_place<T>(all, tile);
+        const TwoPassColumnPlace<T> place = two_pass_column_place<T>(all, tile);
         const int x = static_cast<int>(threadIdx.x), across = 1 << all.tiles.log_across;
         Frame<Float> frames[each];
-        const Float *const maxima =
-            memory.maxima + (x >> all.tiles.log_across) / tall_runs * across * each + (x & (across - 1)) * each;
+        const Float *const maxima = memory.maxima + (x >> all.tiles.log_across) / two_pass_column_runs * across * each +
+                                    (x & (across - 1)) * each;
 #pragma unroll
         for (int c = 0; c < each; ++c) {
             frames[c] = frame_of(maxima[c]);
@@ -221,12 +223,12 @@ class TallStates {
         Tree tree(memory.waiting);
         const T *from = place.in(a.input, a.outer_stride, a.axis_stride);
 #pragma unroll 1
-        for (int first = 0; first < place.count; first += tall_group) {
-            uint4 v[tall_group];
-            load_tall_logits(a, from, place.count - first, v);
-            from += tall_group * a.axis_stride;
+        for (int first = 0; first < place.count; first += two_pass_column_group) {
+            uint4 v[two_pass_column_group];
+            load_two_pass_column_logits(a, from, place.count - first, v);
+            from += two_pass_column_group * a.axis_stride;
             Sum sums[each];
-            add_tall_group<T, Float, Sum>(v, place.count - first, frames, sums);
+            add_two_pass_column_group<T, Float, Sum>(v, place.count - first, frames, sums);
             tree.push(sums);
         }
 #pragma unroll
@@ -235,47 +237,48 @@ class TallStates {
         }
     }
 
-    __device__ __forceinline__ Float largest_of(const TallItem<T> &item) const {
+    __device__ __forceinline__ Float largest_of(const TwoPassColumnItem<T> &item) const {
         Float maximum = memory.maxima[item.first];
 #pragma unroll
-        for (int run = 1; run < tall_runs; ++run) {
+        for (int run = 1; run < two_pass_column_runs; ++run) {
             maximum = larger_with_nan(maximum, memory.maxima[item.first + run * item.step]);
         }
         return maximum;
     }
 
-    const SoftmaxTallArguments &all;
+    const SoftmaxTwoPassColumnArguments &all;
     const SoftmaxArguments &a;
-    TallMemory<T> &memory;
+    TwoPassColumnMemory<T> &memory;
     const std::uint32_t tile;
-    const TallPlace<T> place;
+    const TwoPassColumnPlace<T> place;
 };
 
 template <class T>
-__global__ void __launch_bounds__(tall_threads, tall_resident_blocks)
-    softmax_tall_states(const __grid_constant__ SoftmaxTallArguments a) {
-    __shared__ TallMemory<T> memory;
+__global__ void __launch_bounds__(two_pass_column_threads, two_pass_column_resident_blocks)
+    softmax_two_pass_column_states(const __grid_constant__ SoftmaxTwoPassColumnArguments a) {
+    __shared__ TwoPassColumnMemory<T> memory;
     if (!take_place_for_the_rest(a.softmax)) {
         return;
     }
 #pragma unroll 1
     for (std::uint32_t tile = blockIdx.x; tile < a.count; tile += gridDim.x) {
-        TallStates<T>(a, memory, tile).work();
+        TwoPassColumnStates<T>(a, memory, tile).work();
         __syncthreads();
     }
 }
 
 // The outputs of a thread's run, from the states and the totals of its columns.
 template <class T, bool Log>
-class TallOutputs {
+class TwoPassColumnOutputs {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = RowState<Float, Sum>;
     static constexpr int each = vector_elements<T>;
 
   public:
-    __device__ __forceinline__ TallOutputs(const SoftmaxTallArguments &arguments, std::uint32_t number)
-        : all(arguments), a(arguments.softmax), tile(number), place(tall_place<T>(arguments, number)) {}
+    __device__ __forceinline__ TwoPassColumnOutputs(const SoftmaxTwoPassColumnArguments &arguments,
+                                                    std::uint32_t number)
+        : all(arguments), a(arguments.softmax), tile(number), place(two_pass_column_place<T>(arguments, number)) {}
 
     __device__ __forceinline__ void work() {
         if (place.count == 0 || !is_left(a.left, place.outer, place.inner)) {
@@ -300,10 +303,12 @@ class TallOutputs {
     __device__ __forceinline__ static State state_of(const StoredState &stored) {
         return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
     }
-    __device__ __forceinline__ static State own_state(const SoftmaxArguments &a, const TallPlace<T> &place, int c) {
-        return state_of(a.states[place.column(a.inner, c) * a.pieces + place.first / softmax_block]);
+    __device__ __forceinline__ static State own_state(const SoftmaxArguments &a, const TwoPassColumnPlace<T> &place,
+                                                      int c) {
+        return state_of(a.states[place.column(a.inner, c) * a.splits + place.first / softmax_block]);
     }
-    __device__ __forceinline__ static State column_total(const SoftmaxArguments &a, const TallPlace<T> &place, int c) {
+    __device__ __forceinline__ static State column_total(const SoftmaxArguments &a, const TwoPassColumnPlace<T> &place,
+                                                         int c) {
         return state_of(a.totals[place.column(a.inner, c)]);
     }
 
@@ -343,13 +348,13 @@ class TallOutputs {
         const T *from = place.in(a.input, a.outer_stride, a.axis_stride);
         T *to = place.in_output(a.output, a.axis, a.inner);
 #pragma unroll 1
-        for (int first = 0; first < place.count; first += tall_group) {
+        for (int first = 0; first < place.count; first += two_pass_column_group) {
             const int left = place.count - first;
-            uint4 v[tall_group];
-            load_tall_logits(a, from, left, v);
-            from += tall_group * a.axis_stride;
+            uint4 v[two_pass_column_group];
+            load_two_pass_column_logits(a, from, left, v);
+            from += two_pass_column_group * a.axis_stride;
 #pragma unroll
-            for (int i = 0; i < tall_group; ++i) {
+            for (int i = 0; i < two_pass_column_group; ++i) {
                 Float y[each];
 #pragma unroll
                 for (int c = 0; c < each; ++c) {
@@ -364,9 +369,9 @@ class TallOutputs {
     }
 
     // Where large logits, NaN or infinities are among them: one column after the other.
-    __device__ __noinline__ static void write_any(const SoftmaxTallArguments &all, std::uint32_t tile) {
+    __device__ __noinline__ static void write_any(const SoftmaxTwoPassColumnArguments &all, std::uint32_t tile) {
         const SoftmaxArguments &a = all.softmax;
-        const TallPlace<T> place = tall_place<T>(all, tile);
+        const TwoPassColumnPlace<T> place = two_pass_column_place<T>(all, tile);
 #pragma unroll 1
         for (int c = 0; c < each; ++c) {
             const State own = own_state(a, place, c), total = column_total(a, place, c);
@@ -395,24 +400,24 @@ class TallOutputs {
         }
     }
 
-    const SoftmaxTallArguments &all;
+    const SoftmaxTwoPassColumnArguments &all;
     const SoftmaxArguments &a;
     const std::uint32_t tile;
-    const TallPlace<T> place;
+    const TwoPassColumnPlace<T> place;
     Float high[each], low[each]; // pieces of the factor, or of the logsumexp
     Float magic_less_n[each], bound[each];
 };
 
 // The end of the input comes first: it was read last, and some of it is in the cache still.
 template <class T, bool Log>
-__global__ void __launch_bounds__(tall_threads, tall_resident_blocks)
-    softmax_tall_outputs(const __grid_constant__ SoftmaxTallArguments a) {
+__global__ void __launch_bounds__(two_pass_column_threads, two_pass_column_resident_blocks)
+    softmax_two_pass_column_outputs(const __grid_constant__ SoftmaxTwoPassColumnArguments a) {
     if (!take_place_for_the_rest(a.softmax)) {
         return;
     }
 #pragma unroll 1
     for (std::uint32_t behind = blockIdx.x; behind < a.count; behind += gridDim.x) {
-        TallOutputs<T, Log>(a, a.count - 1 - behind).work();
+        TwoPassColumnOutputs<T, Log>(a, a.count - 1 - behind).work();
     }
 }
 

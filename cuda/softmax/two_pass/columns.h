@@ -9,15 +9,16 @@
 namespace wr::cuda {
 
 // The parts that such a job has, each a block's; 0 where these kernels do not serve it.
-std::size_t tall_tiles(const SoftmaxProblem &problem);
+std::size_t two_pass_column_tiles(const SoftmaxProblem &problem);
 
-// Whether they serve it as a logsumexp alone, and the launch that leaves the state of each base block.
-bool serves_tall_states(const SoftmaxProblem &problem);
-cudaError_t launch_tall_states(const SoftmaxProblem &problem, StoredState *states, bool dependent, cudaStream_t stream);
+// Whether they serve it as a logsumexp alone, and the launch that leaves the state of each tile.
+bool serves_two_pass_column_states(const SoftmaxProblem &problem);
+cudaError_t launch_two_pass_column_states(const SoftmaxProblem &problem, StoredState *states, bool dependent,
+                                          cudaStream_t stream);
 
 // `totals` makes a.totals of a.states, and the logsumexp where that is wanted. No more than `most` blocks, which take
 // the parts in turn.
-cudaError_t launch_tall_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, std::size_t most,
-                                const Launch &totals, bool dependent, cudaStream_t stream);
+cudaError_t launch_two_pass_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, std::size_t most,
+                                    const Launch &totals, bool dependent, cudaStream_t stream);
 
 } // namespace wr::cuda

@@ -2,22 +2,22 @@
 // launches; the input is read twice.
 #pragma once
 
-#include "cuda/rowwise/published_partials.cuh"
+#include "cuda/rowwise/published_states.cuh"
 #include "cuda/softmax/columns_left.cuh"
 #include "cuda/softmax/rows/cta_rows.cuh"
 
 namespace wr::cuda {
 
-inline constexpr int long_row_warps = 8;
-inline constexpr int long_row_threads = long_row_warps * warp_lanes;
+inline constexpr int two_pass_row_warps = 8;
+inline constexpr int two_pass_row_threads = two_pass_row_warps * warp_lanes;
 
-// Where base block `block` of a row is in the input, and how many elements it has.
+// Where tile `block` of a row is in the input, and how many elements it has.
 template <class T>
-struct BlockSource {
+struct TileSource {
     const T *data;
     int count;
 
-    __device__ __forceinline__ BlockSource(const SoftmaxArguments &a, std::size_t row, std::size_t block) {
+    __device__ __forceinline__ TileSource(const SoftmaxArguments &a, std::size_t row, std::size_t block) {
         const std::size_t first = block * softmax_block;
         count = static_cast<int>(smaller(a.axis - first, softmax_block));
         data = static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride +
@@ -26,36 +26,36 @@ struct BlockSource {
 };
 
 // Dividing 64 bits takes as long as the exponentials of a few elements.
-__device__ __forceinline__ std::size_t quotient(std::size_t a, std::size_t b) {
+__device__ __forceinline__ std::size_t quick_quotient(std::size_t a, std::size_t b) {
     return a >> 32 == 0 && b >> 32 == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
 }
 
 // The states of long rows' blocks go through memory, where there is no place for a frame.
-template <class T, class Places, bool Log>
-inline constexpr Unframed long_row_blocks =
-    may_be_unframed<T, Places, Log> ? Unframed::without_row_values : Unframed::never;
+template <class T, class Load, bool Log>
+inline constexpr ZeroExponent two_pass_row_tiles =
+    may_take_zero_exponent<T, Load, Log> ? ZeroExponent::without_row_values : ZeroExponent::never;
 
-// The states of pieces of long_row_warps * a.blocks_a_warp base blocks.
-template <class T, class Places>
-__global__ void __launch_bounds__(long_row_threads, sizeof(T) == 8 ? 1 : 2)
-    softmax_piece_states(const __grid_constant__ SoftmaxArguments a) {
+// The states of pieces of two_pass_row_warps * a.tiles_a_warp tiles.
+template <class T, class Load>
+__global__ void __launch_bounds__(two_pass_row_threads, sizeof(T) == 8 ? 1 : 2)
+    softmax_split_states(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     allow_dependent_launch();
-    __shared__ RowState<Float, Sum> states[long_row_warps];
-    __shared__ BlockState<Float, Sum> block_states[long_row_warps];
-    const std::size_t row_blocks = divide_up(a.axis, softmax_block);
-    for (std::size_t job = blockIdx.x; job < a.outer * a.pieces; job += gridDim.x) {
-        const std::size_t row = job / a.pieces;
-        const std::size_t first = (job % a.pieces * long_row_warps + static_cast<std::size_t>(warp_index())) *
-                                  static_cast<std::size_t>(a.blocks_a_warp);
+    __shared__ RowState<Float, Sum> states[two_pass_row_warps];
+    __shared__ TileState<Float, Sum> block_states[two_pass_row_warps];
+    const std::size_t row_tiles = divide_up(a.axis, softmax_block);
+    for (std::size_t job = blockIdx.x; job < a.outer * a.splits; job += gridDim.x) {
+        const std::size_t row = job / a.splits;
+        const std::size_t first = (job % a.splits * two_pass_row_warps + static_cast<std::size_t>(warp_index())) *
+                                  static_cast<std::size_t>(a.tiles_a_warp);
         RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
-        for (int b = 0; b < a.blocks_a_warp && first + b < row_blocks; ++b) {
-            const BlockSource<T> source(a, row, first + b);
-            const BlockLogits<T, Places> x(a, source.data, source.count);
+        for (int b = 0; b < a.tiles_a_warp && first + b < row_tiles; ++b) {
+            const TileSource<T> source(a, row, first + b);
+            const TileLogits<T, Load> x(a, source.data, source.count);
             Float e[lane_elements];
-            block_state<T, Places, Float, Sum, long_row_blocks<T, Places, false>>(a, source.data, source.count, x, e,
-                                                                                  &block_states[warp_index()], a.log);
+            tile_state<T, Load, Float, Sum, two_pass_row_tiles<T, Load, false>>(a, source.data, source.count, x, e,
+                                                                                &block_states[warp_index()], a.log);
             __syncwarp();
             if (lane_index() == b) {
                 mine = {block_states[warp_index()].maximum, block_states[warp_index()].sum};
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(long_row_threads, sizeof(T) == 8 ? 1 : 2)
         __syncthreads();
         if (warp_index() == 0) {
             mine = StateMerge<Float, Sum>::identity();
-            if (lane_index() < long_row_warps) {
+            if (lane_index() < two_pass_row_warps) {
                 mine = states[lane_index()];
             }
             mine = merge_any_lanes(mine);
@@ -82,13 +82,13 @@ __global__ void __launch_bounds__(long_row_threads, sizeof(T) == 8 ? 1 : 2)
 }
 
 // Blocks of softmax_apply that a multiprocessor should hold: as many as leave nothing spilled.
-template <class T, class Places>
-inline constexpr int apply_blocks = sizeof(T) == 8                        ? 1
-                                    : !Places::vectors || Places::shifted ? 2
-                                    : sizeof(T) == 4                      ? 3
-                                                                          : 4;
+template <class T, class Load>
+inline constexpr int apply_blocks = sizeof(T) == 8                      ? 1
+                                    : !Load::vectors || Load::unaligned ? 2
+                                    : sizeof(T) == 4                    ? 3
+                                                                        : 4;
 
-// The base block that a warp of softmax_apply takes, found out again wherever it is wanted: cheaper than registers that
+// The tile that a warp of softmax_apply takes, found out again wherever it is wanted: cheaper than registers that
 // hold it through the arithmetic.
 struct ApplyPlace {
     std::size_t row, block;
@@ -97,71 +97,71 @@ struct ApplyPlace {
     __device__ __forceinline__ explicit ApplyPlace(const SoftmaxArguments &a) {
         unsigned of_grid;
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(of_grid));
-        const std::size_t row_blocks = divide_up(a.axis, softmax_block), jobs = a.outer * row_blocks;
+        const std::size_t row_tiles = divide_up(a.axis, softmax_block), jobs = a.outer * row_tiles;
         const std::size_t job =
-            of_grid * static_cast<std::size_t>(long_row_warps) + static_cast<std::size_t>(warp_again());
+            of_grid * static_cast<std::size_t>(two_pass_row_warps) + static_cast<std::size_t>(warp_again());
         const std::size_t from_end = jobs - 1 - job;
         exists = job < jobs;
-        row = a.outer == 1 ? 0 : quotient(from_end, row_blocks);
-        block = from_end - row * row_blocks;
+        row = a.outer == 1 ? 0 : quick_quotient(from_end, row_tiles);
+        block = from_end - row * row_tiles;
     }
 };
 
 // The outputs, once the totals are known. A block's exponentials do not wait for them. The end of the input comes
 // first: it was read last, and some of it is in the cache still.
-template <class T, class Places, bool Log>
-__global__ void __launch_bounds__(long_row_threads, apply_blocks<T, Places>)
+template <class T, class Load, bool Log>
+__global__ void __launch_bounds__(two_pass_row_threads, apply_blocks<T, Load>)
     softmax_apply(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    constexpr Unframed which = long_row_blocks<T, Places, Log>;
-    __shared__ BlockState<Float, Sum> block_states[long_row_warps];
+    constexpr ZeroExponent which = two_pass_row_tiles<T, Load, Log>;
+    __shared__ TileState<Float, Sum> block_states[two_pass_row_warps];
     const ApplyPlace from(a);
     allow_dependent_launch();
     if (!from.exists) {
         return;
     }
-    const BlockSource<T> source(a, from.row, from.block);
-    const BlockLogits<T, Places> x(a, source.data, source.count);
+    const TileSource<T> source(a, from.row, from.block);
+    const TileLogits<T, Load> x(a, source.data, source.count);
     Float e[lane_elements];
-    block_state<T, Places, Float, Sum, which>(a, source.data, source.count, x, e, block_states + warp_again());
+    tile_state<T, Load, Float, Sum, which>(a, source.data, source.count, x, e, block_states + warp_again());
     __syncwarp();
     const ApplyPlace to(a);
-    const BlockState<Float, Sum> own = block_states[warp_again()];
-    const BlockSource<T> again(a, to.row, to.block);
+    const TileState<Float, Sum> own = block_states[warp_again()];
+    const TileSource<T> again(a, to.row, to.block);
     const std::size_t output = to.row * a.axis + to.block * softmax_block;
     wait_for_previous_kernel();
     const StoredState stored = a.totals[to.row];
     const RowState<Float, Sum> total{static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
     if constexpr (Log) {
-        finish_log_softmax<T, Places>(a, log_row(total), output, again.count, x);
+        finish_log_softmax<T, Load>(a, log_row(total), output, again.count, x);
     } else {
         const RowView<Sum> row{total.sum, state_n(total.maximum)};
         BlockFactor<Float> factor;
-        if (has_factor_in_row<T, Places, which != Unframed::never>(a, own.n, row, e[0], factor, [&](std::int32_t gap) {
-                return factor_for_output<T, Places>(row.sum, gap, Float());
-            })) {
-            finish_softmax<T, Places>(a, factor, output, again.count, e);
+        if (has_factor_in_row<T, Load, which != ZeroExponent::never>(
+                a, own.n, row, e[0], factor,
+                [&](std::int32_t gap) { return factor_for_output<T, Load>(row.sum, gap, Float()); })) {
+            finish_softmax<T, Load>(a, factor, output, again.count, e);
         } else {
-            finish_unusual_softmax<T, Places>(a, again.data, output, again.count, own.maximum, total);
+            finish_special_softmax<T, Load>(a, again.data, output, again.count, own.maximum, total);
         }
     }
 }
 
 // What all warps of a block bring, in every thread: the largest of the maxima, the natural tree over the sums.
 template <class Float>
-__device__ __forceinline__ Float block_maximum(Float maximum) {
-    __shared__ Float of_warps[long_row_warps];
+__device__ __forceinline__ Float tile_maximum(Float maximum) {
+    __shared__ Float of_warps[two_pass_row_warps];
     of_warps[warp_index()] = maximum;
     __syncthreads();
-    return warp_maximum(of_warps[lane_index() % long_row_warps]);
+    return warp_maximum(of_warps[lane_index() % two_pass_row_warps]);
 }
 template <class Sum>
-__device__ __forceinline__ Sum block_tree(Sum sum) {
-    __shared__ Sum of_warps[long_row_warps];
+__device__ __forceinline__ Sum tile_tree(Sum sum) {
+    __shared__ Sum of_warps[two_pass_row_warps];
     of_warps[warp_index()] = sum;
     __syncthreads();
-    return tree_over_lanes<FloatSum<Sum>>(of_warps[lane_index() % long_row_warps], long_row_warps);
+    return tree_over_lanes<FloatSum<Sum>>(of_warps[lane_index() % two_pass_row_warps], two_pass_row_warps);
 }
 
 // Up to Most states, number `first` and those behind it, all of which are asked for at once.
@@ -210,8 +210,8 @@ template <class Float, class Sum>
 __device__ __noinline__ Sum long_run_of_states(const StoredState *states, std::size_t first, std::size_t run,
                                                std::size_t count, Float maximum) {
     TreeCounter<FloatSum<Sum>, 40> counter;
-    for (std::size_t piece = first; piece < smaller(first + run, count); ++piece) {
-        const StoredState state = states[piece];
+    for (std::size_t split = first; split < smaller(first + run, count); ++split) {
+        const StoredState state = states[split];
         counter.push(
             scale_by_power(static_cast<Sum>(state.sum), frame_gap(static_cast<Float>(state.maximum), maximum)));
     }
@@ -219,10 +219,10 @@ __device__ __noinline__ Sum long_run_of_states(const StoredState *states, std::s
 }
 
 // The totals of rows from the states of their pieces: a row takes a power of two of lanes, or a block where it has more
-// than softmax_pieces_a_warp. First the row's maximum, then the natural tree over the scaled sums, each thread taking a
+// than softmax_splits_a_warp. First the row's maximum, then the natural tree over the scaled sums, each thread taking a
 // run of 2^k pieces.
 template <class T>
-__global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_constant__ SoftmaxArguments a) {
+__global__ void __launch_bounds__(two_pass_row_threads) softmax_totals(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     allow_dependent_launch();
@@ -230,26 +230,26 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
     if (is_nothing_left(a.left)) {
         return;
     }
-    const bool together = a.pieces > softmax_pieces_a_warp;
-    const int lanes = together ? warp_lanes : warp_lanes / rows_of_totals_warp(a.pieces); // of a row and a warp
-    const auto threads = static_cast<unsigned>(together ? long_row_threads : lanes);
-    const std::size_t thread = threadIdx.x % threads, rows_a_block = long_row_threads / threads;
+    const bool together = a.splits > softmax_splits_a_warp;
+    const int lanes = together ? warp_lanes : warp_lanes / rows_of_totals_warp(a.splits); // of a row and a warp
+    const auto threads = static_cast<unsigned>(together ? two_pass_row_threads : lanes);
+    const std::size_t thread = threadIdx.x % threads, rows_a_block = two_pass_row_threads / threads;
     std::size_t run = 1;
-    while (run * threads < a.pieces) {
+    while (run * threads < a.splits) {
         run *= 2;
     }
     const std::size_t rows = a.outer * a.inner;
     for (std::size_t first = blockIdx.x * rows_a_block; first < rows; first += gridDim.x * rows_a_block) {
         const std::size_t row = first + threadIdx.x / threads;
         const bool is_taken = row < rows && is_left(a.left, row / a.inner, row % a.inner);
-        const std::size_t pieces = is_taken ? a.pieces : 0;
-        const StoredState *states = a.states + row * a.pieces;
+        const std::size_t splits = is_taken ? a.splits : 0;
+        const StoredState *states = a.states + row * a.splits;
         constexpr std::size_t most_at_once = 8;
-        const StateRun<most_at_once, Float> own(states, thread * run, run <= most_at_once ? run : 0, pieces);
+        const StateRun<most_at_once, Float> own(states, thread * run, run <= most_at_once ? run : 0, splits);
         Float maximum = own.largest();
         if (run > most_at_once) {
-            for (std::size_t piece = thread; piece < pieces; piece += threads) {
-                maximum = larger_with_nan(maximum, static_cast<Float>(states[piece].maximum));
+            for (std::size_t split = thread; split < splits; split += threads) {
+                maximum = larger_with_nan(maximum, static_cast<Float>(states[split].maximum));
             }
         }
         if (lanes == warp_lanes) {
@@ -260,14 +260,14 @@ __global__ void __launch_bounds__(long_row_threads) softmax_totals(const __grid_
             }
         }
         if (together) {
-            maximum = block_maximum(maximum);
+            maximum = tile_maximum(maximum);
         }
         const Sum mine = run <= most_at_once
                              ? own.template total<Sum>(maximum)
-                             : long_run_of_states<Float, Sum>(states, thread * run, run, pieces, maximum);
+                             : long_run_of_states<Float, Sum>(states, thread * run, run, splits, maximum);
         Sum sum = tree_over_lanes<FloatSum<Sum>>(mine, lanes);
         if (together) {
-            sum = block_tree(sum);
+            sum = tile_tree(sum);
         }
         if (thread == 0 && is_taken) {
             a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};

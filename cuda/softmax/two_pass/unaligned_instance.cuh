@@ -8,8 +8,8 @@
 namespace wr::cuda {
 
 template <class T>
-SoftmaxRareKernels softmax_rare_kernels() {
-    return {softmax_long_row_kernels<T, ShiftedPlaces<T>>(), address_of(softmax_totals<T>)};
+SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels() {
+    return {softmax_two_pass_row_kernels<T, UnalignedLoad<T>>(), address_of(softmax_totals<T>)};
 }
 
 } // namespace wr::cuda

@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template SoftmaxRareKernels softmax_rare_kernels<float>();
-template SoftmaxRareKernels softmax_rare_kernels<F16>();
-template SoftmaxRareKernels softmax_rare_kernels<BF16>();
+template SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels<float>();
+template SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels<F16>();
+template SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels<BF16>();
 
 } // namespace wr::cuda

@@ -1,4 +1,4 @@
-// The total of a row from the states of its base blocks.
+// The total of a row from the states of its tiles.
 #pragma once
 
 #include "cuda/softmax/tile.cuh"
@@ -59,7 +59,7 @@ struct RowView {
 // The row of `count` blocks whose states lie in shared memory, PerLane of them for each of Span lanes, which all groups
 // of lanes repeat. Both are powers of two whose product is not below `count`.
 template <int PerLane, int Span, class Float, class Sum>
-__device__ __forceinline__ RowView<Sum> merge_states(const BlockState<Float, Sum> *states, int count) {
+__device__ __forceinline__ RowView<Sum> merge_states(const TileState<Float, Sum> *states, int count) {
     std::int32_t n[PerLane];
     Sum sums[PerLane];
     std::int32_t largest = absent_n;

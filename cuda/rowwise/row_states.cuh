@@ -11,7 +11,7 @@ template <class State, int Warps>
 struct RowStates {
     State all[state_place(most_cluster_states)];
     State own[Warps];
-    ArrivalBarrier arrivals;
+    Mbarrier arrivals;
 
     __device__ __forceinline__ State *of_row() { return all + thread_y_again() * state_place(row_warps()); }
     __device__ __forceinline__ State *of_warp(bool by_cluster) {
@@ -40,7 +40,7 @@ struct RowStates {
         if (by_cluster) {
             await_cluster();
             if (lane_index() < cluster_blocks) {
-                const RowBlock place(cluster_blocks);
+                const RowTile place(cluster_blocks);
                 arrivals.send(static_cast<unsigned>(lane_index()), all + state_place(place.block), own[warp_again()]);
             }
             arrivals.wait();

@@ -10,11 +10,11 @@ __device__ __noinline__ Sum settle_large_sum(Float maximum, Sum sum) {
     return settle_block_sum(maximum, sum);
 }
 template <class Float, class Sum>
-__device__ __noinline__ BlockFactor<Float> rare_block_factor(Float maximum, Float row_maximum, Sum row_sum) {
+__device__ __noinline__ BlockFactor<Float> slow_tile_factor(Float maximum, Float row_maximum, Sum row_sum) {
     return block_factor(maximum, row_maximum, row_sum);
 }
 
-// The states of the tile's columns in each base block.
+// The states of the tile's columns in each tile.
 template <class T, class Shape>
 class ColumnStates : protected ColumnMaxima<T, Shape> {
   protected:
@@ -22,11 +22,11 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
     using Base::a;
     using Base::all;
     using Base::Base;
-    using Base::block_maximum;
     using Base::each;
     using Base::memory;
     using Base::pair;
     using Base::rank;
+    using Base::tile_maximum;
     using typename Base::Float;
     using typename Base::Sum;
     using State = RowState<Float, Sum>;
@@ -39,7 +39,7 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
 
     __device__ __forceinline__ void expect_states(unsigned slot) {
         memory.states_arrived[slot].announce(
-            static_cast<unsigned>(a.cluster_blocks * Shape::base_blocks * Shape::columns) *
+            static_cast<unsigned>(a.cluster_blocks * Shape::tile_count * Shape::columns) *
             static_cast<unsigned>(sizeof(State)));
     }
 
@@ -63,7 +63,7 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
 
     // The states of this block's parts go to all blocks of the cluster.
     __device__ __forceinline__ void send_states(unsigned turn) {
-        using Items = ColumnItems<Shape, Shape::base_blocks * Shape::columns>;
+        using Items = ColumnItems<Shape, Shape::tile_count * Shape::columns>;
         const int x = thread_x_again();
         const unsigned slot = turn & 1u;
         if (Items::threads == Shape::threads || x < Items::threads) {
@@ -80,8 +80,8 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
             for (int distance = 1; distance < Items::lanes; distance *= 2) {
                 sum = sum + from_lane_xor(sum, distance);
             }
-            const Float maximum = column_of_word<T>(block_maximum(group, column / pair), column % pair);
-            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::base_blocks + group);
+            const Float maximum = column_of_word<T>(tile_maximum(group, column / pair), column % pair);
+            State *const place = states_of(slot) + (column << all.log_parts) + (rank() * Shape::tile_count + group);
             for (int to = lane; to < a.cluster_blocks; to += Items::lanes) {
                 memory.states_arrived[slot].send(static_cast<unsigned>(to), place, State{maximum, sum});
             }
@@ -96,7 +96,7 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
         }
     }
 
-    // What the outputs of each column of this block's base blocks are multiplied by; the high piece is NaN where a
+    // What the outputs of each column of this block's tiles are multiplied by; the high piece is NaN where a
     // column is not ordinary, whose outputs are then the low piece.
     __device__ __forceinline__ void decide(std::uint32_t tile, unsigned slot) const {
         const int parts = 1 << all.log_parts;
@@ -104,7 +104,7 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
         for (int at = thread_x_again(); at < parts * Shape::columns; at += Shape::threads) {
             const int part = at & (parts - 1), column = at >> all.log_parts;
             State own{-std::numeric_limits<Float>::infinity(), Sum(0)};
-            if (part < a.cluster_blocks * Shape::base_blocks) {
+            if (part < a.cluster_blocks * Shape::tile_count) {
                 own = states[at];
             }
 #pragma unroll
@@ -128,14 +128,14 @@ class ColumnStates : protected ColumnMaxima<T, Shape> {
                     sum = sum + from_lane_xor(sum, distance);
                 }
             }
-            const int group = part - rank() * Shape::base_blocks;
-            if (group >= 0 && group < Shape::base_blocks) {
+            const int group = part - rank() * Shape::tile_count;
+            if (group >= 0 && group < Shape::tile_count) {
                 BlockFactor<Float> factor{std::numeric_limits<Float>::quiet_NaN(), 0};
                 if (is_ordinary(own.maximum) && is_ordinary(maximum)) {
                     const std::int32_t gap = nearest_exponent(own.maximum) - nearest_exponent(maximum);
                     factor = factor_in_pieces(power_of_two_f64(gap), sum, Float());
                 } else if (row_kind(maximum) == RowKind::ordinary) {
-                    factor = rare_block_factor(own.maximum, maximum, sum);
+                    factor = slow_tile_factor(own.maximum, maximum, sum);
                 } else {
                     factor.low = special_output<Float>(row_kind(maximum), false, a.empty_row_zero);
                 }

@@ -1,328 +1,20 @@
-// Puts a softmax on a stream.
-#include "cuda/common/launch.h"
-#include "cuda/common/vector_types.h"
+// Which kernels a softmax gets: a table for what is plain, and general_dispatch.cpp's for the rest.
+#include "cuda/common/rules.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/softmax/columns/clusters.h"
 #include "cuda/softmax/columns/column_tile.h"
 #include "cuda/softmax/general_dispatch.h"
-#include "cuda/softmax/kernels.h"
-#include "cuda/softmax/logsumexp/logsumexp.h"
 #include "cuda/softmax/lookback/columns.h"
 #include "cuda/softmax/lookback/rows.h"
-#include "cuda/softmax/plan.h"
+#include "cuda/softmax/regimes.h"
 #include "cuda/softmax/rows/cooperative_rows.h"
 #include "cuda/softmax/rows/masked_rows.h"
-#include "cuda/softmax/splits.h"
 #include "cuda/softmax/sub_warp/striped_rows.h"
-#include "cuda/softmax/two_pass/columns.h"
-#include "numerics/softmax.h"
-
-#include <algorithm>
-#include <bit>
 
 namespace wr::cuda {
 
 namespace {
-
-// Empty where the array is smaller than a tile and two vectors.
-Hull interior_of(const Hull &hull, std::size_t element_bytes) {
-    const std::size_t kept = softmax_block * element_bytes + bytes_of_vector;
-    const bool is_longer = static_cast<std::size_t>(hull.end - hull.begin) > bytes_of_vector + kept;
-    return is_longer ? Hull{hull.begin + bytes_of_vector, hull.end - kept} : Hull{};
-}
-
-SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
-    SoftmaxArguments a = arguments_of_problem(problem);
-    a.hull = hull_of(problem.input, problem.shape, traits_of(problem.dtype).size);
-    a.interior = interior_of(a.hull, traits_of(problem.dtype).size);
-    a.splits = plan.splits;
-    a.tiles_a_warp = static_cast<std::int32_t>(plan.tiles_a_warp);
-    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    return a;
-}
-
-// The part of the job that starts `rows` rows further on.
-void skip_rows(SoftmaxArguments &a, std::size_t rows) {
-    const auto count = static_cast<std::ptrdiff_t>(rows);
-    const std::size_t element_bytes = traits_of(a.input_type).size;
-    a.input = static_cast<const char *>(a.input) + count * a.outer_stride * static_cast<std::ptrdiff_t>(element_bytes);
-    a.output = static_cast<char *>(a.output) + rows * a.axis * traits_of(a.output_type).size;
-    const std::size_t value_bytes = element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
-    for (void **const values : {&a.logsumexp, &a.maximum}) {
-        if (*values != nullptr) {
-            *values = static_cast<char *>(*values) + rows * value_bytes;
-        }
-    }
-    a.outer -= rows;
-}
-
-// Rows in as many launches as the grid's limits ask for, each of so many blocks for its rows.
-template <class BlocksOf>
-cudaError_t launch_in_parts(Launch how, SoftmaxArguments a, std::size_t most_rows, BlocksOf blocks_of,
-                            cudaStream_t stream) {
-    for (;;) {
-        SoftmaxArguments part = a;
-        part.outer = std::min(a.outer, most_rows);
-        how.blocks = blocks_of(part.outer);
-        const cudaError_t error = launch(how, &part, stream);
-        if (error != cudaSuccess || part.outer == a.outer) {
-            return error;
-        }
-        skip_rows(a, part.outer);
-    }
-}
-
-struct RowsKernel {
-    const void *kernel;
-    std::size_t rows_a_block;
-};
-
-// For rows of up to 2^size tiles.
-RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, std::size_t size) {
-    const std::size_t log = a.log ? 1 : 0;
-    const RowsKernel usual{rows.rows[log][size], static_cast<std::size_t>(rows.rows_of_block[log][size])};
-    if (a.log) {
-        return usual;
-    }
-    if (rows.three_quarter_rows != nullptr && a.axis <= softmax_three_quarters) {
-        return {rows.three_quarter_rows, usual.rows_a_block};
-    }
-    const bool waits = wants_row_values(a) || a.axis % softmax_block != 0;
-    if (!waits || rows.waiting_rows == nullptr || (1 << size) > softmax_waiting_row_warps) {
-        return usual;
-    }
-    return size == 0 ? RowsKernel{rows.waiting_tile, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
-}
-
-cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_tiles, bool dependent,
-                             cudaStream_t stream) {
-    const std::size_t warps = std::max<std::size_t>(row_tiles, 1);
-    const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
-    const RowsKernel of = rows_kernel(rows, a, size);
-    const Launch how{.kernel = of.kernel,
-                     .blocks = 0,
-                     .threads = static_cast<int>(warps * warp_threads),
-                     .thread_rows = static_cast<int>(of.rows_a_block),
-                     .dependent = dependent,
-                     .shared_bytes = warps * of.rows_a_block * rows.stage_bytes};
-    return launch_in_parts(
-        how, a, most_blocks * of.rows_a_block, [&](std::size_t part) { return divide_up(part, of.rows_a_block); },
-        stream);
-}
-
-// Whose every warp makes the total of a row of so many states; nullptr where there is none, or it is not the quicker
-// one.
-const void *redundant_combine_kernel(const SoftmaxRedundantCombineKernels &kernels, std::size_t states,
-                                     const SoftmaxPlan &plan) {
-    if (states <= warp_threads || plan.cluster_warps > kernels.warps ||
-        (plan.few && states > kernels.most_states_of_few)) {
-        return nullptr;
-    }
-    for (int size = 0; size < softmax_redundant_combine_sizes; ++size) {
-        if (states <= softmax_redundant_combine_states[size]) {
-            return kernels.of[size];
-        }
-    }
-    return nullptr;
-}
-
-const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
-    const std::size_t states = plan.cluster_blocks * plan.cluster_warps;
-    const void *const combines_redundantly = redundant_combine_kernel(rows.combines_redundantly, states, plan);
-    if (!a.log && combines_redundantly != nullptr) {
-        return combines_redundantly;
-    }
-    int size = states <= warp_threads ? 0 : 1; // states of one a lane, or more
-    while (size + 1 < softmax_cluster_sizes &&
-           static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
-        ++size;
-    }
-    return rows.clusters[a.log ? 1 : 0][size];
-}
-
-// One cluster of a plan; `blocks` is to be set to the whole grid's.
-Launch one_cluster(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
-    return {.kernel = cluster_kernel(rows, a, plan),
-            .blocks = plan.cluster_blocks,
-            .threads = static_cast<int>(plan.cluster_warps * warp_threads),
-            .cluster_blocks = static_cast<int>(plan.cluster_blocks),
-            .shared_bytes = plan.cluster_warps * rows.stage_bytes,
-            .load_balanced = plan.load_balanced};
-}
-
-cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, SoftmaxPlan plan, const GpuFacts &gpu,
-                            cudaStream_t stream) {
-    if (wants_wide_cluster(plan, a.outer, gpu)) {
-        const SoftmaxPlan wide = with_wide_cluster(plan, a.outer, gpu);
-        int resident = 0;
-        const cudaError_t error = prepare_clusters(one_cluster(rows, a, wide), gpu, &resident);
-        if (error != cudaSuccess) {
-            return error;
-        }
-        plan = resident > 0 ? wide : plan;
-    }
-    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    Launch how = one_cluster(rows, a, plan);
-    how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.tiles, gpu);
-    bool allowed = false;
-    const cudaError_t unready = allow_shared_bytes(how, gpu, &allowed);
-    if (unready != cudaSuccess || !allowed) {
-        return unready != cudaSuccess ? unready : cudaErrorInvalidConfiguration;
-    }
-    return launch_in_parts(
-        how, a, most_blocks / plan.cluster_blocks, [&](std::size_t part) { return part * plan.cluster_blocks; },
-        stream);
-}
-
-cudaError_t launch_short_rows(SoftmaxArguments a, const SoftmaxPlan &plan, bool dependent, cudaStream_t stream) {
-    a.row_lanes = static_cast<std::int32_t>(plan.lanes);
-    a.row_batches = static_cast<std::int32_t>(plan.batches);
-    const std::size_t rows_a_block = softmax_short_row_warps * plan.warp_rows;
-    const Launch how{.kernel = plan.short_rows[a.log ? 1 : 0],
-                     .blocks = 0,
-                     .threads = static_cast<int>(softmax_short_row_warps * warp_threads),
-                     .dependent = dependent};
-    return launch_in_parts(
-        how, a, most_blocks * rows_a_block, [&](std::size_t part) { return divide_up(part, rows_a_block); }, stream);
-}
-
-cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
-                         cudaStream_t stream) {
-    const SoftmaxTile tile = softmax_tiles[plan.column_tile];
-    const auto columns = static_cast<std::size_t>(tile.columns);
-    std::size_t threads = static_cast<std::size_t>(tile.threads);
-    if (plan.cluster_blocks == 1) {
-        threads =
-            std::min(threads, divide_up(divide_up(a.axis, softmax_tile_run) * columns, warp_threads) * warp_threads);
-    }
-    const std::size_t blocks = a.outer * divide_up(a.inner, columns) * plan.cluster_blocks;
-    return launch({.kernel = kernels.tiles.of[a.log ? 1 : 0][plan.column_tile],
-                   .blocks = blocks,
-                   .threads = static_cast<int>(threads),
-                   .cluster_blocks = static_cast<int>(plan.cluster_blocks)},
-                  &a, stream);
-}
-
-// Blocks for kernels whose blocks go on to further jobs where the grid is smaller than the job.
-std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
-    return std::min(divide_up(jobs, jobs_a_block), most_blocks);
-}
-
-Launch totals_of(const SoftmaxKernels &kernels, std::size_t rows, std::size_t splits, bool dependent) {
-    const std::size_t rows_a_block =
-        splits > softmax_splits_a_warp
-            ? 1
-            : softmax_two_pass_row_warps * static_cast<std::size_t>(rows_of_totals_warp(splits));
-    return {.kernel = kernels.rare.totals,
-            .blocks = blocks_for(rows, rows_a_block),
-            .threads = static_cast<int>(softmax_two_pass_row_threads),
-            .dependent = dependent};
-}
-
-// A call on its way to the stream.
-struct SoftmaxCall {
-    const SoftmaxProblem &problem;
-    const SoftmaxPlan &plan;
-    const SoftmaxKernels &kernels;
-    const SoftmaxRowKernels &rows;
-    const GpuFacts &gpu;
-    cudaStream_t stream;
-};
-
-// Rows that kernels which stay read once and write once; else `served` is false.
-cudaError_t launch_rows_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
-    const cudaError_t few =
-        launch_cooperative_rows(call.rows, call.problem, a, call.plan, call.gpu, call.stream, served);
-    if (few != cudaSuccess || *served) {
-        return few;
-    }
-    const SoftmaxLookbackKernel *lookback = lookback_kernel(call.problem, call.plan, call.rows, call.gpu);
-    return lookback == nullptr ? cudaSuccess
-                               : launch_lookback(*lookback, call.problem, a, call.gpu, call.stream, served);
-}
-
-// Columns likewise.
-cudaError_t launch_columns_once_read(const SoftmaxCall &call, const SoftmaxArguments &a, bool *served) {
-    const std::size_t splits = divide_up(a.axis, softmax_block);
-    const cudaError_t shared = launch_lookback_columns(
-        call.problem, a, totals_of(call.kernels, a.outer * a.inner, splits, call.gpu.dependent_launch), call.gpu,
-        call.stream, served);
-    if (shared != cudaSuccess || *served) {
-        return shared;
-    }
-    return launch_column_clusters(call.problem, a, call.gpu, call.stream, served);
-}
-
-cudaError_t launch_states_of_splits(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
-    const std::size_t split_tiles = softmax_two_pass_row_warps * call.plan.tiles_a_warp;
-    if (serves_split_states(call.problem, a.splits, split_tiles)) {
-        return launch_split_states(call.problem, a.splits, split_tiles, a.states, call.gpu.dependent_launch,
-                                   call.stream);
-    }
-    Launch states{call.rows.two_pass_rows.split_states, blocks_for(a.outer * a.splits, 1),
-                  static_cast<int>(softmax_two_pass_row_threads)};
-    states.shared_bytes = stages;
-    SoftmaxArguments own = a;
-    return launch(states, &own, call.stream);
-}
-
-cudaError_t launch_two_pass_rows(const SoftmaxCall &call, SoftmaxArguments a) {
-    const bool dependent = call.gpu.dependent_launch;
-    const std::size_t stages = softmax_two_pass_row_warps * call.rows.stage_bytes;
-    cudaError_t error = launch_states_of_splits(call, a, stages);
-    if (error == cudaSuccess) {
-        error = launch(totals_of(call.kernels, a.outer, a.splits, dependent), &a, call.stream);
-    }
-    if (error == cudaSuccess) {
-        const Launch apply{.kernel = call.rows.two_pass_rows.apply[a.log ? 1 : 0],
-                           .blocks = blocks_for(a.outer * call.plan.tiles, softmax_two_pass_row_warps),
-                           .threads = static_cast<int>(softmax_two_pass_row_threads),
-                           .dependent = dependent,
-                           .shared_bytes = stages};
-        error = launch(apply, &a, call.stream);
-    }
-    return error;
-}
-
-cudaError_t launch_regime(const SoftmaxCall &call, const SoftmaxArguments &a) {
-    const bool dependent = call.gpu.dependent_launch;
-    switch (call.plan.regime) {
-    case SoftmaxRegime::short_rows:
-        return launch_short_rows(a, call.plan, dependent, call.stream);
-    case SoftmaxRegime::tiles:
-        return launch_tiles(call.kernels, a, call.plan, call.stream);
-    case SoftmaxRegime::registers:
-        return launch_registers(call.rows, a, call.plan.tiles, dependent, call.stream);
-    case SoftmaxRegime::clusters:
-        return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream);
-    case SoftmaxRegime::two_pass_rows:
-        return launch_two_pass_rows(call, a);
-    case SoftmaxRegime::two_pass_columns:
-        return launch_two_pass_columns(call.problem, a, most_blocks,
-                                       totals_of(call.kernels, a.outer * a.inner, a.splits, dependent), dependent,
-                                       call.stream);
-    case SoftmaxRegime::general: // which is served elsewhere
-        break;
-    }
-    return cudaErrorUnknown;
-}
-
-// With memory for the states and totals of rows that are read twice.
-cudaError_t launch_with_workspace(const SoftmaxCall &call, SoftmaxArguments &a) {
-    Workspace workspace(call.problem, workspace_bytes(call.problem.shape, call.plan), call.stream);
-    if (workspace.error() != cudaSuccess) {
-        return workspace.error();
-    }
-    const std::size_t rows = a.outer * a.inner;
-    if (call.plan.splits != 0) {
-        a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
-        a.states = static_cast<StoredState *>(workspace.take(rows * call.plan.splits * sizeof(StoredState)));
-    }
-    const cudaError_t launched = launch_regime(call, a);
-    const cudaError_t freed = workspace.finish();
-    return launched != cudaSuccess ? launched : freed;
-}
 
 // How many rows and columns there have to be, and how short, for several to share a warp element by element.
 StripedLimits striped_limits(const SoftmaxProblem &problem, const GpuFacts &gpu) {
@@ -367,6 +59,79 @@ const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, LoadPolic
     return kernels.vectors;
 }
 
+bool is_any(const SoftmaxCall &) { return true; }
+bool are_rows(const SoftmaxCall &call) { return call.problem.shape.inner == 1; }
+bool are_columns(const SoftmaxCall &call) { return !are_rows(call); }
+
+// Rows whose elements lie apart, or of types that no kernel of whole vectors converts.
+bool are_rows_of_singles(const SoftmaxCall &call) { return are_rows(call) && call.places == LoadPolicy::singles; }
+
+// Maxima are written by some kernels alone.
+bool have_no_plan(const SoftmaxCall &call) {
+    return call.plan.regime == SoftmaxRegime::general || (call.problem.maximum != nullptr && !writes_maxima(call.plan));
+}
+
+bool share_warps_by_elements(const SoftmaxCall &call) {
+    return call.plan.regime != SoftmaxRegime::short_rows &&
+           serves_striped_softmax(call.problem, striped_limits(call.problem, call.gpu));
+}
+
+cudaError_t put_general(SoftmaxCall &call, bool *) {
+    return launch_general_softmax(call.problem, call.gpu, call.stream);
+}
+
+cudaError_t put_column_tiles(SoftmaxCall &call, bool *served) {
+    return launch_column_tiles(call.problem, call.gpu, call.stream, served);
+}
+
+cudaError_t put_striped(SoftmaxCall &call, bool *) {
+    return launch_striped_softmax(call.problem, {}, call.gpu, call.stream);
+}
+
+cudaError_t put_cooperative_rows(SoftmaxCall &call, bool *served) {
+    return launch_cooperative_rows(call.rows, call.problem, arguments_of_call(call), call.plan, call.gpu, call.stream,
+                                   served);
+}
+
+cudaError_t put_lookback_rows(SoftmaxCall &call, bool *served) {
+    const SoftmaxLookbackKernel *kernel = lookback_kernel(call.problem, call.plan, call.rows, call.gpu);
+    *served = kernel != nullptr;
+    return *served ? launch_lookback(*kernel, call.problem, arguments_of_call(call), call.gpu, call.stream, served)
+                   : cudaSuccess;
+}
+
+cudaError_t put_lookback_columns(SoftmaxCall &call, bool *served) {
+    const Shape &s = call.problem.shape;
+    const Launch totals = softmax_totals_launch(call.kernels, s.outer * s.inner, divide_up(s.axis, softmax_block),
+                                                call.gpu.dependent_launch);
+    return launch_lookback_columns(call.problem, arguments_of_call(call), totals, call.gpu, call.stream, served);
+}
+
+cudaError_t put_column_clusters(SoftmaxCall &call, bool *served) {
+    return launch_column_clusters(call.problem, arguments_of_call(call), call.gpu, call.stream, served);
+}
+
+cudaError_t put_as_masked_rows(SoftmaxCall &call, bool *served) {
+    const RowTilesPlan rows = plan_as_masked_rows(call.problem, call.plan, call.places, call.gpu);
+    *served = rows.warps != 0;
+    return *served ? launch_planned_masked_rows(call.problem, rows, call.stream) : cudaSuccess;
+}
+
+cudaError_t put_regime(SoftmaxCall &call, bool *) { return launch_regime(call); }
+
+constexpr Rule<SoftmaxCall> plain_rules[] = {
+    {are_rows_of_singles, put_general},
+    {are_columns, put_column_tiles}, // short ones
+    {have_no_plan, put_general},
+    {share_warps_by_elements, put_striped}, // short rows, and columns of which few are side by side
+    {are_rows, put_cooperative_rows},       // few and long
+    {are_rows, put_lookback_rows},          // many and long
+    {are_columns, put_lookback_columns},    // many and long
+    {are_columns, put_column_clusters},     // of whole vectors
+    {are_rows, put_as_masked_rows},         // into other types, logarithms off the boundaries
+    {is_any, put_regime},                   // short rows, a block's, a cluster's; tiles; what is read twice
+};
+
 // Whether every element takes part, and no input has 8 bits.
 bool is_plain(const SoftmaxProblem &problem) {
     return leaves_nothing_out(problem.selection) && traits_of(problem.dtype).size != 1;
@@ -375,33 +140,14 @@ bool is_plain(const SoftmaxProblem &problem) {
 cudaError_t launch_plain_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
     const SoftmaxKernels &kernels = *find_softmax_kernels(problem.dtype);
     const LoadPolicy places = softmax_places(problem, kernels, gpu);
-    if (places == LoadPolicy::singles && problem.shape.inner == 1) {
-        return launch_general_softmax(problem, gpu, stream);
-    }
-    bool served = false;
-    const cudaError_t of_columns = launch_column_tiles(problem, gpu, stream, &served);
-    if (of_columns != cudaSuccess || served) {
-        return of_columns;
-    }
-    const SoftmaxPlan plan = plan_softmax(problem, kernels, places, gpu);
-    if (plan.regime == SoftmaxRegime::general || (problem.maximum != nullptr && !writes_maxima(plan))) {
-        return launch_general_softmax(problem, gpu, stream);
-    }
-    if (plan.regime != SoftmaxRegime::short_rows && serves_striped_softmax(problem, striped_limits(problem, gpu))) {
-        return launch_striped_softmax(problem, {}, gpu, stream);
-    }
-    const SoftmaxRowKernels &rows = row_kernels_of(kernels, places, problem.output_dtype != problem.dtype);
-    const SoftmaxCall call{problem, plan, kernels, rows, gpu, stream};
-    SoftmaxArguments a = arguments_of(problem, plan);
-    const cudaError_t once =
-        problem.shape.inner == 1 ? launch_rows_once_read(call, a, &served) : launch_columns_once_read(call, a, &served);
-    if (once != cudaSuccess || served) {
-        return once;
-    }
-    if (const RowTilesPlan cut = plan_as_masked_rows(problem, plan, places, gpu); cut.warps != 0) {
-        return launch_planned_masked_rows(problem, cut, stream);
-    }
-    return launch_with_workspace(call, a);
+    SoftmaxCall call{.problem = problem,
+                     .gpu = gpu,
+                     .stream = stream,
+                     .kernels = kernels,
+                     .places = places,
+                     .plan = plan_softmax(problem, kernels, places, gpu),
+                     .rows = row_kernels_of(kernels, places, problem.output_dtype != problem.dtype)};
+    return put_by(plain_rules, call);
 }
 
 std::int32_t run(const SoftmaxProblem &asked, void *stream_handle,
@@ -416,27 +162,6 @@ std::int32_t run(const SoftmaxProblem &asked, void *stream_handle,
 }
 
 } // namespace
-
-bool serves_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan) {
-    return plan.regime == StridedRegime::splits && is_logsumexp_alone(problem) &&
-           find_softmax_kernels(problem.dtype) != nullptr && problem.shape.inner == 1 && problem.shape.axis_stride == 1;
-}
-
-cudaError_t launch_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan, StoredState *states,
-                                    cudaStream_t stream) {
-    const SoftmaxKernels &kernels = *find_softmax_kernels(problem.dtype);
-    SoftmaxPlan in_splits{};
-    in_splits.splits = plan.splits;
-    in_splits.tiles_a_warp = plan.tiles_a_warp;
-    SoftmaxArguments a = arguments_of(problem, in_splits);
-    want_row_values(a, nullptr, nullptr); // which the totals give
-    a.states = states;
-    a.log = true; // states are to have their true maxima
-    Launch how{kernels.unaligned.two_pass_rows.split_states, blocks_for(a.outer * a.splits, 1),
-               static_cast<int>(softmax_two_pass_row_threads)};
-    how.shared_bytes = softmax_two_pass_row_warps * kernels.unaligned.stage_bytes;
-    return launch(how, &a, stream);
-}
 
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
     const SoftmaxProblem normal = normalised(problem);

@@ -1,5 +1,6 @@
 #include "cuda/softmax/general_dispatch.h"
 
+#include "cuda/common/rules.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/softmax/columns/column_tile.h"
 #include "cuda/softmax/logsumexp/logsumexp.h"
@@ -26,7 +27,26 @@ struct StridedCall {
     const LogSumExpPlan &alone; // without units: not logsumexp alone
     const GpuFacts &gpu;
     cudaStream_t stream;
+    StridedSoftmaxArguments a; // with the problem
 };
+
+bool is_any(const StridedCall &) { return true; }
+bool is_ragged(const StridedCall &call) { return call.a.problem.selection.ragged; }
+
+// Whether more is wanted than kernels for the logsumexp alone give.
+bool wants_more(const StridedCall &call) { return call.alone.units == 0; }
+
+bool are_short_rows(const StridedCall &call) { return serves_masked_short(call.a.problem); }
+
+bool share_warps_by_elements(const StridedCall &call) {
+    return wants_more(call) && serves_striped_softmax(call.a.problem, any_slots);
+}
+
+bool wants_outputs(const StridedCall &call) { return wants_more(call) && call.a.problem.output != nullptr; }
+
+cudaError_t put_short_rows(StridedCall &call, bool *) {
+    return launch_masked_short(call.a.problem, call.gpu, call.stream);
+}
 
 // Up to how many elements rows share a warp element by element, `other` being how else they would be done.
 std::size_t longest_striped_row(const SoftmaxProblem &problem, bool vectors, const RowTilesPlan &other) {
@@ -34,27 +54,25 @@ std::size_t longest_striped_row(const SoftmaxProblem &problem, bool vectors, con
     return vectors ? softmax_striped_vector_row : narrow ? softmax_striped_narrow_row : softmax_striped_row;
 }
 
-// Short rows, and longer ones that stay in registers, elements left out or not: `served` where they are such.
-cudaError_t launch_masked_rows(const StridedCall &call, const SoftmaxProblem &problem, bool *served) {
-    *served = true;
-    if (serves_masked_short(problem)) {
-        return launch_masked_short(problem, call.gpu, call.stream);
-    }
+// Rows in registers, by vectors or by elements.
+cudaError_t put_rows_in_registers(StridedCall &call, bool *served) {
+    const SoftmaxProblem &problem = call.a.problem;
     const RowTilesPlan registers = plan_masked_rows(problem, call.gpu);
     const bool vectors = registers.warps != 0;
     const RowTilesPlan plan = vectors ? registers : plan_softmax_anywhere(problem, call.gpu);
     const StripedLimits limits{vectors ? fewest_striped_rows(call.gpu) : 0,
                                longest_striped_row(problem, vectors, plan)};
-    if (call.alone.units == 0 && serves_striped_softmax(problem, limits)) {
+    if (wants_more(call) && serves_striped_softmax(problem, limits)) {
         return launch_striped_softmax(problem, {}, call.gpu, call.stream);
     }
     *served = plan.warps != 0;
     return *served ? launch_planned_masked_rows(problem, plan, call.stream) : cudaSuccess;
 }
 
-// Ragged rows, of which several share a warp where they are short. Where not `served`, only these are done, and
-// a.longer says which are left.
-cudaError_t launch_ragged_rows(const StridedCall &call, StridedSoftmaxArguments &a, bool *served) {
+// Of which several share a warp where they are short. Where not `served`, only these are done, and a.longer says which
+// are left.
+cudaError_t put_ragged_rows(StridedCall &call, bool *served) {
+    StridedSoftmaxArguments &a = call.a;
     a.longer = rows_too_long_for_slots(a.problem, call.gpu);
     if (a.longer.least != 0) {
         const cudaError_t error = launch_striped_softmax(a.problem, a.longer, call.gpu, call.stream);
@@ -62,35 +80,27 @@ cudaError_t launch_ragged_rows(const StridedCall &call, StridedSoftmaxArguments 
             return error;
         }
     }
-    const RaggedPlan ragged_plan = plan_ragged_softmax(a.problem, a.longer, call.gpu);
-    *served = ragged_plan.warps != 0;
-    return *served ? launch_ragged_softmax(a.problem, ragged_plan, call.stream) : cudaSuccess;
+    const RaggedPlan plan = plan_ragged_softmax(a.problem, a.longer, call.gpu);
+    *served = plan.warps != 0;
+    return *served ? launch_ragged_softmax(a.problem, plan, call.stream) : cudaSuccess;
 }
 
-// What is read once, element by element: `served` where it is.
-cudaError_t launch_whole_rows(const StridedCall &call, StridedSoftmaxArguments &a, bool *served) {
-    *served = false;
-    if (call.alone.units != 0) {
-        return cudaSuccess;
-    }
-    const cudaError_t of_columns = launch_column_tiles(a.problem, call.gpu, call.stream, served);
-    if (of_columns != cudaSuccess || *served) {
-        return of_columns;
-    }
-    if (serves_striped_softmax(a.problem, any_slots)) {
-        *served = true;
-        return launch_striped_softmax(a.problem, {}, call.gpu, call.stream);
-    }
-    if (a.problem.output == nullptr) {
-        return cudaSuccess;
-    }
-    const RowTilesPlan whole = plan_whole_rows(call.kernels, a.problem.shape, a.problem.selection.ragged, call.gpu);
+cudaError_t put_column_tiles(StridedCall &call, bool *served) {
+    return launch_column_tiles(call.a.problem, call.gpu, call.stream, served);
+}
+
+cudaError_t put_striped(StridedCall &call, bool *) {
+    return launch_striped_softmax(call.a.problem, {}, call.gpu, call.stream);
+}
+
+// A tile a warp, element by element.
+cudaError_t put_whole_rows(StridedCall &call, bool *served) {
+    const SoftmaxProblem &problem = call.a.problem;
+    const RowTilesPlan whole = plan_whole_rows(call.kernels, problem.shape, problem.selection.ragged, call.gpu);
     *served = whole.warps != 0;
-    if (!*served) {
-        return cudaSuccess;
-    }
-    a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
-    return launch_row_tiles(call.kernels.whole_rows, whole, call.plan.rows, &a, call.stream);
+    call.a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
+    return *served ? launch_row_tiles(call.kernels.whole_rows, whole, call.plan.rows, &call.a, call.stream)
+                   : cudaSuccess;
 }
 
 // What no kernels of logsumexp alone were made for.
@@ -118,7 +128,8 @@ std::size_t bytes_taken(const StridedCall &call, const SoftmaxProblem &problem) 
 }
 
 // With memory for them.
-cudaError_t launch_splits(const StridedCall &call, StridedSoftmaxArguments &a) {
+cudaError_t put_splits(StridedCall &call, bool *) {
+    StridedSoftmaxArguments &a = call.a;
     const bool alone = call.alone.units != 0;
     const std::size_t bytes = bytes_taken(call, a.problem);
     Workspace workspace(a.problem, bytes, call.stream);
@@ -138,17 +149,15 @@ cudaError_t launch_splits(const StridedCall &call, StridedSoftmaxArguments &a) {
     return launched != cudaSuccess ? launched : freed;
 }
 
-cudaError_t launch_call(const StridedCall &call, StridedSoftmaxArguments &a) {
-    bool served = false;
-    cudaError_t error = launch_masked_rows(call, a.problem, &served);
-    if (error == cudaSuccess && !served) {
-        error = launch_ragged_rows(call, a, &served);
-    }
-    if (error == cudaSuccess && !served) {
-        error = launch_whole_rows(call, a, &served);
-    }
-    return error != cudaSuccess || served ? error : launch_splits(call, a);
-}
+constexpr Rule<StridedCall> general_rules[] = {
+    {are_short_rows, put_short_rows},       // that touch, masked or not
+    {is_any, put_rows_in_registers},        // of neighbouring elements
+    {is_ragged, put_ragged_rows},           // short ones share warps
+    {wants_more, put_column_tiles},         // short columns
+    {share_warps_by_elements, put_striped}, // short rows and columns of any types
+    {wants_outputs, put_whole_rows},        // in registers, element by element
+    {is_any, put_splits},                   // the logsumexp alone; columns, and what is read twice
+};
 
 } // namespace
 
@@ -167,11 +176,11 @@ std::size_t general_softmax_workspace_bytes(const SoftmaxProblem &p) {
 }
 
 cudaError_t launch_general_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
-    StridedSoftmaxArguments a{};
-    a.problem = problem;
     const StridedPlan plan = plan_general(problem.shape, problem.selection.ragged);
     const LogSumExpPlan alone = plan_logsumexp(problem);
-    return launch_call({kernels_of(problem.dtype), plan, alone, gpu, stream}, a);
+    StridedCall call{kernels_of(problem.dtype), plan, alone, gpu, stream, {}};
+    call.a.problem = problem;
+    return put_by(general_rules, call);
 }
 
 } // namespace wr::cuda

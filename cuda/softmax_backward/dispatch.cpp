@@ -1,5 +1,6 @@
 // Puts the gradient of softmax on a stream.
 #include "cuda/common/cluster_shape.h"
+#include "cuda/common/rules.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
@@ -48,16 +49,6 @@ bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &k
     const std::size_t elements = bytes_of_vector / static_cast<std::size_t>(kernels.element_bytes);
     return s.axis % elements == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
            steps_by_vectors(s.outer, p.gradient_outer_stride, elements) && are_aligned(p);
-}
-
-// Whether rows are so short that a warp should have several, of its elements one by one.
-bool wants_slots(const SoftmaxBackwardProblem &p, const GpuFacts &gpu) {
-    const BackwardVectorKernels *kernels = vector_kernels_of(p.dtype);
-    if (!are_rows_of_neighbours(p, kernels)) {
-        return serves_striped_backward(p, any_slots);
-    }
-    return !are_vectors(p, *kernels) &&
-           serves_striped_backward(p, {fewest_striped_rows(gpu), longest_striped_gradient(p.dtype, is_from_logits(p))});
 }
 
 // Whether rows of whole vectors are so short that several share a warp.
@@ -248,58 +239,104 @@ cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxB
     return launch(how, &a, stream);
 }
 
-// Rows of neighbouring elements, read once; else `served` is false.
-cudaError_t launch_once_read(const SoftmaxBackwardProblem &problem, const StridedPlan &rows, const GpuFacts &gpu,
-                             cudaStream_t stream, bool *served) {
-    *served = false;
-    const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
-    if (!are_rows_of_neighbours(problem, kernels)) {
-        return cudaSuccess;
+// A call on its way to the stream.
+struct BackwardCall {
+    const SoftmaxBackwardProblem &problem;
+    const StridedPlan &plan;
+    const GpuFacts &gpu;
+    cudaStream_t stream;
+    const BackwardVectorKernels *kernels; // of rows of neighbouring elements; nullptr: they are not such
+    bool vectors;                         // whole ones, on their boundaries
+    LargeRows longer;                     // of ragged rows many of which share warps, the others
+};
+
+bool is_any(const BackwardCall &) { return true; }
+bool have_neighbours(const BackwardCall &call) { return call.kernels != nullptr; }
+bool are_vectors(const BackwardCall &call) { return call.vectors; }
+bool are_short_vectors(const BackwardCall &call) { return call.vectors && are_packed(call.problem); }
+bool are_many_short_ragged(const BackwardCall &call) { return call.longer.least != 0; }
+
+// Whether rows are so short that a warp should have several, of its elements one by one.
+bool share_warps_by_elements(const BackwardCall &call) {
+    const SoftmaxBackwardProblem &p = call.problem;
+    if (!have_neighbours(call)) {
+        return serves_striped_backward(p, any_slots);
     }
-    const bool vectors = are_vectors(problem, *kernels);
-    if (vectors && are_packed(problem)) {
-        *served = true;
-        return launch_packed(problem, gpu, stream);
-    }
-    RowTilesPlan plan{};
-    cudaError_t error = cudaSuccess;
-    if (vectors) {
-        plan = plan_vectors(*kernels, rows, gpu);
-        error = launch_resident(*kernels, problem, rows.blocks, gpu, stream, served);
-    } else {
-        error = plan_anywhere(*kernels, problem, rows, gpu, &plan);
-    }
-    if (error != cudaSuccess || *served || plan.warps == 0) {
-        return error;
-    }
-    return vectors ? launch_vectors(*kernels, problem, plan, gpu, stream, served)
-                   : launch_anywhere(*kernels, problem, plan, gpu, stream, served);
+    return !call.vectors && serves_striped_backward(p, {fewest_striped_rows(call.gpu),
+                                                        longest_striped_gradient(p.dtype, is_from_logits(p))});
 }
 
-// Rows of any kind: of many short ragged ones several share a warp, and the others come behind them.
-cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const StridedPlan &plan, const GpuFacts &gpu,
-                            cudaStream_t stream) {
-    const StridedKernels &kernels =
-        problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
-    SoftmaxBackwardArguments a{.problem = problem,
-                               .sums = nullptr,
-                               .totals = nullptr,
-                               .splits = plan.splits,
-                               .tiles_a_warp = static_cast<std::int32_t>(plan.tiles_a_warp),
-                               .cluster_blocks = 1,
-                               .applies = false,
-                               .longer = rows_too_long_for_slots(problem, gpu)};
-    if (a.longer.least != 0) {
-        const cudaError_t error = launch_striped_backward(problem, a.longer, gpu, stream);
-        return error == cudaSuccess ? launch_strided(kernels, plan, true, a, stream) : error;
+cudaError_t put_column_tiles(BackwardCall &call, bool *served) {
+    return launch_backward_column_tiles(call.problem, call.gpu, call.stream, served);
+}
+
+cudaError_t put_striped(BackwardCall &call, bool *) {
+    return launch_striped_backward(call.problem, {}, call.gpu, call.stream);
+}
+
+cudaError_t put_short_vectors(BackwardCall &call, bool *) { return launch_packed(call.problem, call.gpu, call.stream); }
+
+cudaError_t put_resident(BackwardCall &call, bool *served) {
+    return launch_resident(*call.kernels, call.problem, call.plan.blocks, call.gpu, call.stream, served);
+}
+
+// In a block's or a cluster's registers.
+cudaError_t put_rows(BackwardCall &call, bool *served) {
+    RowTilesPlan plan{};
+    cudaError_t error = cudaSuccess;
+    if (call.vectors) {
+        plan = plan_vectors(*call.kernels, call.plan, call.gpu);
+    } else {
+        error = plan_anywhere(*call.kernels, call.problem, call.plan, call.gpu, &plan);
     }
-    const RowTilesPlan whole = plan_whole_rows(kernels, problem.shape, problem.selection.ragged, gpu);
-    if (whole.warps != 0) {
-        a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
-        return launch_row_tiles(kernels.whole_rows, whole, plan.rows, &a, stream);
+    *served = error == cudaSuccess && plan.warps != 0;
+    if (!*served) {
+        return error;
     }
+    return call.vectors ? launch_vectors(*call.kernels, call.problem, plan, call.gpu, call.stream, served)
+                        : launch_anywhere(*call.kernels, call.problem, plan, call.gpu, call.stream, served);
+}
+
+const StridedKernels &strided_kernels_of(const BackwardCall &call) {
+    return call.problem.dtype == ElementType::f64 ? softmax_backward_kernels_f64() : softmax_backward_kernels_f32();
+}
+
+SoftmaxBackwardArguments strided_arguments_of(const BackwardCall &call) {
+    return {.problem = call.problem,
+            .sums = nullptr,
+            .totals = nullptr,
+            .splits = call.plan.splits,
+            .tiles_a_warp = static_cast<std::int32_t>(call.plan.tiles_a_warp),
+            .cluster_blocks = 1,
+            .applies = false,
+            .longer = call.longer};
+}
+
+cudaError_t put_ragged_rows(BackwardCall &call, bool *) {
+    const cudaError_t error = launch_striped_backward(call.problem, call.longer, call.gpu, call.stream);
+    SoftmaxBackwardArguments a = strided_arguments_of(call);
+    return error == cudaSuccess ? launch_strided(strided_kernels_of(call), call.plan, true, a, call.stream) : error;
+}
+
+// A tile a warp, element by element.
+cudaError_t put_whole_rows(BackwardCall &call, bool *served) {
+    const StridedKernels &kernels = strided_kernels_of(call);
+    const SoftmaxBackwardProblem &p = call.problem;
+    const RowTilesPlan whole = plan_whole_rows(kernels, p.shape, p.selection.ragged, call.gpu);
+    *served = whole.warps != 0;
+    SoftmaxBackwardArguments a = strided_arguments_of(call);
+    a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
+    return *served ? launch_row_tiles(kernels.whole_rows, whole, call.plan.rows, &a, call.stream) : cudaSuccess;
+}
+
+// With memory for the sums of rows that are read twice.
+cudaError_t put_splits(BackwardCall &call, bool *) {
+    const SoftmaxBackwardProblem &problem = call.problem;
+    const StridedPlan &plan = call.plan;
+    const StridedKernels &kernels = strided_kernels_of(call);
+    SoftmaxBackwardArguments a = strided_arguments_of(call);
     const bool in_columns = serves_backward_columns(problem), once = plan.has_whole_columns() && !in_columns;
-    Workspace workspace(problem, once ? 0 : general_workspace_bytes(plan, sizeof(double)), stream);
+    Workspace workspace(problem, once ? 0 : general_workspace_bytes(plan, sizeof(double)), call.stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }
@@ -307,11 +344,23 @@ cudaError_t launch_any_rows(const SoftmaxBackwardProblem &problem, const Strided
         a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
         a.sums = static_cast<double *>(workspace.take(plan.rows * plan.splits * sizeof(double)));
     }
-    const cudaError_t launched = in_columns ? launch_backward_columns(kernels.totals, a, gpu.dependent_launch, stream)
-                                            : launch_strided(kernels, plan, true, a, stream);
+    const cudaError_t launched =
+        in_columns ? launch_backward_columns(kernels.totals, a, call.gpu.dependent_launch, call.stream)
+                   : launch_strided(kernels, plan, true, a, call.stream);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
 }
+
+constexpr Rule<BackwardCall> rules[] = {
+    {is_any, put_column_tiles},               // columns of up to 4096 elements of one type
+    {share_warps_by_elements, put_striped},   // short rows, of any types or off the boundaries
+    {are_short_vectors, put_short_vectors},   // short rows
+    {are_vectors, put_resident},              // rows of more than 128 tiles
+    {have_neighbours, put_rows},              // a row by a block or a cluster
+    {are_many_short_ragged, put_ragged_rows}, // short ones share warps
+    {is_any, put_whole_rows},                 // in registers, element by element
+    {is_any, put_splits},                     // columns, and what is read twice
+};
 
 } // namespace
 
@@ -329,19 +378,16 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    bool served = false;
-    const cudaError_t of_columns = launch_backward_column_tiles(problem, device.gpu(), stream, &served);
-    if (of_columns != cudaSuccess || served) {
-        return report(of_columns);
-    }
-    if (wants_slots(problem, device.gpu())) {
-        return report(launch_striped_backward(problem, {}, device.gpu(), stream));
-    }
-    const cudaError_t error = launch_once_read(problem, plan, device.gpu(), stream, &served);
-    if (error != cudaSuccess || served) {
-        return report(error);
-    }
-    return report(launch_any_rows(problem, plan, device.gpu(), stream));
+    const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
+    const bool neighbours = are_rows_of_neighbours(problem, kernels);
+    BackwardCall call{.problem = problem,
+                      .plan = plan,
+                      .gpu = device.gpu(),
+                      .stream = stream,
+                      .kernels = neighbours ? kernels : nullptr,
+                      .vectors = neighbours && are_vectors(problem, *kernels),
+                      .longer = rows_too_long_for_slots(problem, device.gpu())};
+    return report(put_by(rules, call));
 }
 
 } // namespace wr::cuda

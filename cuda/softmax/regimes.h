@@ -1,0 +1,28 @@
+// The kernels of plain softmax that a plan names, put on the stream.
+#pragma once
+
+#include "cuda/common/launch.h"
+#include "cuda/softmax/plan.h"
+
+namespace wr::cuda {
+
+// A call on its way to the stream.
+struct SoftmaxCall {
+    const SoftmaxProblem &problem;
+    const GpuFacts &gpu;
+    cudaStream_t stream;
+    const SoftmaxKernels &kernels;
+    LoadPolicy places;
+    SoftmaxPlan plan;
+    const SoftmaxRowKernels &rows;
+};
+
+SoftmaxArguments arguments_of_call(const SoftmaxCall &call);
+
+// The launch that makes rows' totals of the states of their splits.
+Launch softmax_totals_launch(const SoftmaxKernels &kernels, std::size_t rows, std::size_t splits, bool dependent);
+
+// With memory for the states and totals of rows that are read twice.
+cudaError_t launch_regime(const SoftmaxCall &call);
+
+} // namespace wr::cuda

@@ -10,7 +10,6 @@ from number_formats import FLOATS, encode, fused_multiply_add, round_float
 from rounded_arithmetic import add_f32, add_f64, multiply_f32, tree
 from softmax_contract import Exponential32, Exponential64, scaled_exponential, scaled_logits
 
-
 # The weight in a row of which nothing is left, where that is no NaN.
 EMPTY = None
 

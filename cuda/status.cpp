@@ -10,8 +10,10 @@ std::int32_t status() {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
+    const ReduceKernels *any = find_reduce_kernels(
+        {Operator::sum, ElementType::f32, ElementType::f32, ElementType::f32, ElementType::none, false, false});
     cudaFuncAttributes attributes;
-    return report(runtime().func_get_attributes(&attributes, fill_kernel()));
+    return report(runtime().func_get_attributes(&attributes, any->aligned_rows));
 }
 
 } // namespace wr::cuda

@@ -50,6 +50,7 @@ Runtime &runtime() {
         cudaMemPoolSetAttribute,
         cudaMemPoolDestroy,
         cudaThreadExchangeStreamCaptureMode,
+        cudaMemsetAsync,
         cudaFuncGetAttributes,
         cudaFuncSetAttribute,
         cudaOccupancyMaxActiveClusters,

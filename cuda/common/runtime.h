@@ -23,6 +23,7 @@ struct Runtime {
     cudaError_t (*mem_pool_set_attribute)(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
     cudaError_t (*mem_pool_destroy)(cudaMemPool_t pool);
     cudaError_t (*thread_exchange_stream_capture_mode)(cudaStreamCaptureMode *mode);
+    cudaError_t (*memset_async)(void *memory, int value, size_t bytes, cudaStream_t stream);
     cudaError_t (*func_get_attributes)(cudaFuncAttributes *attributes, const void *kernel);
     cudaError_t (*func_set_attribute)(const void *kernel, cudaFuncAttribute attribute, int value);
     cudaError_t (*occupancy_max_active_clusters)(int *clusters, const void *kernel, const cudaLaunchConfig_t *config);

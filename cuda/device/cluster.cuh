@@ -49,14 +49,18 @@ __device__ __forceinline__ void synchronise_cluster() {
 #endif
 }
 
-// Where something of this block's shared memory is in the cluster's first one.
+// Where something of this block's shared memory is in the cluster's block number `rank`.
 template <class T>
-__device__ __forceinline__ T *in_first_block(T *shared) {
+__device__ __forceinline__ T *in_block(T *shared, unsigned rank) {
     T *mapped = shared;
 #if __CUDA_ARCH__ >= 900
-    asm("mapa.u64 %0, %1, 0;" : "=l"(mapped) : "l"(shared));
+    asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(shared), "r"(rank));
 #endif
     return mapped;
+}
+template <class T>
+__device__ __forceinline__ T *in_first_block(T *shared) {
+    return in_block(shared, 0);
 }
 
 } // namespace wr::cuda

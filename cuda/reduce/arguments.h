@@ -11,7 +11,6 @@ namespace wr::cuda {
 enum class Destination : std::int32_t {
     output,   // finished, into the caller's output
     partials, // as accumulators, for the next stage
-    shared,   // combined into one accumulator a row by atomic updates, for the next stage
 };
 
 // Reduction of rows: row number r = (o, i) starts at input + o * outer_stride + i * inner_stride elements.
@@ -40,7 +39,9 @@ struct ColumnArguments {
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride;
     std::size_t groups;          // of the axis, each a block's share
+    bool groups_are_clusters;    // which finish them; one outer index a block then
     std::size_t column_tiles;    // blocks side by side
+    std::int32_t run;            // rows that a thread takes, a power of two
     std::int32_t threads_across; // threads of a block side by side
     std::int32_t threads_down;   // threads of a block below each other, a power of two
     std::int32_t outer_a_block;  // outer indices that a block takes
@@ -101,17 +102,15 @@ inline constexpr int segment_block_threads = 128;
 inline constexpr int long_segment_threads = 1024;
 inline constexpr int long_segment_cluster = 4; // blocks
 
-// The kernel of narrow columns: vectors that a block takes, whole rows.
-inline constexpr int narrow_column_vectors = 16384;
-inline constexpr int triple_column_vectors = 12288; // of 3 or 6 columns
-
-// The kernel of few rows: the longest axis, and the vectors side by side that a thread takes.
-inline constexpr int few_rows_axis = 4;
-inline constexpr int few_rows_vectors = 4;
-
 // Elements that a thread reduces by itself: of a segment; at most.
 inline constexpr int run_elements = 32;
 inline constexpr int most_run_elements = 64;
+
+// Rows that a thread of the kernels of columns takes at least, and at most of single columns; blocks that finish a
+// column as a cluster.
+inline constexpr int least_column_run = 8;
+inline constexpr int most_single_column_run = 128;
+inline constexpr int most_column_cluster = 8;
 
 // Shared memory that a block fills with input.
 inline constexpr int stage_bytes = 32768;

@@ -27,6 +27,9 @@ __device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &ro
             }
         });
     }
+    if constexpr (finds_place<T, Op> && Access::by_vectors) {
+        return mine; // every lane's
+    }
     return Op::order_free ? tree_over_lanes<Op>(mine, warp_lanes) : tree_over_lanes<Op>(mine, tiles);
 }
 

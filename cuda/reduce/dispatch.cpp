@@ -1,6 +1,5 @@
 // Puts a reduction on a stream: one stage after the other, until one finishes into the output.
 #include "cuda/common/launch.h"
-#include "cuda/common/tuning.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/reduce/plan.h"
@@ -12,11 +11,10 @@ namespace wr::cuda {
 
 namespace {
 
-constexpr int block_threads = 256;
 constexpr std::size_t partial_alignment = 16;
 
 // What a workspace query answers for: the more multiprocessors, the more pieces, and without clusters more stages.
-constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
+constexpr GpuFacts most_demanding_gpu{every_gpu, 0, false};
 
 struct Stage {
     const ReduceKernels *kernels;
@@ -40,20 +38,35 @@ cudaError_t launch_in_parts(Launch how, std::size_t Launch::*direction, std::siz
     return error;
 }
 
-const void *row_kernel(const ReduceKernels &kernels, const RowPlan &plan) {
-    if (plan.regime == RowRegime::cluster && kernels.cluster_rows != nullptr) {
-        return kernels.cluster_rows;
+const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
+    switch (plan.algorithm) {
+    case ReduceAlgorithm::packed_rows:
+        return kernels.packed_rows;
+    case ReduceAlgorithm::triple_rows:
+        return kernels.triple_rows;
+    case ReduceAlgorithm::staged_vectors:
+        return kernels.staged_vectors;
+    case ReduceAlgorithm::staged:
+        return kernels.staged;
+    case ReduceAlgorithm::columns:
+        return plan.columns.vectors ? kernels.columns : kernels.single_columns;
+    case ReduceAlgorithm::cluster_rows:
+        if (kernels.cluster_rows != nullptr) {
+            return kernels.cluster_rows;
+        }
+        break;
+    case ReduceAlgorithm::warp_rows:
+    case ReduceAlgorithm::rows:
+        break;
     }
-    if (plan.regime == RowRegime::packed) {
-        return kernels.aligned_packed_rows;
-    }
-    if (plan.regime == RowRegime::triples) {
-        return kernels.aligned_triple_rows;
-    }
-    if (!plan.vectors) {
+    if (!plan.rows.vectors) {
         return kernels.scattered_rows;
     }
-    return plan.aligned ? kernels.aligned_rows : kernels.shifted_rows;
+    return plan.rows.aligned ? kernels.aligned_rows : kernels.shifted_rows;
+}
+
+Destination destination_of(const ReducePlan &plan) {
+    return plan.partials == 0 ? Destination::output : Destination::partials;
 }
 
 // Where the GPU cannot have so many blocks in a cluster, half of them take twice the tiles: the same subtrees. Kernels
@@ -83,9 +96,6 @@ cudaError_t launch_cluster(RowArguments &a, Launch how, bool side_by_side, cudaS
 cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
     const Shape &s = stage.plan.shape;
     const RowPlan &plan = stage.plan.rows;
-    const Destination destination = stage.plan.partials == 0 ? Destination::output
-                                    : plan.shared            ? Destination::shared
-                                                             : Destination::partials;
     RowArguments a{stage.input,
                    output,
                    nullptr,
@@ -101,14 +111,13 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    plan.pieces,
                    std::countr_zero(static_cast<unsigned>(plan.warps)),
                    plan.tiles,
-                   destination,
+                   destination_of(stage.plan),
                    stage.mapping,
                    stage.finish};
     a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
-    Launch how{row_kernel(*stage.kernels, plan), 1, block_threads};
+    Launch how{kernel_of(*stage.kernels, stage.plan), 1, plan.block_warps * warp_lanes};
     how.dependent = gpu.dependent_launch;
-    if (plan.regime == RowRegime::cluster) {
-        how.threads = plan.warps * warp_lanes;
+    if (stage.plan.algorithm == ReduceAlgorithm::cluster_rows) {
         return launch_cluster(a, how, stage.kernels->cluster_rows != nullptr, stream, gpu);
     }
     if (plan.pieces == 1) {
@@ -125,26 +134,29 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
 cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
     const Shape &s = stage.plan.shape;
     const ColumnPlan &plan = stage.plan.columns;
-    ColumnArguments a{stage.input,
-                      output,
-                      0,
-                      plan.blocks <= most_blocks,
-                      s.outer,
-                      s.axis,
-                      s.inner,
-                      s.outer_stride,
-                      s.axis_stride,
-                      plan.groups,
-                      plan.column_tiles,
-                      plan.threads_across,
-                      plan.threads_down,
-                      static_cast<std::int32_t>(plan.outer_a_block),
-                      small_divisor(static_cast<std::uint32_t>(plan.threads_across)),
-                      stage.plan.partials == 0 ? Destination::output : Destination::partials,
-                      stage.mapping,
-                      stage.finish};
-    Launch how{plan.kernel, 1, plan.threads_across * plan.threads_down * a.outer_a_block};
+    ColumnArguments a{};
+    a.input = stage.input;
+    a.output = output;
+    a.few_jobs = plan.blocks <= most_blocks;
+    a.outer = s.outer;
+    a.axis = s.axis;
+    a.inner = s.inner;
+    a.outer_stride = s.outer_stride;
+    a.axis_stride = s.axis_stride;
+    a.groups = plan.groups;
+    a.groups_are_clusters = plan.groups_are_clusters;
+    a.column_tiles = plan.column_tiles;
+    a.run = plan.run;
+    a.threads_across = plan.threads_across;
+    a.threads_down = plan.threads_down;
+    a.outer_a_block = static_cast<std::int32_t>(plan.outer_a_block);
+    a.by_across = small_divisor(static_cast<std::uint32_t>(plan.threads_across));
+    a.destination = destination_of(stage.plan);
+    a.mapping = stage.mapping;
+    a.finish = stage.finish;
+    Launch how{kernel_of(*stage.kernels, stage.plan), 1, plan.threads_across * plan.threads_down * a.outer_a_block};
     how.dependent = gpu.dependent_launch;
+    how.cluster_blocks = plan.groups_are_clusters ? static_cast<int>(plan.groups) : 1;
     return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_job, &a, stream);
 }
 
@@ -171,36 +183,26 @@ cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream,
     a.by_inner = small_divisor(static_cast<std::uint32_t>(s.inner));
     a.by_neighbours =
         small_divisor(static_cast<std::uint32_t>(plan.runs_are_neighbours ? plan.runs : plan.items_a_block));
-    a.destination = stage.plan.partials == 0 ? Destination::output : Destination::partials;
+    a.destination = destination_of(stage.plan);
     a.mapping = stage.mapping;
     a.finish = stage.finish;
     a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
-    Launch how{plan.kernel, 1, static_cast<int>(plan.threads)};
+    Launch how{kernel_of(*stage.kernels, stage.plan), 1, static_cast<int>(plan.threads)};
     how.dependent = gpu.dependent_launch;
     how.shared_bytes = plan.shared_bytes;
     return launch_in_parts(how, &Launch::blocks, 1, plan.blocks, a.first_block, &a, stream);
 }
 
-cudaError_t launch_fill(const Stage &stage, void *output, cudaStream_t stream) {
-    FillArguments a{output, stage.plan.partials, stage.kernels->identity, stage.kernels->partial_bytes};
-    const std::size_t blocks = std::min<std::size_t>(divide_up(a.count, std::size_t{block_threads}), 1024);
-    return launch({fill_kernel(), blocks, block_threads}, &a, stream);
-}
-
 cudaError_t launch_stage(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
-    if (stage.plan.regime == ReduceRegime::columns) {
+    switch (stage.plan.algorithm) {
+    case ReduceAlgorithm::columns:
         return launch_columns(stage, output, stream, gpu);
-    }
-    if (stage.plan.regime == ReduceRegime::staged) {
+    case ReduceAlgorithm::staged_vectors:
+    case ReduceAlgorithm::staged:
         return launch_staged(stage, output, stream, gpu);
+    default:
+        return launch_rows(stage, output, stream, gpu);
     }
-    if (stage.plan.rows.shared) {
-        const cudaError_t error = launch_fill(stage, output, stream);
-        if (error != cudaSuccess) {
-            return error;
-        }
-    }
-    return launch_rows(stage, output, stream, gpu);
 }
 
 // Each stage's partial results start on a boundary of their own.
@@ -235,6 +237,18 @@ cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &wor
     return launch_stage(stage, problem.output, stream, gpu);
 }
 
+// Of one element the place is known, whatever it is.
+bool is_place_of_one(const ReduceProblem &problem) {
+    const Reduction &what = problem.what;
+    return (what.op == Operator::argmin || what.op == Operator::argmax) && problem.shape.axis == 1 &&
+           problem.values == nullptr && !what.ignore_nan;
+}
+
+cudaError_t set_places_to_0(const ReduceProblem &problem, cudaStream_t stream) {
+    const std::size_t bytes = traits_of(problem.what.output_dtype).size;
+    return runtime().memset_async(problem.output, 0, problem.shape.outer * problem.shape.inner * bytes, stream);
+}
+
 } // namespace
 
 std::size_t reduce_workspace_bytes(const ReduceProblem &problem) {
@@ -260,6 +274,9 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
     const DeviceScope device(stream);
     if (device.error() != cudaSuccess) {
         return report(device.error());
+    }
+    if (is_place_of_one(problem)) {
+        return report(set_places_to_0(problem, stream));
     }
     const GpuFacts gpu = device.gpu();
     const auto address = reinterpret_cast<std::uintptr_t>(problem.input);

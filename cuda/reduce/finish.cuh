@@ -21,12 +21,35 @@ __device__ __forceinline__ void finish_result(const Accumulator &value, std::uin
     finish_any(value, count, finish, output, index);
 }
 
-// Whether finishing a float is no more than storing it, as what.
+// Whether finishing a float is no more than storing it as that.
 __device__ __forceinline__ bool is_plain(const Finish &finish, std::uint64_t count, ElementType type) {
     return finish.op == Operator::sum && finish.output_type == type && count != 0 && !finish.add_to_output;
 }
 __device__ __forceinline__ float with_canonical_nan(float value) {
     return is_nan(value) ? bit_cast<float>(canonical_nan_f32) : value;
+}
+__device__ __forceinline__ unsigned short pattern_of(float value, BF16) {
+    return is_nan(value) ? canonical_nan_bf16 : __bfloat16_as_ushort(__float2bfloat16_rn(value));
+}
+__device__ __forceinline__ unsigned short pattern_of(float value, F16) {
+    return is_nan(value) ? canonical_nan_f16 : __half_as_ushort(__float2half_rn(value));
+}
+
+// A mean of elements that are kept in their own type.
+__device__ __noinline__ inline void finish_mean(float sum, std::uint64_t count, const Finish &finish, void *output,
+                                                std::size_t index) {
+    const float mean = sum / static_cast<float>(count);
+    if (finish.output_type == ElementType::f32) {
+        static_cast<float *>(output)[index] = with_canonical_nan(mean);
+    } else {
+        static_cast<unsigned short *>(output)[index] =
+            finish.output_type == ElementType::bf16 ? pattern_of(mean, BF16()) : pattern_of(mean, F16());
+    }
+}
+__device__ __forceinline__ bool is_plain_mean(const Finish &finish) {
+    return finish.op == Operator::mean && !finish.add_to_output &&
+           (finish.output_type == ElementType::f32 || finish.output_type == ElementType::bf16 ||
+            finish.output_type == ElementType::f16);
 }
 
 __device__ __forceinline__ void finish_result(float value, std::uint64_t count, const Finish &finish, void *output,
@@ -34,11 +57,11 @@ __device__ __forceinline__ void finish_result(float value, std::uint64_t count, 
     if (is_plain(finish, count, ElementType::f32)) {
         static_cast<float *>(output)[index] = with_canonical_nan(value);
     } else if (is_plain(finish, count, ElementType::bf16)) {
-        const auto rounded = __bfloat16_as_ushort(__float2bfloat16_rn(value));
-        static_cast<unsigned short *>(output)[index] = is_nan(value) ? canonical_nan_bf16 : rounded;
+        static_cast<unsigned short *>(output)[index] = pattern_of(value, BF16());
     } else if (is_plain(finish, count, ElementType::f16)) {
-        const auto rounded = __half_as_ushort(__float2half_rn(value));
-        static_cast<unsigned short *>(output)[index] = is_nan(value) ? canonical_nan_f16 : rounded;
+        static_cast<unsigned short *>(output)[index] = pattern_of(value, F16());
+    } else if (is_plain_mean(finish)) {
+        finish_mean(value, count, finish, output, index);
     } else {
         finish_any(value, count, finish, output, index);
     }
@@ -77,16 +100,37 @@ __device__ __forceinline__ void finish_result(std::uint64_t value, std::uint64_t
     }
 }
 
-// The largest or smallest of floats.
+// Whether an extreme or a largest magnitude of floats goes into their own type, and is not that of nothing.
+__device__ __forceinline__ bool is_plain_key(std::int32_t key, const Finish &finish) {
+    return finish.input_type == finish.output_type && !finish.add_to_output && key != Extreme<std::int32_t>::identity();
+}
+__device__ __forceinline__ float plain_value_of_key(std::int32_t key, const Finish &finish) {
+    const float value = value_of_key(key ^ static_cast<std::int32_t>(finish.flip));
+    return key == Extreme<std::int32_t>::nan_key ? bit_cast<float>(canonical_nan_f32) : value;
+}
+
 __device__ __forceinline__ void finish_result(std::int32_t key, std::uint64_t count, const Finish &finish, void *output,
                                               std::size_t index) {
-    const bool plain = finish.input_type == ElementType::f32 && finish.output_type == ElementType::f32 &&
-                       !finish.add_to_output && key != Extreme<std::int32_t>::nan_key &&
-                       key != Extreme<std::int32_t>::identity();
-    if (plain) {
-        static_cast<float *>(output)[index] = value_of_key(key ^ static_cast<std::int32_t>(finish.flip));
+    const bool plain = is_plain_key(key, finish);
+    if (plain && finish.output_type == ElementType::f32) {
+        static_cast<float *>(output)[index] = plain_value_of_key(key, finish);
+    } else if (plain && finish.output_type == ElementType::bf16) {
+        static_cast<unsigned short *>(output)[index] = pattern_of(plain_value_of_key(key, finish), BF16());
+    } else if (plain && finish.output_type == ElementType::f16) {
+        static_cast<unsigned short *>(output)[index] = pattern_of(plain_value_of_key(key, finish), F16());
     } else {
         finish_any(key, count, finish, output, index);
+    }
+}
+
+// Where an extreme stands, and nothing beside it.
+template <class Key>
+__device__ __forceinline__ void finish_result(const KeyAt<Key> &found, std::uint64_t count, const Finish &finish,
+                                              void *output, std::size_t index) {
+    if (finish.values == nullptr && finish.output_type == ElementType::i64) {
+        static_cast<std::uint64_t *>(output)[index] = found.position;
+    } else {
+        finish_any(found, count, finish, output, index);
     }
 }
 
@@ -97,56 +141,98 @@ __device__ __forceinline__ void finish_result(const Accumulator &value, const Fi
     finish_result(value, finish.axis, finish, output, index);
 }
 
-// How Count neighbouring floats are stored where finishing them is no more than that.
+// Neighbouring outputs of a call, a multiple of Count from the first on, where they are floats that are stored as they
+// are: by whole words, if they lie for it. False: not done.
+template <class T, int Count>
+__device__ __forceinline__ bool store_neighbours(const float (&values)[Count], void *output, std::size_t index) {
+    constexpr int bytes = Count * static_cast<int>(sizeof(T));
+    using Word = std::conditional_t<bytes % 16 == 0, uint4, std::conditional_t<bytes % 8 == 0, uint2, unsigned>>;
+    if constexpr (bytes % sizeof(unsigned) != 0) {
+        return false;
+    } else {
+        T *at = static_cast<T *>(output) + index;
+        if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Word) != 0) {
+            return false;
+        }
+        T stored[Count];
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+            if constexpr (sizeof(T) == sizeof(float)) {
+                stored[i] = with_canonical_nan(values[i]);
+            } else {
+                stored[i] = T{pattern_of(values[i], T())};
+            }
+        }
+        Word words[bytes / sizeof(Word)];
+        memcpy(words, stored, sizeof(words));
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(bytes / sizeof(Word)); ++i) {
+            reinterpret_cast<Word *>(at)[i] = words[i];
+        }
+        return true;
+    }
+}
 template <int Count>
-struct PlainVector {
-    using Type = std::conditional_t<Count % 4 == 0, float4, float2>;
-    static constexpr int elements = sizeof(Type) / sizeof(float);
-};
+__device__ __forceinline__ bool store_neighbours(const float (&values)[Count], ElementType type, void *output,
+                                                 std::size_t index) {
+    switch (type) {
+    case ElementType::f32:
+        return store_neighbours<float>(values, output, index);
+    case ElementType::bf16:
+        return store_neighbours<BF16>(values, output, index);
+    case ElementType::f16:
+        return store_neighbours<F16>(values, output, index);
+    default:
+        return false;
+    }
+}
 
-// Whether all outputs from `index` on that stand a multiple of Count apart may be written by store_plainly.
+// Whether neighbouring outputs may be stored together.
+template <class Accumulator>
+inline constexpr bool finishes_side_by_side =
+    std::is_same_v<Accumulator, float> || std::is_same_v<Accumulator, std::int32_t>;
+
+__device__ __noinline__ inline float quotient_of(float sum, float count) { return sum / count; }
+
 template <class Accumulator, int Count>
-__device__ __forceinline__ bool stores_plainly(const Accumulator (&)[Count], const Finish &finish, const void *output,
-                                               std::size_t index) {
-    if constexpr (std::is_same_v<Accumulator, float> && Count % 2 == 0) {
-        const float *at = static_cast<const float *>(output) + index;
-        return is_plain(finish, finish.axis, ElementType::f32) &&
-               reinterpret_cast<std::uintptr_t>(at) % sizeof(typename PlainVector<Count>::Type) == 0;
+__device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Count], const Finish &finish, void *output,
+                                                 std::size_t index) {
+    float floats[Count];
+    if constexpr (std::is_same_v<Accumulator, float>) {
+        const bool mean = is_plain_mean(finish);
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+            floats[i] = mean ? quotient_of(values[i], static_cast<float>(finish.axis)) : values[i];
+        }
+        return (mean || is_plain(finish, finish.axis, finish.output_type)) &&
+               store_neighbours(floats, finish.output_type, output, index);
+    } else if constexpr (std::is_same_v<Accumulator, std::int32_t>) {
+        bool plain = true;
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+            plain = plain & is_plain_key(values[i], finish);
+            floats[i] = plain_value_of_key(values[i], finish);
+        }
+        return plain && store_neighbours(floats, finish.output_type, output, index);
     } else {
         return false;
     }
 }
-template <class Accumulator, int Count>
-__device__ __forceinline__ void store_plainly(const Accumulator (&values)[Count], void *output, std::size_t index) {
-    if constexpr (std::is_same_v<Accumulator, float> && Count % 2 == 0) {
-        using Vector = typename PlainVector<Count>::Type;
-        constexpr int elements = PlainVector<Count>::elements;
-        float *at = static_cast<float *>(output) + index;
-#pragma unroll
-        for (int i = 0; i < Count; i += elements) {
-            float finished[elements];
-#pragma unroll
-            for (int e = 0; e < elements; ++e) {
-                finished[e] = with_canonical_nan(values[i + e]);
-            }
-            Vector vector;
-            memcpy(&vector, finished, sizeof(vector));
-            *reinterpret_cast<Vector *>(at + i) = vector;
-        }
-    }
+
+template <class Accumulator>
+__device__ __noinline__ void finish_one(Accumulator value, const Finish &finish, void *output, std::size_t index) {
+    finish_result(value, finish, output, index);
 }
 
 // Neighbouring outputs from `index` on, a multiple of Count.
 template <class Accumulator, int Count>
 __device__ __forceinline__ void finish_neighbours(const Accumulator (&values)[Count], const Finish &finish,
                                                   void *output, std::size_t index) {
-    if (stores_plainly(values, finish, output, index)) {
-        store_plainly(values, output, index);
-        return;
-    }
+    if (!finishes_plainly(values, finish, output, index)) {
 #pragma unroll
-    for (int i = 0; i < Count; ++i) {
-        finish_result(values[i], finish, output, index + static_cast<std::size_t>(i));
+        for (int i = 0; i < Count; ++i) {
+            finish_one(values[i], finish, output, index + static_cast<std::size_t>(i));
+        }
     }
 }
 

@@ -5,10 +5,8 @@
 #include "cuda/reduce/cluster_rows.cuh"
 #include "cuda/reduce/columns.cuh"
 #include "cuda/reduce/kernels.h"
-#include "cuda/reduce/narrow_columns.cuh"
 #include "cuda/reduce/staged_rows.cuh"
 #include "cuda/reduce/sub_warp_rows.cuh"
-#include "cuda/reduce/triple_columns.cuh"
 #include "cuda/reduce/triple_rows.cuh"
 #include "cuda/segments/long_segments.cuh"
 #include "cuda/segments/segments.cuh"
@@ -25,17 +23,6 @@ template <class Key>
 inline constexpr bool has_segments<ArgExtreme<Key>> = true;
 template <class Op>
 inline constexpr bool has_segments<Partial<Op>> = false;
-
-template <class Op>
-std::uint64_t bits_of_identity() {
-    if constexpr (!has_atomic_update<Op>) {
-        return 0;
-    } else if constexpr (sizeof(typename Op::Accumulator) == 4) {
-        return bit_cast<std::uint32_t>(Op::identity());
-    } else {
-        return bit_cast<std::uint64_t>(Op::identity());
-    }
-}
 
 // The sets that take on partial results are each made in one place, not wherever they are named.
 extern template const ReduceKernels &reduce_kernels<float, FloatSum<float>>();
@@ -71,9 +58,9 @@ ReduceKernels kernels_of() {
         kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);
     }
     using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
-    kernels.short_columns = address_of(reduce_columns<T, Op, Vectors, short_run>);
+    kernels.columns = address_of(reduce_columns<T, Op, Vectors>);
     if constexpr (!is_partial<Op> && column_vector_bytes<T, Op> > static_cast<int>(alignof(T))) {
-        kernels.scalar_columns = address_of(reduce_columns<T, Op, SingleColumn<T>, scalar_run>);
+        kernels.single_columns = address_of(reduce_columns<T, Op, SingleColumn<T>>);
     }
     kernels.staged = address_of(reduce_staged<T, Op>);
     if constexpr (has_segments<Op>) {
@@ -83,26 +70,18 @@ ReduceKernels kernels_of() {
         kernels.long_segments = address_of(finish_long_segments<T, Op>);
     }
     if constexpr (has_all_kernels<T, Op>) {
-        kernels.aligned_packed_rows = address_of(reduce_packed_rows<T, Op>);
-        kernels.aligned_triple_rows = address_of(reduce_triple_rows<T, Op>);
+        kernels.packed_rows = address_of(reduce_packed_rows<T, Op>);
+        kernels.triple_rows = address_of(reduce_triple_rows<T, Op>);
         kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
-        if constexpr (sizeof(T) == 4) {
-            kernels.narrow_columns = address_of(reduce_narrow_columns<T, Op>);
-        }
-        if constexpr (has_triple_columns<T, Op>) {
-            kernels.triple_columns = address_of(reduce_triple_columns<T, Op>);
-        }
-        kernels.few_rows = address_of(reduce_few_rows<T, Op, Vectors>);
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
-        kernels.columns = address_of(reduce_columns<T, Op, Vectors, long_run>);
     }
     kernels.element_bytes = static_cast<int>(sizeof(T));
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
     kernels.triples_a_thread = triples_a_thread<T, Op>;
+    kernels.most_column_run = most_column_run<T, Op>;
+    kernels.finds_place = finds_place<T, Op>;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
     kernels.rows_run_as_clusters = rows_run_as_clusters<T, Op>;
-    kernels.atomic = has_atomic_update<Op>;
-    kernels.identity = bits_of_identity<Op>();
     kernels.partial = reduce_kernels<PartialElement<Op>, typename PartialResults<Op>::Next>;
     return kernels;
 }

@@ -1,8 +1,8 @@
 #include "cuda/reduce/plan.h"
 
+#include "cuda/common/alignment.h"
 #include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
-#include "cuda/common/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,42 +14,248 @@ namespace {
 constexpr std::size_t block_warps = 8;
 constexpr std::size_t block_threads = 256;
 constexpr int most_tiles = 32; // a warp keeps one tile's result a lane
-constexpr std::size_t least_staged_run = 8;
-constexpr std::size_t most_staged_cells = 16384; // runs of the longest length, one a thread
 
-// Elements are of 1 to 16 bytes, a power of two.
-int log2_of_size(const ReduceKernels &kernels) {
-    return std::countr_zero(static_cast<unsigned>(kernels.element_bytes));
+// Columns: vectors that a block takes side by side at least. Where a row has few of them, a line of 128 bytes leaves
+// more of the block for the rows and saves a stage (2M x 128 f32: 4.33 TB/s); else 512 bytes.
+constexpr std::size_t few_column_vectors = 64;
+constexpr std::size_t vectors_across_few = 8;
+constexpr std::size_t vectors_across_many = 32;
+
+// Columns: blocks a multiprocessor that are enough where each takes the whole axis (H200, max of 32 x 512 x 1024
+// f32 22.0 us by 256 blocks, 19.5 by 1024; but means of 64 x 128 x 768 7.8 by 384, 9.2 by 768), and of two
+// multiprocessors where they do not (sums of 16384 x 1024 bf16 11.2 us by 256 blocks, 14.3 by 512).
+constexpr std::size_t column_blocks_a_multiprocessor = 2;
+constexpr std::size_t parts_of_columns_of_two_multiprocessors = 3;
+
+constexpr std::size_t least_column_threads = 64;
+constexpr std::size_t least_parted_run = 2 * least_column_run; // of columns that leave partial results
+
+// What the rules look at.
+struct Problem {
+    Shape shape;
+    std::uintptr_t address;
+    const ReduceKernels &kernels;
+    GpuFacts gpu;
+    std::size_t multiprocessors;
+    std::size_t element_bytes, vector_elements;
+    bool aligned; // every row starts on a boundary of vectors
+    bool rows_touch;
+    bool vector_columns;
+    std::size_t rows, row_tiles; // rows of the axis, whole warps' tiles of each
+
+    std::size_t row_bytes() const { return shape.axis * element_bytes; }
+};
+
+bool rows_are_aligned(const Shape &s, std::uintptr_t address, std::size_t elements) {
+    return address % bytes_of_vector == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
+           steps_by_vectors(s.inner, s.inner_stride, elements);
 }
 
-std::size_t clamped_multiprocessors(GpuFacts gpu) {
-    return static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
+bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
+    const auto bytes = static_cast<std::size_t>(kernels.column_vector_bytes);
+    const std::size_t elements = bytes / static_cast<std::size_t>(kernels.element_bytes);
+    return address % bytes == 0 && s.inner % elements == 0 && steps_by_vectors(s.axis, s.axis_stride, elements) &&
+           steps_by_vectors(s.outer, s.outer_stride, elements);
 }
 
-// Blocks for a row whose warps take 2^tiles_log2 tiles each.
-std::size_t pieces_of(std::size_t row_tiles, int tiles_log2) {
-    const std::size_t of_block = block_warps << tiles_log2;
-    return (row_tiles + of_block - 1) >> std::countr_zero(of_block);
+Problem problem_of(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
+    Problem p{s, address, kernels, gpu, 0, 0, 0, false, false, false, s.outer * s.inner, 0};
+    p.multiprocessors = static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
+    p.element_bytes = static_cast<std::size_t>(kernels.element_bytes);
+    p.vector_elements = bytes_of_vector / p.element_bytes;
+    p.aligned = rows_are_aligned(s, address, p.vector_elements);
+    p.rows_touch = s.inner == 1 && s.axis_stride == 1 && s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
+    p.vector_columns = columns_are_vectors(s, address, kernels);
+    const std::size_t tile =
+        s.axis_stride == 1 ? static_cast<std::size_t>(bytes_a_tile) / p.element_bytes : scattered_tile;
+    p.row_tiles = s.axis == 0 ? 0 : ((s.axis - 1) >> std::countr_zero(tile)) + 1;
+    return p;
 }
 
-int tiles_for(std::size_t rows, std::size_t row_tiles, GpuFacts gpu) {
-    const std::size_t wanted = clamped_multiprocessors(gpu) * tuning::blocks_a_multiprocessor;
-    int log2 = std::countr_zero(unsigned{tuning::tiles_a_warp});
-    while (log2 > 0 && rows * pieces_of(row_tiles, log2) < wanted) {
-        --log2;
+// Short rows that are so few that each may have a warp of its own.
+constexpr std::size_t rows_a_multiprocessor_of_warps = 8;
+
+bool are_few_rows(const Problem &p) { return p.rows <= p.multiprocessors * rows_a_multiprocessor_of_warps; }
+
+// Rows of a power of two elements, of which a warp's tile holds several. A tile of which a part is missing takes longer
+// than whole ones (sums of 64 x 8 f32 3.0 us).
+bool takes_packed_rows(const Problem &p) {
+    return p.kernels.packed_rows != nullptr && p.rows_touch && p.address % bytes_of_vector == 0 && p.rows > 1 &&
+           std::has_single_bit(p.shape.axis) && p.row_bytes() < static_cast<std::size_t>(bytes_a_tile) &&
+           (p.rows * p.row_bytes() % bytes_a_tile == 0 || !are_few_rows(p));
+}
+
+RowPlan plan_packed_rows(const Problem &p) {
+    const std::size_t rows_a_tile = static_cast<std::size_t>(bytes_a_tile) / p.row_bytes();
+    const std::size_t tiles = divide_up(p.rows, rows_a_tile);
+    std::size_t warps = block_warps;
+    while (warps > 1 && 2 * divide_up(tiles, warps) < p.multiprocessors) {
+        warps /= 2;
     }
-    // As many blocks as are there at a time, rather than a few that begin when those end. (A workspace query answers
-    // for GPUs without dependent launches, and for more partial results than these leave.)
-    const std::size_t at_a_time = clamped_multiprocessors(gpu) * tuning::blocks_at_a_time;
-    if (gpu.dependent_launch && rows * pieces_of(row_tiles, log2) > at_a_time &&
-        rows * pieces_of(row_tiles, log2 + 1) <= at_a_time) {
-        ++log2;
-    }
-    // Enough rows to fill the GPU: a block may as well take a whole one.
-    const std::size_t whole = std::bit_ceil(divide_up(row_tiles, block_warps));
-    return static_cast<int>(rows >= wanted && whole <= most_tiles ? std::max(whole, std::size_t{1})
-                                                                  : std::size_t{1} << log2);
+    return {true, true, 1, 1, 1, rows_a_tile * warps, static_cast<int>(warps)};
 }
+
+// Rows of up to three vectors, of which a thread takes three.
+bool takes_triple_rows(const Problem &p) {
+    return p.kernels.triple_rows != nullptr && p.rows_touch && p.address % bytes_of_vector == 0 && p.rows > 1 &&
+           p.shape.axis % 3 == 0 && p.shape.axis <= 3 * p.vector_elements && std::has_single_bit(p.shape.axis / 3);
+}
+
+RowPlan plan_triple_rows(const Problem &p) {
+    const std::size_t of_thread =
+        3 * p.vector_elements / p.shape.axis * static_cast<std::size_t>(p.kernels.triples_a_thread);
+    return {true, true, 1, 1, 1, of_thread * block_threads, static_cast<int>(block_warps)};
+}
+
+bool is_row_a_warp(const Problem &p) {
+    return p.shape.inner == 1 && p.shape.axis_stride == 1 && p.aligned && p.row_tiles == 1 && are_few_rows(p);
+}
+
+// Rows that touch each other are staged in shared memory up to this many bytes each; beyond, a warp takes a row by
+// itself.
+constexpr std::size_t staged_row_bytes = 2048;
+
+// Where places are looked for, warps take rows of whole vectors from this length on (16384 x 1024 bf16 31.1 us staged,
+// 20.6 by warps; but of 512 17.0 and 19.2).
+constexpr std::size_t staged_row_bytes_of_places = 1024;
+
+// The same of rows that are whole vectors, of which a block stages only the trees over them.
+constexpr std::size_t staged_vector_row_bytes = 8192;
+
+// Columns are staged where inner has fewer bytes: a line, where threads could read vectors of columns; more where they
+// would have to take single columns.
+constexpr std::size_t staged_line_bytes_of_vectors = 128;
+constexpr std::size_t staged_line_bytes = 512;
+
+// Rows of whole vectors that are no whole tiles, which are warps' own.
+bool takes_staged_vectors(const Problem &p) {
+    return p.kernels.staged_vectors != nullptr && p.rows_touch && p.rows > 1 && p.address % bytes_of_vector == 0 &&
+           p.shape.axis >= p.vector_elements && p.shape.axis % p.vector_elements == 0 &&
+           p.row_bytes() % bytes_a_tile != 0 && p.row_bytes() <= staged_vector_row_bytes;
+}
+
+bool takes_staged(const Problem &p) {
+    if (p.shape.axis == 0 || !is_contiguous(p.shape)) {
+        return false;
+    }
+    if (p.shape.inner == 1) {
+        const bool by_warps = p.aligned && p.kernels.finds_place;
+        return p.rows > 1 && p.row_bytes() <= (by_warps ? staged_row_bytes_of_places : staged_row_bytes);
+    }
+    const std::size_t line = p.vector_columns ? staged_line_bytes_of_vectors : staged_line_bytes;
+    return p.shape.inner * p.element_bytes < line;
+}
+
+bool takes_columns(const Problem &p) {
+    const Shape &s = p.shape;
+    return s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1);
+}
+
+// How wide the blocks for columns may be, in vectors or single columns.
+struct ColumnWidths {
+    std::size_t across;           // that there are
+    std::size_t narrowest, usual; // of many rows
+    std::size_t narrow, wide;     // of few, for which there is room
+    std::size_t most_run;         // rows of a thread
+};
+
+ColumnWidths column_widths(const Problem &p) {
+    const std::size_t elements =
+        p.vector_columns ? static_cast<std::size_t>(p.kernels.column_vector_bytes) / p.element_bytes : 1;
+    const auto most_run = static_cast<std::size_t>(elements > 1 ? p.kernels.most_column_run : most_single_column_run);
+    const std::size_t across = divide_up(p.shape.inner, elements);
+    const bool few = across <= few_column_vectors;
+    if (few && across % vectors_across_few != 0) {
+        return {across, across, across, across, across, most_run};
+    }
+    const std::size_t all = std::min(std::bit_ceil(across), block_threads);
+    const auto room_beside = [&](std::size_t run) {
+        return block_threads / std::min(std::bit_ceil(divide_up(p.shape.axis, run)), block_threads);
+    };
+    ColumnWidths widths{across, 0, 0, 0, 0, most_run};
+    widths.narrowest = std::min(all, few || elements > 1 ? vectors_across_few : vectors_across_many);
+    widths.usual = std::min(all, few ? vectors_across_few : vectors_across_many);
+    widths.narrow = std::max(widths.narrowest, std::min({all, room_beside(least_column_run), least_column_threads}));
+    widths.wide = std::max(widths.usual, std::min(all, room_beside(most_run)));
+    return widths;
+}
+
+std::size_t threads_down(const Problem &p, std::size_t width, std::size_t run) {
+    return std::min(std::bit_ceil(divide_up(p.shape.axis, run)), std::bit_floor(block_threads / width));
+}
+
+ColumnPlan column_blocks(const Problem &p, const ColumnWidths &widths, std::size_t width, std::size_t run) {
+    const Shape &s = p.shape;
+    const std::size_t down = threads_down(p, width, run);
+    ColumnPlan plan{};
+    plan.vectors = p.vector_columns;
+    plan.run = static_cast<int>(run);
+    plan.threads_across = static_cast<int>(width);
+    plan.threads_down = static_cast<int>(down);
+    plan.groups = divide_up(s.axis, run * down);
+    plan.column_tiles = divide_up(widths.across, width);
+    plan.outer_a_block = std::min(block_threads / width / down, s.outer);
+    plan.blocks = divide_up(s.outer, plan.outer_a_block) * plan.column_tiles * plan.groups;
+    return plan;
+}
+
+// Where the blocks that share columns are so few that all find room at a time, they are a cluster and finish these.
+bool make_cluster(const Problem &p, ColumnPlan &plan) {
+    const std::size_t cluster = std::bit_ceil(plan.groups), blocks = plan.blocks / plan.groups * cluster;
+    const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(p.gpu.cluster_blocks), most_column_cluster);
+    if (plan.groups == 1 || cluster > most || blocks * cluster > p.multiprocessors * most_column_cluster) {
+        return false;
+    }
+    plan.groups_are_clusters = true;
+    plan.groups = cluster;
+    plan.blocks = blocks;
+    return true;
+}
+
+ColumnPlan plan_columns(const Problem &p) {
+    const ColumnWidths widths = column_widths(p);
+    if (p.gpu.multiprocessors == every_gpu) {
+        return column_blocks(p, widths, widths.usual, least_parted_run);
+    }
+    // A block takes the whole axis: the widest of which there are enough.
+    for (std::size_t width = widths.wide; width >= widths.narrowest; width /= 2) {
+        const std::size_t down = threads_down(p, width, least_column_run);
+        const std::size_t run =
+            std::max(std::bit_ceil(divide_up(p.shape.axis, down)), static_cast<std::size_t>(least_column_run));
+        const ColumnPlan plan = column_blocks(p, widths, width, run);
+        if (run <= widths.most_run && plan.blocks >= p.multiprocessors * column_blocks_a_multiprocessor) {
+            return plan;
+        }
+    }
+    // Small arrays in one launch: a block takes the whole axis, or a cluster does.
+    ColumnPlan small = column_blocks(p, widths, widths.narrow, least_column_run);
+    if (small.groups == 1 || make_cluster(p, small)) {
+        return small;
+    }
+    // Runs as long as leave enough blocks.
+    const std::size_t wanted = p.multiprocessors * parts_of_columns_of_two_multiprocessors / 2;
+    std::size_t run = widths.most_run;
+    while (run > least_parted_run && column_blocks(p, widths, widths.usual, run).blocks < wanted) {
+        run /= 2;
+    }
+    return column_blocks(p, widths, widths.usual, run);
+}
+
+bool finishes(const ColumnPlan &plan) { return plan.groups == 1 || plan.groups_are_clusters; }
+
+// Rows up to this many tiles are finished by one cluster in one launch: 1 MiB; 2 MiB by wide clusters. Of wide clusters
+// those for up to the first number have blocks of 8 warps, the others of 16 (H200, 2^18 f32 from a graph: 3.02 us with
+// 8, 3.51 with 16, by clusters of 8 blocks 3.81). 2^19 by two launches takes 3.0 us from a graph, by a cluster 4.0, but
+// in a stream 0.8 to 5 more than the cluster does; 2^20 by a cluster of 16 warps a block takes 6.35.
+constexpr std::size_t cluster_tiles = 256;
+constexpr std::size_t wide_cluster_tiles = 512;
+
+// The same for operators whose kernels of rows run as clusters, of 8 warps a block: of one row; of several (H200, one
+// row of 128 KB, 256 KB, 512 KB, 1 MB in a stream, by two launches and by a cluster: f32 norm 6.60 and 4.16 us, 6.56
+// and 4.33, 6.46 and 4.65, 6.40 and 5.68, from a graph 3.87 and 3.93, 3.91 and 4.11, 3.97 and 4.48, 4.03 and 5.48; 8
+// argmax of bf16 rows of 256 and 512 KB 7.13 and 6.88, 7.84 and 9.67).
+constexpr std::size_t general_cluster_tiles = 128;
+constexpr std::size_t general_cluster_tiles_of_several = 64;
 
 struct ClusterShape {
     std::size_t blocks, warps;
@@ -58,303 +264,125 @@ struct ClusterShape {
 // Of wide clusters as long as all rows' find room at a time. A cluster's blocks have 8 warps; 16 where 8 would leave
 // each warp several tiles one after the other. (With 32, a block starts so much later that 2^18 f32 took 4.5 us instead
 // of 4.1 in a graph on an H200.)
-ClusterShape cluster_shape(std::size_t rows, std::size_t row_tiles, const ReduceKernels &kernels, GpuFacts gpu) {
-    const std::size_t most_warps = kernels.cluster_rows != nullptr ? 2 * block_warps : block_warps;
+ClusterShape cluster_shape(const Problem &p) {
+    const std::size_t most_warps = p.kernels.cluster_rows != nullptr ? 2 * block_warps : block_warps;
     const auto shape = [&](int most_blocks, std::size_t warps) -> ClusterShape {
-        return {std::min(std::bit_ceil(divide_up(row_tiles, warps)), static_cast<std::size_t>(most_blocks)), warps};
+        return {std::min(std::bit_ceil(divide_up(p.row_tiles, warps)), static_cast<std::size_t>(most_blocks)), warps};
     };
-    if (gpu.wide_cluster_blocks > gpu.cluster_blocks) {
+    if (p.gpu.wide_cluster_blocks > p.gpu.cluster_blocks) {
         const ClusterShape wide =
-            shape(gpu.wide_cluster_blocks, row_tiles <= tuning::cluster_tiles ? block_warps : most_warps);
-        if (rows * wide.blocks <= clamped_multiprocessors(gpu)) {
+            shape(p.gpu.wide_cluster_blocks, p.row_tiles <= cluster_tiles ? block_warps : most_warps);
+        if (p.rows * wide.blocks <= p.multiprocessors) {
             return wide;
         }
     }
-    const std::size_t needed = std::bit_ceil(divide_up(row_tiles, static_cast<std::size_t>(gpu.cluster_blocks)));
-    return shape(gpu.cluster_blocks, std::clamp<std::size_t>(needed, block_warps, most_warps));
+    const std::size_t needed = std::bit_ceil(divide_up(p.row_tiles, static_cast<std::size_t>(p.gpu.cluster_blocks)));
+    return shape(p.gpu.cluster_blocks, std::clamp<std::size_t>(needed, block_warps, most_warps));
 }
 
-std::size_t most_cluster_tiles(std::size_t rows, const ReduceKernels &kernels) {
-    if (kernels.cluster_rows != nullptr) {
-        return tuning::wide_cluster_tiles;
+std::size_t most_cluster_tiles(const Problem &p) {
+    if (p.kernels.cluster_rows != nullptr) {
+        return wide_cluster_tiles;
     }
-    if (!kernels.rows_run_as_clusters) {
+    if (!p.kernels.rows_run_as_clusters) {
         return 0;
     }
-    return rows == 1 ? tuning::general_cluster_tiles : tuning::general_cluster_tiles_of_several;
+    return p.rows == 1 ? general_cluster_tiles : general_cluster_tiles_of_several;
 }
 
-bool fits_cluster(std::size_t rows, std::size_t row_tiles, const ReduceKernels &kernels, GpuFacts gpu) {
-    if (gpu.cluster_blocks == 0 || row_tiles <= block_warps || row_tiles > most_cluster_tiles(rows, kernels)) {
+bool takes_cluster_rows(const Problem &p) {
+    if (p.shape.axis_stride != 1 || p.gpu.cluster_blocks == 0 || p.row_tiles <= block_warps ||
+        p.row_tiles > most_cluster_tiles(p)) {
         return false;
     }
-    const std::size_t blocks = cluster_shape(rows, row_tiles, kernels, gpu).blocks;
-    const bool wide = blocks > static_cast<std::size_t>(gpu.cluster_blocks);
-    return (wide || row_tiles <= tuning::cluster_tiles) && rows * blocks <= clamped_multiprocessors(gpu);
+    const std::size_t blocks = cluster_shape(p).blocks;
+    const bool wide = blocks > static_cast<std::size_t>(p.gpu.cluster_blocks);
+    return (wide || p.row_tiles <= cluster_tiles) && p.rows * blocks <= p.multiprocessors;
 }
 
-// Whether warps take whole rows: where a tile is not whole or their number no power of two, the warps that share a row
-// would wait for the one that has the end, or for none.
-bool suits_single_warps(std::size_t rows, std::size_t row_tiles, bool aligned, bool whole_tiles, GpuFacts gpu) {
-    const std::size_t most = aligned ? tuning::single_warp_tiles : tuning::single_warp_shifted_tiles;
-    return row_tiles > 1 && row_tiles <= most && !(whole_tiles && std::has_single_bit(row_tiles)) &&
-           rows >= clamped_multiprocessors(gpu) * tuning::single_warps_a_multiprocessor;
-}
-
-bool rows_are_aligned(const Shape &s, std::uintptr_t address, int element_bytes) {
-    const auto steps = static_cast<std::ptrdiff_t>(bytes_of_vector) / element_bytes;
-    return address % bytes_of_vector == 0 && (s.outer <= 1 || s.outer_stride % steps == 0) &&
-           (s.inner <= 1 || s.inner_stride % steps == 0);
-}
-
-bool rows_touch(const Shape &s) {
-    return s.inner == 1 && s.axis_stride == 1 && s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-}
-
-bool fits_packed(const Shape &s, std::uintptr_t address, std::size_t tile, const ReduceKernels &kernels) {
-    return kernels.aligned_packed_rows != nullptr && rows_touch(s) && address % bytes_of_vector == 0 &&
-           std::has_single_bit(s.axis) && s.axis < tile && s.outer > 1;
-}
-
-// Rows of up to three vectors, of which a thread takes three.
-bool fits_triples(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
-    const std::size_t elements = bytes_of_vector >> log2_of_size(kernels);
-    return kernels.aligned_triple_rows != nullptr && rows_touch(s) && address % bytes_of_vector == 0 && s.outer > 1 &&
-           s.axis % 3 == 0 && s.axis <= 3 * elements && std::has_single_bit(s.axis / 3);
-}
-
-RowPlan plan_rows(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    const std::size_t rows = s.outer * s.inner;
-    RowPlan plan{RowRegime::rows, s.axis_stride == 1, false, 1, 1, 1, false, 1};
-    plan.aligned = rows_are_aligned(s, address, kernels.element_bytes);
-    const std::size_t elements =
-        plan.vectors ? static_cast<std::size_t>(bytes_a_tile) >> log2_of_size(kernels) : scattered_tile;
-    const std::size_t row_tiles = s.axis == 0 ? 0 : ((s.axis - 1) >> std::countr_zero(elements)) + 1;
-    if (fits_packed(s, address, elements, kernels)) {
-        plan.regime = RowRegime::packed;
-        plan.rows_a_block = elements / s.axis * block_warps;
-        return plan;
-    }
-    if (fits_triples(s, address, kernels)) {
-        plan.regime = RowRegime::triples;
-        plan.rows_a_block = (3 * bytes_of_vector >> log2_of_size(kernels)) / s.axis * block_threads *
-                            static_cast<std::size_t>(kernels.triples_a_thread);
-        return plan;
-    }
-    if (plan.vectors && fits_cluster(rows, row_tiles, kernels, gpu)) {
-        plan.regime = RowRegime::cluster;
-        const ClusterShape cluster = cluster_shape(rows, row_tiles, kernels, gpu);
-        plan.pieces = cluster.blocks;
-        plan.warps = static_cast<int>(cluster.warps);
-        plan.tiles = static_cast<int>(std::bit_ceil(divide_up(row_tiles, cluster.warps * cluster.blocks)));
-        return plan;
-    }
-    if (plan.vectors && suits_single_warps(rows, row_tiles, plan.aligned, s.axis % elements == 0, gpu)) {
-        plan.tiles = static_cast<int>(std::bit_ceil(row_tiles));
-        plan.rows_a_block = block_warps;
-        return plan;
-    }
-    plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(row_tiles, std::size_t{1}))));
-    if (row_tiles > block_warps) {
-        plan.tiles = tiles_for(rows, row_tiles, gpu);
-        plan.pieces = pieces_of(row_tiles, std::countr_zero(static_cast<unsigned>(plan.tiles)));
-    }
-    plan.shared = kernels.atomic && row_tiles >= tuning::shared_row_tiles;
-    plan.rows_a_block = block_warps / static_cast<std::size_t>(plan.warps);
+RowPlan plan_cluster_rows(const Problem &p) {
+    const ClusterShape cluster = cluster_shape(p);
+    RowPlan plan{
+        true, p.aligned, cluster.blocks, static_cast<int>(cluster.warps), 1, 1, static_cast<int>(cluster.warps)};
+    plan.tiles = static_cast<int>(std::bit_ceil(divide_up(p.row_tiles, cluster.warps * cluster.blocks)));
     return plan;
 }
 
-bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
-    const auto bytes = static_cast<std::size_t>(kernels.column_vector_bytes);
-    const std::size_t elements = bytes / static_cast<std::size_t>(kernels.element_bytes);
-    const auto steps = static_cast<std::ptrdiff_t>(elements);
-    return address % bytes == 0 && s.inner % elements == 0 && (s.axis <= 1 || s.axis_stride % steps == 0) &&
-           (s.outer <= 1 || s.outer_stride % steps == 0);
+// Rows of 2 to this many tiles, if they are not a power of two of whole ones, are a warp's each where there are so many
+// rows a multiprocessor, twice what it holds (H200, f32, TB/s, and with the warps of a block sharing a row: 3000 4.63
+// and 3.39, 5000 4.59 and 3.06, 8000 4.63 and 3.70, 10000 4.61 and 3.85, 16000 4.60 and 4.52; but 15000 4.61 and 4.66,
+// 31000 4.57 and 4.66).
+constexpr std::size_t single_warp_tiles = 16;
+constexpr std::size_t single_warp_shifted_tiles = 8; // of rows off the boundaries (12001: 4.18, sharing 4.30)
+constexpr std::size_t single_warps_a_multiprocessor = 48;
+
+// Where a tile is not whole or their number no power of two, the warps that share a row would wait for the one that has
+// the end, or for none.
+bool takes_warp_rows(const Problem &p) {
+    const std::size_t elements = static_cast<std::size_t>(bytes_a_tile) / p.element_bytes;
+    const bool even = p.shape.axis % elements == 0 && std::has_single_bit(p.row_tiles);
+    return p.shape.axis_stride == 1 && p.row_tiles > 1 &&
+           p.row_tiles <= (p.aligned ? single_warp_tiles : single_warp_shifted_tiles) && !even &&
+           p.rows >= p.multiprocessors * single_warps_a_multiprocessor;
 }
 
-// Narrow columns that have a kernel of their own, where their rows are many.
-struct NarrowColumns {
-    const void *kernel;         // nullptr where there is none that takes them, or they are not many enough
-    std::size_t across, groups; // lanes that share a row, blocks that share an outer index
-};
-
-NarrowColumns narrow_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    const std::size_t row_bytes = s.inner * element_bytes, bytes = s.axis * row_bytes;
-    const std::size_t across = row_bytes / bytes_of_vector;
-    const bool whole = row_bytes % bytes_of_vector == 0 && (across == 1 || across == 2 || across == 4);
-    const bool triples = (s.inner == 3 || s.inner == 6) && (s.outer == 1 || bytes % bytes_of_vector == 0);
-    const void *kernel = whole ? kernels.narrow_columns : triples ? kernels.triple_columns : nullptr;
-    if (kernel == nullptr || address % bytes_of_vector != 0 || !is_contiguous(s)) {
-        return {};
-    }
-    const std::size_t block_bytes = (whole ? narrow_column_vectors : triple_column_vectors) * bytes_of_vector;
-    const std::size_t whole_blocks = s.outer * (bytes / block_bytes);
-    if (whole_blocks < clamped_multiprocessors(gpu) * tuning::narrow_column_blocks_a_multiprocessor) {
-        return {};
-    }
-    return {kernel, whole ? across : 1, divide_up(bytes, block_bytes)};
+RowPlan plan_warp_rows(const Problem &p) {
+    return {true,
+            p.aligned,
+            1,
+            1,
+            static_cast<int>(std::bit_ceil(p.row_tiles)),
+            block_warps,
+            static_cast<int>(block_warps)};
 }
 
-ColumnPlan plan_narrow_columns(const Shape &s, const NarrowColumns &narrow) {
-    const int across = static_cast<int>(narrow.across), down = static_cast<int>(block_threads) / across;
-    return {narrow.kernel, narrow.groups, 1, across, down, 1, s.outer * narrow.groups};
+// Blocks for a row whose warps take 2^tiles_log2 tiles each.
+std::size_t pieces_of(std::size_t row_tiles, int tiles_log2) {
+    const std::size_t of_block = block_warps << tiles_log2;
+    return (row_tiles + of_block - 1) >> std::countr_zero(of_block);
 }
 
-ColumnPlan plan_columns(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    const bool vectors = columns_are_vectors(s, address, kernels);
-    const std::size_t elements =
-        vectors ? static_cast<std::size_t>(kernels.column_vector_bytes / kernels.element_bytes) : 1;
-    const std::size_t across = divide_up(s.inner, elements);
-    const auto layout = [&](const void *kernel, std::size_t run) {
-        ColumnPlan plan{kernel, 1, 1, 1, 1, 1, 0};
-        const std::size_t runs = std::bit_ceil(divide_up(std::max(s.axis, std::size_t{1}), run));
-        const bool few = across <= tuning::few_column_vectors;
-        const std::size_t narrowest = few ? tuning::vectors_across_few : tuning::vectors_across_many;
-        const std::size_t widest = std::max(block_threads / std::min(runs, block_threads), narrowest);
-        // A few vectors that are no whole lines stand side by side all of them: no thread is idle, no piece of memory
-        // two blocks'. (48 columns of f32 as 2 times 8 vectors, a quarter of them absent: 3.99 TB/s; 2 times 6: 3.64.)
-        const std::size_t threads_across =
-            few && across % tuning::vectors_across_few != 0 ? across : std::min(std::bit_ceil(across), widest);
-        const std::size_t threads_down = std::min(runs, std::bit_floor(block_threads / threads_across));
-        plan.threads_across = static_cast<int>(threads_across);
-        plan.threads_down = static_cast<int>(threads_down);
-        plan.groups = std::max<std::size_t>(divide_up(s.axis, run * threads_down), 1);
-        plan.column_tiles = divide_up(across, threads_across);
-        plan.outer_a_block = block_threads / threads_across / threads_down;
-        plan.blocks = divide_up(s.outer, plan.outer_a_block) * plan.groups * plan.column_tiles;
-        return plan;
-    };
-    if (!vectors) {
-        return layout(kernels.scalar_columns, scalar_run);
+// Tiles (4 KiB) that a warp takes of a long row. More give fewer partial results, fewer keep small arrays parallel.
+constexpr int tiles_a_warp = 8;
+
+// Blocks a multiprocessor should get before warps take more than one tile each.
+constexpr int blocks_a_multiprocessor = 8;
+
+// Blocks that a multiprocessor holds of the kernels that take rows by tiles (H200, 2^22 f32 from a graph: 5.31 us by
+// 256 blocks of 2 tiles a warp, 6.24 by 512; 2^23: 10.5 by 1024 blocks, 11.4 by 512, 11.1 by 256).
+constexpr int blocks_at_a_time = 3;
+
+int tiles_for(const Problem &p) {
+    const std::size_t wanted = p.multiprocessors * blocks_a_multiprocessor;
+    int log2 = std::countr_zero(unsigned{tiles_a_warp});
+    while (log2 > 0 && p.rows * pieces_of(p.row_tiles, log2) < wanted) {
+        --log2;
     }
-    if (kernels.few_rows != nullptr && s.axis <= few_rows_axis && across >= tuning::few_rows_vectors_across) {
-        const std::size_t tiles = divide_up(across, few_rows_vectors * block_threads);
-        return {kernels.few_rows, 1, tiles, static_cast<int>(block_threads), 1, 1, s.outer * tiles};
+    // As many blocks as are there at a time, rather than a few that begin when those end. (A workspace query answers
+    // for GPUs without dependent launches, and for more partial results than these leave.)
+    const std::size_t at_a_time = p.multiprocessors * blocks_at_a_time;
+    if (p.gpu.dependent_launch && p.rows * pieces_of(p.row_tiles, log2) > at_a_time &&
+        p.rows * pieces_of(p.row_tiles, log2 + 1) <= at_a_time) {
+        ++log2;
     }
-    const ColumnPlan long_runs = layout(kernels.columns, long_run);
-    const std::size_t wanted = clamped_multiprocessors(gpu) * tuning::column_blocks_a_multiprocessor;
-    const bool enough = kernels.columns != nullptr && long_runs.blocks >= wanted;
-    return enough ? long_runs : layout(kernels.short_columns, short_run);
+    // Enough rows to fill the GPU: a block may as well take a whole one.
+    const std::size_t whole = std::bit_ceil(divide_up(p.row_tiles, block_warps));
+    return static_cast<int>(p.rows >= wanted && whole <= most_tiles ? std::max(whole, std::size_t{1})
+                                                                    : std::size_t{1} << log2);
 }
 
-// Rows of whole vectors that a block reduces to a tree each before they are staged. Rows of whole tiles are a warp's.
-bool fits_staged_vectors(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
-    const std::size_t elements = bytes_of_vector / static_cast<std::size_t>(kernels.element_bytes);
-    const std::size_t row_bytes = s.axis * static_cast<std::size_t>(kernels.element_bytes);
-    return kernels.staged_vectors != nullptr && rows_touch(s) && s.outer > 1 && address % bytes_of_vector == 0 &&
-           s.axis > elements && s.axis % elements == 0 && row_bytes % bytes_a_tile != 0 &&
-           row_bytes <= tuning::staged_vector_row_bytes;
-}
-
-bool fits_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    if (s.axis == 0 || !is_contiguous(s) || narrow_columns(s, address, kernels, gpu).kernel != nullptr) {
-        return false;
+RowPlan plan_rows(const Problem &p) {
+    RowPlan plan{p.shape.axis_stride == 1, p.aligned, 1, 1, 1, 1, static_cast<int>(block_warps)};
+    plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(p.row_tiles, std::size_t{1}))));
+    if (p.row_tiles > block_warps) {
+        plan.tiles = tiles_for(p);
+        plan.pieces = pieces_of(p.row_tiles, std::countr_zero(static_cast<unsigned>(plan.tiles)));
     }
-    if (s.inner == 1) {
-        if (s.outer <= 1) {
-            return false;
-        }
-        const bool packed = fits_packed(s, address, static_cast<std::size_t>(bytes_a_tile) / element_bytes, kernels);
-        return !packed && !fits_triples(s, address, kernels) &&
-               (s.axis * element_bytes <= tuning::staged_row_bytes || fits_staged_vectors(s, address, kernels));
+    plan.rows_a_block = block_warps / static_cast<std::size_t>(plan.warps);
+    while (plan.rows_a_block > 1 && divide_up(p.rows, plan.rows_a_block) < p.multiprocessors) {
+        plan.rows_a_block /= 2;
     }
-    const std::size_t line =
-        columns_are_vectors(s, address, kernels) ? tuning::staged_line_bytes_of_vectors : tuning::staged_line_bytes;
-    return s.inner * element_bytes < line;
-}
-
-// Threads of a block, cells that it stages, rows of an item: the whole axis where it fits and its longest runs are one
-// a thread at most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has
-// less to leave (24 columns of f32: 192 threads); else items of fewer rows.
-void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread) {
-    constexpr std::size_t blocks[] = {block_threads, block_threads / 4 * 3};
-    const auto stage = [&](std::size_t threads, std::size_t rows) {
-        const std::size_t cells = threads * cells_a_thread;
-        const std::size_t of_item = std::max<std::size_t>(rows * inner, 1);
-        plan.threads = threads;
-        plan.rows = rows;
-        plan.items_a_block = std::max<std::size_t>(cells / of_item, 1);
-        return plan.items_a_block * of_item >= cells / 8 * 7;
-    };
-    const auto most_rows = [&](std::size_t threads) {
-        const std::size_t cells = threads * cells_a_thread;
-        return std::min(cells / inner, cells / least_staged_run);
-    };
-    const std::size_t runs = divide_up(plan.axis, std::size_t{most_run_elements});
-    if (plan.axis * inner <= block_threads * cells_a_thread &&
-        (runs == 1 || runs <= std::min(block_threads / inner, std::size_t{most_run_elements}))) {
-        stage(block_threads, plan.axis);
-        return;
-    }
-    for (const std::size_t threads : blocks) {
-        if (stage(threads, std::bit_floor(std::min(plan.axis, most_rows(threads))))) {
-            return;
-        }
-    }
-    std::size_t rows = std::bit_floor(std::min(plan.axis, most_rows(block_threads)));
-    while (!stage(block_threads, rows) && rows > tuning::least_staged_rows) {
-        rows /= 2;
-    }
-}
-
-// The shortest runs that leave a block's threads one task each, and few enough for one thread to end with. Where even
-// the longest do not, fewer items.
-void plan_runs(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes) {
-    for (plan.run = std::max(least_staged_run, bytes_of_vector / cell_bytes);; plan.run *= 2) {
-        plan.runs = divide_up(plan.rows, plan.run);
-        const bool few = plan.runs <= most_run_elements && plan.items_a_block * inner * plan.runs <= plan.threads;
-        if (plan.runs == 1 || few) {
-            return;
-        }
-        if (plan.run == most_run_elements) {
-            plan.items_a_block = plan.threads / (inner * plan.runs);
-            return;
-        }
-    }
-}
-
-// Where the gaps are, as the kernels' threads walk: neighbours in columns of neighbouring runs, which a gap of a row
-// sets apart, or of neighbouring items, which lie apart by an odd number of vectors (of trees over vectors: of cells).
-void plan_gaps(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes, bool vectors) {
-    plan.runs_are_neighbours = plan.runs > 1 && (plan.items_a_block == 1 || plan.rows % plan.run == 0);
-    const std::size_t row_gap =
-        vectors ? 1 : divide_up(inner * cell_bytes, bytes_of_vector) * bytes_of_vector / cell_bytes;
-    if (plan.runs_are_neighbours) {
-        plan.unit = plan.run * inner;
-        plan.gap = row_gap;
-        plan.run_pitch = plan.unit + plan.gap;
-        plan.item_pitch = plan.runs * plan.run_pitch;
-        return;
-    }
-    plan.unit = plan.rows * inner;
-    const std::size_t grains = vectors ? plan.unit : plan.unit * cell_bytes / bytes_of_vector;
-    const bool whole_grains = vectors || plan.unit * cell_bytes % bytes_of_vector == 0;
-    plan.gap = whole_grains && grains % 2 == 0 ? row_gap : 0;
-    plan.run_pitch = plan.run * inner;
-    plan.item_pitch = plan.unit + plan.gap;
-}
-
-StagedPlan plan_stage(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
-    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    const bool vectors = fits_staged_vectors(s, address, kernels);
-    const std::size_t cell_bytes = vectors ? bytes_of_vector : element_bytes;
-    const std::size_t cells = std::min(static_cast<std::size_t>(stage_bytes) / cell_bytes, most_staged_cells);
-    StagedPlan plan{};
-    plan.kernel = vectors ? kernels.staged_vectors : kernels.staged;
-    plan.axis = s.axis * element_bytes / cell_bytes;
-    plan_items(plan, s.inner, cells / block_threads);
-    plan.groups = divide_up(plan.axis, plan.rows);
-    plan.items_a_block = std::min(plan.items_a_block, plan.groups == 1 ? s.outer : plan.groups);
-    plan_runs(plan, s.inner, cell_bytes);
-    plan_gaps(plan, s.inner, cell_bytes, vectors);
-    plan.items_a_block = std::clamp<std::size_t>(cells / 8 * 9 / plan.item_pitch, 1, plan.items_a_block);
-    const std::size_t staged = plan.items_a_block * plan.rows * s.inner;
-    const std::size_t places = staged + divide_up(staged, plan.unit) * plan.gap;
-    plan.shared_bytes = vectors ? 0 : places * cell_bytes + 2 * bytes_of_vector; // an unaligned piece has a vector more
-    plan.group_blocks = divide_up(plan.groups, plan.items_a_block);
-    plan.blocks = plan.groups == 1 ? divide_up(s.outer, plan.items_a_block) : s.outer * plan.group_blocks;
+    plan.block_warps = plan.warps * static_cast<int>(plan.rows_a_block);
     return plan;
 }
 
@@ -369,36 +397,74 @@ Shape normalised(Shape s) {
     return s;
 }
 
+void set_rows(ReducePlan &plan, RowPlan rows) {
+    plan.rows = rows;
+    const bool leaves = plan.algorithm == ReduceAlgorithm::rows && rows.pieces > 1;
+    plan.partials = leaves ? plan.shape.outer * plan.shape.inner * rows.pieces : 0;
+}
+
+void set_columns(ReducePlan &plan, const ColumnPlan &columns) {
+    plan.columns = columns;
+    plan.partials = finishes(columns) ? 0 : plan.shape.outer * columns.groups * plan.shape.inner;
+}
+
+void set_staged(ReducePlan &plan, const StagedPlan &staged) {
+    plan.staged = staged;
+    plan.partials = staged.groups > 1 ? plan.shape.outer * staged.groups * plan.shape.inner : 0;
+}
+
+struct Rule {
+    ReduceAlgorithm algorithm;
+    bool (*takes)(const Problem &);
+    void (*plan)(const Problem &, ReducePlan &);
+};
+
+// The first that takes a problem has it.
+constexpr Rule rules[] = {
+    {ReduceAlgorithm::packed_rows, takes_packed_rows,
+     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_packed_rows(p)); }},
+    {ReduceAlgorithm::triple_rows, takes_triple_rows,
+     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_triple_rows(p)); }},
+    {ReduceAlgorithm::rows, is_row_a_warp, [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_rows(p)); }},
+    {ReduceAlgorithm::staged_vectors, takes_staged_vectors,
+     [](const Problem &p, ReducePlan &plan) {
+         set_staged(plan, plan_stage(p.shape, true, p.kernels.element_bytes, p.gpu));
+     }},
+    {ReduceAlgorithm::staged, takes_staged,
+     [](const Problem &p, ReducePlan &plan) {
+         set_staged(plan, plan_stage(p.shape, false, p.kernels.element_bytes, p.gpu));
+     }},
+    {ReduceAlgorithm::columns, takes_columns,
+     [](const Problem &p, ReducePlan &plan) { set_columns(plan, plan_columns(p)); }},
+    {ReduceAlgorithm::cluster_rows, takes_cluster_rows,
+     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_cluster_rows(p)); }},
+    {ReduceAlgorithm::warp_rows, takes_warp_rows,
+     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_warp_rows(p)); }},
+    {ReduceAlgorithm::rows, [](const Problem &) { return true; },
+     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_rows(p)); }},
+};
+
 } // namespace
 
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    ReducePlan plan{normalised(shape), ReduceRegime::rows, {}, 0};
-    const Shape &s = plan.shape;
-    if (fits_stage(s, address, kernels, gpu)) {
-        plan.regime = ReduceRegime::staged;
-        plan.staged = plan_stage(s, address, kernels);
-        plan.partials = plan.staged.groups > 1 ? s.outer * plan.staged.groups * s.inner : 0;
-    } else if (s.inner > 1 && s.inner_stride == 1 && s.axis > 0 && (s.axis_stride != 1 || s.axis == 1)) {
-        plan.regime = ReduceRegime::columns;
-        const NarrowColumns narrow = narrow_columns(s, address, kernels, gpu);
-        plan.columns =
-            narrow.kernel != nullptr ? plan_narrow_columns(s, narrow) : plan_columns(s, address, kernels, gpu);
-        plan.partials = plan.columns.groups > 1 ? s.outer * plan.columns.groups * s.inner : 0;
-    } else {
-        plan.rows = plan_rows(s, address, kernels, gpu);
-        const bool leaves = plan.rows.regime == RowRegime::rows && plan.rows.pieces > 1;
-        plan.partials = leaves ? s.outer * s.inner * (plan.rows.shared ? 1 : plan.rows.pieces) : 0;
+    ReducePlan plan{normalised(shape), ReduceAlgorithm::rows, {}, 0};
+    const Problem problem = problem_of(plan.shape, address, kernels, gpu);
+    const Rule *rule = rules;
+    while (!rule->takes(problem)) {
+        ++rule;
     }
+    plan.algorithm = rule->algorithm;
+    rule->plan(problem, plan);
     return plan;
 }
 
 Shape partials_shape(const ReducePlan &plan) {
     const Shape &s = plan.shape;
-    if (plan.regime == ReduceRegime::rows) {
-        const std::size_t pieces = plan.rows.shared ? 1 : plan.rows.pieces;
+    if (plan.algorithm == ReduceAlgorithm::rows) {
+        const std::size_t pieces = plan.rows.pieces;
         return {s.outer * s.inner, pieces, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
     }
-    const std::size_t groups = plan.regime == ReduceRegime::columns ? plan.columns.groups : plan.staged.groups;
+    const std::size_t groups = plan.algorithm == ReduceAlgorithm::columns ? plan.columns.groups : plan.staged.groups;
     const std::size_t inner = s.inner;
     return {s.outer, groups, inner, static_cast<std::ptrdiff_t>(groups * inner), static_cast<std::ptrdiff_t>(inner), 1};
 }

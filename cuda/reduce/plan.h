@@ -1,9 +1,11 @@
-// From a shape to the regime that reduces it: which kernel, how many blocks, what each leaves behind. A function of the
-// shape and a few facts about the GPU; launches nothing.
+// The table of rules by which a reduction gets its algorithm and launch. A function of the shape and a few facts about
+// the GPU; launches nothing.
 #pragma once
 
 #include "cuda/reduce/kernels.h"
 #include "numerics/problem.h"
+
+#include <limits>
 
 namespace wr::cuda {
 
@@ -16,32 +18,41 @@ struct GpuFacts {
     int wide_cluster_blocks = 0; // the largest cluster that may be asked for, where that is larger
 };
 
-enum class RowRegime { packed, triples, cluster, rows };
+// Multiprocessors of a GPU that stands for all: what it leaves of partial results, none leaves more of.
+inline constexpr int every_gpu = std::numeric_limits<int>::max();
+
+enum class ReduceAlgorithm {
+    packed_rows,    // a warp takes several rows, powers of two, by one tile
+    triple_rows,    // a thread takes three vectors of rows of 3 times a power of two
+    staged_vectors, // a block puts trees over vectors of short rows into shared memory
+    staged,         // a block puts short rows or narrow columns into shared memory
+    columns,        // a thread takes the columns of a vector, or one
+    cluster_rows,   // a cluster of blocks finishes a row
+    warp_rows,      // a warp takes a row of several tiles
+    rows,           // warps of a block or several blocks share a row
+};
 
 struct RowPlan {
-    RowRegime regime;
     bool vectors; // whether the axis is read by 16-byte vectors,
     bool aligned; // and all rows start on their boundaries
     std::size_t pieces;
     int warps;
     int tiles;
-    bool shared; // pieces of a row update one accumulator
     std::size_t rows_a_block;
+    int block_warps;
 };
 
+// As ColumnArguments has it.
 struct ColumnPlan {
-    const void *kernel;
-    std::size_t groups;
-    std::size_t column_tiles;
-    int threads_across;
-    int threads_down;
-    std::size_t outer_a_block;
+    bool vectors;
+    std::size_t groups, column_tiles, outer_a_block;
+    int run, threads_across, threads_down;
+    bool groups_are_clusters;
     std::size_t blocks;
 };
 
 // As StagedArguments has it.
 struct StagedPlan {
-    const void *kernel;
     std::size_t axis; // cells
     std::size_t groups, group_blocks, blocks, threads;
     std::size_t shared_bytes; // for the cells, where the kernel declares no room for them
@@ -52,19 +63,20 @@ struct StagedPlan {
     std::size_t item_pitch, run_pitch;
 };
 
-enum class ReduceRegime { rows, columns, staged };
-
 // A shape after the cases that are the same job have been made one.
 struct ReducePlan {
     Shape shape;
-    ReduceRegime regime;
-    union { // the one of the regime
+    ReduceAlgorithm algorithm;
+    union { // the one of the algorithm
         RowPlan rows;
         ColumnPlan columns;
         StagedPlan staged;
     };
     std::size_t partials; // that the first stage leaves for the next; 0 where it finishes
 };
+
+// What blocks that stage their part of a contiguous array take: trees over `vectors`, or elements.
+StagedPlan plan_stage(const Shape &shape, bool vectors, int element_bytes, GpuFacts gpu);
 
 // `address` is the input's; only its alignment is looked at. Pass 1 to assume the worst.
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu);

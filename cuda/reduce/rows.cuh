@@ -7,7 +7,6 @@
 #include "cuda/reduce/finish.cuh"
 #include "cuda/reduce/partials.cuh"
 #include "cuda/reduce/sets.cuh"
-#include "cuda/reduce/shared_row.cuh"
 
 namespace wr::cuda {
 
@@ -26,16 +25,6 @@ __device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row)
     const std::ptrdiff_t offset =
         a.inner == 1 ? static_cast<std::ptrdiff_t>(row) * a.outer_stride : row_offset_by_division(a, row);
     return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
-}
-
-// What a kernel does first to overlap with its neighbours on the stream: it waits for the one before it, and only then
-// lets the one behind it take its place, for that one may take it that all before this one have finished.
-__device__ __forceinline__ void take_place_on_stream(Destination destination) {
-    // Shared rows are waited for where they are updated: the kernel that sets them has waited for all before it.
-    if (destination != Destination::shared) {
-        wait_for_previous_kernel();
-    }
-    allow_dependent_launch();
 }
 
 // Hands on the result of one piece of a row; called by every thread of the piece's warps, the value is in lane 0 of the
@@ -79,29 +68,24 @@ __device__ __noinline__ void finish_rows_of_cluster(const RowArguments &a, typen
     finish_cluster<Op>(a, pieces, value, row, block_in_cluster());
 }
 
-// The grid is of groups of 8 / warps rows from first_row on; where several blocks share a row, of pieces x rows: they
+// The grid is of blocks' rows from first_row on; where several blocks share a row, of pieces x rows: they
 // leave partial results, or are a cluster.
 template <class T, class Op, class Access>
 __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     reduce_rows(const __grid_constant__ RowArguments a) {
-    take_place_on_stream(a.destination);
+    take_place_on_stream();
     const std::size_t piece = a.pieces == 1 ? 0 : a.first_piece + blockIdx.x;
     const unsigned group = a.pieces == 1 ? blockIdx.x : blockIdx.y;
     const int warps = 1 << a.warps_log2;
+    const unsigned block_warps = blockDim.x / static_cast<unsigned>(warp_lanes);
     const std::size_t row =
         a.first_row +
-        ((static_cast<std::size_t>(group) * row_block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
+        ((static_cast<std::size_t>(group) * block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
     const std::size_t warp = (piece << a.warps_log2) + static_cast<std::size_t>(warp_index() & (warps - 1));
     auto value = Op::identity();
     if (row < a.rows) {
         value = warp_reduce<Access, T, Op>(row_at<T>(a, row), a.hull, warp * static_cast<std::size_t>(a.tiles), a.tiles,
                                            a.mapping);
-    }
-    if constexpr (has_atomic_update<Op>) {
-        if (a.destination == Destination::shared) {
-            update_shared_row<Op, row_block_warps>(value, static_cast<typename Op::Accumulator *>(a.output) + row);
-            return;
-        }
     }
     if (warps > 1) {
         value = partialBlockReduce<Op, row_block_warps>(value, warps);

@@ -38,7 +38,7 @@ template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint4 (&vectors)[tree_registers],
                                                                       const Weights<T, Op, tree_registers> &weights,
                                                                       const Mapping &m, std::size_t first) {
-    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_halves<T>) {
+    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_words<T>) {
         return largest_key<T, std::int32_t>(vectors, m);
     } else if constexpr (is_large_and_positional<Op> && !WeightedAlike<T, Op>) {
         // One large accumulator stays in registers where eight would not.
@@ -114,7 +114,7 @@ template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator result_of_end_tile(const Row<T> &row, std::size_t first,
                                                                        const Mapping &m) {
     if constexpr (finds_place<T, Op>) {
-        return largest_of_end_tile<T, Op>(row, first, m);
+        return tree_over_lanes<Op>(largest_of_end_tile<T, Op>(row, first, m), warp_lanes);
     } else {
         return end_tile<T, Op>(row, first, m);
     }

@@ -171,7 +171,7 @@ __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vec
     if constexpr (std::is_same_v<Op, Count>) {
         return count_vector<T>(vector, m);
     }
-    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_halves<T>) {
+    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_words<T>) {
         return largest_key<T, std::int32_t>({vector}, m);
     }
     typename Op::Accumulator values[elements];

@@ -52,7 +52,7 @@ __device__ __forceinline__ void deliver_any_triple(const RowArguments &a, const 
 
 // The rows of a triple that is not whole.
 template <class T, class Op>
-__device__ __noinline__ void reduce_last_rows(const RowArguments &a, std::size_t first_row) {
+__device__ __noinline__ void reduce_rows_of_last_triple(const RowArguments &a, std::size_t first_row) {
     for (std::size_t row = first_row; row < a.rows; ++row) {
         const T *data = static_cast<const T *>(a.input) + row * a.axis;
         const auto value = run_tree<Op>([&](int i) { return data[i]; }, static_cast<int>(a.axis), a.mapping, 0);
@@ -66,7 +66,7 @@ template <class T, class Op>
 __global__ void __launch_bounds__(row_block_threads, 4) reduce_triple_rows(const __grid_constant__ RowArguments a) {
     static_assert(!Op::positional);
     constexpr int triples = triples_a_thread<T, Op>;
-    take_place_on_stream(a.destination);
+    take_place_on_stream();
     const unsigned rows_a_triple = 3 * vector_elements<T> / static_cast<unsigned>(a.axis);
     const std::size_t first =
         a.first_row + (blockIdx.x * std::size_t{row_block_threads * triples} + threadIdx.x) * rows_a_triple;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(row_block_threads, 4) reduce_triple_rows(const
         if (row + rows_a_triple <= a.rows) {
             deliver_any_triple<T, Op>(a, vectors[t], row);
         } else if (row < a.rows) {
-            reduce_last_rows<T, Op>(a, row);
+            reduce_rows_of_last_triple<T, Op>(a, row);
         }
     }
 }

@@ -266,6 +266,10 @@ cudaError_t cudaMemcpy(void *to, const void *from, std::size_t bytes, cudaMemcpy
     std::memcpy(to, from, bytes);
     return cudaSuccess;
 }
+cudaError_t cudaMemsetAsync(void *memory, int value, std::size_t bytes, cudaStream_t) {
+    std::memset(memory, value, bytes);
+    return cudaSuccess;
+}
 cudaError_t cudaMemcpyAsync(void *to, const void *from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
     return cudaMemcpy(to, from, bytes, kind);
 }

@@ -22,10 +22,10 @@ typedef struct sized_shape {
 } sized_shape;
 
 static const sized_shape reduce_shapes[] = {
-    {"several rows a tile", 1001, {0, 32}, {0, 1}, 1, START},
+    {"several rows a tile", 2001, {0, 32}, {0, 1}, 1, START},
     {"three vectors a thread", 3001, {0, 3}, {0, 1}, 1, START},
     {"short rows", 501, {0, 33}, {0, 1}, 1, MOVED},
-    {"short rows of vectors", 501, {1280, 0}, {0, 1}, 1, START},
+    {"short rows of vectors", 1501, {1280, 0}, {0, 1}, 1, START},
     {"a row a warp", 37, {5002, 1}, {0, 1}, 1, MOVED},
     {"a row a warp, on boundaries", 37, {12288, 0}, {0, 1}, 1, START},
     {"a row a block", 3, {30001, 1}, {0, 1}, 1, MOVED},
@@ -429,41 +429,13 @@ static void walk_many_columns(const walker *by) {
 }
 
 static void walk_large(const walker *by) {
-    static const reduction sum_f32 = {WR_SUM, WR_F32, WR_F32, 0}, sum_i32 = {WR_SUM, WR_I32, (wr_dtype)0, 0},
-                           max_f64 = {WR_MAX, WR_F64, (wr_dtype)0, 0};
-    static const shape columns = {"columns in long runs", 1, 4097, 17000, 1, 0},
-                       words = {"pieces update one accumulator", 1, ((size_t)1 << 28) + 3, 1, 1, 0},
-                       doubles = {"pieces update one accumulator", 1, ((size_t)1 << 27) + 3, 1, 1, 0},
-                       rows = {"several base blocks a warp", 300, 50000, 1, 1, 0},
+    static const shape rows = {"several base blocks a warp", 300, 50000, 1, 1, 0},
                        shorter_rows = {"rows in short runs", 50003, 128, 1, 1, 0},
                        row = {"a row beyond all registers", 1, 4400000, 1, 1, 0};
     static const wr_dtype row_types[] = {WR_F32, WR_F16, WR_BF16};
     static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0, 0}, masked = {WR_F32, 0, 1, 0, (wr_dtype)0, 0};
     static const gradient_kind gradient = {WR_F32, 0, 0, 0, 0};
-    static const reduction of_words[] = {{WR_SUM, WR_F32, WR_F32, 0},
-                                         {WR_MAX, WR_F32, (wr_dtype)0, 0},
-                                         {WR_SUM, WR_I32, (wr_dtype)0, 0},
-                                         {WR_MAX, WR_U32, (wr_dtype)0, 0},
-                                         {WR_SUM, WR_KOALABEAR, (wr_dtype)0, 0},
-                                         {WR_SUM, WR_BABYBEAR, (wr_dtype)0, 0},
-                                         {WR_SUM, WR_MERSENNE31, (wr_dtype)0, 0}};
-    static const reduction of_triples[] = {
-        {WR_SUM, WR_F32, WR_F32, 0}, {WR_MAX, WR_F32, (wr_dtype)0, 0}, {WR_MAX, WR_U32, (wr_dtype)0, 0}};
-    static const shape short_rows = {"columns of many short rows", 1, 800 * 8192 + 5, 8, 1, 0},
-                       triples = {"three columns of many rows", 1, 800 * 16384 + 5, 3, 1, 0};
     size_t i;
-    int moved;
-    for (i = 0; i < sizeof of_triples / sizeof *of_triples; ++i) {
-        by->reduce(&of_triples[i], &triples, 0);
-    }
-    for (i = 0; i < sizeof of_words / sizeof *of_words; ++i) {
-        by->reduce(&of_words[i], &short_rows, 0);
-    }
-    for (moved = 0; moved < 2; ++moved) {
-        by->reduce(&sum_f32, &columns, moved);
-        by->reduce(&sum_i32, &words, moved);
-        by->reduce(&max_f64, &doubles, moved);
-    }
     for (i = 0; i < sizeof row_types / sizeof *row_types; ++i) {
         softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0, 0};
         kind.dtype = row_types[i];

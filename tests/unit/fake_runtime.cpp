@@ -191,6 +191,15 @@ cudaError_t thread_exchange_stream_capture_mode(cudaStreamCaptureMode *mode) {
     return error;
 }
 
+// Counts as a launch: it is work on the stream as one is.
+cudaError_t memset_async(void *, int, std::size_t, cudaStream_t stream) {
+    Runtime &r = runtime();
+    ++r.launches;
+    r.launches_after_failure += has_failed();
+    expect_current_device(stream, "memory is set");
+    return arrive("memset_async");
+}
+
 cudaError_t func_get_attributes(cudaFuncAttributes *attributes, const void *) {
     const cudaError_t error = arrive("func_get_attributes");
     if (error == cudaSuccess) {
@@ -274,6 +283,7 @@ const wr::cuda::Runtime table{
     mem_pool_set_attribute,
     mem_pool_destroy,
     thread_exchange_stream_capture_mode,
+    memset_async,
     func_get_attributes,
     func_set_attribute,
     occupancy_max_active_clusters,

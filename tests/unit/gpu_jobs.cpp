@@ -137,6 +137,8 @@ std::vector<Job> of_every_regime() {
         Job::reduction("columns of many rows", WR_MEAN, WR_F32, 1, 16 * m, 7),
         Job::reduction("scattered elements", WR_SUM, WR_I32, 5, 16 * m, 1).with_axis_stride(3),
         Job::reduction("an empty axis", WR_SUM, WR_F32, 1000, 0, 3),
+        Job::reduction("columns that clusters finish", WR_SUM, WR_F32, 1, k, k),
+        Job::reduction("places on an axis of one", WR_ARGMAX, WR_F32, 1000, 1, 3),
         Job::softmax("softmax of rows", WR_F32, 1000, 1000, 1),
         Job::softmax("softmax of a long row", WR_BF16, 1, 16 * m, 1),
         Job::softmax("softmax of a row that all multiprocessors hold", WR_F32, 1, m, 1),

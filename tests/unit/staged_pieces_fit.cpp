@@ -13,23 +13,23 @@ namespace {
 constexpr std::size_t most_threads = 256, vector_bytes = 16;
 constexpr std::size_t places_of_vectors = 2048 / 8 * 9; // that the kernel of trees over vectors declares
 
-const int staged_kernel = 0, staged_vectors_kernel = 0;
+const int some_kernel = 0;
 
 // `whole_vectors`: whether the set has the kernel for rows of whole vectors.
 ReduceKernels kernels_of(int element_bytes, bool whole_vectors) {
     ReduceKernels kernels{};
-    kernels.staged = &staged_kernel;
-    kernels.staged_vectors = whole_vectors ? &staged_vectors_kernel : nullptr;
+    kernels.staged = &some_kernel;
+    kernels.staged_vectors = whole_vectors ? &some_kernel : nullptr;
     kernels.element_bytes = element_bytes;
     kernels.column_vector_bytes = static_cast<int>(vector_bytes);
     kernels.partial_bytes = 8;
+    kernels.most_column_run = most_single_column_run;
     return kernels;
 }
 
 bool is_power_of_two(std::size_t n) { return (n & (n - 1)) == 0; }
 
-bool fits(const StagedPlan &p, std::size_t inner, std::size_t element_bytes) {
-    const bool vectors = p.kernel == &staged_vectors_kernel;
+bool fits(const StagedPlan &p, bool vectors, std::size_t inner, std::size_t element_bytes) {
     const std::size_t cell_bytes = vectors ? vector_bytes : element_bytes;
     const std::size_t cells = p.items_a_block * p.rows * inner;
     const std::size_t places = cells + (cells - 1) / p.unit * p.gap;
@@ -65,8 +65,9 @@ long check_shapes(int element_bytes, bool whole_vectors) {
                                           static_cast<std::ptrdiff_t>(inner),
                                           1};
                     const ReducePlan plan = plan_reduction(shape, address, kernels, gpu);
-                    if (plan.regime == ReduceRegime::staged) {
-                        CHECK(fits(plan.staged, plan.shape.inner, static_cast<std::size_t>(element_bytes)),
+                    const bool vectors = plan.algorithm == ReduceAlgorithm::staged_vectors;
+                    if (vectors || plan.algorithm == ReduceAlgorithm::staged) {
+                        CHECK(fits(plan.staged, vectors, plan.shape.inner, static_cast<std::size_t>(element_bytes)),
                               "[%zu][%zu][%zu] of %d bytes, address %zu", outer, axis, inner, element_bytes,
                               static_cast<std::size_t>(address));
                         ++staged;

@@ -1,5 +1,4 @@
 // Minima and maxima.
-#include "cuda/reduce/atomic_update.cuh"
 #include "cuda/reduce/instance.cuh"
 
 namespace wr::cuda {

@@ -1,5 +1,4 @@
 // Sums of field elements.
-#include "cuda/reduce/atomic_update.cuh"
 #include "cuda/reduce/instance.cuh"
 
 namespace wr::cuda {

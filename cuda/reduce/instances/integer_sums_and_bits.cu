@@ -1,5 +1,4 @@
 // Sums of integers, bit operators and counts: near copies of each other, which compress together.
-#include "cuda/reduce/atomic_update.cuh"
 #include "cuda/reduce/instance.cuh"
 
 namespace wr::cuda {

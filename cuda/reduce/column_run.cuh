@@ -1,0 +1,273 @@
+// What a thread of the kernels of columns does by itself: the tree over a run of rows, for the columns of one vector.
+#pragma once
+
+#include "cuda/device/subtree_stack.cuh"
+#include "cuda/reduce/extreme_place.cuh"
+
+namespace wr::cuda {
+
+// Rows that a thread asks for at once: of single columns more, for want of bytes.
+template <class Columns>
+inline constexpr int column_rows_in_flight = Columns::elements == 1 ? 16 : 8;
+
+// What a thread keeps of a column while it walks.
+template <class T, class Op>
+inline constexpr int column_state_bytes =
+    finds_place<T, Op> ? static_cast<int>(sizeof(typename Op::Accumulator)) / 2 : sizeof(typename Op::Accumulator);
+
+// Bytes of a vector of columns: as many as leave a thread's states in registers.
+template <class T, class Op>
+inline constexpr int column_vector_bytes = smaller(
+    vector_bytes, larger(static_cast<int>(sizeof(T)), static_cast<int>(sizeof(T)) * (32 / column_state_bytes<T, Op>)));
+
+// A thread keeps so many levels of its tree, each of a vector's states, and so takes so many rows of vectors at most.
+inline constexpr int most_column_run_levels = 4;
+static_assert(most_single_column_run == 8 << most_column_run_levels);
+template <class T, class Op>
+inline constexpr int column_run_levels =
+    column_state_bytes<T, Op> * (column_vector_bytes<T, Op> / static_cast<int>(sizeof(T))) <= 16
+        ? most_column_run_levels
+        : 2;
+template <class T, class Op>
+inline constexpr int most_column_run = Op::order_free ? most_single_column_run : 8 << column_run_levels<T, Op>;
+
+template <int Bytes>
+struct LoadedBytes;
+template <>
+struct LoadedBytes<16> {
+    using Type = uint4;
+};
+template <>
+struct LoadedBytes<8> {
+    using Type = uint2;
+};
+template <>
+struct LoadedBytes<4> {
+    using Type = unsigned;
+};
+template <>
+struct LoadedBytes<2> {
+    using Type = unsigned short;
+};
+template <>
+struct LoadedBytes<1> {
+    using Type = unsigned char;
+};
+
+// What a thread loads from each row: a vector of columns that lies on its boundary, or one column.
+template <class T, int Bytes>
+struct VectorColumns {
+    static constexpr int elements = Bytes / static_cast<int>(sizeof(T));
+    T values[elements];
+
+    __device__ __forceinline__ void load(const T *at) {
+        using Loaded = typename LoadedBytes<Bytes>::Type;
+        const Loaded loaded = __ldcs(reinterpret_cast<const Loaded *>(at));
+        memcpy(values, &loaded, sizeof(values));
+    }
+};
+template <class T>
+struct SingleColumn {
+    static constexpr int elements = 1;
+    T values[1];
+
+    __device__ __forceinline__ void load(const T *at) { values[0] = *at; }
+};
+
+// A thread's rows, the first of which stands at `position` of the axis.
+template <class T>
+struct ColumnRun {
+    const T *first;
+    std::ptrdiff_t stride;
+    int rows; // none, where this is below 1
+    std::size_t position;
+};
+
+// Calls part(row, loaded, valid) for the rows of a run from number `row` on, as many as are on their way at a time, of
+// which the first `valid` are there.
+template <class Columns, class T, class Part>
+__device__ __forceinline__ void for_each_part(const ColumnRun<T> &run, Part part) {
+    constexpr int rows = column_rows_in_flight<Columns>;
+    const T *first = run.first;
+#pragma unroll 1
+    for (int row = 0; row < run.rows; row += rows) {
+        Columns loaded[rows];
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+            if (r < run.rows - row) {
+                loaded[r].load(first + r * run.stride);
+            }
+        }
+        first += rows * run.stride;
+        part(row, loaded, run.rows - row);
+    }
+}
+
+template <class Op, class Columns>
+struct ColumnSums {
+    typename Op::Accumulator values[Columns::elements];
+
+    __device__ __forceinline__ static ColumnSums identity() {
+        ColumnSums sums;
+#pragma unroll
+        for (typename Op::Accumulator &value : sums.values) {
+            value = Op::identity();
+        }
+        return sums;
+    }
+    __device__ __forceinline__ static ColumnSums combined(ColumnSums a, const ColumnSums &b) {
+#pragma unroll
+        for (int e = 0; e < Columns::elements; ++e) {
+            a.values[e] = Op::combine(a.values[e], b.values[e]);
+        }
+        return a;
+    }
+};
+
+// Rows behind the end count as the identity.
+template <class T, class Op, class Columns>
+__device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
+    using Sums = ColumnSums<Op, Columns>;
+    constexpr int rows = column_rows_in_flight<Columns>;
+    if constexpr (Columns::elements > 1) {
+        if (run.rows == 1) {
+            Columns loaded;
+            loaded.load(run.first);
+            Sums sums;
+#pragma unroll
+            for (int e = 0; e < Columns::elements; ++e) {
+                sums.values[e] = map_element<Op>(loaded.values[e], m, run.position);
+            }
+            return sums;
+        }
+    }
+    constexpr int levels = Columns::elements == 1 ? most_column_run_levels : column_run_levels<T, Op>;
+    SubtreeStack<Sums, levels> stack(Sums::identity());
+    for_each_part<Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
+        Sums sums[rows];
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+#pragma unroll
+            for (int e = 0; e < Columns::elements; ++e) {
+                const std::size_t position = run.position + static_cast<std::size_t>(row + r);
+                sums[r].values[e] = r < valid ? map_element<Op>(loaded[r].values[e], m, position) : Op::identity();
+            }
+        }
+#pragma unroll
+        for (int width = 1; width < rows; width *= 2) {
+#pragma unroll
+            for (int r = 0; r < rows; r += 2 * width) {
+                sums[r] = Sums::combined(sums[r], sums[r + width]);
+            }
+        }
+        stack.push(sums[0], Sums::combined);
+    });
+    return stack.whole(Sums::combined);
+}
+
+// One after the other, for operators that are exact in any order.
+template <class T, class Op, class Columns>
+__device__ __forceinline__ ColumnSums<Op, Columns> chain_of_run(const ColumnRun<T> &run, const Mapping &m) {
+    constexpr int rows = column_rows_in_flight<Columns>;
+    auto sums = ColumnSums<Op, Columns>::identity();
+    for_each_part<Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+#pragma unroll
+            for (int e = 0; e < Columns::elements; ++e) {
+                const std::size_t position = run.position + static_cast<std::size_t>(row + r);
+                if (r < valid) {
+                    sums.values[e] = Op::combine(sums.values[e], map_element<Op>(loaded[r].values[e], m, position));
+                }
+            }
+        }
+    });
+    return sums;
+}
+
+// The first of the largest keys: within a run a row's number is enough to know it by.
+template <class T, class Op, class Columns>
+__device__ __forceinline__ ColumnSums<Op, Columns> places_of_run(const ColumnRun<T> &run, const Mapping &m) {
+    using Key = decltype(Op::Accumulator::key);
+    constexpr int rows = column_rows_in_flight<Columns>;
+    // The lowest key is that of an integer, of which the first is meant, or of nothing.
+    constexpr int nothing = std::is_integral_v<T> ? 0 : -1;
+    Key keys[Columns::elements];
+    int places[Columns::elements];
+#pragma unroll
+    for (int e = 0; e < Columns::elements; ++e) {
+        keys[e] = Op::identity().key;
+        places[e] = run.rows > 0 ? nothing : -1;
+    }
+    for_each_part<Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+#pragma unroll
+            for (int e = 0; e < Columns::elements; ++e) {
+                const Key key = Extreme<Key>::map(loaded[r].values[e], m);
+                const bool larger = (r < valid) & (key > keys[e]);
+                keys[e] = larger ? key : keys[e];
+                places[e] = larger ? row + r : places[e];
+            }
+        }
+    });
+    ColumnSums<Op, Columns> found;
+#pragma unroll
+    for (int e = 0; e < Columns::elements; ++e) {
+        const std::size_t position = run.position + static_cast<std::size_t>(places[e]);
+        found.values[e] = {keys[e], places[e] < 0 ? Op::identity().position : position};
+    }
+    return found;
+}
+
+// The largest keys of elements that are compared word by word.
+template <class T, class Op, class Columns>
+__device__ __forceinline__ ColumnSums<Op, Columns> words_of_run(const ColumnRun<T> &run, const Mapping &m) {
+    constexpr int rows = column_rows_in_flight<Columns>, words = sizeof(Columns) / sizeof(unsigned);
+    LargestOfWords<T> largest[words];
+#pragma unroll
+    for (LargestOfWords<T> &each : largest) {
+        each = LargestOfWords<T>(m);
+    }
+    for_each_part<Columns>(run, [&](int, const Columns(&loaded)[rows], int valid) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+            unsigned of_row[words];
+            memcpy(of_row, loaded[r].values, sizeof(of_row));
+            if (r < valid) {
+#pragma unroll
+                for (int w = 0; w < words; ++w) {
+                    largest[w].take(of_row[w]);
+                }
+            }
+        }
+    });
+    auto sums = ColumnSums<Op, Columns>::identity();
+    if (run.rows > 0) {
+#pragma unroll
+        for (int e = 0; e < Columns::elements; ++e) {
+            constexpr int elements_of_word = Columns::elements / words;
+            sums.values[e] = largest[e / elements_of_word].key_of(e % elements_of_word, m);
+        }
+    }
+    return sums;
+}
+
+template <class T, class Op, class Columns>
+__device__ __forceinline__ ColumnSums<Op, Columns> result_of_run(const ColumnRun<T> &run, const Mapping &m) {
+    if constexpr (finds_place<T, Op>) {
+        return places_of_run<T, Op, Columns>(run, m);
+    } else if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_words<T> &&
+                         sizeof(Columns) >= sizeof(unsigned)) {
+        if (LargestOfWords<T>::suits(m)) {
+            return words_of_run<T, Op, Columns>(run, m);
+        }
+    }
+    if constexpr (Op::order_free) {
+        return chain_of_run<T, Op, Columns>(run, m);
+    } else {
+        return tree_of_run<T, Op, Columns>(run, m);
+    }
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,134 @@
+// Which algorithm a reduction gets, shape by shape, and whether it is done in one launch. The first rule that takes a
+// shape has it (cuda/reduce/plan.cpp).
+#include "check.h"
+#include "cuda/reduce/plan.h"
+
+#include <initializer_list>
+
+using namespace wr::cuda;
+
+namespace {
+
+const int some_kernel = 0;
+
+// A set that has a kernel for every algorithm, as sums of floats have.
+ReduceKernels full_set(int element_bytes) {
+    ReduceKernels kernels{};
+    kernels.aligned_rows = kernels.shifted_rows = kernels.scattered_rows = &some_kernel;
+    kernels.packed_rows = kernels.triple_rows = kernels.cluster_rows = &some_kernel;
+    kernels.columns = kernels.single_columns = kernels.staged = kernels.staged_vectors = &some_kernel;
+    kernels.element_bytes = element_bytes;
+    kernels.column_vector_bytes = 16;
+    kernels.triples_a_thread = 1;
+    kernels.most_column_run = 64;
+    kernels.partial_bytes = 4;
+    return kernels;
+}
+
+// One that wants to know where an element stands, and has none but the general ones.
+ReduceKernels set_of_places(int element_bytes) {
+    ReduceKernels kernels = full_set(element_bytes);
+    kernels.packed_rows = kernels.triple_rows = kernels.cluster_rows = kernels.staged_vectors = nullptr;
+    kernels.finds_place = kernels.rows_run_as_clusters = true;
+    return kernels;
+}
+
+constexpr GpuFacts h200{132, 8, true, 227 * 1024, 0, 16};
+constexpr GpuFacts without_clusters{108, 0, false};
+
+wr::Shape contiguous(std::size_t outer, std::size_t axis, std::size_t inner) {
+    return {outer, axis, inner, static_cast<std::ptrdiff_t>(axis * inner), static_cast<std::ptrdiff_t>(inner), 1};
+}
+
+struct Expected {
+    std::size_t outer, axis, inner;
+    ReduceAlgorithm algorithm;
+    bool one_launch;
+};
+
+void check(const char *name, const ReduceKernels &kernels, const GpuFacts &gpu, std::uintptr_t address,
+           std::initializer_list<Expected> table) {
+    for (const Expected &e : table) {
+        const ReducePlan plan = plan_reduction(contiguous(e.outer, e.axis, e.inner), address, kernels, gpu);
+        CHECK(plan.algorithm == e.algorithm, "%s [%zu][%zu][%zu]: algorithm %d instead of %d", name, e.outer, e.axis,
+              e.inner, static_cast<int>(plan.algorithm), static_cast<int>(e.algorithm));
+        CHECK((plan.partials == 0) == e.one_launch, "%s [%zu][%zu][%zu]: %zu partial results", name, e.outer, e.axis,
+              e.inner, plan.partials);
+    }
+}
+
+// Whoever has few results to give spreads them over the GPU.
+void check_small_arrays_are_spread() {
+    const auto blocks = [](std::size_t rows, std::size_t axis) {
+        return plan_reduction(contiguous(rows, axis, 1), 0, set_of_places(4), h200).staged.blocks;
+    };
+    CHECK(blocks(16384, 8) >= 132, "places of 16384 rows of 8: %zu blocks", blocks(16384, 8));
+    CHECK(blocks(1057, 99) >= 132, "places of 1057 rows of 99: %zu blocks", blocks(1057, 99));
+    const ReducePlan rows = plan_reduction(contiguous(64, 4096, 1), 0, full_set(4), h200);
+    CHECK(rows.rows.rows_a_block == 1, "64 rows of 4096: %zu a block", rows.rows.rows_a_block);
+    const ReducePlan packed = plan_reduction(contiguous(4096, 64, 1), 0, full_set(4), h200);
+    CHECK(packed.rows.block_warps <= 2, "4096 rows of 64: blocks of %d warps", packed.rows.block_warps);
+}
+
+} // namespace
+
+int main() {
+    using A = ReduceAlgorithm;
+    constexpr std::size_t k = 1024, m = k * k;
+    check("f32", full_set(4), h200, 0,
+          {{1, 1, 1, A::rows, true},
+           {1, 8 * k, 1, A::rows, true},
+           {1, 8 * k + 1, 1, A::cluster_rows, true},
+           {1, 512 * k, 1, A::cluster_rows, true},
+           {1, m, 1, A::rows, false},
+           {8, 64 * k, 1, A::cluster_rows, true},
+           {1000, 64 * k, 1, A::rows, false},
+           {2, 1, 1, A::staged, true},
+           {64, 8, 1, A::rows, true},
+           {128, 8, 1, A::packed_rows, true},
+           {100, 32, 1, A::rows, true},
+           {2000, 32, 1, A::packed_rows, true},
+           {m, 512, 1, A::packed_rows, true},
+           {m, 1024, 1, A::rows, true},
+           {2, 3, 1, A::triple_rows, true},
+           {m, 12, 1, A::triple_rows, true},
+           {m, 24, 1, A::staged_vectors, true},
+           {100, 100, 1, A::rows, true},
+           {1056, 100, 1, A::rows, true},
+           {1057, 100, 1, A::staged_vectors, true},
+           {100, 101, 1, A::staged, true},
+           {8192, 1000, 1, A::staged_vectors, true},
+           {8192, 3000, 1, A::warp_rows, true},
+           {8192, 4096, 1, A::rows, true},
+           {1, 1024, 8, A::staged, true},
+           {1, 16384, 8, A::staged, false},
+           {1, 1, 8, A::columns, true},
+           {1, 1024, k, A::columns, true},
+           {1, 16384, 4096, A::columns, false},
+           {32, 512, k, A::columns, true},
+           {100, 49, 2048, A::columns, true},
+           {3, 100, 150, A::columns, true}});
+    check("f32 off the boundaries", full_set(4), h200, 4,
+          {{64, 8, 1, A::staged, true},
+           {2, 3, 1, A::staged, true},
+           {100, 100, 1, A::staged, true},
+           {1000, 1000, 1, A::rows, true},
+           {1, 100, 80, A::staged, true},
+           {1, 100, 200, A::columns, true}});
+    check("places of f32", set_of_places(4), h200, 0,
+          {{64, 8, 1, A::rows, true},
+           {16384, 8, 1, A::staged, true},
+           {16384, 128, 1, A::staged, true},
+           {16384, 257, 1, A::staged, true},
+           {16384, 512, 1, A::rows, true},
+           {1, 128 * k, 1, A::cluster_rows, true},
+           {1, 128 * k + 1, 1, A::rows, false},
+           {1, 1024, k, A::columns, true}});
+    check("f32 without clusters", full_set(4), without_clusters, 0,
+          {{1, 8 * k + 1, 1, A::rows, false},
+           {1, 1024, k, A::columns, false},
+           {32, 512, k, A::columns, true},
+           {64, 8, 1, A::rows, true}});
+    check_small_arrays_are_spread();
+    return check_report("reductions_go_by_the_table");
+}

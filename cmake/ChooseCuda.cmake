@@ -34,3 +34,11 @@ if(WARP_REDUCE_CUDA STREQUAL "AUTO")
         set(WARP_REDUCE_CUDA_WHY "there is no GPU in this machine; -D WARP_REDUCE_CUDA=ON builds them all the same")
     endif()
 endif()
+
+if(WARP_REDUCE_CUDA AND CMAKE_CURRENT_SOURCE_DIR MATCHES ",")
+    message(
+        FATAL_ERROR
+        "warp_reduce: nvcc cuts the names of folders at their commas: move ${CMAKE_CURRENT_SOURCE_DIR}, or build the host "
+        "device alone (-D WARP_REDUCE_CUDA=OFF)."
+    )
+endif()

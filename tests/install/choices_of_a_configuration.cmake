@@ -20,12 +20,13 @@ function(make_toolkit gpus)
     file(CHMOD "${FOLDER}/nvcc" "${FOLDER}/__nvcc_device_query" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endfunction()
 
-function(expect expected choice)
+function(expect_in folder expected choice)
     unset(ENV{CUDAARCHS})
     execute_process(
         COMMAND
             "${CMAKE_COMMAND}" -D "SOURCES=${SOURCES}" -D "CMAKE_CUDA_COMPILER=${FOLDER}/nvcc" -D "CHOICE=${choice}"
             ${ARGN} -P "${CMAKE_CURRENT_LIST_FILE}"
+        WORKING_DIRECTORY "${folder}"
         OUTPUT_VARIABLE answer
         ERROR_VARIABLE answer
     )
@@ -33,6 +34,10 @@ function(expect expected choice)
     if(NOT answer MATCHES "${expected}")
         message(FATAL_ERROR "${choice} ${ARGN}: expected ${expected}, the answer: ${answer}")
     endif()
+endfunction()
+
+function(expect expected choice)
+    expect_in("${FOLDER}" "${expected}" "${choice}" ${ARGN})
 endfunction()
 
 make_toolkit("exit 1")
@@ -48,6 +53,10 @@ expect("chosen: 86-real;120-real\\." architectures)
 expect("chosen: ON\\." cuda)
 expect("chosen: OFF\\." cuda -DWARP_REDUCE_CUDA=OFF)
 expect("chosen: ON\\." cuda -DWARP_REDUCE_CUDA=AUTO -DWARP_REDUCE_CUDA_ORIGIN=wheels)
+# In a script, the folder that it runs in stands for the sources.
+file(MAKE_DIRECTORY "${FOLDER}/a, b")
+expect_in("${FOLDER}/a, b" "nvcc cuts the names" cuda)
+expect_in("${FOLDER}/a, b" "chosen: OFF\\." cuda -DWARP_REDUCE_CUDA=OFF)
 file(GLOB gpus "/dev/nvidia[0-9]*")
 if(gpus)
     expect("chosen: ON\\." cuda -DWARP_REDUCE_CUDA=AUTO)

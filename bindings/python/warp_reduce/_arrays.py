@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -14,6 +15,7 @@ from ._library import load_library
 from ._types import NAMES, Kind, numpy_dtype, numpy_kind
 
 Array = Any  # of any framework
+CUDA = 2  # DLPack's device type
 
 
 class Framework(Protocol):
@@ -72,28 +74,34 @@ class ArrayModule:
 
     def empty(self, like: Array, shape: Sequence[int], kind: Kind) -> Array:
         own = like.dtype.newbyteorder("=") if kind == self.kind(like) else numpy_dtype(kind)
-        return self.module.empty(tuple(shape), own)
+        with self.device(like):
+            return self.module.empty(tuple(shape), own)
 
     def memory(self, like: Array, size: int) -> Array:
-        return self.module.empty(size, self.module.uint8)
+        with self.device(like):
+            return self.module.empty(size, self.module.uint8)
 
     def permuted(self, x: Array, order: Sequence[int]) -> Array:
         return x.transpose(order)
 
     def contiguous(self, x: Array) -> Array:
         """In C order, in this machine's byte order, where its elements' addresses should be."""
+        if not self.on_host:
+            with self.device(x):
+                return self.module.ascontiguousarray(x)
         native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
-        return self.module.require(native, requirements=["C", "A"]) if self.on_host else native.copy(order="C")
+        return self.module.require(native, requirements=["C", "A"])
 
     def converted(self, x: Array, kind: Kind) -> Array:
-        return x.astype(numpy_dtype(kind))
+        with self.device(x):
+            return x.astype(numpy_dtype(kind))
 
     def broadcast(self, x: Array, shape: Sequence[int]) -> Array:
         return self.module.broadcast_to(x, tuple(shape))
 
     def filled(self, x: Array, where: Array, value: np.ndarray) -> Array:
-        filler = self.module.asarray(value.view(x.dtype) if value.dtype.itemsize == x.dtype.itemsize else value)
-        return self.module.where(where, x, filler)
+        with self.device(x):
+            return self.module.where(where, x, self.module.asarray(value.view(x.dtype)))
 
     def beside(self, x: Any, like: Array) -> Array:
         return self.module.asarray(x)
@@ -171,8 +179,10 @@ class Torch:
         return x.broadcast_to(tuple(shape))
 
     def filled(self, x: Array, where: Array, value: np.ndarray) -> Array:
-        filler = self.module.from_numpy(value.view(np.uint8)).to(x.device).view(x.dtype)
-        return self.module.where(where, x, filler)
+        """By the bits, since PyTorch's own choice does not know all types."""
+        word = np.dtype(f"i{x.element_size()}")
+        filler = self.module.from_numpy(value.reshape(-1).view(word).reshape(value.shape)).to(x.device)
+        return self.module.where(where, x.view(filler.dtype), filler).view(x.dtype)
 
     def beside(self, x: Any, like: Array) -> Array:
         return self.module.as_tensor(x, device=like.device)
@@ -204,12 +214,26 @@ def adopt(x: Any) -> tuple[Framework, Array]:
         return _torch(x)
     if origin == "cupy":
         return ArrayModule(sys.modules["cupy"], on_host=False), x
-    if hasattr(x, "__cuda_array_interface__") or (hasattr(x, "__dlpack_device__") and not hasattr(x, "__array__")):
-        raise TypeError(
-            f"arrays of {type(x).__module__}.{type(x).__qualname__} are not known here; hand it over as one of CuPy or"
-            " PyTorch, which costs no copy: cupy.asarray(x), torch.from_dlpack(x)"
-        )
+    if not hasattr(x, "__array__") and (hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__")):
+        return adopt(_lent(x))
     return NUMPY, np.asarray(x)
+
+
+def _lent(x: Any) -> Any:
+    """The memory of an array of a framework that is not known here, as an array of one that is; nothing is copied."""
+    on_gpu = hasattr(x, "__cuda_array_interface__") or int(x.__dlpack_device__()[0]) == CUDA
+    if not on_gpu:
+        return np.from_dlpack(x)
+    for name in ("cupy", "torch"):
+        with contextlib.suppress(ImportError):
+            module = importlib.import_module(name)
+            if hasattr(x, "__dlpack__"):
+                return module.from_dlpack(x)
+            return module.asarray(x) if name == "cupy" else module.as_tensor(x, device="cuda")
+    raise TypeError(
+        f"arrays of {type(x).__module__}.{type(x).__qualname__} on a GPU need CuPy or PyTorch, whose the result then"
+        " is; install one of them"
+    )
 
 
 def _torch(x: Any) -> tuple[Framework, Array]:

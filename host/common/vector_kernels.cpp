@@ -35,6 +35,10 @@ constexpr bool is_direct<Extreme<std::int32_t>, F16> = true;
 template <>
 constexpr bool is_direct<Extreme<std::int32_t>, BF16> = true;
 template <>
+constexpr bool is_direct<Extreme<std::int32_t>, std::uint8_t> = true;
+template <>
+constexpr bool is_direct<Extreme<std::int32_t>, std::uint16_t> = true;
+template <>
 constexpr bool is_direct<Extreme<std::int32_t>, std::uint32_t> = true;
 template <>
 constexpr bool is_direct<Extreme<std::int64_t>, double> = true;

@@ -328,6 +328,41 @@ WR_HD V load_part(const T *from, std::size_t count) {
     return v;
 }
 
+// Sums of neighbours straight from memory, for the pairs of operator and type where they need no shuffle. Elements that
+// do not exist are identities.
+template <class Op, class T>
+struct PairVectors {
+    static constexpr bool known = false;
+};
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+// Two bf16 in a word of 32 bits: the upper one is an f32 where the lower one is cleared, the lower one where it is
+// moved up.
+template <>
+struct PairVectors<FloatSum<float>, BF16> {
+    static constexpr bool known = true;
+    using Words = Register<std::uint32_t>;
+
+    WR_HD static Register<float> sums(Words words) {
+        return bit_cast<Register<float>>(words << 16) + bit_cast<Register<float>>(words & 0xFFFF0000u);
+    }
+    WR_HD static Register<float> apply(const BF16 *from) { return sums(load_vector<Words>(from)); }
+    WR_HD static Register<float> apply_part(const BF16 *from, std::size_t present) {
+#if defined(__AVX512VL__) && defined(__AVX512BW__)
+        const auto mask = static_cast<__mmask32>((std::uint64_t{1} << present) - 1);
+        return sums(bit_cast<Words>(_mm512_mask_loadu_epi16(_mm512_set1_epi32(two_identities), mask, from)));
+#else
+        Words words = Words{} + static_cast<std::uint32_t>(two_identities);
+        std::memcpy(&words, from, present * sizeof(BF16));
+        return sums(words);
+#endif
+    }
+
+  private:
+    static constexpr int two_identities = static_cast<int>(0x80008000u);
+};
+#endif
+
 template <class T, std::size_t... i>
 WR_HD auto lanes_below(std::size_t count, std::index_sequence<i...>) {
     using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host/reduce/element_maps.h"
+#include "host/reduce/find_extreme.h"
 #include "host/reduce/strip_reduction.h"
 
 #include <algorithm>
@@ -351,10 +352,25 @@ struct MappedReduction {
 
     static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
                            Accumulator *results) {
+        if constexpr (is_found_by_bits<Op, T>) {
+            if (job.access == Access::rows && finds_extreme<Op, T>(count, job.mapping)) {
+                const T *x = static_cast<const T *>(job.input) + offset_of(job.shape, strip, first);
+                for (std::size_t k = 0; k < strip.width; ++k) {
+                    results[k] = find_extreme<Op>(x + static_cast<std::ptrdiff_t>(k) * job.shape.inner_stride, count,
+                                                  first, job.mapping);
+                }
+                return;
+            }
+        }
         accumulate_mapped<Operator>(element_map<Op, T>, job, strip, first, count, results);
     }
 
     static Accumulator segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {
+        if constexpr (is_found_by_bits<Op, T>) {
+            if (finds_extreme<Op, T>(count, m)) {
+                return find_extreme<Op>(static_cast<const T *>(input) + first, count, 0, m);
+            }
+        }
         return segment_mapped<Operator>(element_map<Op, T>, input, first, count, m);
     }
 };

@@ -2,14 +2,27 @@
 // elements mapped in registers. No operator here is positional.
 #pragma once
 
+#include "host/reduce/extreme_runs.h"
 #include "host/reduce/strip_reduction.h"
 
 namespace wr::host::WR_ISA {
 namespace {
 
+template <class Op>
+constexpr bool is_extreme = false;
+template <class Key>
+constexpr bool is_extreme<Extreme<Key>> = true;
+template <class Op>
+constexpr bool is_extreme<Plain<Op>> = is_extreme<Op>;
+
 // At most settle_length elements of an order-free operator.
 template <class Op, class T>
 typename Op::Accumulator fold_piece(const T *x, std::size_t count, const Mapping &m) {
+    if constexpr (is_extreme<Op> && finds_deciding_element<T>) {
+        if (count >= word_lanes<T> && !m.ignore_nan) {
+            return Op::map(deciding_element(x, count, m), m);
+        }
+    }
     auto result = Op::identity();
     std::size_t i = 0;
     if constexpr (MapVectors<Op, T>::known) {
@@ -159,12 +172,12 @@ void reduce_eight_rows(const T *x, std::ptrdiff_t stride, std::size_t width, con
     }
 }
 
-template <class Op, class T>
+template <class Op, std::size_t levels_bytes, class T>
 void column_trees(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                   typename Op::Accumulator *results) {
     using Accumulator = typename Op::Accumulator;
     alignas(64) Accumulator sums[most_columns<Op>];
-    alignas(64) Accumulator levels[column_levels_bytes / sizeof(Accumulator)];
+    alignas(64) Accumulator levels[levels_bytes / sizeof(Accumulator)];
     RowCounter<Op> rest(width, levels), counter(width, levels + 3 * width);
     std::size_t row = 0;
     for (; count - row >= rows_at_once; row += rows_at_once) {
@@ -199,11 +212,11 @@ void fold_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::siz
 }
 
 // `width` neighbours, at most most_columns; `count` rows, not 0, `stride` apart.
-template <class Op, class T>
+template <class Op, std::size_t levels_bytes = column_levels_bytes, class T>
 void reduce_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                     typename Op::Accumulator *results) {
     if constexpr (!Op::order_free) {
-        column_trees<Op>(x, stride, width, count, m, results);
+        column_trees<Op, levels_bytes>(x, stride, width, count, m, results);
     } else {
         for (std::size_t c = 0; c < width; ++c) {
             results[c] = Op::identity();

@@ -1,0 +1,201 @@
+// The element of a contiguous run that an extreme is decided by, and where it stands first: found among the elements'
+// bits, several to a register, without the key of each.
+#pragma once
+
+#include "host/common/vectors.h"
+
+#include <type_traits>
+
+namespace wr::host::WR_ISA {
+namespace {
+
+// ---- what of the bits is asked
+
+template <class Word>
+struct LargestWord {
+    using Accumulator = Word;
+};
+template <class Word>
+struct SmallestWord {
+    using Accumulator = Word;
+};
+template <class Word>
+struct CombineVectors<LargestWord<Word>> {
+    using V = Register<Word>;
+    WR_HD static V apply(V a, V b) { return a < b ? b : a; }
+};
+template <class Word>
+struct CombineVectors<SmallestWord<Word>> {
+    using V = Register<Word>;
+    WR_HD static V apply(V a, V b) { return b < a ? b : a; }
+};
+
+template <class T>
+using WordOf = std::conditional_t<
+    sizeof(T) == 8, std::uint64_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+
+template <class T>
+constexpr WordOf<T> pattern_of_infinity = 0;
+template <>
+constexpr std::uint64_t pattern_of_infinity<double> = 0x7FF0000000000000u;
+template <>
+constexpr std::uint32_t pattern_of_infinity<float> = 0x7F800000u;
+template <>
+constexpr std::uint16_t pattern_of_infinity<F16> = 0x7C00u;
+template <>
+constexpr std::uint16_t pattern_of_infinity<BF16> = 0x7F80u;
+
+// Floats by three numbers: as signed words the largest is the largest float that is not negative, or a NaN; as unsigned
+// words the largest is the lowest negative float, or a NaN, and the smallest is the answer where all have one sign.
+template <class T>
+struct FloatBits {
+    using Word = WordOf<T>;
+    using Signed = std::make_signed_t<Word>;
+
+    Register<Signed> highest;
+    Register<Word> largest, smallest;
+
+    WR_HD explicit FloatBits(Register<Word> x) : highest(bit_cast<Register<Signed>>(x)), largest(x), smallest(x) {}
+
+    WR_HD void add(Register<Word> x) { add(FloatBits(x)); }
+    WR_HD void add(const FloatBits &other) {
+        highest = CombineVectors<LargestWord<Signed>>::apply(highest, other.highest);
+        largest = CombineVectors<LargestWord<Word>>::apply(largest, other.largest);
+        smallest = CombineVectors<SmallestWord<Word>>::apply(smallest, other.smallest);
+    }
+
+    WR_HD Word decide(const Mapping &m) const {
+        constexpr Word infinity = pattern_of_infinity<T>, sign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+        const Signed high = combine_lanes<LargestWord<Signed>>(highest);
+        const Word large = combine_lanes<LargestWord<Word>>(largest);
+        const Word small = combine_lanes<SmallestWord<Word>>(smallest);
+        const bool minimum = m.flip != 0;
+        if (high > static_cast<Signed>(infinity)) {
+            return static_cast<Word>(high);
+        }
+        if (large > (sign | infinity)) {
+            return large;
+        }
+        if (minimum) {
+            return large >= sign ? large : small;
+        }
+        return high >= 0 ? static_cast<Word>(high) : small;
+    }
+};
+
+// Integers turned so that the largest signed word is the answer.
+template <class T>
+struct IntegerBits {
+    using Word = WordOf<T>;
+    using Signed = std::make_signed_t<Word>;
+
+    Register<Signed> highest;
+
+    WR_HD explicit IntegerBits(Register<Word> turned) : highest(bit_cast<Register<Signed>>(turned)) {}
+    WR_HD void add(const IntegerBits &other) {
+        highest = CombineVectors<LargestWord<Signed>>::apply(highest, other.highest);
+    }
+    WR_HD static Word turn(const Mapping &m) {
+        constexpr Word sign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+        const bool is_signed = m.sign_bit != 0;
+        // flip has the sign bit of a key where the elements have none, and is otherwise all ones or zeros.
+        const Word order = static_cast<Word>((m.flip & 1u) != 0 ? ~Word{0} : Word{0});
+        return static_cast<Word>(order ^ (is_signed ? Word{0} : sign));
+    }
+    WR_HD Word decide(const Mapping &m) const {
+        return static_cast<Word>(static_cast<Word>(combine_lanes<LargestWord<Signed>>(highest)) ^ turn(m));
+    }
+};
+
+// ---- over a run
+
+// Floats of 64 bits only where a register of them is compared by one instruction.
+template <class T>
+constexpr bool finds_deciding_element =
+    std::is_integral_v<T> || std::is_same_v<T, float> || std::is_same_v<T, F16> || std::is_same_v<T, BF16>
+#if defined(__AVX512F__)
+    || std::is_same_v<T, double>
+#endif
+    ;
+
+template <class T>
+constexpr std::size_t word_lanes = lanes_of<WordOf<T>>;
+
+// The element that decides the maximum, or where m.flip says so the minimum: a NaN where there is one, and elements are
+// as they are: no magnitudes. count is at least word_lanes.
+template <class T>
+T deciding_element(const T *x, std::size_t count, const Mapping &m) {
+    using Bits = std::conditional_t<std::is_integral_v<T>, IntegerBits<T>, FloatBits<T>>;
+    using V = Register<WordOf<T>>;
+    constexpr std::size_t lanes = word_lanes<T>, chains = 4;
+    constexpr std::ptrdiff_t ahead = 2048;
+    V turn{};
+    if constexpr (std::is_integral_v<T>) {
+        turn = V{} + Bits::turn(m);
+    }
+    const auto load = [&](std::size_t i) { return Bits(load_vector<V>(x + i) ^ turn); };
+    Bits all = load(0);
+    std::size_t i = 0;
+    if (count >= chains * lanes) {
+        Bits chain[chains] = {load(0), load(lanes), load(2 * lanes), load(3 * lanes)};
+        for (i = chains * lanes; count - i >= chains * lanes; i += chains * lanes) {
+            for (std::size_t j = 0; j < chains; ++j) {
+                prefetch(x + i + j * lanes, ahead);
+                chain[j].add(load(i + j * lanes));
+            }
+        }
+        chain[0].add(chain[1]);
+        chain[2].add(chain[3]);
+        all = chain[0];
+        all.add(chain[2]);
+    }
+    for (; count - i >= lanes; i += lanes) {
+        all.add(load(i));
+    }
+    all.add(load(count - lanes)); // what is left, and some of the others again
+    return bit_cast<T>(all.decide(m));
+}
+
+template <class Word>
+struct AnyBit {
+    using Accumulator = Word;
+};
+template <class Word>
+struct CombineVectors<AnyBit<Word>> {
+    using V = Register<Word>;
+    WR_HD static V apply(V a, V b) { return a | b; }
+};
+
+// Where an element of a run stands first; it is there. Any NaN stands for all.
+template <class T>
+std::size_t first_place_of(T element, const T *x, std::size_t count) {
+    using Word = WordOf<T>;
+    using V = Register<Word>;
+    constexpr std::size_t lanes = word_lanes<T>, vectors = 8;
+    constexpr Word magnitude = static_cast<Word>(~Word{0}) >> 1, infinity = pattern_of_infinity<T>;
+    const Word word = bit_cast<Word>(element);
+    const bool is_nan = !std::is_integral_v<T> && (word & magnitude) > infinity;
+    const auto any_of = [&](std::size_t first, std::size_t many) {
+        V any{};
+        for (std::size_t j = 0; j < many; ++j) {
+            const V words = load_vector<V>(x + first + j * lanes);
+            any |= is_nan ? bit_cast<V>((words & magnitude) > infinity) : bit_cast<V>(words == word);
+        }
+        return combine_lanes<AnyBit<Word>>(any) != 0;
+    };
+    std::size_t i = 0;
+    while (count - i >= vectors * lanes && !any_of(i, vectors)) {
+        i += vectors * lanes;
+    }
+    while (count - i >= lanes && !any_of(i, 1)) {
+        i += lanes;
+    }
+    while (!(is_nan ? (bit_cast<Word>(x[i]) & magnitude) > infinity : bit_cast<Word>(x[i]) == word)) {
+        ++i;
+    }
+    return i;
+}
+
+} // namespace
+} // namespace wr::host::WR_ISA

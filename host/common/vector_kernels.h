@@ -27,6 +27,11 @@ struct Strips {
 inline constexpr std::size_t column_levels_bytes = 64 * 1024;
 inline constexpr std::size_t widest_strip = 4096;
 
+// Softmax of rows side by side: the tile that they are computed in, which fits any thread's stack, and the most groups of
+// 64 bytes that are loaded at once.
+inline constexpr std::size_t lane_tile_bytes = 128 * 1024;
+inline constexpr std::size_t lane_groups = 8;
+
 struct ReduceJob {
     const void *input;
     void *output;
@@ -76,7 +81,7 @@ struct SoftmaxJob {
 
 struct SoftmaxKernel {
     std::size_t state_size;
-    std::size_t lanes; // rows that are computed side by side where access is gathered
+    std::size_t lanes; // a group of rows side by side, where access is gathered
     // The whole of strips first .. last - 1.
     void (*softmax)(const SoftmaxJob &job, std::size_t first, std::size_t last);
     // The states of a piece of the axis, one for each row of the strip.

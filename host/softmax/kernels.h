@@ -99,7 +99,7 @@ struct StripSoftmax : SoftmaxTypes<Element> {
     }
 
     static void softmax_strip(const SoftmaxJob &job, const Strip &strip) {
-        State states[Lanes::lanes];
+        State states[Lanes::most_lanes];
         if (job.access == Access::rows) {
             for (std::size_t k = 0; k < strip.width; ++k) {
                 states[k] = Row::softmax(job, job.selection.ragged ? ragged_row_of(job, strip.inner + k)

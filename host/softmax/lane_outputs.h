@@ -24,19 +24,25 @@ struct LaneOutputs {
 // Those of elements `done` on of the first `width` rows.
 template <class Float>
 void store_lanes(const SoftmaxJob &job, const LaneOutputs &to, std::size_t width, std::size_t done, std::size_t count,
-                 const LaneBlock<Float> &block) {
+                 const LaneTile<Float> &tile) {
     if (to.lane_stride == 1) {
         for (std::size_t r = 0; r < count; ++r) {
-            store_run(block.values[r], width, job.output_type, job.output, to.index(done + r, 0));
+            store_run(tile.row(r), width, job.output_type, job.output, to.index(done + r, 0));
         }
         return;
     }
-    for (std::size_t k = 0; k < width; ++k) {
-        alignas(64) Float row[softmax_block];
-        for (std::size_t r = 0; r < count; ++r) {
-            row[r] = block.values[r][k];
+    // Rows that lie one behind the other are stored as one run.
+    const bool are_one_run = to.axis_stride == 1 && to.lane_stride == static_cast<std::ptrdiff_t>(count);
+    const std::size_t at_once = are_one_run ? softmax_block / count : 1;
+    for (std::size_t k = 0; k < width; k += at_once) {
+        alignas(64) Float run[softmax_block];
+        const std::size_t some = smaller(at_once, width - k);
+        for (std::size_t j = 0; j < some; ++j) {
+            for (std::size_t r = 0; r < count; ++r) {
+                run[j * count + r] = tile.row(r)[k + j];
+            }
         }
-        store_run(row, count, job.output_type, job.output, to.index(done, k));
+        store_run(run, some * count, job.output_type, job.output, to.index(done, k));
     }
 }
 
@@ -49,8 +55,9 @@ void finish_log(const RowFinish<Float> *finish, std::size_t count, LaneBlock<Flo
         low[k] = finish[k].pieces.low;
     }
     for (std::size_t r = 0; r < count; ++r) {
+        Float *x = block.row(r);
         for (std::size_t k = 0; k < lanes; ++k) {
-            block.values[r][k] = log_softmax_output(block.values[r][k], LogPieces<Float>{high[k], low[k]});
+            x[k] = log_softmax_output(x[k], LogPieces<Float>{high[k], low[k]});
         }
     }
 }
@@ -65,8 +72,9 @@ bool any_small_exponential(const BlockFactor<Float> *factors, bool both, std::si
         each = std::numeric_limits<Bits>::max();
     }
     for (std::size_t r = 0; r < count; ++r) {
+        const Float *x = block.row(r);
         for (std::size_t k = 0; k < lanes; ++k) {
-            smallest[k] = smaller(smallest[k], bit_cast<Bits>(block.values[r][k]) - 1);
+            smallest[k] = smaller(smallest[k], bit_cast<Bits>(x[k]) - 1);
         }
     }
     bool any = false;
@@ -87,10 +95,11 @@ void scale(const BlockFactor<Float> *factors, std::size_t count, LaneBlock<Float
         low[k] = factors[k].low;
     }
     for (std::size_t r = 0; r < count; ++r) {
+        Float *x = block.row(r);
         for (std::size_t k = 0; k < lanes; ++k) {
             const BlockFactor<Float> factor{high[k], low[k]};
-            const Float e = block.values[r][k];
-            block.values[r][k] = Both ? softmax_output(e, factor) : softmax_narrow_output(e, factor);
+            const Float e = x[k];
+            x[k] = Both ? softmax_output(e, factor) : softmax_narrow_output(e, factor);
         }
     }
 }
@@ -106,10 +115,11 @@ void scale_small(const BlockFactor<Float> *factors, std::size_t count, LaneBlock
         least[k] = small.least_seen;
     }
     for (std::size_t r = 0; r < count; ++r) {
+        Float *x = block.row(r);
         for (std::size_t k = 0; k < lanes; ++k) {
             const SmallOutputs<Float> small{high[k], low[k], least[k]};
-            const Float e = block.values[r][k];
-            block.values[r][k] = Both ? small.output(e) : small.narrow_output(e);
+            const Float e = x[k];
+            x[k] = Both ? small.output(e) : small.narrow_output(e);
         }
     }
 }

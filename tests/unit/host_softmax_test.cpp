@@ -238,6 +238,11 @@ std::vector<Layout> softmax_layouts() {
     }
     all.push_back(contiguous(1, 70000, 1));
     all.push_back(contiguous(1, 40000, 5));
+    // More side by side than are computed at once, and a part of what is.
+    all.push_back(contiguous(1, 100, 150));
+    all.push_back(contiguous(2, 2100, 70));
+    all.push_back(contiguous(150, 10, 1));
+    all.push_back(contiguous(1, 0, 150));
     for (int kind = 0; kind < 8; ++kind) {
         for (std::size_t n : Sizes{1, 20, 200, 1500}) {
             all.push_back(strided(3, n, 1, kind));

@@ -16,7 +16,11 @@ struct Pieces {
     std::size_t count;
 };
 
-// Enough pieces to keep the threads busy where strips alone do not; one piece where they do.
-Pieces pieces_for(std::size_t axis, std::size_t strips, std::size_t threads);
+// Tasks of each thread, so that one that starts late or runs slowly does not hold up the call.
+inline constexpr std::size_t tasks_per_thread = 4;
+
+// Enough pieces to keep the threads busy where strips alone do not; one piece where they do. None is shorter than
+// `shortest`, a power of two: what a piece costs apart from its elements must not show.
+Pieces pieces_for(std::size_t axis, std::size_t strips, std::size_t threads, std::size_t shortest);
 
 } // namespace wr::host

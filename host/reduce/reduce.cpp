@@ -20,6 +20,15 @@ constexpr std::size_t fewest_columns = 8;
 constexpr std::size_t strip_rows = 64;
 constexpr std::size_t strip_gathered = 16;
 
+// Where threads share columns, their strips' rows are no shorter: memory comes in longer runs than a cache line.
+constexpr std::size_t shared_row_bytes = 1024;
+
+// Of the shortest piece.
+constexpr std::size_t piece_elements = std::size_t{1} << 14;
+
+// What an element takes that lies apart from its neighbours, in elements that do not.
+constexpr std::size_t cost_of_gathered = 4;
+
 Access access_of(const Shape &shape) {
     if (shape.axis_stride == 1 || shape.axis == 1) {
         return Access::rows;
@@ -28,28 +37,29 @@ Access access_of(const Shape &shape) {
 }
 
 // As wide as the levels of its trees allow, and all of about one width, in whole cache lines.
-std::size_t column_strip_width(const Shape &shape, std::size_t accumulator_size) {
+std::size_t column_strip_width(const Shape &shape, std::size_t accumulator_size, std::size_t threads) {
     const std::size_t rows = static_cast<std::size_t>(std::bit_width(shape.axis)) + 3;
     const std::size_t line = 64 / accumulator_size;
-    const std::size_t most = std::min(column_levels_bytes / rows, widest_strip) / accumulator_size / line * line;
+    const std::size_t widest = threads == 1 ? widest_strip : shared_row_bytes;
+    const std::size_t most = std::min(column_levels_bytes / rows, widest) / accumulator_size / line * line;
     return divide_up(divide_up(shape.inner, divide_up(shape.inner, most)), line) * line;
 }
 
 std::size_t strip_width(Access access, const Shape &shape, std::size_t accumulator_size, std::size_t threads) {
     switch (access) {
     case Access::columns:
-        return column_strip_width(shape, accumulator_size);
+        return column_strip_width(shape, accumulator_size, threads);
     case Access::gathered:
         return strip_gathered;
     case Access::rows:
         break;
     }
-    return std::clamp<std::size_t>(shape.outer * shape.inner / (4 * threads), 1, strip_rows);
+    return std::clamp<std::size_t>(shape.outer * shape.inner / (tasks_per_thread * threads), 1, strip_rows);
 }
 
 Status run_strips(const ReduceKernel &kernel, const ReduceJob &job, std::size_t threads) {
     const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, 4 * threads);
+    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
     const std::size_t each = divide_up(strips, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
         kernel.reduce(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
@@ -96,7 +106,9 @@ Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::siz
                         mapping_of(problem.what, problem.weights),
                         finish_of(problem.what, shape.axis, problem.values)};
     const FloatEnvironment environment;
-    const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads);
+    const std::size_t beside = access == Access::rows ? 1 : job.strips.width;
+    const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads,
+                                     std::bit_ceil(divide_up(piece_elements, beside)));
     return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
 }
 
@@ -104,7 +116,8 @@ Status reduce(const ReduceProblem &problem) {
     const Shape &shape = problem.shape;
     const std::size_t bytes =
         shape.outer * shape.inner * std::max<std::size_t>(shape.axis, 1) * traits_of(problem.what.dtype).size;
-    return run_reduce(problem, best_kernels(), threads_for(bytes));
+    const bool together = shape.axis_stride == 1 || shape.inner_stride == 1;
+    return run_reduce(problem, best_kernels(), threads_for(together ? bytes : cost_of_gathered * bytes));
 }
 
 } // namespace wr::host

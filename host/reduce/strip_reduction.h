@@ -54,14 +54,16 @@ template <class Op>
 void merge_pieces(const ReduceJob &job, std::size_t index, std::size_t pieces, const void *accumulators) {
     const Strip strip = strip_at(job, index);
     const auto *partial = static_cast<const typename Op::Accumulator *>(accumulators);
-    typename Op::Accumulator results[most_outputs<Op>];
-    for (std::size_t k = 0; k < strip.width; ++k) {
-        RunCounter<Op> counter;
-        for (std::size_t p = 0; p < pieces; ++p) {
-            counter.push(Op::settle(partial[p * job.strips.width + k]));
+    alignas(64) typename Op::Accumulator results[most_outputs<Op>];
+    alignas(64) typename Op::Accumulator levels[column_levels_bytes / sizeof(typename Op::Accumulator)];
+    RowCounter<Op> counter(strip.width, levels);
+    for (std::size_t p = 0; p < pieces; ++p) {
+        for (std::size_t k = 0; k < strip.width; ++k) {
+            results[k] = Op::settle(partial[p * job.strips.width + k]);
         }
-        results[k] = counter.result();
+        counter.push(results);
     }
+    counter.result(results);
     store_strip(job, strip, results);
 }
 

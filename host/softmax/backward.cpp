@@ -13,6 +13,12 @@ namespace wr::host {
 
 namespace {
 
+// A multiple of softmax's block.
+constexpr std::size_t shortest_piece = std::size_t{1} << 13;
+
+// How long a byte takes, in bytes that are only read.
+constexpr std::size_t cost = 4;
+
 SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem) {
     const auto axis = static_cast<std::ptrdiff_t>(problem.shape.axis);
     const auto inner = static_cast<std::ptrdiff_t>(problem.shape.inner);
@@ -21,7 +27,7 @@ SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem) {
 
 Status run_rows(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t rows,
                 std::size_t threads) {
-    const std::size_t tasks = threads == 1 ? 1 : std::min(rows, 4 * threads);
+    const std::size_t tasks = threads == 1 ? 1 : std::min(rows, tasks_per_thread * threads);
     const std::size_t each = divide_up(rows, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
         kernel.rows(job, std::min(task * each, rows), std::min((task + 1) * each, rows));
@@ -68,7 +74,8 @@ Status run_softmax_backward(const SoftmaxBackwardProblem &problem, const Kernels
     const SoftmaxBackwardJob job = job_of(problem);
     const FloatEnvironment environment;
     const bool ragged = problem.selection.ragged;
-    const Pieces pieces = ragged ? Pieces{problem.shape.axis, 1} : pieces_for(problem.shape.axis, rows, threads);
+    const Pieces pieces =
+        ragged ? Pieces{problem.shape.axis, 1} : pieces_for(problem.shape.axis, rows, threads, shortest_piece);
     return pieces.count > 1 ? run_pieces(*kernel, job, rows, pieces, threads) : run_rows(*kernel, job, rows, threads);
 }
 
@@ -78,7 +85,7 @@ Status softmax_backward(const SoftmaxBackwardProblem &problem) {
     const std::size_t elements = ragged ? shape.axis : shape.outer * shape.inner * shape.axis;
     const std::size_t bytes =
         elements * (traits_of(problem.dtype).size + std::size_t{1} + traits_of(problem.output_gradient_dtype).size);
-    return run_softmax_backward(problem, best_kernels(), threads_for(bytes));
+    return run_softmax_backward(problem, best_kernels(), threads_for(cost * bytes));
 }
 
 } // namespace wr::host

@@ -1,4 +1,5 @@
 // Softmax: which kernel, how its work is divided, and running it.
+#include "numerics/softmax.h"
 #include "host/common/float_environment.h"
 #include "host/common/parallel.h"
 #include "host/common/run.h"
@@ -16,19 +17,39 @@ namespace {
 // Shorter rows are computed several at a time.
 constexpr std::size_t shortest_lone_row = 64;
 
+// Of the shortest piece of a row. A multiple of the block.
+constexpr std::size_t piece_of_row = 4 * softmax_block, piece_of_columns = softmax_block;
+
+// How long a byte takes, in bytes that are only read: of rows alone, and side by side.
+constexpr std::size_t cost_of_rows = 4, cost_of_lanes = 8;
+
 // Of ragged rows: up to the last offset.
 std::size_t elements_of(const SoftmaxProblem &problem) {
     const Selection &selection = problem.selection;
     return static_cast<std::size_t>(load_integer(selection.offsets_type, selection.offsets, problem.shape.outer));
 }
 
-SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel) {
+bool is_lone_row(const Shape &shape) {
+    return shape.inner == 1 && shape.axis_stride == 1 && shape.axis >= shortest_lone_row;
+}
+
+// As many groups of lanes as a tile has room for; where threads would be without a strip, fewer.
+std::size_t lanes_at_once(const Shape &shape, std::size_t lanes, std::size_t threads) {
+    constexpr std::size_t group_bytes = 64;
+    const std::size_t rows = shape.axis == 0 ? softmax_block : std::min(shape.axis, softmax_block);
+    const std::size_t room = std::min(lane_tile_bytes / (rows * group_bytes), lane_groups);
+    const std::size_t groups = divide_up(shape.inner, lanes) * shape.outer;
+    const std::size_t share = threads == 1 ? groups : groups / (2 * threads);
+    return std::clamp<std::size_t>(share, 1, room) * lanes;
+}
+
+SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel, std::size_t threads) {
     Shape shape = problem.shape;
     const bool rows = shape.inner == 1;
     const auto axis = static_cast<std::ptrdiff_t>(shape.axis), inner = static_cast<std::ptrdiff_t>(shape.inner);
     make_inner_the_neighbours(shape);
     const bool ragged = problem.selection.ragged;
-    const bool lone = ragged || (rows && shape.axis_stride == 1 && shape.axis >= shortest_lone_row);
+    const bool lone = ragged || is_lone_row(problem.shape);
     return {problem.input,
             problem.output,
             problem.logsumexp,
@@ -38,7 +59,7 @@ SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel) {
             inner,
             rows ? axis : 1,
             lone ? Access::rows : Access::gathered,
-            strips_of(shape, lone ? 1 : kernel.lanes),
+            strips_of(shape, lone ? 1 : lanes_at_once(shape, kernel.lanes, threads)),
             problem.dtype,
             problem.output_dtype,
             problem.logsumexp_dtype,
@@ -51,7 +72,7 @@ SoftmaxJob job_of(const SoftmaxProblem &problem, const SoftmaxKernel &kernel) {
 
 Status run_strips(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_t threads) {
     const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, 4 * threads);
+    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
     const std::size_t each = divide_up(strips, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
         kernel.softmax(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
@@ -96,11 +117,12 @@ Status run_softmax(const SoftmaxProblem &problem, const Kernels &kernels, std::s
     if (problem.shape.outer == 0 || problem.shape.inner == 0) {
         return Status::success;
     }
-    const SoftmaxJob job = job_of(problem, *kernel);
+    const SoftmaxJob job = job_of(problem, *kernel, threads);
     const FloatEnvironment environment;
     const bool ragged = problem.selection.ragged;
     const Pieces pieces = ragged ? Pieces{job.shape.axis, 1}
-                                 : pieces_for(job.shape.axis, job.shape.outer * job.strips.per_outer, threads);
+                                 : pieces_for(job.shape.axis, job.shape.outer * job.strips.per_outer, threads,
+                                              job.access == Access::rows ? piece_of_row : piece_of_columns);
     return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
 }
 
@@ -110,7 +132,8 @@ Status softmax(const SoftmaxProblem &problem) {
     const std::size_t elements = ragged ? elements_of(problem) : shape.outer * shape.inner * shape.axis;
     const std::size_t bytes =
         elements * (traits_of(problem.dtype).size + std::size_t{traits_of(problem.output_dtype).size});
-    return run_softmax(problem, best_kernels(), threads_for(bytes));
+    const std::size_t cost = ragged || is_lone_row(shape) ? cost_of_rows : cost_of_lanes;
+    return run_softmax(problem, best_kernels(), threads_for(cost * bytes));
 }
 
 } // namespace wr::host

@@ -70,12 +70,12 @@ static long other_type(PyObject *array) {
     return (long)PyLong_AsLongLong(code);
 }
 
-static wr_dtype own_type(char kind, int item_size) {
-    static const wr_dtype floats[] = {[2] = WR_F16, [4] = WR_F32, [8] = WR_F64};
-    static const wr_dtype integers[] = {[1] = WR_I8, [2] = WR_I16, [4] = WR_I32, [8] = WR_I64};
-    static const wr_dtype naturals[] = {[1] = WR_U8, [2] = WR_U16, [4] = WR_U32, [8] = WR_U64};
+static int own_type(char kind, int item_size) {
+    static const int floats[] = {[2] = WR_F16, [4] = WR_F32, [8] = WR_F64};
+    static const int integers[] = {[1] = WR_I8, [2] = WR_I16, [4] = WR_I32, [8] = WR_I64};
+    static const int naturals[] = {[1] = WR_U8, [2] = WR_U16, [4] = WR_U32, [8] = WR_U64};
     if (item_size > 8) {
-        return (wr_dtype)0;
+        return 0;
     }
     switch (kind) {
     case 'f':
@@ -87,7 +87,7 @@ static wr_dtype own_type(char kind, int item_size) {
     case 'b':
         return WR_U8;
     default:
-        return (wr_dtype)0;
+        return 0;
     }
 }
 
@@ -114,10 +114,10 @@ int view_numpy_array(PyObject *array, NumpyArray *view) {
             release(view);
             return -1;
         }
-        view->dtype = (wr_dtype)code;
+        view->dtype = (int)code;
     }
     if ((found->flags & ALIGNED) == 0 || (found->flags & NATIVE_ORDER) == 0) {
-        view->dtype = (wr_dtype)0;
+        view->dtype = 0;
     }
     return 0;
 }

@@ -8,8 +8,8 @@
 
 typedef struct NumpyArray {
     char *data;
-    /* 0 where Python has to find out: a type of another package, another byte order, misaligned memory */
-    wr_dtype dtype;
+    /* a wr_dtype; 0 where Python has to find out: a type of another package, another byte order, misaligned memory */
+    int dtype;
     int is_bool;
     int writable;
     int contiguous; /* in C order */

@@ -49,19 +49,21 @@ static int gives_nothing_of_nothing(wr_op op) {
 }
 
 /* A result of f64 is summed in f64. */
-static wr_dtype accumulator(wr_op op, wr_dtype dtype, wr_dtype output) {
+static int is_summed_in_f64(wr_op op, int dtype, int output) {
     int sums = op == WR_SUM || op == WR_PRODUCT || op == WR_MEAN || op == WR_NORM_L1 || op == WR_NORM_L2;
-    return sums && is_float(dtype) && dtype != WR_F64 && output == WR_F64 ? WR_F64 : (wr_dtype)0;
+    return sums && is_float(dtype) && dtype != WR_F64 && output == WR_F64;
 }
 
-static wr_reduce_args reduction(wr_op op, const NumpyArray *x, const Plan *plan, wr_dtype output) {
+static wr_reduce_args reduction(wr_op op, const NumpyArray *x, const Plan *plan, int output) {
     wr_reduce_args args;
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
     args.op = op;
-    args.dtype = x->dtype;
-    args.output_dtype = output;
-    args.accumulate_dtype = accumulator(op, x->dtype, output);
+    args.dtype = (wr_dtype)x->dtype;
+    args.output_dtype = (wr_dtype)output;
+    if (is_summed_in_f64(op, x->dtype, output)) {
+        args.accumulate_dtype = WR_F64;
+    }
     args.input = x->data;
     set_plan(plan, &args);
     return args;
@@ -89,7 +91,7 @@ static PyObject *reduce_view(wr_op op, PyObject *x, const NumpyArray *view, PyOb
     ptrdiff_t lengths[MOST_DIMENSIONS];
     Result result = result_asked_for(op, view, dtype);
     if (view->dtype == 0 || result.dtype == 0 || !reduced_dimensions(axis, view->shape.rank, &reduced) ||
-        !plan_reduction(&view->shape, reduced, takes_any_order(op, view->dtype), &plan) || !plan.natural ||
+        !plan_reduction(&view->shape, reduced, takes_any_order(op, (wr_dtype)view->dtype), &plan) || !plan.natural ||
         (plan.axis == 0 && gives_nothing_of_nothing(op))) {
         return not_simple();
     }
@@ -129,7 +131,7 @@ static PyObject *dot_views(PyObject *x, const NumpyArray *left, const NumpyArray
     }
     wr_reduce_args args = reduction(WR_SUM, left, &plan, result.dtype);
     args.weights = right->data;
-    args.weights_dtype = right->dtype;
+    args.weights_dtype = (wr_dtype)right->dtype;
     return run_reduction(&args, x, out, rank, left->shape.lengths, result);
 }
 
@@ -166,8 +168,8 @@ static PyObject *reduce_segments(wr_op op, PyObject *x, const NumpyArray *view, 
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
     args.op = op;
-    args.dtype = view->dtype;
-    args.output_dtype = result.dtype;
+    args.dtype = (wr_dtype)view->dtype;
+    args.output_dtype = (wr_dtype)result.dtype;
     args.input = view->data;
     args.offsets = offsets->data;
     args.segments = (size_t)offsets->shape.lengths[0] - 1;

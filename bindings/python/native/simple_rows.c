@@ -32,7 +32,7 @@ static PyObject *softmax_view(int log, PyObject *x, const NumpyArray *view, PyOb
     wr_softmax_args args;
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
-    args.dtype = view->dtype;
+    args.dtype = (wr_dtype)view->dtype;
     args.log = log;
     args.scale = scale;
     args.input = view->data;
@@ -95,7 +95,7 @@ static PyObject *backward_views(int log, PyObject *y, const NumpyArray *output, 
     wr_softmax_backward_args args;
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
-    args.dtype = output->dtype;
+    args.dtype = (wr_dtype)output->dtype;
     args.log = log;
     args.scale = scale;
     args.output = output->data;

@@ -27,7 +27,7 @@ PyObject *set_result(PyObject *module, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "no such operator or element type");
         return NULL;
     }
-    results[op][dtype][is_bool] = (Result){(wr_dtype)output, output_is_bool, none_or(numpy_dtype)};
+    results[op][dtype][is_bool] = (Result){output, output_is_bool, none_or(numpy_dtype)};
     return Py_BuildValue("");
 }
 
@@ -43,14 +43,14 @@ PyObject *set_dtype(PyObject *module, PyObject *arguments) {
         return NULL;
     }
     names[name_count].name = new_reference(name);
-    names[name_count].result = (Result){(wr_dtype)dtype, 0, new_reference(numpy_dtype)};
+    names[name_count].result = (Result){dtype, 0, new_reference(numpy_dtype)};
     ++name_count;
     return Py_BuildValue("");
 }
 
 Result result_of(wr_op op, const NumpyArray *x) {
-    if ((int)op < 0 || (int)op >= OPERATORS || (int)x->dtype < 0 || (int)x->dtype >= TYPES) {
-        return (Result){(wr_dtype)0, 0, NULL};
+    if ((int)op < 0 || (int)op >= OPERATORS || x->dtype < 0 || x->dtype >= TYPES) {
+        return (Result){0, 0, NULL};
     }
     return results[op][x->dtype][x->is_bool];
 }
@@ -79,7 +79,7 @@ Result result_asked_for(wr_op op, const NumpyArray *x, PyObject *dtype) {
             return names[i].result;
         }
     }
-    return (Result){(wr_dtype)0, 0, NULL};
+    return (Result){0, 0, NULL};
 }
 
 static int add_dimension(PyObject *axis, int rank, uint64_t *reduced) {
@@ -173,4 +173,4 @@ PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, Nump
     return rank == 0 && out == Py_None ? element(array) : array;
 }
 
-int is_float(wr_dtype dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }
+int is_float(int dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }

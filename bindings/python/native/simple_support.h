@@ -5,7 +5,7 @@
 #include "numpy_array.h"
 
 typedef struct Result {
-    wr_dtype dtype; /* 0: the general way */
+    int dtype; /* a wr_dtype; 0: the general way */
     int is_bool;
     PyObject *numpy_dtype; /* NULL: the input's own */
 } Result;
@@ -34,4 +34,4 @@ PyObject *place_for_result(PyObject *x, PyObject *out, int rank, const ptrdiff_t
  * general way puts the refusal into words, for another status than success. Takes over `array` and releases `view`. */
 PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, NumpyArray *view);
 
-int is_float(wr_dtype dtype);
+int is_float(int dtype);

@@ -12,14 +12,26 @@ file(MAKE_DIRECTORY "${BINARY}")
 set(sources "${BINARY}/sources, linked")
 file(CREATE_LINK "${LIBRARY_SOURCES}" "${sources}" SYMBOLIC)
 
-execute_process(
-    COMMAND
-        "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" -D
-        "CMAKE_C_COMPILER=${C_COMPILER}" -D "CMAKE_CXX_COMPILER=${CXX_COMPILER}" -D
-        "CMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" -D "LIBRARY_SOURCES=${sources}" -D
-        "CONSUMER=${CONSUMER}"
-    COMMAND_ERROR_IS_FATAL ANY
+set(configure
+    "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" -D "CMAKE_C_COMPILER=${C_COMPILER}" -D
+    "CMAKE_CXX_COMPILER=${CXX_COMPILER}" -D "CMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" -D
+    "LIBRARY_SOURCES=${sources}" -D "CONSUMER=${CONSUMER}"
 )
+execute_process(COMMAND ${configure} COMMAND_ERROR_IS_FATAL ANY)
+
+# What cannot be taken back is refused.
+foreach(flag -mdaz-ftz -mpc32 -mpc64)
+    execute_process(
+        COMMAND ${configure} -D "CMAKE_SHARED_LINKER_FLAGS=${flag}"
+        RESULT_VARIABLE failed
+        OUTPUT_QUIET
+        ERROR_VARIABLE answer
+    )
+    if(NOT failed OR NOT answer MATCHES "warp_reduce: the compiler flag ${flag} would change")
+        message(FATAL_ERROR "${flag} was not refused: ${answer}")
+    endif()
+endforeach()
+execute_process(COMMAND ${configure} -D CMAKE_SHARED_LINKER_FLAGS=-ffast-math COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${CMAKE_COMMAND}" --build "${BINARY}" --parallel 2 COMMAND_ERROR_IS_FATAL ANY)
 
 set(library "${BINARY}/everything/libwarp_reduce.so")

@@ -22,6 +22,8 @@ static const Name names[] = {
     NAME(wr_status_string),
     NAME(wr_cuda_status),
     NAME(wr_host_stream),
+    NAME(wr_set_host_threads),
+    NAME(wr_host_threads),
     NAME(wr_reduce_ex),
     NAME(wr_reduce_workspace_size),
     NAME(wr_reduce_segments_ex),

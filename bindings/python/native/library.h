@@ -9,6 +9,8 @@ typedef struct Library {
     const char *(*wr_status_string)(wr_status);
     wr_status (*wr_cuda_status)(void);
     struct CUstream_st *(*wr_host_stream)(void);
+    wr_status (*wr_set_host_threads)(size_t, size_t *);
+    size_t (*wr_host_threads)(void);
     wr_status (*wr_reduce_ex)(const wr_reduce_args *, struct CUstream_st *);
     wr_status (*wr_reduce_workspace_size)(const wr_reduce_args *, size_t *);
     wr_status (*wr_reduce_segments_ex)(const wr_reduce_segments_args *, struct CUstream_st *);

@@ -56,6 +56,29 @@ static PyObject *host_stream(PyObject *module, PyObject *arguments) {
     return library == NULL ? NULL : PyLong_FromVoidPtr(library->wr_host_stream());
 }
 
+static PyObject *host_threads(PyObject *module, PyObject *arguments) {
+    const Library *library = only_library(arguments);
+    (void)module;
+    return library == NULL ? NULL : PyLong_FromSize_t(library->wr_host_threads());
+}
+
+static PyObject *set_host_threads(PyObject *module, PyObject *arguments) {
+    int number = 0;
+    Py_ssize_t most = 0;
+    (void)module;
+    const Library *library = PyArg_ParseTuple(arguments, "in", &number, &most) ? library_of(number) : NULL;
+    if (library == NULL) {
+        return NULL;
+    }
+    if (most < 0) {
+        PyErr_SetString(PyExc_ValueError, "a number of threads is not negative; 0 stands for all cores");
+        return NULL;
+    }
+    size_t before = 0;
+    (void)library->wr_set_host_threads((size_t)most, &before);
+    return PyLong_FromSize_t(before);
+}
+
 /* CUDA may take seconds to start. */
 static PyObject *cuda_status(PyObject *module, PyObject *arguments) {
     const Library *library = only_library(arguments);
@@ -229,6 +252,8 @@ static PyMethodDef methods[] = {
     {"use", use, METH_VARARGS, "use(library): the one that the simple calls go to."},
     {"version", version, METH_VARARGS, "version(library): wr_version()"},
     {"host_stream", host_stream, METH_VARARGS, "host_stream(library): wr_host_stream()"},
+    {"host_threads", host_threads, METH_VARARGS, "host_threads(library): wr_host_threads()"},
+    {"set_host_threads", set_host_threads, METH_VARARGS, "set_host_threads(library, most): what was set before"},
     {"cuda_status", cuda_status, METH_VARARGS, "cuda_status(library): wr_cuda_status()"},
     {"status_name", status_name, METH_VARARGS, "status_name(library, status): wr_status_name(status)"},
     {"status_string", status_string, METH_VARARGS, "status_string(library, status): wr_status_string(status)"},

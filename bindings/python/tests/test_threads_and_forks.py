@@ -23,6 +23,21 @@ def test_threads_get_the_bits_of_one() -> None:
             assert list(pool.map(lambda row: warp_reduce.sum(X[row:], axis=1).tobytes(), range(50))) == alone
 
 
+def test_the_number_of_threads_changes_no_bit() -> None:
+    large = np.random.default_rng(9).standard_normal(1 << 21).astype(np.float32)
+    whole = warp_reduce.sum(large)
+    assert warp_reduce.host.threads >= 1
+    warp_reduce.host.threads = 1
+    try:
+        assert warp_reduce.host.threads == 1
+        assert warp_reduce.sum(large) == whole
+        assert "1 thread>" in repr(warp_reduce.host)
+    finally:
+        warp_reduce.host.threads = 0
+    with pytest.raises(ValueError, match="not negative"):
+        warp_reduce.host.threads = -1
+
+
 def test_other_threads_run_during_a_call() -> None:
     """The lock of the interpreter is given away: another thread counts on while the library works."""
     large = np.ones(1 << 26, np.float32)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from . import _native
 from ._library import SUCCESS, load_library
 
 
@@ -12,9 +12,22 @@ class Host:
     """The host device: all cores of this machine's CPU, with the bits of any GPU."""
 
     @property
-    def cores(self) -> int:
-        """How many this process may run on."""
-        return len(os.sched_getaffinity(0))
+    def threads(self) -> int:
+        """How many threads a large job uses: this process's cores, or what a container's quota pays for.
+
+        Setting it limits every thread's jobs from now on; 0 takes the limit back. No result depends on it.
+
+        >>> import warp_reduce
+        >>> warp_reduce.host.threads = 1
+        >>> warp_reduce.host.threads
+        1
+        >>> warp_reduce.host.threads = 0
+        """
+        return _native.host_threads(load_library().number)
+
+    @threads.setter
+    def threads(self, most: int) -> None:
+        _native.set_host_threads(load_library().number, most)
 
     @property
     def stream(self) -> int:
@@ -22,7 +35,7 @@ class Host:
         return load_library().host_stream
 
     def __repr__(self) -> str:
-        return f"<warp_reduce host device, {self.cores} core{'' if self.cores == 1 else 's'}>"
+        return f"<warp_reduce host device, {self.threads} thread{'' if self.threads == 1 else 's'}>"
 
 
 @dataclass(frozen=True)

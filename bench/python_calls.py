@@ -27,8 +27,8 @@ from warp_reduce._operators import OPERATORS  # noqa: E402
 F32, F64 = 1, 2
 CALLS_A_ROUND, ROUNDS = 2000, 15
 
-EPILOG = """Microseconds of the processor, the least of several rounds in turns. The C call is the library's, of the same
-job with its arguments in place; Python asks for it in 0.1 us, which are in the figure.
+EPILOG = """Microseconds of the processor, the least of several rounds in turns. The C call is the library's, of the
+same job with its arguments in place; Python asks for it in 0.1 us, which are in the figure.
 
 example:
   bench/python_calls.py"""

@@ -200,6 +200,18 @@ class Torch:
         return x
 
 
+class Jax(ArrayModule):
+    """JAX's arrays, as NumPy sees them (those of a GPU are copied to the host); results go to where the input was."""
+
+    def __init__(self, module: Any, device: Any) -> None:
+        super().__init__(np, on_host=True)
+        self._jax = module
+        self._device = device
+
+    def result(self, x: Array) -> Any:
+        return self._jax.device_put(x, self._device)
+
+
 NUMPY = ArrayModule(np, on_host=True)
 
 
@@ -214,6 +226,9 @@ def adopt(x: Any) -> tuple[Framework, Array]:
         return _torch(x)
     if origin == "cupy":
         return ArrayModule(sys.modules["cupy"], on_host=False), x
+    if origin in ("jax", "jaxlib") and hasattr(x, "sharding"):
+        devices = list(x.devices())
+        return Jax(sys.modules["jax"], devices[0] if len(devices) == 1 else None), np.asarray(x)
     if not hasattr(x, "__array__") and (hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__")):
         return adopt(_lent(x))
     return NUMPY, np.asarray(x)

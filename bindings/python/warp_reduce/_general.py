@@ -64,9 +64,12 @@ def _install_results(kind: Kind) -> None:
 class Job:
     """A reduction of one array: its elements, and what it shall give."""
 
-    def __init__(self, operator: str, x: Any, dtype: Any, out: Array | None) -> None:
+    def __init__(
+        self, operator: str, x: Any, dtype: Any, out: Array | None, framework: Framework | None = None
+    ) -> None:
+        """x is of `framework`, if that is known."""
         self.operator = operator
-        self.framework, self.x = adopt(x)
+        self.framework, self.x = (framework, x) if framework else adopt(x)
         field = field_named(dtype)
         if field:
             self.kind: Kind = (field, False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import NUMPY, Array, adopt
+import numpy as np
+
+from ._arrays import Array, Framework, adopt
 from ._elements import I32, I64, ElementType
 from ._general import Job, _fits, check_out, finished, run
 from ._geometry import layout_of, plan_reduction
@@ -31,10 +33,12 @@ SEGMENT_OPERATORS = {
 def dot(x: Any, y: Any, dtype: Any, out: Array | None) -> Any:
     """The sum over x's last dimension, weighted with y."""
     fields = _field_pair(dtype)
+    framework, x = adopt(x)
+    y = framework.beside(y, x)
     if fields is None:
-        x, y = _alike(x, y)
-    left = Job("sum", x, fields[0].name if fields else dtype, out)
-    right = Job("sum", y, fields[1].name if fields else None, None)
+        x, y = _alike(framework, x, y)
+    left = Job("sum", x, fields[0].name if fields else dtype, out, framework)
+    right = Job("sum", y, fields[1].name if fields else None, None, framework)
     if not left.shape or len(right.shape) != 1:
         raise ValueError(
             f"dot takes an array and a vector, not shapes {left.shape} and {right.shape}; it multiplies no matrices"
@@ -86,15 +90,11 @@ def _field_pair(dtype: Any) -> tuple[ElementType, ElementType] | None:
     return (found[0], found[1]) if found[0] and found[1] else None
 
 
-def _alike(x: Any, y: Any) -> tuple[Array, Array]:
+def _alike(framework: Framework, x: Array, y: Array) -> tuple[Array, Array]:
     """Both of one type, as NumPy promotes them."""
-    framework, x = adopt(x)
-    y = framework.beside(y, x)
     if framework.kind(x) == framework.kind(y):
         return x, y
-    if framework is NUMPY:
-        import numpy as np
-
+    if isinstance(x, np.ndarray):
         common = np.result_type(x, y)
     else:
         common = (x[:0].reshape(-1)[:0] + y[:0].reshape(-1)[:0]).dtype

@@ -1,6 +1,7 @@
-# wr_python_venv(<name> <requirements.txt> [OPTIONAL])
+# wr_python_venv(<name> <requirements.txt> [OPTIONAL] [FOLDER <folder> [IF_THERE]])
 #
-# A Python virtual environment in the build folder, made once and kept until the requirements change. Sets
+# A Python virtual environment in the build folder, or in a folder that several builds share, made once and kept until
+# the requirements change. With IF_THERE it is used where it has been made, and not made. Sets
 #   <name>_python    its interpreter
 #   <name>_folder    its folder; programs of its packages are in <name>_folder/bin
 # Where it cannot be made, the build stops with one sentence; with OPTIONAL, <name>_python is empty and
@@ -31,8 +32,11 @@ function(wr_make_python_venv python folder requirements failure_variable)
 endfunction()
 
 function(wr_python_venv name requirements)
-    cmake_parse_arguments(PARSE_ARGV 2 argument "OPTIONAL" "" "")
+    cmake_parse_arguments(PARSE_ARGV 2 argument "OPTIONAL;IF_THERE" "FOLDER" "")
     set(folder "${CMAKE_BINARY_DIR}/venv/${name}")
+    if(argument_FOLDER)
+        set(folder "${argument_FOLDER}")
+    endif()
     set(stamp "${folder}/requirements.sha256")
     set(failure "")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${requirements}")
@@ -42,7 +46,9 @@ function(wr_python_venv name requirements)
     if(EXISTS "${stamp}" AND EXISTS "${folder}/bin/python")
         file(READ "${stamp}" present)
     endif()
-    if(NOT present STREQUAL wanted)
+    if(NOT present STREQUAL wanted AND argument_IF_THERE)
+        set(failure "${folder} has not been made")
+    elseif(NOT present STREQUAL wanted)
         find_program(wr_python3 NAMES python3 python NO_CACHE)
         if(wr_python3)
             wr_make_python_venv("${wr_python3}" "${folder}" "${requirements}" failure)

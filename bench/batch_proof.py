@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Counts the rows whose bits depend on the batch, for PyTorch's own functions and under warp_reduce.torch's.
+
+    python bench/batch_proof.py                        on the GPU if there is one, otherwise on the CPU
+    python bench/batch_proof.py --device cpu --small   in seconds: few widths and batches
+    python bench/batch_proof.py --times                how long the calls take, launches included
+
+Each of 129 distinct rows goes through every function alone, forward and backward. Then batches are made of them, and
+every row of every batch is compared, bit by bit, with what it was alone: eager; compiled by torch.compile; captured in
+a CUDA graph; and the CPU's rows with the GPU's. The table is Markdown. The exit status is 1 if a row of ours differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+import warp_reduce.torch
+
+BATCHES = (1, 2, 3, 7, 32, 127, 129, 1000, 4096)
+WIDTHS = (8, 64, 1000, 4096, 32000, 50257, 128256, 151936)
+TYPES = (torch.bfloat16, torch.float16, torch.float32)
+DISTINCT, FEW_DISTINCT = 129, 17
+
+F32 = torch.float32
+norm = torch.linalg.vector_norm
+Function = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _halves(x: torch.Tensor) -> torch.Tensor:
+    """[rows, n] as [rows, 2, n / 2], or n of odd numbers as [rows, n, 1]."""
+    parts = 2 if x.shape[1] % 2 == 0 else 1
+    return x.view(x.shape[0], parts, x.shape[1] // parts)
+
+
+FUNCTIONS: dict[str, Function] = {
+    "softmax": lambda x: torch.softmax(x, -1),
+    "softmax, dtype=f32": lambda x: torch.softmax(x, -1, dtype=F32),
+    "log_softmax": lambda x: torch.log_softmax(x, -1),
+    "log_softmax, dtype=f32": lambda x: torch.log_softmax(x, -1, dtype=F32),
+    "sum": lambda x: x.sum(1),
+    "sum, dtype=f32": lambda x: x.sum(1, dtype=F32),
+    "sum, two axes": lambda x: _halves(x).sum((1, 2)),
+    "mean": lambda x: x.mean(1),
+    "mean, two axes, dtype=f32": lambda x: _halves(x).mean((1, 2), dtype=F32),
+    "logsumexp": lambda x: torch.logsumexp(x, 1),
+    "amax": lambda x: x.amax(1),
+    "amin": lambda x: x.amin(1),
+    "argmax": lambda x: x.argmax(1),
+    "argmin": lambda x: x.argmin(1),
+    "prod": lambda x: (1 + x / 64).prod(1),
+    "vector_norm": lambda x: norm(x, dim=1),
+    "vector_norm, ord=1": lambda x: norm(x, 1, dim=1),
+    "vector_norm, ord=inf": lambda x: norm(x, float("inf"), dim=1),
+}
+WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def rows_of(width: int, dtype: torch.dtype, count: int) -> torch.Tensor:
+    """The distinct rows, the same on every machine."""
+    generator = torch.Generator().manual_seed(width)
+    return (torch.randn(count, width, generator=generator) * 3).to(dtype)
+
+
+def batch_of(x: torch.Tensor, size: int) -> torch.Tensor:
+    return x.repeat(-(-size // len(x)), *[1] * (x.dim() - 1))[:size] if size > len(x) else x[:size].clone()
+
+
+def slopes(y: torch.Tensor) -> torch.Tensor:
+    """The gradient that comes from above: for each element of a row another one, for each row the same."""
+    if y.dim() == 1:
+        return torch.full_like(y, 0.75)
+    line = torch.arange(y.shape[1], device=y.device) * 37 % 101
+    return ((line - 50) / 64).to(y.dtype).expand_as(y)
+
+
+def both(function: Function, x: torch.Tensor) -> list[torch.Tensor]:
+    """The result and the gradient, where there is one."""
+    x = x.detach().requires_grad_()
+    y = function(x)
+    if not y.is_floating_point():
+        return [y.detach()]
+    return [y.detach(), torch.autograd.grad(y, x, slopes(y))[0]]
+
+
+def differing(found: torch.Tensor, expected: torch.Tensor) -> int:
+    """How many rows of a batch are not, bit by bit, those that the same rows were alone."""
+    word = WORDS[found.element_size()]
+    found = found.contiguous().view(word).reshape(len(found), -1)
+    expected = expected.contiguous().view(word).reshape(len(expected), -1)
+    count = torch.zeros((), dtype=torch.int64, device=found.device)
+    for first in range(0, len(found), len(expected)):
+        part = found[first : first + len(expected)]
+        count += (part != expected[: len(part)]).any(1).count_nonzero()
+    return int(count)
+
+
+class Counts:
+    """Of one function: rows compared and rows that differ, by what was compared."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, int] = {}
+        self.different: dict[str, int] = {}
+
+    def add(self, what: str, found: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
+        for name, one, other in zip(("forward", "gradient"), found, expected):
+            self.seen[f"{what} {name}"] = self.seen.get(f"{what} {name}", 0) + len(one)
+            self.different[f"{what} {name}"] = self.different.get(f"{what} {name}", 0) + differing(one, other)
+
+
+def alone(function: Function, x: torch.Tensor, count: int) -> list[torch.Tensor]:
+    single = [both(function, x[row : row + 1]) for row in range(min(count, len(x)))]
+    return [torch.cat(parts) for parts in zip(*single)]
+
+
+def compare_batches(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str, Counts], ours: bool) -> None:
+    what = "ours" if ours else "PyTorch's"
+    with warp_reduce.torch.batch_invariant() if ours else nullcontext():
+        for name, function in FUNCTIONS.items():
+            expected = alone(function, x, max(batches))
+            for size in batches:
+                counts[name].add(what, both(function, batch_of(x, size)), expected)
+
+
+def all_at_once(x: torch.Tensor) -> list[list[torch.Tensor]]:
+    return [both(function, x) for function in FUNCTIONS.values()]
+
+
+def joined(xs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """One graph for the compiler, in which each function has an input, and so a gradient, of its own."""
+    return [function(x) for function, x in zip(FUNCTIONS.values(), xs)]
+
+
+def compare_compiled(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str, Counts], compiled: Any) -> None:
+    expected = {name: alone(function, x, max(batches)) for name, function in FUNCTIONS.items()}
+    for size in batches:
+        xs = [batch_of(x, size).requires_grad_() for _ in FUNCTIONS]
+        ys = compiled(xs)
+        sloped = [number for number, y in enumerate(ys) if y.is_floating_point()]
+        tops = [slopes(ys[number]) for number in sloped]
+        gradients = torch.autograd.grad([ys[number] for number in sloped], [xs[number] for number in sloped], tops)
+        for number, name in enumerate(FUNCTIONS):
+            own = [gradients[sloped.index(number)]] if number in sloped else []
+            counts[name].add("compiled", [ys[number].detach(), *own], expected[name])
+
+
+def compare_captured(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str, Counts]) -> None:
+    expected = {name: alone(function, x, max(batches)) for name, function in FUNCTIONS.items()}
+    for size in batches:
+        batch = batch_of(x, size)
+        still = torch.zeros_like(batch)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            all_at_once(still)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            results = all_at_once(still)
+        still.copy_(batch)
+        graph.replay()
+        torch.cuda.synchronize()
+        for name, found in zip(FUNCTIONS, results):
+            counts[name].add("captured", found, expected[name])
+
+
+def compare_devices(x: torch.Tensor, counts: dict[str, Counts]) -> None:
+    gpu = x.cuda()
+    for name, function in FUNCTIONS.items():
+        counts[name].add("CPU and GPU", [each.cpu() for each in both(function, gpu)], both(function, x))
+
+
+def table(counts: dict[str, Counts]) -> str:
+    kinds = list(dict.fromkeys(kind for each in counts.values() for kind in each.seen))
+    lines = ["| function | rows | " + " | ".join(kinds) + " |", "|---|--:|" + "--:|" * len(kinds)]
+    for name, each in counts.items():
+        cells = [f"{each.different[kind]} of {each.seen[kind]}" if kind in each.seen else "" for kind in kinds]
+        lines.append(f"| {name} | {sum(each.seen.values())} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def prove(device: str, small: bool) -> int:
+    widths = (8, 1000, 4099) if small else WIDTHS
+    batches = (1, 2, 7, 17, 40) if small else BATCHES
+    few = (1, 40) if small else (1, 32, 129, 1000)
+    distinct = FEW_DISTINCT if small else DISTINCT
+    counts = {name: Counts() for name in FUNCTIONS}
+    started = time.perf_counter()
+    for dtype in TYPES:
+        for width in widths:
+            x = rows_of(width, dtype, distinct).to(device)
+            for ours in (False, True):
+                compare_batches(x, batches, counts, ours)
+            if device == "cuda":
+                with warp_reduce.torch.batch_invariant():
+                    compare_captured(x, few, counts)
+                    compare_devices(rows_of(width, dtype, 7 if width > 9999 else distinct), counts)
+        print(f"{dtype}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+    print(table(counts), file=sys.stderr, flush=True)
+    with warp_reduce.torch.batch_invariant():
+        compiled = torch.compile(joined, fullgraph=True, dynamic=True)
+        for dtype in TYPES[2:] if small else TYPES:
+            width, sizes = (1000, (40,)) if small else (50257, (32, 129, 1000))
+            compare_compiled(rows_of(width, dtype, distinct).to(device), sizes, counts, compiled)
+    print(f"compiled: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+    print(table(counts))
+    ours_differ = sum(n for each in counts.values() for kind, n in each.different.items() if "PyTorch" not in kind)
+    print(f"\n{ours_differ} rows of warp_reduce.torch differ. PyTorch {torch.__version__}, {device_name(device)}")
+    return int(ours_differ != 0)
+
+
+def device_name(device: str) -> str:
+    return torch.cuda.get_device_name() if device == "cuda" else "CPU"
+
+
+# ---- how long the calls take
+
+
+def microseconds(function: Callable[[], Any], device: str, seconds: float) -> float:
+    """The least of several runs' means."""
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    best, calls = float("inf"), 20
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until or best == float("inf"):
+        wait()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            function()
+        wait()
+        spent = (time.perf_counter() - begin) / calls
+        best = min(best, spent)
+        calls = max(3, min(2000, int(0.01 / spent)))
+    return best * 1e6
+
+
+def times(device: str, small: bool) -> int:
+    shapes = ((4, 64), (32, 4096)) if small else ((4, 64), (32, 4096), (4096, 4096), (128, 151936))
+    heads = [f"{rows} x {width}" for rows, width in shapes]
+    print("us a call, PyTorch's / warp_reduce's\n")
+    print("| function | " + " | ".join(heads) + " |\n|---|" + "--:|" * len(heads))
+    for name, function in FUNCTIONS.items():
+        cells = []
+        for rows, width in shapes:
+            x = torch.randn(rows, width, device=device, dtype=torch.bfloat16)
+            call = functools.partial(function, x)
+            theirs = microseconds(call, device, 0.05)
+            with warp_reduce.torch.batch_invariant():
+                ours = microseconds(call, device, 0.05)
+            cells.append(f"{theirs:.1f} / {ours:.1f}")
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--small", action="store_true", help="few widths and batches")
+    parser.add_argument("--times", action="store_true", help="time the calls instead")
+    parser.add_argument("--part", default="0/1", help="I/N: every Nth function, from the Ith on, for runs side by side")
+    given = parser.parse_args()
+    first, step = map(int, given.part.split("/"))
+    chosen = dict(list(FUNCTIONS.items())[first::step])
+    FUNCTIONS.clear()
+    FUNCTIONS.update(chosen)
+    return (times if given.times else prove)(given.device, given.small)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+#include "torch_abi.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+Torch torch;
+
+typedef struct Name {
+    const char *name;
+    size_t offset;
+} Name;
+
+#define NAME(member, function) {function, offsetof(Torch, member)}
+
+static const Name names[] = {
+    NAME(get_dim, "aoti_torch_get_dim"),
+    NAME(get_sizes, "aoti_torch_get_sizes"),
+    NAME(get_strides, "aoti_torch_get_strides"),
+    NAME(get_dtype, "aoti_torch_get_dtype"),
+    NAME(get_device_type, "aoti_torch_get_device_type"),
+    NAME(get_device_index, "aoti_torch_get_device_index"),
+    NAME(get_const_data, "torch_get_const_data_ptr"),
+    NAME(get_mutable_data, "torch_get_mutable_data_ptr"),
+    NAME(empty_strided, "aoti_torch_empty_strided"),
+    NAME(delete_tensor, "aoti_torch_delete_tensor_object"),
+    NAME(list_size, "torch_list_size"),
+    NAME(list_item, "torch_list_get_item"),
+    NAME(delete_list, "torch_delete_list"),
+    NAME(call, "torch_call_dispatcher"),
+    NAME(new_library, "aoti_torch_library_init_impl"),
+    NAME(implement, "torch_library_impl"),
+    NAME(delete_library, "aoti_torch_delete_library_object"),
+    NAME(current_device, "aoti_torch_get_current_device_index"),
+    NAME(fail, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"),
+    NAME(wrap_dimension, "_ZN3c106detail19maybe_wrap_dim_slowIlEET_S2_S2_b"),
+    NAME(delete_value, "_ZdlPv"),
+};
+
+static const Name cuda_names[] = {
+    NAME(current_stream, "aoti_torch_get_current_cuda_stream"),
+    NAME(new_guard, "aoti_torch_create_cuda_guard"),
+    NAME(delete_guard, "aoti_torch_delete_cuda_guard"),
+};
+
+/* Libraries that are loaded already: their number of users goes up by one and stays so. */
+static const char *find(const char *path, const Name *wanted, size_t count, Torch *found) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    if (handle == NULL) {
+        return path;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        void *address = dlsym(handle, wanted[i].name);
+        if (address == NULL) {
+            return wanted[i].name;
+        }
+        memcpy((char *)found + wanted[i].offset, &address, sizeof address);
+    }
+    return NULL;
+}
+
+const char *find_torch(const char *cpu, const char *cuda) {
+    Torch found;
+    memset(&found, 0, sizeof found);
+    const char *missing = find(cpu, names, sizeof names / sizeof *names, &found);
+    if (missing == NULL && cuda != NULL) {
+        missing = find(cuda, cuda_names, sizeof cuda_names / sizeof *cuda_names, &found);
+    }
+    if (missing == NULL) {
+        torch = found;
+    }
+    return missing;
+}

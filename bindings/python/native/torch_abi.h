@@ -1,0 +1,62 @@
+/*
+ * The part of PyTorch's stable C interface (2.10 and later) that the adapter uses, found at run time in the libraries
+ * that `import torch` has loaded: a build needs neither PyTorch nor its headers, and one module serves every version.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An argument or result of an operator: a number, an owned tensor or list, for an option NULL or an owned pointer to a
+ * value. */
+typedef uint64_t TorchValue;
+
+typedef struct TorchTensor TorchTensor;
+typedef struct TorchList TorchList;
+typedef struct TorchLibrary TorchLibrary;
+typedef struct TorchGuard TorchGuard;
+typedef void (*TorchKernel)(TorchValue *stack, uint64_t arguments, uint64_t results);
+
+enum { TORCH_CPU = 0, TORCH_CUDA = 1 };
+
+/* The interface's version that values are passed by: 2.10 */
+#define TORCH_INTERFACE (((uint64_t)2 << 56) | ((uint64_t)10 << 48))
+
+/* All but the last three return 0 where they have worked. */
+typedef struct Torch {
+    int32_t (*get_dim)(TorchTensor *, int64_t *);
+    int32_t (*get_sizes)(TorchTensor *, int64_t **);
+    int32_t (*get_strides)(TorchTensor *, int64_t **);
+    int32_t (*get_dtype)(TorchTensor *, int32_t *);
+    int32_t (*get_device_type)(TorchTensor *, int32_t *);
+    int32_t (*get_device_index)(TorchTensor *, int32_t *);
+    int32_t (*get_const_data)(TorchTensor *, const void **);
+    int32_t (*get_mutable_data)(TorchTensor *, void **);
+    int32_t (*empty_strided)(int64_t rank, const int64_t *sizes, const int64_t *strides, int32_t dtype,
+                             int32_t device_type, int32_t device_index, TorchTensor **);
+    int32_t (*delete_tensor)(TorchTensor *);
+    int32_t (*list_size)(TorchList *, size_t *);
+    int32_t (*list_item)(TorchList *, size_t, TorchValue *);
+    int32_t (*delete_list)(TorchList *);
+    int32_t (*call)(const char *name, const char *overload, TorchValue *stack, uint64_t interface);
+    int32_t (*new_library)(const char *space, const char *key, const char *file, uint32_t line, TorchLibrary **);
+    int32_t (*implement)(TorchLibrary *, const char *name, TorchKernel, uint64_t interface);
+    int32_t (*delete_library)(TorchLibrary *);
+    int32_t (*current_device)(int32_t *);
+    /* NULL where PyTorch is built without CUDA */
+    int32_t (*current_stream)(int32_t device, void **);
+    int32_t (*new_guard)(int32_t device, TorchGuard **);
+    int32_t (*delete_guard)(TorchGuard *);
+    /* Throws RuntimeError, through the caller's frames. */
+    void (*fail)(const char *function, const char *file, uint32_t line, const char *message);
+    /* The dimension, counted from the first; throws PyTorch's IndexError where there is none. */
+    int64_t (*wrap_dimension)(int64_t dimension, int64_t rank, uint8_t wrap_scalar);
+    /* operator delete, by which values behind options go */
+    void (*delete_value)(void *);
+} Torch;
+
+extern Torch torch;
+
+/* Finds the interface in the library at `cpu`, and what is CUDA's at `cuda` unless that is NULL. Returns NULL, or the
+ * name that is missing. */
+const char *find_torch(const char *cpu, const char *cuda);

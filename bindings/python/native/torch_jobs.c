@@ -1,0 +1,299 @@
+#include "torch_jobs.h"
+
+#include "simple_calls.h"
+
+#include <string.h>
+
+static const Outcome general_way;
+
+static Outcome failed(const char *message) { return (Outcome){NULL, message}; }
+
+static int is_float(wr_dtype dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }
+
+enum { TORCH_I64 = 4, TORCH_F32 = 6, TORCH_F64 = 7, TORCH_BOOL = 11, TORCH_U8 = 0 };
+
+/* A call of the library, whichever. */
+typedef union Args {
+    wr_reduce_args reduce;
+    wr_softmax_args softmax;
+    wr_softmax_backward_args softmax_backward;
+} Args;
+
+typedef struct Call {
+    wr_status (*run)(const Args *, struct CUstream_st *);
+    wr_status (*workspace_size)(const Args *, size_t *);
+    void (*set_workspace)(Args *, void *, size_t);
+} Call;
+
+static wr_status run_reduce(const Args *args, struct CUstream_st *stream) {
+    return wr_library->wr_reduce_ex(&args->reduce, stream);
+}
+
+static wr_status reduce_size(const Args *args, size_t *size) {
+    return wr_library->wr_reduce_workspace_size(&args->reduce, size);
+}
+
+static void set_reduce_workspace(Args *args, void *memory, size_t size) {
+    args->reduce.workspace = memory;
+    args->reduce.workspace_bytes = size;
+}
+
+static wr_status run_softmax(const Args *args, struct CUstream_st *stream) {
+    return wr_library->wr_softmax_ex(&args->softmax, stream);
+}
+
+static wr_status softmax_size(const Args *args, size_t *size) {
+    return wr_library->wr_softmax_workspace_size(&args->softmax, size);
+}
+
+static void set_softmax_workspace(Args *args, void *memory, size_t size) {
+    args->softmax.workspace = memory;
+    args->softmax.workspace_bytes = size;
+}
+
+static wr_status run_softmax_backward(const Args *args, struct CUstream_st *stream) {
+    return wr_library->wr_softmax_backward_ex(&args->softmax_backward, stream);
+}
+
+static wr_status softmax_backward_size(const Args *args, size_t *size) {
+    return wr_library->wr_softmax_backward_workspace_size(&args->softmax_backward, size);
+}
+
+static void set_softmax_backward_workspace(Args *args, void *memory, size_t size) {
+    args->softmax_backward.workspace = memory;
+    args->softmax_backward.workspace_bytes = size;
+}
+
+static const Call reduce_call = {run_reduce, reduce_size, set_reduce_workspace};
+static const Call softmax_call = {run_softmax, softmax_size, set_softmax_workspace};
+static const Call softmax_backward_call = {run_softmax_backward, softmax_backward_size, set_softmax_backward_workspace};
+
+/* On a GPU the partial results' memory is PyTorch's: it is free for what follows on the stream when this returns. */
+static wr_status run_with_workspace(const Call *call, Args *args, const Tensor *x, struct CUstream_st *stream) {
+    size_t size = 0;
+    wr_status status = call->workspace_size(args, &size);
+    if (status != WR_SUCCESS || size == 0) {
+        return status != WR_SUCCESS ? status : call->run(args, stream);
+    }
+    int64_t bytes = (int64_t)size;
+    void *memory = NULL;
+    TorchTensor *workspace = new_tensor(1, &bytes, TORCH_U8, x);
+    if (workspace == NULL || torch.get_mutable_data(workspace, &memory) != 0) {
+        return WR_ERROR_OUT_OF_MEMORY;
+    }
+    call->set_workspace(args, memory, size);
+    status = call->run(args, stream);
+    (void)torch.delete_tensor(workspace);
+    return status;
+}
+
+/* CUDA's default stream is of the current device; others say themselves whose they are. */
+static wr_status run_on_gpu(const Call *call, Args *args, const Tensor *x, struct CUstream_st *stream) {
+    int32_t current = x->device_index;
+    TorchGuard *guard = NULL;
+    if (stream == NULL && (torch.current_device(&current) != 0 ||
+                           (current != x->device_index && torch.new_guard(x->device_index, &guard) != 0))) {
+        return WR_ERROR_NO_DEVICE;
+    }
+    wr_status status = run_with_workspace(call, args, x, stream);
+    if (guard != NULL) {
+        (void)torch.delete_guard(guard);
+    }
+    return status;
+}
+
+/* The outcome of a job whose result is `output`, which is given up where the job is. */
+static Outcome run(const Call *call, Args *args, const Tensor *x, TorchTensor *output) {
+    struct CUstream_st *stream = NULL;
+    wr_status status = WR_ERROR_NO_DEVICE;
+    if (stream_of(x, &stream) == 0) {
+        status = x->device_type == TORCH_CPU ? call->run(args, stream) : run_on_gpu(call, args, x, stream);
+    }
+    if (status == WR_SUCCESS) {
+        return (Outcome){output, NULL};
+    }
+    (void)torch.delete_tensor(output);
+    return status == WR_ERROR_UNSUPPORTED ? general_way : failed(wr_library->wr_status_string(status));
+}
+
+/* ---- reductions */
+
+/* The result's type by PyTorch's rules; -1: not here. */
+static int32_t result_type(const Tensor *x, const Reduction *job) {
+    int whole = !is_float(x->dtype);
+    switch (job->op) {
+    case WR_ARGMIN:
+    case WR_ARGMAX:
+        return x->type == TORCH_BOOL ? NO_TYPE : TORCH_I64;
+    case WR_SUM:
+    case WR_PRODUCT:
+        if (job->type == NO_TYPE) {
+            return whole ? TORCH_I64 : x->type;
+        }
+        if (job->type == TORCH_BOOL || (!whole && !is_float(dtype_of_type(job->type)))) {
+            return NO_TYPE;
+        }
+        return job->type;
+    case WR_MIN:
+    case WR_MAX:
+        return x->type;
+    case WR_LOGSUMEXP:
+        return whole ? NO_TYPE : x->type;
+    default: /* means and norms */
+        if (job->type == NO_TYPE) {
+            return whole ? NO_TYPE : x->type;
+        }
+        return is_float(dtype_of_type(job->type)) && !(whole && job->op != WR_MEAN) ? job->type : NO_TYPE;
+    }
+}
+
+static int keeps_partial_results(wr_op op) {
+    return op == WR_SUM || op == WR_PRODUCT || op == WR_MEAN || op == WR_NORM_L1 || op == WR_NORM_L2;
+}
+
+/* PyTorch refuses these of nothing, each in its own words. */
+static int gives_nothing_of_nothing(wr_op op) {
+    return op == WR_MIN || op == WR_MAX || op == WR_ARGMIN || op == WR_ARGMAX || op == WR_NORM_MAX;
+}
+
+static int result_sizes(const Tensor *x, const Reduction *job, int64_t *sizes, int *nothing) {
+    int rank = 0;
+    *nothing = 0;
+    for (int d = 0; d < x->shape.rank; ++d) {
+        if ((job->dimensions >> d & 1) == 0) {
+            sizes[rank++] = x->sizes[d];
+        } else {
+            *nothing |= x->sizes[d] == 0;
+            if (job->keepdim) {
+                sizes[rank++] = 1;
+            }
+        }
+    }
+    return rank;
+}
+
+static void set_reduce_args(const Tensor *x, const Reduction *job, wr_dtype result, const Plan *plan, Args *args) {
+    memset(args, 0, sizeof *args);
+    args->reduce = (wr_reduce_args){
+        .struct_size = sizeof args->reduce,
+        .op = job->op,
+        .dtype = x->dtype,
+        .output_dtype = result,
+        .input = x->data,
+        .outer = plan->outer,
+        .axis = plan->axis,
+        .inner = plan->inner,
+        .outer_stride = plan->outer_stride,
+        .axis_stride = plan->axis_stride,
+        .inner_stride = plan->inner_stride,
+        .strides_given = 1,
+    };
+    if (keeps_partial_results(job->op) && result == WR_F64 && is_float(x->dtype) && x->dtype != WR_F64) {
+        args->reduce.accumulate_dtype = WR_F64;
+    }
+}
+
+Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
+    int64_t sizes[MOST_DIMENSIONS];
+    int nothing = 0;
+    int32_t type = x->dtype == 0 ? NO_TYPE : result_type(x, job);
+    wr_dtype result = dtype_of_type(type);
+    Plan plan;
+    Args args;
+    int rank = result_sizes(x, job, sizes, &nothing);
+    if (result == 0 || (nothing && gives_nothing_of_nothing(job->op)) ||
+        !plan_reduction(&x->shape, job->dimensions, takes_any_order(job->op, x->dtype), &plan) || !plan.natural) {
+        return general_way;
+    }
+    TorchTensor *output = new_tensor(rank, sizes, type, x);
+    if (output == NULL) {
+        return failed("there was no memory for the result");
+    }
+    set_reduce_args(x, job, result, &plan, &args);
+    (void)torch.get_mutable_data(output, &args.reduce.output);
+    return run(&reduce_call, &args, x, output);
+}
+
+/* ---- rows */
+
+/* Bit `dimension`; none of a tensor without dimensions, whose one element is a row. */
+static uint64_t row_dimension(const Tensor *x, const Rows *job) {
+    return x->shape.rank == 0 ? 0 : UINT64_C(1) << job->dimension;
+}
+
+Outcome softmax_tensor(const Tensor *x, const Rows *job) {
+    int32_t type = job->type == NO_TYPE ? x->type : job->type;
+    wr_dtype result = dtype_of_type(type);
+    Plan plan;
+    Args args;
+    if (!is_float(x->dtype) || !is_float(result) || (result == WR_F64 && x->dtype != WR_F64) ||
+        !plan_rows(&x->shape, row_dimension(x, job), &plan)) {
+        return general_way;
+    }
+    TorchTensor *output = new_tensor(x->shape.rank, x->sizes, type, x);
+    if (output == NULL) {
+        return failed("there was no memory for the result");
+    }
+    memset(&args, 0, sizeof args);
+    args.softmax = (wr_softmax_args){
+        .struct_size = sizeof args.softmax,
+        .dtype = x->dtype,
+        .output_dtype = result,
+        .log = job->log,
+        .input = x->data,
+        .outer = plan.outer,
+        .axis = plan.axis,
+        .inner = plan.inner,
+        .outer_stride = plan.outer_stride,
+        .axis_stride = plan.axis_stride,
+        .inner_stride = plan.inner_stride,
+        .strides_given = 1,
+    };
+    (void)torch.get_mutable_data(output, &args.softmax.output);
+    return run(&softmax_call, &args, x, output);
+}
+
+static int same_sizes(const Tensor *x, const Tensor *y) {
+    return x->shape.rank == y->shape.rank &&
+           memcmp(x->sizes, y->sizes, (size_t)x->shape.rank * sizeof *x->sizes) == 0 &&
+           x->device_type == y->device_type && x->device_index == y->device_index;
+}
+
+Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, const Rows *job) {
+    wr_dtype result = dtype_of_type(job->type);
+    int wide = (result == WR_F64) + (output->dtype == WR_F64) + (gradient->dtype == WR_F64);
+    uint64_t dimension = row_dimension(output, job);
+    Plan plan, other;
+    Args args;
+    if (!same_sizes(output, gradient) || !is_float(result) || !is_float(output->dtype) || !is_float(gradient->dtype) ||
+        (wide != 0 && wide != 3) || !plan_rows(&output->shape, dimension, &plan) ||
+        !plan_rows(&gradient->shape, dimension, &other)) {
+        return general_way;
+    }
+    TorchTensor *made = new_tensor(output->shape.rank, output->sizes, job->type, output);
+    if (made == NULL) {
+        return failed("there was no memory for the result");
+    }
+    memset(&args, 0, sizeof args);
+    args.softmax_backward = (wr_softmax_backward_args){
+        .struct_size = sizeof args.softmax_backward,
+        .dtype = output->dtype,
+        .output_gradient_dtype = gradient->dtype,
+        .input_gradient_dtype = result,
+        .log = job->log,
+        .output = output->data,
+        .output_gradient = gradient->data,
+        .outer = plan.outer,
+        .axis = plan.axis,
+        .inner = plan.inner,
+        .outer_stride = plan.outer_stride,
+        .axis_stride = plan.axis_stride,
+        .inner_stride = plan.inner_stride,
+        .gradient_outer_stride = other.outer_stride,
+        .gradient_axis_stride = other.axis_stride,
+        .gradient_inner_stride = other.inner_stride,
+        .strides_given = 1,
+    };
+    (void)torch.get_mutable_data(made, &args.softmax_backward.input_gradient);
+    return run(&softmax_backward_call, &args, output, made);
+}

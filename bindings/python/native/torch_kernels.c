@@ -1,0 +1,455 @@
+#include "torch_kernels.h"
+
+#include "library.h"
+#include "torch_jobs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the general way, in Python, has to say about the job that this thread gave it. */
+static _Thread_local char failure[1024];
+
+/* ---- values */
+
+static TorchValue value_of(const void *pointer) { return (TorchValue)(uintptr_t)pointer; }
+
+static TorchTensor *tensor_of(TorchValue value) { return (TorchTensor *)(uintptr_t)value; }
+
+static int truth_of(TorchValue value) { return (uint8_t)value != 0; }
+
+/* What lies behind an option; 0 and `given` 0 where there is nothing. */
+static TorchValue take_option(TorchValue option, int *given) {
+    TorchValue *place = (TorchValue *)(uintptr_t)option;
+    *given = place != NULL;
+    if (place == NULL) {
+        return 0;
+    }
+    TorchValue value = *place;
+    torch.delete_value(place);
+    return value;
+}
+
+static int32_t take_type(TorchValue option) {
+    int given = 0;
+    TorchValue value = take_option(option, &given);
+    return given ? (int32_t)value : NO_TYPE;
+}
+
+/* ---- dimensions */
+
+/* Those of a tensor, and the first that is none. */
+typedef struct Dimensions {
+    uint64_t chosen;
+    int wrong, twice;
+    int64_t dimension;
+} Dimensions;
+
+static uint64_t all_of(int rank) { return rank == MOST_DIMENSIONS ? ~UINT64_C(0) : (UINT64_C(1) << rank) - 1; }
+
+/* A tensor without dimensions lets itself be asked for its only one. */
+static void add_dimension(Dimensions *found, int rank, int64_t dimension) {
+    int64_t end = rank > 0 ? rank : 1;
+    if (dimension < -end || dimension >= end) {
+        found->wrong = 1;
+        found->dimension = dimension;
+        return;
+    }
+    uint64_t bit = UINT64_C(1) << (dimension < 0 ? dimension + end : dimension);
+    found->twice |= (found->chosen & bit) != 0;
+    found->chosen |= bit;
+}
+
+/* An empty list is all of them, as PyTorch has it. */
+static Dimensions take_list(TorchValue value, int given, int rank) {
+    Dimensions found = {0, 0, 0, 0};
+    TorchList *list = (TorchList *)(uintptr_t)value;
+    size_t size = 0;
+    if (given) {
+        (void)torch.list_size(list, &size);
+    }
+    for (size_t i = 0; i < size && !found.wrong; ++i) {
+        TorchValue item = 0;
+        (void)torch.list_item(list, i, &item);
+        add_dimension(&found, rank, (int64_t)item);
+    }
+    if (given) {
+        (void)torch.delete_list(list);
+    }
+    if (size == 0) {
+        found.chosen = all_of(rank);
+    }
+    found.chosen &= all_of(rank);
+    return found;
+}
+
+static Dimensions one_dimension(int64_t dimension, int given, int rank) {
+    Dimensions found = {0, 0, 0, 0};
+    if (!given) {
+        found.chosen = all_of(rank);
+        return found;
+    }
+    add_dimension(&found, rank, dimension);
+    found.chosen &= all_of(rank);
+    return found;
+}
+
+/* ---- endings */
+
+/* Nothing of ours is held when PyTorch's exceptions go through these frames. */
+static void fail(const char *message) {
+    char text[sizeof failure + 32];
+    (void)snprintf(text, sizeof text, "warp_reduce: %s", message);
+    torch.fail("warp_reduce", __FILE__, __LINE__, text);
+}
+
+/* Gives a job to Python, with the arguments' tensors. */
+static void go_the_general_way(const char *operator_name, TorchValue *stack, const TorchValue *arguments,
+                               size_t count) {
+    TorchValue values[8];
+    memcpy(values, arguments, count * sizeof *values);
+    failure[0] = 0;
+    int32_t error = torch.call(operator_name, "", values, TORCH_INTERFACE);
+    if (error != 0) {
+        fail("the general way is not there; is the package whole?");
+    }
+    if (failure[0] != 0) {
+        (void)torch.delete_tensor(tensor_of(values[0]));
+        torch.fail("warp_reduce", __FILE__, __LINE__, failure);
+    }
+    stack[0] = values[0];
+}
+
+/* 1: the outcome is on the stack, or thrown. 0: the general way is left, and the tensors are still held. */
+static int is_settled(Outcome outcome, TorchValue *stack, TorchTensor *first, TorchTensor *second) {
+    if (outcome.tensor == NULL && outcome.message == NULL) {
+        return 0;
+    }
+    (void)torch.delete_tensor(first);
+    if (second != NULL) {
+        (void)torch.delete_tensor(second);
+    }
+    if (outcome.message != NULL) {
+        fail(outcome.message);
+    }
+    stack[0] = value_of(outcome.tensor);
+    return 1;
+}
+
+static void throw_dimension(Dimensions found, int rank, TorchTensor *x) {
+    (void)torch.delete_tensor(x);
+    if (found.wrong) {
+        (void)torch.wrap_dimension(found.dimension, rank, 1);
+    }
+    fail("a dimension appears multiple times in the list of dims");
+}
+
+static void reduce(TorchValue *stack, wr_op op, Dimensions found, int keepdim, int32_t type) {
+    TorchTensor *handle = tensor_of(stack[0]);
+    Reduction job = {op, found.chosen, keepdim, type};
+    Tensor x;
+    if (view_tensor(handle, &x) != 0) {
+        (void)torch.delete_tensor(handle);
+        fail("PyTorch does not say where the tensor is");
+    }
+    if (found.wrong || found.twice) {
+        throw_dimension(found, x.shape.rank, handle);
+    }
+    if (!is_settled(reduce_tensor(&x, &job), stack, handle, NULL)) {
+        TorchValue arguments[] = {stack[0], (TorchValue)op, found.chosen, (TorchValue)(keepdim != 0),
+                                  (TorchValue)(int64_t)type};
+        go_the_general_way("warp_reduce::_general_reduce", stack, arguments, 5);
+    }
+}
+
+static int rank_of(TorchValue tensor) {
+    int64_t rank = 0;
+    (void)torch.get_dim(tensor_of(tensor), &rank);
+    return (int)rank;
+}
+
+/* ---- kernels by what their arguments are */
+
+/* (self, *, dtype?) */
+static void reduce_whole(TorchValue *stack, wr_op op) {
+    int32_t type = take_type(stack[1]);
+    reduce(stack, op, one_dimension(0, 0, rank_of(stack[0])), 0, type);
+}
+
+/* (self, dims?, keepdim, *, dtype?) */
+static void reduce_some(TorchValue *stack, wr_op op) {
+    int given = 0;
+    TorchValue list = take_option(stack[1], &given);
+    Dimensions found = take_list(list, given, rank_of(stack[0]));
+    reduce(stack, op, found, truth_of(stack[2]), take_type(stack[3]));
+}
+
+/* (self, dims, keepdim) */
+static void reduce_listed(TorchValue *stack, wr_op op) {
+    reduce(stack, op, take_list(stack[1], 1, rank_of(stack[0])), truth_of(stack[2]), NO_TYPE);
+}
+
+/* (self, dim, keepdim, *, dtype?) */
+static void reduce_one(TorchValue *stack, wr_op op) {
+    Dimensions found = one_dimension((int64_t)stack[1], 1, rank_of(stack[0]));
+    reduce(stack, op, found, truth_of(stack[2]), take_type(stack[3]));
+}
+
+/* (self, dim?, keepdim) */
+static void reduce_one_or_whole(TorchValue *stack, wr_op op) {
+    int given = 0;
+    int64_t dimension = (int64_t)take_option(stack[1], &given);
+    reduce(stack, op, one_dimension(dimension, given, rank_of(stack[0])), truth_of(stack[2]), NO_TYPE);
+}
+
+/* (self, ord, dims?, keepdim, *, dtype?), ord being 1, 2 or infinity */
+static void norm(TorchValue *stack) {
+    double order = 0;
+    int given = 0;
+    memcpy(&order, &stack[1], sizeof order);
+    TorchValue list = take_option(stack[2], &given);
+    Dimensions found = take_list(list, given, rank_of(stack[0]));
+    wr_op op = order == 2 ? WR_NORM_L2 : order == 1 ? WR_NORM_L1 : WR_NORM_MAX;
+    reduce(stack, op, found, truth_of(stack[3]), take_type(stack[4]));
+}
+
+static Tensor view_rows(TorchValue value, TorchTensor *other, Dimensions *found, int64_t dimension) {
+    Tensor x;
+    int known = view_tensor(tensor_of(value), &x) == 0;
+    *found = one_dimension(dimension, 1, known ? x.shape.rank : 0);
+    if (!known || found->wrong) {
+        if (other != NULL) {
+            (void)torch.delete_tensor(other);
+        }
+        throw_dimension(*found, known ? x.shape.rank : 0, tensor_of(value));
+    }
+    return x;
+}
+
+static int index_of(Dimensions found) {
+    int dimension = 0;
+    while (found.chosen >> dimension > 1) {
+        ++dimension;
+    }
+    return dimension;
+}
+
+static void softmax_rows(TorchValue *stack, int log, int32_t type) {
+    Dimensions found;
+    Tensor x = view_rows(stack[0], NULL, &found, (int64_t)stack[1]);
+    Rows job = {log, index_of(found), type};
+    if (!is_settled(softmax_tensor(&x, &job), stack, x.handle, NULL)) {
+        TorchValue arguments[] = {stack[0], (TorchValue)(log != 0), (TorchValue)job.dimension,
+                                  (TorchValue)(int64_t)type};
+        go_the_general_way("warp_reduce::_general_softmax", stack, arguments, 4);
+    }
+}
+
+/* (self, dim, half_to_float) */
+static void aten_softmax_rows(TorchValue *stack, int log) {
+    enum { FLOAT32 = 6 };
+    softmax_rows(stack, log, truth_of(stack[2]) ? FLOAT32 : NO_TYPE);
+}
+
+/* (self, dim, dtype?) */
+static void own_softmax_rows(TorchValue *stack, int log) { softmax_rows(stack, log, take_type(stack[2])); }
+
+/* The operator `name` of `values`, whose tensors it takes over; what it gives is the first of them. */
+static void call_operator(const char *name, const char *overload, TorchValue *values) {
+    failure[0] = 0;
+    if (torch.call(name, overload, values, TORCH_INTERFACE) != 0) {
+        fail(failure[0] != 0 ? failure : "PyTorch refused an operator");
+    }
+}
+
+/* (self, dim, dtype?) above the gradients on the CPU. PyTorch converts there first; on GPUs it has 16-bit floats and a
+ * result of f32 in one step, and the bits are to be those. */
+static void softmax_above(TorchValue *stack, int log) {
+    enum { FLOAT16 = 5, FLOAT32 = 6, BFLOAT16 = 15, COPY_OPTIONS = 5 };
+    int32_t own = 0, type = take_type(stack[2]);
+    TorchTensor *x = tensor_of(stack[0]);
+    int rank = rank_of(stack[0]);
+    Dimensions found = one_dimension((int64_t)stack[1], 1, rank);
+    (void)torch.get_dtype(x, &own);
+    if (found.wrong) {
+        throw_dimension(found, rank, x);
+    }
+    int in_one_step = type == FLOAT32 && (own == FLOAT16 || own == BFLOAT16);
+    wr_dtype dtype = dtype_of_type(own);
+    if (type == NO_TYPE && dtype >= WR_I8 && dtype <= WR_U64) {
+        TorchValue arguments[] = {stack[0], (TorchValue)(log != 0), (TorchValue)index_of(found), (TorchValue)NO_TYPE};
+        go_the_general_way("warp_reduce::_general_softmax", stack, arguments, 4); /* for PyTorch's refusal */
+        return;
+    }
+    if (type != NO_TYPE && type != own && !in_one_step) {
+        TorchValue conversion[COPY_OPTIONS] = {stack[0], (TorchValue)type, 0, 0, 0};
+        call_operator("aten::to", "dtype", conversion);
+        stack[0] = conversion[0];
+    }
+    stack[2] = (TorchValue)in_one_step;
+    call_operator(log ? "aten::_log_softmax" : "aten::_softmax", "", stack);
+}
+
+/* (grad_output, output, dim, input_dtype) */
+static void softmax_backward_rows(TorchValue *stack, int log) {
+    Dimensions found;
+    Tensor gradient;
+    Tensor output = view_rows(stack[1], tensor_of(stack[0]), &found, (int64_t)stack[2]);
+    Rows job = {log, index_of(found), (int32_t)stack[3]};
+    Outcome outcome = {NULL, "PyTorch does not say where the gradient is"};
+    if (view_tensor(tensor_of(stack[0]), &gradient) == 0) {
+        outcome = softmax_backward_tensor(&output, &gradient, &job);
+    }
+    if (!is_settled(outcome, stack, output.handle, tensor_of(stack[0]))) {
+        TorchValue arguments[] = {stack[0], stack[1], (TorchValue)(log != 0), (TorchValue)job.dimension,
+                                  (TorchValue)(int64_t)job.type};
+        go_the_general_way("warp_reduce::_general_softmax_backward", stack, arguments, 5);
+    }
+}
+
+/* ---- the operators */
+
+#define KERNEL(name, ...)                                                                                              \
+    static void name(TorchValue *stack, uint64_t arguments, uint64_t results) {                                        \
+        (void)arguments;                                                                                               \
+        (void)results;                                                                                                 \
+        __VA_ARGS__;                                                                                                   \
+    }
+
+KERNEL(sum, reduce_whole(stack, WR_SUM))
+KERNEL(sum_dims, reduce_some(stack, WR_SUM))
+KERNEL(mean, reduce_whole(stack, WR_MEAN))
+KERNEL(mean_dims, reduce_some(stack, WR_MEAN))
+KERNEL(prod, reduce_whole(stack, WR_PRODUCT))
+KERNEL(prod_dim, reduce_one(stack, WR_PRODUCT))
+KERNEL(prod_dims, reduce_some(stack, WR_PRODUCT))
+KERNEL(amax, reduce_listed(stack, WR_MAX))
+KERNEL(amin, reduce_listed(stack, WR_MIN))
+KERNEL(argmax, reduce_one_or_whole(stack, WR_ARGMAX))
+KERNEL(argmin, reduce_one_or_whole(stack, WR_ARGMIN))
+KERNEL(logsumexp, reduce_listed(stack, WR_LOGSUMEXP))
+KERNEL(vector_norm, norm(stack))
+KERNEL(aten_softmax, aten_softmax_rows(stack, 0))
+KERNEL(aten_log_softmax, aten_softmax_rows(stack, 1))
+KERNEL(softmax_int, softmax_above(stack, 0))
+KERNEL(log_softmax_int, softmax_above(stack, 1))
+KERNEL(own_softmax, own_softmax_rows(stack, 0))
+KERNEL(own_log_softmax, own_softmax_rows(stack, 1))
+KERNEL(softmax_backward, softmax_backward_rows(stack, 0))
+KERNEL(log_softmax_backward, softmax_backward_rows(stack, 1))
+
+typedef struct Operator {
+    const char *space, *name;
+    TorchKernel kernel;
+} Operator;
+
+/* Spaces that are no namespace of PyTorch's: aten's operators for certain keys alone. */
+#define ABOVE "aten above"
+
+static const Operator operators[] = {
+    {"aten", "sum", sum},
+    {"aten", "sum.dim_IntList", sum_dims},
+    {"aten", "mean", mean},
+    {"aten", "mean.dim", mean_dims},
+    {"aten", "prod", prod},
+    {"aten", "prod.dim_int", prod_dim},
+    {"aten", "amax", amax},
+    {"aten", "amin", amin},
+    {"aten", "argmax", argmax},
+    {"aten", "argmin", argmin},
+    {"aten", "logsumexp", logsumexp},
+    {"aten", "_softmax", aten_softmax},
+    {"aten", "_log_softmax", aten_log_softmax},
+    {"aten", "_softmax_backward_data", softmax_backward},
+    {"aten", "_log_softmax_backward_data", log_softmax_backward},
+    {ABOVE, "softmax.int", softmax_int},
+    {ABOVE, "log_softmax.int", log_softmax_int},
+    {"warp_reduce", "sum", sum_dims},
+    {"warp_reduce", "mean", mean_dims},
+    {"warp_reduce", "prod", prod_dims},
+    {"warp_reduce", "amax", amax},
+    {"warp_reduce", "amin", amin},
+    {"warp_reduce", "argmax", argmax},
+    {"warp_reduce", "argmin", argmin},
+    {"warp_reduce", "logsumexp", logsumexp},
+    {"warp_reduce", "norm", vector_norm},
+    {"warp_reduce", "softmax", own_softmax},
+    {"warp_reduce", "log_softmax", own_log_softmax},
+    {"warp_reduce", "softmax_backward", softmax_backward},
+    {"warp_reduce", "log_softmax_backward", log_softmax_backward},
+};
+
+/* ---- from Python */
+
+enum { MOST_REGISTRATIONS = 64 };
+static TorchLibrary *registrations[MOST_REGISTRATIONS];
+
+PyObject *torch_open(PyObject *module, PyObject *arguments) {
+    const char *cpu = NULL, *cuda = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "sz", &cpu, &cuda)) {
+        return NULL;
+    }
+    const char *missing = find_torch(cpu, cuda);
+    return missing == NULL ? Py_BuildValue("") : PyUnicode_FromString(missing);
+}
+
+static int register_in(TorchLibrary *library, const char *space) {
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i) {
+        const Operator *each = &operators[i];
+        if (strcmp(each->space, space) == 0 &&
+            torch.implement(library, each->name, each->kernel, TORCH_INTERFACE) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *torch_register(PyObject *module, PyObject *arguments) {
+    const char *space = NULL, *key = NULL;
+    int number = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "ss", &space, &key)) {
+        return NULL;
+    }
+    while (number < MOST_REGISTRATIONS && registrations[number] != NULL) {
+        ++number;
+    }
+    TorchLibrary *library = NULL;
+    if (torch.new_library == NULL || wr_library == NULL || number == MOST_REGISTRATIONS ||
+        torch.new_library(strcmp(space, ABOVE) == 0 ? "aten" : space, key, __FILE__, __LINE__, &library) != 0) {
+        PyErr_SetString(PyExc_ValueError, "PyTorch's dispatcher takes no kernels now");
+        return NULL;
+    }
+    if (register_in(library, space) != 0) {
+        (void)torch.delete_library(library);
+        PyErr_Format(PyExc_ValueError, "PyTorch's operators of %s are not those that this package knows", space);
+        return NULL;
+    }
+    registrations[number] = library;
+    return PyLong_FromLong(number);
+}
+
+PyObject *torch_unregister(PyObject *module, PyObject *arguments) {
+    int number = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "i", &number)) {
+        return NULL;
+    }
+    if (number < 0 || number >= MOST_REGISTRATIONS || registrations[number] == NULL) {
+        PyErr_SetString(PyExc_ValueError, "no such registration");
+        return NULL;
+    }
+    (void)torch.delete_library(registrations[number]);
+    registrations[number] = NULL;
+    return Py_BuildValue("");
+}
+
+PyObject *torch_failed(PyObject *module, PyObject *arguments) {
+    const char *message = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "s", &message)) {
+        return NULL;
+    }
+    (void)snprintf(failure, sizeof failure, "%s", message[0] == 0 ? "the general way failed" : message);
+    return Py_BuildValue("");
+}

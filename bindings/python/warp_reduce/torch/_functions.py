@@ -1,0 +1,138 @@
+"""The functions that programs call, in PyTorch's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+_ops = torch.ops.warp_reduce
+
+Dimensions = int | Sequence[int] | None
+
+
+def _listed(dim: Dimensions) -> Sequence[int] | None:
+    return [dim] if isinstance(dim, int) else dim
+
+
+def sum(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtype: torch.dtype | None = None):
+    """The sum of all elements, or along one or more dimensions; as torch.sum, with the same bits in every batch.
+
+    x: floats, integers or bool; integers are added in 64 bits. The gradient is that of torch.sum.
+    dtype: of the result. Floats are added in f32 (f64 for f64 or into f64) and rounded once.
+    NaN, or infinities of both signs, give NaN; of nothing the sum is 0.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.sum(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
+    tensor([3., 7.])
+    """
+    return _ops.sum(x, _listed(dim), keepdim, dtype=dtype)
+
+
+def mean(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtype: torch.dtype | None = None):
+    """The mean: the sum divided by the number of elements, correctly rounded. Of integers `dtype` must be given.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=(0, 1))
+    tensor(2.5000)
+    """
+    return _ops.mean(x, _listed(dim), keepdim, dtype=dtype)
+
+
+def prod(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtype: torch.dtype | None = None):
+    """The product; as `sum`. Of nothing it is 1.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.prod(torch.tensor([2, 3, 7]))
+    tensor(42)
+    """
+    return _ops.prod(x, _listed(dim), keepdim, dtype=dtype)
+
+
+def amax(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
+    """The largest element; +0 is above -0, and a NaN wins. Equal ones share the gradient. RuntimeError of nothing.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.amax(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=0)
+    tensor([3., 5.])
+    """
+    return _ops.amax(x, _listed(dim), keepdim)
+
+
+def amin(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
+    """The smallest element; as `amax`.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.amin(torch.tensor([3, 1, 2]))
+    tensor(1)
+    """
+    return _ops.amin(x, _listed(dim), keepdim)
+
+
+def argmax(x: torch.Tensor, dim: int | None = None, keepdim: bool = False):
+    """The index of the first largest element, along a dimension or in the whole tensor; the first NaN wins.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.argmax(torch.tensor([4.0, 9.0, 9.0]))
+    tensor(1)
+    """
+    return _ops.argmax(x, dim, keepdim)
+
+
+def argmin(x: torch.Tensor, dim: int | None = None, keepdim: bool = False):
+    """The index of the first smallest element; as `argmax`.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.argmin(torch.tensor([[4, 1], [0, 2]]), dim=1)
+    tensor([1, 0])
+    """
+    return _ops.argmin(x, dim, keepdim)
+
+
+def norm(
+    x: torch.Tensor,
+    ord: float = 2,
+    dim: Dimensions = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+):
+    """The norm of vectors, as torch.linalg.vector_norm, of the orders 1, 2 and infinity. ValueError for others.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.norm(torch.tensor([3.0, -4.0]))
+    tensor(5.)
+    """
+    if ord not in (1, 2, float("inf")):
+        raise ValueError(f"ord must be 1, 2 or infinity, not {ord!r}")
+    return _ops.norm(x, float(ord), _listed(dim), keepdim, dtype=dtype)
+
+
+def logsumexp(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
+    """log(sum of exp(x)), with the bits that belong to `softmax`; its gradient is the softmax.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.logsumexp(torch.tensor([0.0, 0.0]), dim=0)
+    tensor(0.6931)
+    """
+    return _ops.logsumexp(x, _listed(dim), keepdim)
+
+
+def softmax(x: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None):
+    """exp(x) / sum of exp(x) along a dimension. dtype: of the result; 16-bit floats into f32 are rounded once.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.softmax(torch.zeros(2, 2))[0]
+    tensor([0.5000, 0.5000])
+    """
+    return _ops.softmax(x, dim, dtype)
+
+
+def log_softmax(x: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None):
+    """x - log(sum of exp(x)) along a dimension: the logarithm of `softmax`.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.log_softmax(torch.tensor([7.0]))
+    tensor([0.])
+    """
+    return _ops.log_softmax(x, dim, dtype)

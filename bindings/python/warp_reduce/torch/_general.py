@@ -1,0 +1,195 @@
+"""What the kernels leave to Python: other layouts, conversions, and all that PyTorch's own kernels are there for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .. import _native
+from . import _operators
+from ._operators import KEYS, library
+
+NAMES = {
+    1: "sum",
+    2: "prod",
+    3: "amin",
+    4: "amax",
+    5: "argmin",
+    6: "argmax",
+    7: "mean",
+    9: "norm",
+    10: "norm",
+    11: "norm",
+    18: "logsumexp",
+}
+ORDERS = {9: 1.0, 10: 2.0, 11: float("inf")}
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64)
+TAKEN = (*FLOATS, *INTEGERS, torch.bool)
+
+# c10::ScalarType
+_NUMBERS = {
+    **dict(enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))),
+    **dict(enumerate((torch.float16, torch.float32, torch.float64, torch.complex32, torch.complex64), start=5)),
+    **{10: torch.complex128, 11: torch.bool, 15: torch.bfloat16, 23: torch.float8_e5m2, 24: torch.float8_e4m3fn},
+    **dict(enumerate((torch.uint16, torch.uint32, torch.uint64), start=27)),
+}
+
+OVERLOADS = (
+    "sum",
+    "sum.dim_IntList",
+    "mean",
+    "mean.dim",
+    "prod",
+    "prod.dim_int",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "logsumexp",
+    "linalg_vector_norm",
+    "_softmax",
+    "_log_softmax",
+    "_softmax_backward_data",
+    "_log_softmax_backward_data",
+)
+
+OUTS = (
+    *("sum.out", "sum.IntList_out", "mean.out", "prod.out", "prod.int_out", "linalg_vector_norm.out", "amax.out"),
+    *("amin.out", "argmax.out", "argmin.out", "logsumexp.out", "_softmax.out", "_log_softmax.out"),
+    *("_softmax_backward_data.out", "_log_softmax_backward_data.out"),
+)
+
+# PyTorch's own kernels, as they were when this module was imported.
+_kernels = {(name, key): torch.library.get_kernel(f"aten::{name}", key) for name in OVERLOADS + OUTS for key in KEYS}
+
+ABOVE = ("logsumexp", "prod", "prod.dim_int")
+
+_above = {(name, key): torch.library.get_kernel(f"aten::{name}", f"Autograd{key}") for name in ABOVE for key in KEYS}
+
+
+def original_with_gradient(overload: str, x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
+    """Likewise with PyTorch's own gradient."""
+    key = x.device.type.upper()
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{key}"))
+    keys = keys.add(getattr(torch._C.DispatchKey, key))
+    return _above[overload, key].call_boxed(keys, x, *arguments, **options)
+
+
+def original(overload: str, x: torch.Tensor, *arguments: Any, **options: Any) -> Any:
+    """PyTorch's own kernel on a tensor of the CPU or a GPU, whatever has been put in its place since."""
+    key = x.device.type.upper()
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+    return _kernels[overload, key].call_boxed(keys, x, *arguments, **options)
+
+
+def _pytorchs(op: int, x: torch.Tensor, dims: list[int], keepdim: bool, dtype: Any) -> torch.Tensor:
+    """A reduction by PyTorch, with its results and its errors."""
+    name = NAMES[op]
+    if name in ("sum", "mean"):
+        return original(name + (".dim_IntList" if name == "sum" else ".dim"), x, dims or None, keepdim, dtype=dtype)
+    if name == "norm":
+        return original("linalg_vector_norm", x, ORDERS[op], dims or None, keepdim, dtype=dtype)
+    if name == "prod":
+        for each in sorted(dims, reverse=True):
+            x = original("prod.dim_int", x, each, keepdim, dtype=dtype)
+        return x if dims else original("prod", x, dtype=dtype)
+    if name in ("argmax", "argmin"):
+        return original(name, x, dims[0] if len(dims) == 1 else None, keepdim)
+    return original(name, x, dims, keepdim)
+
+
+def _ours(op: int, x: torch.Tensor, dims: list[int], keepdim: bool, dtype: Any) -> torch.Tensor:
+    name = NAMES[op]
+    operator = getattr(torch.ops.warp_reduce, name).default
+    if name == "norm":
+        return operator(x, ORDERS[op], dims, keepdim, dtype=dtype)
+    if name in ("sum", "mean", "prod"):
+        return operator(x, dims, keepdim, dtype=dtype)
+    if name in ("argmax", "argmin"):
+        return operator(x, dims[0] if len(dims) == 1 else None, keepdim)
+    return operator(x, dims, keepdim)
+
+
+def _reduce(x: torch.Tensor, op: int, dims: list[int], keepdim: bool, dtype: Any) -> torch.Tensor:
+    name = NAMES[op]
+    if x.dtype not in TAKEN or (dtype is not None and dtype not in (*FLOATS, *INTEGERS)):
+        return _pytorchs(op, x, dims, keepdim, dtype)
+    whole = not x.dtype.is_floating_point
+    if name in ("sum", "prod") and dtype is not None:
+        if not whole and not dtype.is_floating_point:
+            return _ours(op, x.to(dtype), dims, keepdim, dtype)
+        if whole and dtype.is_floating_point and dtype not in (torch.float32, torch.float64):
+            return _ours(op, x, dims, keepdim, torch.float64).to(dtype)
+    if name == "logsumexp" and whole:
+        return _ours(op, x.to(torch.get_default_dtype()), dims, keepdim, dtype)
+    if name in ("mean", "norm") and whole and dtype is None:
+        return _pytorchs(op, x, dims, keepdim, dtype)
+    return _laid_out(x, op, dims, keepdim, dtype)
+
+
+def _laid_out(x: torch.Tensor, op: int, dims: list[int], keepdim: bool, dtype: Any) -> torch.Tensor:
+    """With the reduced dimensions last and everything in order, where that is not so already."""
+    kept = [d for d in range(x.dim()) if d not in dims]
+    order = [*kept, *dims]
+    if order == list(range(x.dim())) and x.is_contiguous():
+        return _pytorchs(op, x, dims, keepdim, dtype)
+    moved = x.permute(order).contiguous().flatten(len(kept))
+    result = _ours(op, moved, [len(kept)], False, dtype)
+    return result.reshape([1 if d in dims else size for d, size in enumerate(x.shape)]) if keepdim else result
+
+
+def _softmax(x: torch.Tensor, log: bool, dim: int, dtype: Any) -> torch.Tensor:
+    name = "log_softmax" if log else "softmax"
+    operator = getattr(torch.ops.warp_reduce, name).default
+    wanted = dtype or x.dtype
+    if wanted in FLOATS and x.dtype in TAKEN:
+        if x.dtype not in FLOATS or (wanted is torch.float64 and x.dtype is not torch.float64):
+            if dtype is not None:
+                return operator(x.to(wanted), dim)
+        elif not x.is_contiguous():
+            return operator(x.contiguous(), dim, dtype)
+    return original("_" + name, x if dtype is None else x.to(dtype), dim, False)
+
+
+def _softmax_backward(gradient: torch.Tensor, output: torch.Tensor, log: bool, dim: int, dtype: Any) -> torch.Tensor:
+    name = "log_softmax_backward" if log else "softmax_backward"
+    operator = getattr(torch.ops.warp_reduce, name).default
+    if {gradient.dtype, output.dtype, dtype} <= set(FLOATS) and gradient.shape == output.shape:
+        if torch.float64 in (gradient.dtype, output.dtype, dtype) and not gradient.dtype == output.dtype == dtype:
+            return operator(gradient.double(), output.double(), dim, torch.float64).to(dtype)
+        if not (gradient.is_contiguous() and output.is_contiguous()):
+            return operator(gradient.contiguous(), output.contiguous(), dim, dtype)
+    return original(f"_{name}_data", gradient, output, dim, dtype)
+
+
+def _told(run: Callable[..., torch.Tensor], x: torch.Tensor, *arguments: Any) -> torch.Tensor:
+    """The kernel that waits for the result is told of an exception: none can go through it."""
+    try:
+        with torch._C._AutoDispatchBelowAutograd():
+            return run(x, *arguments)
+    except BaseException as problem:
+        _native.torch_failed(str(problem))
+        return x.new_empty(0)
+
+
+def general_reduce(x: torch.Tensor, op: int, dims: int, keepdim: bool, dtype: int) -> torch.Tensor:
+    return _told(_reduce, x, op, [d for d in range(x.dim()) if dims >> d & 1], keepdim, _NUMBERS.get(dtype))
+
+
+def general_softmax(x: torch.Tensor, log: bool, dim: int, dtype: int) -> torch.Tensor:
+    return _told(_softmax, x, log, dim, _NUMBERS.get(dtype))
+
+
+def general_softmax_backward(
+    gradient: torch.Tensor, output: torch.Tensor, log: bool, dim: int, dtype: int
+) -> torch.Tensor:
+    return _told(_softmax_backward, gradient, output, log, dim, _NUMBERS.get(dtype))
+
+
+for _name in _operators.GENERAL:
+    for _key in KEYS:
+        library.impl(_name, globals()[_name.lstrip("_")], _key)

@@ -1,0 +1,187 @@
+"""The operators' gradients. Sums in them are this package's, so they too are independent of the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ._operators import dimensions, library
+
+_ops = torch.ops.warp_reduce
+
+
+def _spread(y: torch.Tensor, x: torch.Tensor, dims: list[int], keepdim: bool) -> torch.Tensor:
+    """A result's tensor beside the elements that it was made of."""
+    if not keepdim:
+        for each in sorted(dims):
+            y = y.unsqueeze(each)
+    return y.expand(x.shape)
+
+
+class _Saved:
+    """Stores what a gradient needs; with `result` the operator's output too."""
+
+    def __init__(self, result: bool, elements: bool = True) -> None:
+        self.result, self.elements = result, elements
+
+    def __call__(self, ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: Any = None, output: Any = None) -> None:
+        x, *ctx.arguments = inputs
+        ctx.dtype, ctx.shape = x.dtype, x.shape
+        tensors = [x] if self.elements else []
+        ctx.save_for_backward(*tensors, *([output] if self.result else []))
+
+
+def _whereabouts(ctx: Any, dim: Any, keepdim: bool) -> tuple[list[int], Any]:
+    shape = ctx.shape
+
+    class Place:
+        pass
+
+    place = Place()
+    place.shape = shape  # type: ignore[attr-defined]
+    place.dim = lambda: len(shape)  # type: ignore[attr-defined]
+    return dimensions(place, dim), place  # type: ignore[arg-type]
+
+
+def _sum(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    dim, keepdim = ctx.arguments
+    dims, like = _whereabouts(ctx, dim, keepdim)
+    return _spread(gradient, like, dims, keepdim).to(ctx.dtype), None, None
+
+
+def _count(ctx: Any, dims: list[int]) -> Any:
+    count = 1
+    for each in dims:
+        count = count * ctx.shape[each]
+    return count
+
+
+def _mean(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    dim, keepdim = ctx.arguments
+    dims, like = _whereabouts(ctx, dim, keepdim)
+    return (_spread(gradient, like, dims, keepdim) / _count(ctx, dims)).to(ctx.dtype), None, None
+
+
+def _others_product(x: torch.Tensor, dims: list[int]) -> torch.Tensor:
+    """For each element the product of all others, with its own derivatives: products from both ends."""
+    kept = [d for d in range(x.dim()) if d not in dims]
+    order = [*kept, *dims]
+    moved = x.permute(order)
+    flat = moved.flatten(len(kept)) if dims else moved.unsqueeze(-1)
+    one = torch.ones_like(flat[..., :1])
+    before = torch.cat([one, flat[..., :-1]], -1).cumprod(-1)
+    after = torch.cat([one, flat.flip(-1)[..., :-1]], -1).cumprod(-1).flip(-1)
+    product = (before * after).reshape(moved.shape)
+    return product.permute(sorted(range(x.dim()), key=lambda place: order[place]))
+
+
+def _prod(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    dim, keepdim = ctx.arguments
+    x, result = ctx.saved_tensors
+    dims = dimensions(x, dim)
+    above = _spread(gradient, x, dims, keepdim)
+    if torch.is_grad_enabled():
+        return (above * _others_product(x.to(result.dtype), dims)).to(ctx.dtype), None, None
+    zero = x == 0
+    zeros = _ops.sum(zero, dims, True)
+    rest = _ops.prod(torch.where(zero, torch.ones_like(x), x), dims, True, dtype=result.dtype)
+    with_one = torch.where(zero & (zeros == 1), rest, torch.zeros_like(rest))
+    others = torch.where(zeros == 0, _spread(result, x, dims, keepdim) / x, with_one)
+    return (above * others).to(ctx.dtype), None, None
+
+
+def _extreme(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    """Equal extremes share it equally."""
+    dim, keepdim = ctx.arguments
+    x, result = ctx.saved_tensors
+    dims = dimensions(x, dim)
+    chosen = x == _spread(result, x, dims, keepdim)
+    above = _spread(gradient, x, dims, keepdim)
+    return chosen * (above / _ops.sum(chosen, dims, True)), None, None
+
+
+def _norm(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    ord, dim, keepdim = ctx.arguments
+    x, result = ctx.saved_tensors
+    dims = dimensions(x, dim)
+    above, norm = _spread(gradient, x, dims, keepdim), _spread(result, x, dims, keepdim)
+    if ord == 1:
+        inner = x.sgn() * above
+    elif ord == 2:
+        inner = x * (above / norm).masked_fill(norm == 0, 0)
+    else:
+        chosen = x.abs() == norm
+        inner = x.sgn() * (chosen * (above / _ops.sum(chosen, dims, True)))
+    return inner.to(ctx.dtype), None, None, None
+
+
+def _logsumexp(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    """The softmax of the elements, whose exponentials are the library's on every device."""
+    dim, keepdim = ctx.arguments
+    (x,) = ctx.saved_tensors
+    dims = dimensions(x, dim)
+    kept = [d for d in range(x.dim()) if d not in dims]
+    order = [*kept, *dims]
+    moved = x.permute(order)
+    flat = moved.reshape([*(x.shape[d] for d in kept), -1] if x.numel() else [0])
+    share = _ops.softmax(flat, -1).reshape(moved.shape)
+    back = share.permute(sorted(range(x.dim()), key=lambda place: order[place]))
+    return _spread(gradient, x, dims, keepdim) * back, None, None
+
+
+def _of_softmax(backward: Any) -> Any:
+    def gradient_of(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        (output,) = ctx.saved_tensors
+        return backward(gradient, output, ctx.arguments[0], ctx.dtype), None, None
+
+    return gradient_of
+
+
+def _save_both(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    gradient, y, ctx.dim, _ = inputs
+    ctx.save_for_backward(gradient, y)
+
+
+def _softmax_backward(ctx: Any, above: torch.Tensor) -> tuple[Any, ...]:
+    """Of y * (g - sum(y * g))."""
+    g, y = ctx.saved_tensors
+    dims = [ctx.dim]
+    wide = above.to(y.dtype)
+    inner = _ops.sum(y * g, dims, True)
+    own = _ops.sum(y * wide, dims, True)
+    to_g = y * (wide - own)
+    to_y = wide * (g - inner) - g * own
+    return to_g.to(g.dtype), to_y, None, None
+
+
+def _log_softmax_backward(ctx: Any, above: torch.Tensor) -> tuple[Any, ...]:
+    """Of g - exp(y) * sum(g)."""
+    g, y = ctx.saved_tensors
+    dims = [ctx.dim]
+    wide, share = above.to(y.dtype), y.exp()
+    to_g = wide - _ops.sum(wide * share, dims, True)
+    to_y = -wide * share * _ops.sum(g.to(y.dtype), dims, True)
+    return to_g.to(g.dtype), to_y, None, None
+
+
+def _register() -> None:
+    shape, elements, both, result = _Saved(False, False), _Saved(False), _Saved(True), _Saved(True, False)
+    rules: dict[str, tuple[Any, Any]] = {
+        "sum": (_sum, shape),
+        "mean": (_mean, shape),
+        "prod": (_prod, both),
+        "amax": (_extreme, both),
+        "amin": (_extreme, both),
+        "norm": (_norm, both),
+        "logsumexp": (_logsumexp, elements),
+        "softmax": (_of_softmax(_ops.softmax_backward), result),
+        "log_softmax": (_of_softmax(_ops.log_softmax_backward), result),
+        "softmax_backward": (_softmax_backward, _save_both),
+        "log_softmax_backward": (_log_softmax_backward, _save_both),
+    }
+    for name, (backward, setup) in rules.items():
+        torch.library.register_autograd(f"warp_reduce::{name}", backward, setup_context=setup, lib=library)
+
+
+_register()

@@ -1,0 +1,143 @@
+"""The operators of the namespace warp_reduce in PyTorch: schemas, kernels and shapes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .. import _native
+from .._library import load_library
+
+SCHEMAS = {
+    "sum": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "mean": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "prod": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "amax": "(Tensor x, int[] dim=[], bool keepdim=False) -> Tensor",
+    "amin": "(Tensor x, int[] dim=[], bool keepdim=False) -> Tensor",
+    "argmax": "(Tensor x, int? dim=None, bool keepdim=False) -> Tensor",
+    "argmin": "(Tensor x, int? dim=None, bool keepdim=False) -> Tensor",
+    "norm": "(Tensor x, float ord=2, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "logsumexp": "(Tensor x, int[] dim=[], bool keepdim=False) -> Tensor",
+    "softmax": "(Tensor x, int dim, ScalarType? dtype=None) -> Tensor",
+    "log_softmax": "(Tensor x, int dim, ScalarType? dtype=None) -> Tensor",
+    "softmax_backward": "(Tensor gradient, Tensor output, int dim, ScalarType dtype) -> Tensor",
+    "log_softmax_backward": "(Tensor gradient, Tensor output, int dim, ScalarType dtype) -> Tensor",
+}
+
+# What the kernels, which are C, leave to Python; types are PyTorch's numbers for them.
+GENERAL = {
+    "_general_reduce": "(Tensor x, int op, int dims, bool keepdim, int dtype) -> Tensor",
+    "_general_softmax": "(Tensor x, bool log, int dim, int dtype) -> Tensor",
+    "_general_softmax_backward": "(Tensor gradient, Tensor output, bool log, int dim, int dtype) -> Tensor",
+}
+
+library = torch.library.Library("warp_reduce", "DEF")
+KEYS = ("CPU", "CUDA")
+
+
+def _open() -> None:
+    load_library()
+    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
+    cuda = os.path.join(folder, "libtorch_cuda.so")
+    has_cuda = torch.version.cuda is not None and os.path.exists(cuda)
+    missing = _native.torch_open(os.path.join(folder, "libtorch_cpu.so"), cuda if has_cuda else None)
+    if missing:
+        raise ImportError(
+            f"warp_reduce.torch needs PyTorch 2.10 or newer, for Linux; this is {torch.__version__}, without {missing}"
+        )
+
+
+def dimensions(x: torch.Tensor, dim: int | Sequence[int] | None) -> list[int]:
+    """The reduced ones, counted from the first; none given is all."""
+    rank = x.dim()
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return list(range(rank))
+    given = [dim] if isinstance(dim, int) else list(dim)
+    end = max(rank, 1)
+    for each in given:
+        if not -end <= each < end:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-end}, {end - 1}], but got {each})")
+    found = [each % end for each in given]
+    if len(set(found)) != len(found):
+        raise RuntimeError("a dimension appears multiple times in the list of dims")
+    return found if rank else []
+
+
+def widened(dtype: torch.dtype) -> torch.dtype:
+    """The type that PyTorch adds and multiplies integers in."""
+    return dtype if dtype.is_floating_point or dtype.is_complex else torch.int64
+
+
+def _reduced(x: torch.Tensor, dim: Any, keepdim: bool, dtype: torch.dtype) -> torch.Tensor:
+    dims = dimensions(x, dim)
+    if keepdim:
+        return x.new_empty([1 if d in dims else size for d, size in enumerate(x.shape)], dtype=dtype)
+    return x.new_empty([size for d, size in enumerate(x.shape) if d not in dims], dtype=dtype)
+
+
+def _sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> torch.Tensor:
+    return _reduced(x, dim, keepdim, dtype or widened(x.dtype))
+
+
+def _mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> torch.Tensor:
+    return _reduced(x, dim, keepdim, dtype or x.dtype)
+
+
+def _extreme(x: Any, dim: Any = (), keepdim: bool = False) -> torch.Tensor:
+    return _reduced(x, dim, keepdim, x.dtype)
+
+
+def _index(x: Any, dim: Any = None, keepdim: bool = False) -> torch.Tensor:
+    return _reduced(x, dim, keepdim, torch.int64)
+
+
+def _norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> torch.Tensor:
+    return _reduced(x, dim, keepdim, dtype or x.dtype)
+
+
+def _logsumexp(x: Any, dim: Any = (), keepdim: bool = False) -> torch.Tensor:
+    return _reduced(x, dim, keepdim, x.dtype if x.dtype.is_floating_point else torch.get_default_dtype())
+
+
+def _softmax(x: Any, dim: int, dtype: Any = None) -> torch.Tensor:
+    dimensions(x, dim)
+    return x.new_empty(x.shape, dtype=dtype or x.dtype)
+
+
+def _softmax_backward(gradient: Any, output: Any, dim: int, dtype: Any) -> torch.Tensor:
+    dimensions(output, dim)
+    return output.new_empty(output.shape, dtype=dtype)
+
+
+FAKES = {
+    "sum": _sum,
+    "mean": _mean,
+    "prod": _sum,
+    "amax": _extreme,
+    "amin": _extreme,
+    "argmax": _index,
+    "argmin": _index,
+    "norm": _norm,
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "log_softmax": _softmax,
+    "softmax_backward": _softmax_backward,
+    "log_softmax_backward": _softmax_backward,
+}
+
+
+def _define() -> None:
+    for name, schema in SCHEMAS.items():
+        library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
+        torch.library.register_fake(f"warp_reduce::{name}", FAKES[name], lib=library)
+    for name, schema in GENERAL.items():
+        library.define(name + schema)
+    for key in KEYS:
+        _native.torch_register("warp_reduce", key)
+
+
+_open()
+_define()

@@ -1,0 +1,183 @@
+"""Puts this package's kernels in the place of PyTorch's own, and takes them out again."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import torch
+
+from .. import _native
+from . import _compiled, _general
+from ._operators import KEYS
+
+_ops = torch.ops.warp_reduce
+_aten = torch.ops.aten
+
+_lock = threading.RLock()
+_depth = 0
+_registrations: list[int] = []
+_library: Any = None
+
+ORDERS = (1, 2, float("inf"))
+NORMED = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if ord in ORDERS and x.dtype in NORMED and (dtype is None or dtype in (x.dtype, torch.float64)):
+        return _ops.norm.default(x, float(ord), dim, keepdim, dtype=dtype)
+    return _general.original("linalg_vector_norm", x, ord, dim, keepdim, dtype=dtype)
+
+
+def _with_gradient(overload: str, below: Any, operator: Any) -> Any:
+    """Above the gradients: PyTorch's own are made of exponentials that differ from device to device, and of products
+    in another order once they are compiled."""
+
+    def run(x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
+        if not (x.requires_grad and torch.is_grad_enabled()):
+            with torch._C._AutoDispatchBelowAutograd():
+                return below(x, *arguments, **options)
+        if x.dtype in NORMED and options.get("dtype", x.dtype) in (None, *NORMED):
+            dims = [[each] if type(each) is int else each for each in arguments[:1]]
+            return operator(x, *dims, *arguments[1:], **options)
+        return _general.original_with_gradient(overload, x, *arguments, **options)
+
+    return run
+
+
+def _above() -> dict[str, Any]:
+    return {
+        "logsumexp": _with_gradient("logsumexp", _aten.logsumexp.default, _ops.logsumexp.default),
+        "prod": _with_gradient("prod", _aten.prod.default, _ops.prod.default),
+        "prod.dim_int": _with_gradient("prod.dim_int", _aten.prod.dim_int, _ops.prod.default),
+    }
+
+
+def _into(name: str, functional: Any, typed: bool) -> Any:
+    """An operator that fills `out`: computed, then copied there."""
+    from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
+
+    def run(*arguments: Any, **options: Any) -> torch.Tensor:
+        if arguments[0].dtype not in _general.TAKEN:
+            return _general.original(name, *arguments, **options)
+        out = options.pop("out", None)
+        out = options.pop("grad_input", None) if out is None else out
+        if typed and options.get("dtype") is None:
+            options["dtype"] = out.dtype
+        result = functional(*arguments, **options)
+        _maybe_resize_out(out, result.shape)
+        _safe_copy_out(copy_from=result, copy_to=out, exact_dtype=True)
+        return out
+
+    return run
+
+
+def _outs() -> dict[str, Any]:
+    """By the names of PyTorch's operators; those in the first table have the type of `out`."""
+    with_type = {
+        "sum.out": _aten.sum.default,
+        "sum.IntList_out": _aten.sum.dim_IntList,
+        "mean.out": _aten.mean.dim,
+        "prod.out": _aten.prod.default,
+        "prod.int_out": _aten.prod.dim_int,
+        "linalg_vector_norm.out": _aten.linalg_vector_norm.default,
+    }
+    without = {
+        f"{name}.out": getattr(_aten, name).default
+        for name in (
+            *("amax", "amin", "argmax", "argmin", "logsumexp", "_softmax", "_log_softmax"),
+            *("_softmax_backward_data", "_log_softmax_backward_data"),
+        )
+    }
+    return {name: _into(name, each, name in with_type) for name, each in (with_type | without).items()}
+
+
+def _install() -> None:
+    global _library
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch tells once that a kernel was replaced: that is what was asked for
+        _library = torch.library.Library("aten", "IMPL")
+        for key in KEYS:
+            _library.impl("linalg_vector_norm", _vector_norm, key)
+            for name, function in _above().items():
+                _library.impl(name, function, f"Autograd{key}")
+            for name, function in _outs().items():
+                _library.impl(name, function, key)
+    for key in KEYS:
+        _registrations.append(_native.torch_register("aten", key))
+    for key in ("CPU", "AutogradCPU"):
+        _registrations.append(_native.torch_register("aten above", key))
+    _compiled.install()
+
+
+def _remove() -> None:
+    global _library
+    _compiled.remove()
+    while _registrations:
+        _native.torch_unregister(_registrations.pop())
+    if _library is not None:
+        _library._destroy()
+        _library = None
+
+
+def enable_batch_invariant() -> None:
+    """Makes PyTorch's reductions and softmax this package's from now on, in all threads of this process.
+
+    See `batch_invariant`. `disable_batch_invariant()` takes one such call back.
+    """
+    global _depth
+    with _lock:
+        if _depth == 0:
+            try:
+                _install()
+            except BaseException:
+                _remove()
+                raise
+        _depth += 1
+
+
+def disable_batch_invariant() -> None:
+    """Takes one `enable_batch_invariant()` back; with the last of them PyTorch is what it was.
+
+    RuntimeError where there is none.
+    """
+    global _depth
+    with _lock:
+        if _depth == 0:
+            raise RuntimeError("batch invariance is not enabled")
+        _depth -= 1
+        if _depth == 0:
+            _remove()
+
+
+def is_batch_invariant() -> bool:
+    """Whether PyTorch's reductions and softmax are this package's now."""
+    return _depth > 0
+
+
+class batch_invariant:
+    """Within it PyTorch's own reductions and softmax are this package's: a row's bits do not depend on the batch.
+
+    Replaced, on CPU and CUDA, forward and backward: softmax, log_softmax, sum, mean, logsumexp, amax, amin, argmax,
+    argmin, prod, linalg.vector_norm (orders 1, 2, infinity), and all that is made of them, such as cross entropy.
+    Not replaced: matmul, attention, convolutions, normalizations (layer_norm, rms_norm), var, std, cumsum, max, min.
+    Complex and other types that the library has not stay PyTorch's.
+
+    It holds for all threads of the process, nests, and puts everything back. Functions of torch.compile are compiled
+    anew after it is entered and after it is left, so enter it once around the work and not in every step; a CUDA graph
+    keeps what it was captured with.
+
+    >>> import torch, warp_reduce.torch
+    >>> x = torch.randn(129, 1000)
+    >>> with warp_reduce.torch.batch_invariant():
+    ...     together, alone = torch.log_softmax(x, -1)[7], torch.log_softmax(x[7:8], -1)[0]
+    >>> torch.equal(together, alone)
+    True
+    """
+
+    def __enter__(self) -> None:
+        enable_batch_invariant()
+
+    def __exit__(self, *_: object) -> None:
+        disable_batch_invariant()

@@ -8,7 +8,7 @@ static const Outcome general_way;
 
 static Outcome failed(const char *message) { return (Outcome){NULL, message}; }
 
-static int is_float(wr_dtype dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }
+static int is_float(int dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }
 
 enum { TORCH_I64 = 4, TORCH_F32 = 6, TORCH_F64 = 7, TORCH_BOOL = 11, TORCH_U8 = 0 };
 
@@ -172,13 +172,13 @@ static int result_sizes(const Tensor *x, const Reduction *job, int64_t *sizes, i
     return rank;
 }
 
-static void set_reduce_args(const Tensor *x, const Reduction *job, wr_dtype result, const Plan *plan, Args *args) {
+static void set_reduce_args(const Tensor *x, const Reduction *job, int result, const Plan *plan, Args *args) {
     memset(args, 0, sizeof *args);
     args->reduce = (wr_reduce_args){
         .struct_size = sizeof args->reduce,
         .op = job->op,
-        .dtype = x->dtype,
-        .output_dtype = result,
+        .dtype = (wr_dtype)x->dtype,
+        .output_dtype = (wr_dtype)result,
         .input = x->data,
         .outer = plan->outer,
         .axis = plan->axis,
@@ -197,12 +197,13 @@ Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
     int64_t sizes[MOST_DIMENSIONS];
     int nothing = 0;
     int32_t type = x->dtype == 0 ? NO_TYPE : result_type(x, job);
-    wr_dtype result = dtype_of_type(type);
+    int result = dtype_of_type(type);
     Plan plan;
     Args args;
     int rank = result_sizes(x, job, sizes, &nothing);
     if (result == 0 || (nothing && gives_nothing_of_nothing(job->op)) ||
-        !plan_reduction(&x->shape, job->dimensions, takes_any_order(job->op, x->dtype), &plan) || !plan.natural) {
+        !plan_reduction(&x->shape, job->dimensions, takes_any_order(job->op, (wr_dtype)x->dtype), &plan) ||
+        !plan.natural) {
         return general_way;
     }
     TorchTensor *output = new_tensor(rank, sizes, type, x);
@@ -223,7 +224,7 @@ static uint64_t row_dimension(const Tensor *x, const Rows *job) {
 
 Outcome softmax_tensor(const Tensor *x, const Rows *job) {
     int32_t type = job->type == NO_TYPE ? x->type : job->type;
-    wr_dtype result = dtype_of_type(type);
+    int result = dtype_of_type(type);
     Plan plan;
     Args args;
     if (!is_float(x->dtype) || !is_float(result) || (result == WR_F64 && x->dtype != WR_F64) ||
@@ -237,8 +238,8 @@ Outcome softmax_tensor(const Tensor *x, const Rows *job) {
     memset(&args, 0, sizeof args);
     args.softmax = (wr_softmax_args){
         .struct_size = sizeof args.softmax,
-        .dtype = x->dtype,
-        .output_dtype = result,
+        .dtype = (wr_dtype)x->dtype,
+        .output_dtype = (wr_dtype)result,
         .log = job->log,
         .input = x->data,
         .outer = plan.outer,
@@ -260,7 +261,7 @@ static int same_sizes(const Tensor *x, const Tensor *y) {
 }
 
 Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, const Rows *job) {
-    wr_dtype result = dtype_of_type(job->type);
+    int result = dtype_of_type(job->type);
     int wide = (result == WR_F64) + (output->dtype == WR_F64) + (gradient->dtype == WR_F64);
     uint64_t dimension = row_dimension(output, job);
     Plan plan, other;
@@ -277,9 +278,9 @@ Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, co
     memset(&args, 0, sizeof args);
     args.softmax_backward = (wr_softmax_backward_args){
         .struct_size = sizeof args.softmax_backward,
-        .dtype = output->dtype,
-        .output_gradient_dtype = gradient->dtype,
-        .input_gradient_dtype = result,
+        .dtype = (wr_dtype)output->dtype,
+        .output_gradient_dtype = (wr_dtype)gradient->dtype,
+        .input_gradient_dtype = (wr_dtype)result,
         .log = job->log,
         .output = output->data,
         .output_gradient = gradient->data,

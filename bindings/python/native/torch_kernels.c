@@ -274,7 +274,7 @@ static void softmax_above(TorchValue *stack, int log) {
         throw_dimension(found, rank, x);
     }
     int in_one_step = type == FLOAT32 && (own == FLOAT16 || own == BFLOAT16);
-    wr_dtype dtype = dtype_of_type(own);
+    int dtype = dtype_of_type(own);
     if (type == NO_TYPE && dtype >= WR_I8 && dtype <= WR_U64) {
         TorchValue arguments[] = {stack[0], (TorchValue)(log != 0), (TorchValue)index_of(found), (TorchValue)NO_TYPE};
         go_the_general_way("warp_reduce::_general_softmax", stack, arguments, 4); /* for PyTorch's refusal */

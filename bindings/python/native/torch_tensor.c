@@ -1,18 +1,18 @@
 #include "torch_tensor.h"
 
 /* by c10::ScalarType */
-static const wr_dtype dtypes[] = {
+static const int dtypes[] = {
     WR_U8,  WR_I8,  WR_I16,           WR_I32,    WR_I64, WR_F16,     WR_F32,     WR_F64, 0 /* complex */,
     0,      0,      WR_U8 /* bool */, 0 /* q */, 0,      0,          WR_BF16,    0,      0,
     0,      0,      0 /* bits */,     0,         0,      WR_F8_E5M2, WR_F8_E4M3, 0,      0 /* fnuz */,
     WR_U16, WR_U32, WR_U64,
 };
 
-wr_dtype dtype_of_type(int32_t type) {
+int dtype_of_type(int32_t type) {
     return type >= 0 && type < (int32_t)(sizeof dtypes / sizeof *dtypes) ? dtypes[type] : 0;
 }
 
-static ptrdiff_t size_of(wr_dtype dtype) {
+static ptrdiff_t size_of(int dtype) {
     switch (dtype) {
     case WR_F64:
     case WR_I64:

@@ -9,8 +9,8 @@ typedef struct Tensor {
     TorchTensor *handle;
     const int64_t *sizes; /* the tensor's own */
     Shape shape;
-    int32_t type;   /* PyTorch's number */
-    wr_dtype dtype; /* 0: a type that the library has not */
+    int32_t type; /* PyTorch's number */
+    int dtype;    /* a wr_dtype; 0: a type that the library has not */
     int32_t device_type, device_index;
     const void *data;
 } Tensor;
@@ -18,8 +18,8 @@ typedef struct Tensor {
 /* 0, or PyTorch could not say. */
 int view_tensor(TorchTensor *handle, Tensor *tensor);
 
-/* What PyTorch's element types are to the library: 0 for what it has not; bool counts as bytes. */
-wr_dtype dtype_of_type(int32_t type);
+/* What PyTorch's element types are to the library, a wr_dtype: 0 for what it has not; bool counts as bytes. */
+int dtype_of_type(int32_t type);
 
 /* A new tensor in row-major order beside another. NULL: there was no memory. */
 TorchTensor *new_tensor(int rank, const int64_t *sizes, int32_t type, const Tensor *beside);

@@ -65,6 +65,11 @@ Status extent_of(std::initializer_list<std::size_t> sizes, std::size_t element_b
     return Status::success;
 }
 
+std::size_t elements_in(const Extent &extent, ElementType type) {
+    const auto element_bytes = static_cast<std::size_t>(traits_of(type).size);
+    return element_bytes == 0 ? 0 : static_cast<std::size_t>(extent.high) / element_bytes;
+}
+
 Status check_strides(StridesAsked asked) {
     const bool is_flag = asked.given == 0 || asked.given == 1;
     return is_flag && (asked.given == 1 || !asked.any) ? Status::success : Status::invalid_option;

@@ -29,6 +29,9 @@ struct Layout {
 // The extent of a contiguous array of so many elements in each direction; a factor of zero is an array of no bytes.
 Status extent_of(std::initializer_list<std::size_t> sizes, std::size_t element_bytes, Extent &extent);
 
+// How many elements a contiguous array of this extent has; none of a type that is none.
+std::size_t elements_in(const Extent &extent, ElementType type);
+
 // What a struct says of its strides: the flag, and whether any of them is not zero.
 struct StridesAsked {
     std::int32_t given;

@@ -106,7 +106,7 @@ Status attach_memory(const wr_softmax_args &args, Softmax &softmax) {
     SoftmaxProblem &problem = softmax.problem;
     MemoryRange input{}, output{}, logsumexp{}, maximum{}, workspace{};
     SelectionRanges selection{};
-    const std::size_t elements = static_cast<std::size_t>(softmax.output.high) / traits_of(problem.output_dtype).size;
+    const std::size_t elements = elements_in(softmax.output, problem.output_dtype);
     const Status found[] = {locate(args.input, softmax.input, traits_of(problem.dtype).alignment, input),
                             locate(args.output, softmax.output, traits_of(problem.output_dtype).alignment, output),
                             locate_row_values(args.logsumexp, softmax, logsumexp),

@@ -118,8 +118,7 @@ Status attach_memory(const wr_softmax_backward_args &args, Backward &backward) {
     const void *saved_pointer = backward.from_logits ? args.input : args.output;
     MemoryRange saved{}, logsumexp{}, output_gradient{}, input_gradient{}, workspace{};
     SelectionRanges selection{};
-    const std::size_t elements =
-        static_cast<std::size_t>(backward.input_gradient.high) / traits_of(problem.input_gradient_dtype).size;
+    const std::size_t elements = elements_in(backward.input_gradient, problem.input_gradient_dtype);
     const Status found[] = {locate(saved_pointer, backward.saved, traits_of(problem.dtype).alignment, saved),
                             locate(args.logsumexp, backward.from_logits ? backward.logsumexp : Extent{},
                                    traits_of(state_type(problem.dtype)).alignment, logsumexp),

@@ -9,18 +9,18 @@ namespace wr::cuda {
 
 struct StridedSoftmaxArguments {
     SoftmaxProblem problem;
-    StoredState *states; // [rows][pieces]
+    StoredState *states; // [rows][splits]
     StoredState *totals; // [rows]
     std::size_t splits;  // of a row, each of block_warps * tiles_a_warp tiles, in columns of one; 0: none
     std::int32_t tiles_a_warp;
     std::int32_t cluster_blocks; // that share a row whose tiles have a warp each
-    bool applies;                // of pieces: whether the rows' totals are there, and outputs are wanted
+    bool applies;                // of splits: whether the rows' totals are there, and outputs are wanted
     LargeRows longer;            // which ragged rows are wanted
 };
 
 struct SoftmaxBackwardArguments {
     SoftmaxBackwardProblem problem;
-    double *sums;   // [rows][pieces]; f32 sums are kept as f64, which is exact
+    double *sums;   // [rows][splits]; f32 sums are kept as f64, which is exact
     double *totals; // [rows]
     std::size_t splits;
     std::int32_t tiles_a_warp;
@@ -39,8 +39,8 @@ inline constexpr int strided_row_warps = 16;
 inline constexpr int held_column_warps = 24;
 
 // Kernels of one arithmetic; all take the same arguments. `whole_rows`: a warp for each tile of a row, which is a
-// block's or a cluster's; nullptr: not served. `rows`: blocks of one row, or, one warp wide, of several. `pieces` and
-// `columns` are launched twice, for states and for results; but columns of one tile, which are not in pieces,
+// block's or a cluster's; nullptr: not served. `rows`: blocks of one row, or, one warp wide, of several. `splits` and
+// `columns` are launched twice, for states and for results; but columns of one tile, which are not in splits,
 // once. `held_columns`: columns of which each thread holds up to `held_elements`, read once.
 struct StridedKernels {
     const void *whole_rows;

@@ -13,7 +13,7 @@ constexpr std::size_t block_warps = strided_block_warps;
 // Longer rows are shared by several blocks of threads.
 constexpr std::size_t most_blocks_of_one_row = 32;
 
-// Blocks of threads that keep any GPU busy: while there are as many pieces, each may be longer.
+// Blocks of threads that keep any GPU busy: while there are as many splits, each may be longer.
 constexpr std::size_t enough_pieces = 2048;
 constexpr std::size_t most_tiles_a_warp = 32; // a warp keeps one state a lane
 

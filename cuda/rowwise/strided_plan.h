@@ -1,4 +1,4 @@
-// How rows of any kind are spread over a GPU: the same for softmax with knobs and for its gradient.
+// How rows of any kind are spread over a GPU: the same for softmax with options and for its gradient.
 #pragma once
 
 #include "cuda/rowwise/row_tiles_plan.h"
@@ -14,7 +14,7 @@ inline constexpr std::size_t softmax_whole_column_axis = 256;
 
 enum class StridedRegime {
     rows,    // each row by a block of threads or a warp
-    splits,  // rows by many blocks: sums of pieces, totals, results
+    splits,  // rows by many blocks: sums of splits, totals, results
     columns, // a thread walks a tile of a column; then totals and results, where there are more
 };
 
@@ -36,7 +36,7 @@ StridedPlan plan_general(const Shape &shape, bool ragged);
 // ragged or columns, or where there are no such kernels.
 RowTilesPlan plan_whole_rows(const StridedKernels &kernels, const Shape &shape, bool ragged, const GpuFacts &gpu);
 
-// Bytes of the partial results of all rows' pieces and of the rows themselves.
+// Bytes of the partial results of all rows' splits and of the rows themselves.
 std::size_t general_workspace_bytes(const StridedPlan &plan, std::size_t state_bytes);
 
 // `writes`: whether results are wanted too.

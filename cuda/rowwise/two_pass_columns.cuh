@@ -56,7 +56,7 @@ template <class T>
 struct TwoPassColumnItem {
     static constexpr int each = vector_elements<T>;
     bool exists;
-    std::size_t split; // among the pieces of all columns, a tile each
+    std::size_t split; // among the splits of all columns, a tile each
     int first, step;   // where the tile's runs left what belongs to it
 
     __device__ __forceinline__ TwoPassColumnItem(const TwoPassColumnTiles &tiles, std::size_t columns,

@@ -11,10 +11,10 @@ struct StoredState {
     double maximum, sum;
 };
 
-// A row of more pieces than this has a block for its total, else a warp, which several rows of few pieces share.
+// A row of more splits than this has a block for its total, else a warp, which several rows of few splits share.
 inline constexpr std::size_t softmax_splits_a_warp = 256;
 
-// Rows whose totals a warp makes at once: as many as leave each of their pieces a lane.
+// Rows whose totals a warp makes at once: as many as leave each of their splits a lane.
 constexpr int rows_of_totals_warp(std::size_t splits) {
     int rows = 32;
     while (rows > 1 && static_cast<std::size_t>(32 / rows) < splits) {
@@ -37,7 +37,7 @@ struct SoftmaxArguments {
     void *logsumexp;     // nullptr: not wanted
     void *maximum;       // likewise
     bool row_values;     // whether either is
-    StoredState *states; // [rows][pieces], what each piece of a row comes to
+    StoredState *states; // [rows][splits], what each split of a row comes to
     StoredState *totals; // [rows], what each whole row comes to
     Hull hull;           // of the input
     Hull interior;       // where a tile may begin whose vectors lie within the hull, wherever it stands

@@ -117,7 +117,7 @@ cudaError_t launch_by_states(const StridedCall &call, StridedSoftmaxArguments &a
     return error == cudaSuccess ? launch_logsumexp_totals(call.kernels.totals, a, dependent, call.stream) : error;
 }
 
-// Of the states and totals of rows in pieces.
+// Of the states and totals of rows in splits.
 std::size_t bytes_taken(const StridedCall &call, const SoftmaxProblem &problem) {
     if (call.alone.units != 0) {
         return logsumexp_workspace_bytes(problem, call.alone);

@@ -45,10 +45,10 @@ struct SoftmaxLookbackKernel {
 // Rows that all multiprocessors hold together: the states of a row's blocks at most, one a multiprocessor.
 inline constexpr int softmax_cooperative_row_states = 256;
 
-// One for rows that 16-byte vectors can read and write, one for neighbouring elements at any address (of blocks of up
-// to softmax_unaligned_warps), one for outputs of another type, one for all others.
+// Warps that a block may have where rows are off the boundaries, or outputs of another type: each brings its elements
+// by way of shared memory.
 inline constexpr std::size_t softmax_unaligned_warps = 8;
-// Of clusters that share shifted rows, blocks of f32 and 16-bit elements may have twice as many.
+// Of clusters that share such rows, blocks of f32 and 16-bit elements may have twice as many.
 constexpr std::size_t unaligned_cluster_warps(std::size_t element_bytes) {
     return element_bytes < 8 ? 2 * softmax_unaligned_warps : softmax_unaligned_warps;
 }
@@ -111,8 +111,8 @@ struct SoftmaxConvertedKernels {
 };
 
 struct SoftmaxKernels {
-    SoftmaxRowKernels vectors;
-    SoftmaxRowKernels unaligned;
+    SoftmaxRowKernels vectors;   // rows of whole vectors on their boundaries
+    SoftmaxRowKernels unaligned; // rows of neighbours at any address
     SoftmaxConvertedKernels converted;
     SoftmaxRowKernels unaligned_converted; // none of f64 either
     SoftmaxUnalignedTwoPassKernels rare;

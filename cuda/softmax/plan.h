@@ -16,8 +16,8 @@ inline constexpr std::size_t softmax_two_pass_row_warps = softmax_two_pass_row_t
 // General: what launch_general_softmax does.
 enum class SoftmaxRegime { short_rows, registers, clusters, two_pass_rows, tiles, two_pass_columns, general };
 
-// How a row's elements are reached. Strided: one at a time, by the kernels for rows of any kind; of columns it says
-// nothing.
+// How a row's elements are loaded. Singles: one at a time, by the kernels for rows of any kind. Columns have rules of
+// their own and do not ask.
 enum class LoadPolicy { vectors, unaligned, converted, singles };
 
 struct SoftmaxPlan {

@@ -1,4 +1,4 @@
-// The states of pieces of long rows off the boundaries, for their logsumexp alone.
+// The states of splits of long rows off the boundaries, for their logsumexp alone.
 #pragma once
 
 #include "cuda/common/launch.h"
@@ -6,7 +6,7 @@
 
 namespace wr::cuda {
 
-// Whether rows that a general plan cuts into pieces are neighbouring elements, all of which take part, and nothing but
+// Whether rows that a general plan cuts into splits are neighbouring elements, all of which take part, and nothing but
 // their logsumexp is wanted.
 bool serves_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan);
 

@@ -106,7 +106,7 @@ template <class Float>
 inline constexpr int backward_walking_resident_blocks = sizeof(Float) == 4 ? 3 : 2;
 
 // Columns, of which a thread walks a tile: the sums of these or, once the columns' totals are there, their
-// gradients; and of columns of one tile, which have no pieces, both.
+// gradients; and of columns of one tile, which have no splits, both.
 template <class Float>
 __global__ void __launch_bounds__(strided_block_threads, backward_walking_resident_blocks<Float>)
     backward_columns(const __grid_constant__ SoftmaxBackwardArguments a) {

@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks
     }
 }
 
-// The totals of rows from the sums of their pieces, by as many lanes as a row has pieces; of more pieces than a warp
+// The totals of rows from the sums of their splits, by as many lanes as a row has splits; of more splits than a warp
 // has lanes each lane takes a run of 2^k.
 template <class Float>
 __global__ void __launch_bounds__(strided_block_threads)

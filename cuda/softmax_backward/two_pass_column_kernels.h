@@ -11,7 +11,7 @@ struct BackwardColumnArguments {
     const float *logsumexp;
     const void *output_gradient;
     void *input_gradient;
-    double *sums;         // [columns][pieces]
+    double *sums;         // [columns][splits]
     const double *totals; // [columns]
     std::size_t axis, inner, splits;
     std::ptrdiff_t outer_stride, axis_stride, gradient_outer_stride, gradient_axis_stride;

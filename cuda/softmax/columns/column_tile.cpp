@@ -121,7 +121,7 @@ bool takes_vectors(const SoftmaxProblem &p) {
 
 cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
     *served = false;
-    if (problem.shape.inner == 1) { // few rows wait for the processor: nothing else is asked of them
+    if (problem.shape.inner == 1) { // rows, of which few are on the GPU sooner where nothing else is asked first
         return cudaSuccess;
     }
     const ColumnTileSoftmaxKernels *kernels = find_kernels(problem.dtype);

@@ -10,12 +10,12 @@ inline constexpr int logsumexp_block_warps = 8;
 inline constexpr int logsumexp_most_unit_tiles = 64;
 
 // What a unit is: a row of a few tiles, or as many short rows as a warp has room for in a tile of 32 lanes times
-// 32 elements, each warp taking some; or a piece of a long row, up to logsumexp_most_unit_tiles tiles, which a
+// 32 elements, each warp taking some; or a split of a long row, up to logsumexp_most_unit_tiles tiles, which a
 // block of threads shares.
 struct LogSumExpArguments {
     const void *input;
     void *output;
-    StoredState *states; // [rows][pieces]; nullptr: every row is one unit's, and its logsumexp is stored
+    StoredState *states; // [rows][splits]; nullptr: every row is one unit's, and its logsumexp is stored
     std::size_t rows, axis;
     std::ptrdiff_t outer_stride;
     std::ptrdiff_t row_step;  // bytes from a unit that begins a row to the next such one
@@ -23,7 +23,7 @@ struct LogSumExpArguments {
     std::uint32_t units, units_a_warp;
     std::uint32_t splits;                   // of a row
     std::int32_t unit_tiles, unit_elements; // tiles of a unit and elements in them
-    std::int32_t last_tiles, last_elements; // of a row's last piece, or of the last unit
+    std::int32_t last_tiles, last_elements; // of a row's last split, or of the last unit
     std::int32_t row_lanes, tile_rows;      // lanes that share a row, and the rows that a warp holds so
     bool by_blocks;                         // blocks of threads share a unit
     bool partial;                           // several rows a tile, whose last lanes have fewer elements than others

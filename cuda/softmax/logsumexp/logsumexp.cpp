@@ -34,7 +34,7 @@ constexpr std::size_t logsumexp_short_run = 3;
 constexpr std::size_t logsumexp_warp_blocks = 16;
 
 // logsumexp of longer or fewer rows, by blocks of threads: as many jobs as there should be, before rows of more
-// tiles than logsumexp_one_launch_blocks are cut into pieces, which take a second launch.
+// tiles than logsumexp_one_launch_blocks are cut into splits, which take a second launch.
 constexpr std::size_t logsumexp_block_units = 1536;
 constexpr std::size_t logsumexp_one_launch_blocks = 64;
 

@@ -17,20 +17,20 @@ struct LogSumExpPlan {
 
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem);
 
-// Of the states of pieces and of rows.
+// Of the states of splits and of rows.
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan);
 
-// Launches `totals`, a kernel that takes StridedSoftmaxArguments, where rows have several pieces; `a` brings the
+// Launches `totals`, a kernel that takes StridedSoftmaxArguments, where rows have several splits; `a` brings the
 // problem and room for the states. `dependent`: whether the GPU knows dependent launches.
 cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, StridedSoftmaxArguments &a, bool dependent,
                              cudaStream_t stream);
 
-// The launch that makes rows' logsumexp of the states of their pieces, which `a` brings.
+// The launch that makes rows' logsumexp of the states of their splits, which `a` brings.
 cudaError_t launch_logsumexp_totals(const void *totals, StridedSoftmaxArguments &a, bool dependent,
                                     cudaStream_t stream);
 
-// The first half of softmax of long rows: whether pieces of so many tiles are read that way, and the launch that
-// leaves their states, `pieces` of each row.
+// The first half of softmax of long rows: whether splits of so many tiles are read that way, and the launch that
+// leaves their states, `splits` of each row.
 bool serves_split_states(const SoftmaxProblem &problem, std::size_t splits, std::size_t split_tiles);
 cudaError_t launch_split_states(const SoftmaxProblem &problem, std::size_t splits, std::size_t split_tiles,
                                 StoredState *states, bool dependent, cudaStream_t stream);

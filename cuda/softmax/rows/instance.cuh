@@ -42,7 +42,7 @@ constexpr int resident_blocks(int warps) {
 template <class T, class Load, bool Log>
 inline constexpr int registers_of_clusters = sizeof(T) == 4 && keeps_vectors<Load> && !Log ? 72 : 0;
 
-// Whether log-softmax of rows of blocks, and of clusters of few states, is left to the kernels for cut rows
+// Whether log-softmax of rows of blocks, and of clusters of few states, is left to the kernels for masked rows
 // (plan_as_masked_rows).
 template <class T, class Load, bool Log>
 inline constexpr bool left_to_masked_rows = Log && ((sizeof(T) == 2 && converts<Load> && !Load::unaligned) ||
@@ -63,7 +63,7 @@ void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
     if constexpr (!(Load::unaligned && converts<Load>)) {
         kernels[0] = softmax_rows_kernel<T, Load, Log, 0>();
     }
-    if constexpr (Load::unaligned || converts<Load>) { // a shifted block has stages for up to 8 warps
+    if constexpr (Load::unaligned || converts<Load>) { // an unaligned tile has stages for up to 8 warps
         kernels[1] = kernels[2] = kernels[3] = softmax_rows_kernel<T, Load, Log, 3>();
         kernels[0] = Load::unaligned && converts<Load> ? kernels[1] : kernels[0];
     } else {

@@ -42,7 +42,7 @@ const void *kernel_of(const SoftmaxProblem &p) {
 }
 const void *kernel_of(const SoftmaxProblem &p) { return p.log ? kernel_of<true>(p) : kernel_of<false>(p); }
 
-// The kernels for cut rows; nullptr where there are none.
+// The kernels for masked rows; nullptr where there are none.
 template <bool Log>
 const MaskedRowsKernels *masked_kernels_of(const SoftmaxProblem &p, Alignment where) {
     if (!has_own_type(p)) {
@@ -104,7 +104,7 @@ MaskedRowsArguments arguments_of(const SoftmaxProblem &p) {
     return a;
 }
 
-// The kernel for cut rows that are put on a GPU so; nullptr where there is none.
+// The kernel for masked rows that are put on a GPU so; nullptr where there is none.
 const void *masked_kernel(const SoftmaxProblem &p, const RowTilesPlan &plan) {
     const MaskedRowsKernels *kernels =
         masked_kernels_of(p, lies_on_boundaries(p) ? Alignment::vector : Alignment::element);

@@ -1,4 +1,4 @@
-// Softmax of rows that are cut off or cut out of: the row in the registers of a block's warps.
+// Softmax of rows of which elements are left out: the row in the registers of a block's warps.
 // Those whose tiles are left out write their outputs and end.
 #pragma once
 

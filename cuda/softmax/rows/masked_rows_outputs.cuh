@@ -1,4 +1,4 @@
-// The outputs of a tile of a row that is cut off or cut out of.
+// The outputs of a tile of a row of which elements are left out.
 #pragma once
 
 #include "cuda/device/named_barrier.cuh"

@@ -173,7 +173,7 @@ template <class Float>
 inline constexpr int walking_resident_blocks = sizeof(Float) == 4 ? 3 : 2;
 
 // Columns, of which a thread walks a tile: the states of these or, once the columns' totals are there, their
-// outputs; and of columns of one tile, which have no pieces, all that is wanted.
+// outputs; and of columns of one tile, which have no splits, all that is wanted.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(strided_block_threads, walking_resident_blocks<Float>)
     strided_columns(const __grid_constant__ StridedSoftmaxArguments a) {

@@ -267,8 +267,8 @@ __device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
     return value;
 }
 
-// The totals of rows from the states of their pieces, by as many lanes as a row has pieces: first the row's maximum,
-// then the natural tree over the scaled sums. Of more pieces than a warp has lanes each lane takes a run of 2^k.
+// The totals of rows from the states of their splits, by as many lanes as a row has splits: first the row's maximum,
+// then the natural tree over the scaled sums. Of more splits than a warp has lanes each lane takes a run of 2^k.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(strided_block_threads)
     strided_totals(const __grid_constant__ StridedSoftmaxArguments a) {

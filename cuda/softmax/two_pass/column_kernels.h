@@ -7,7 +7,7 @@
 namespace wr::cuda {
 
 struct SoftmaxTwoPassColumnArguments {
-    SoftmaxArguments softmax; // pieces: tiles of a column
+    SoftmaxArguments softmax; // splits: tiles of a column
     TwoPassColumnTiles tiles;
     std::uint32_t count; // of all tiles, which blocks take in turn where there are fewer
 };

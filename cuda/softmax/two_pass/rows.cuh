@@ -1,4 +1,4 @@
-// Rows of any length, by many blocks: the states of their pieces, the totals of the rows, and the outputs, in three
+// Rows of any length, by many blocks: the states of their splits, the totals of the rows, and the outputs, in three
 // launches; the input is read twice.
 #pragma once
 
@@ -35,7 +35,7 @@ template <class T, class Load, bool Log>
 inline constexpr ZeroExponent two_pass_row_tiles =
     may_take_zero_exponent<T, Load, Log> ? ZeroExponent::without_row_values : ZeroExponent::never;
 
-// The states of pieces of two_pass_row_warps * a.tiles_a_warp tiles.
+// The states of splits of two_pass_row_warps * a.tiles_a_warp tiles.
 template <class T, class Load>
 __global__ void __launch_bounds__(two_pass_row_threads, sizeof(T) == 8 ? 1 : 2)
     softmax_split_states(const __grid_constant__ SoftmaxArguments a) {
@@ -218,9 +218,9 @@ __device__ __noinline__ Sum long_run_of_states(const StoredState *states, std::s
     return counter.result();
 }
 
-// The totals of rows from the states of their pieces: a row takes a power of two of lanes, or a block where it has more
+// The totals of rows from the states of their splits: a row takes a power of two of lanes, or a block where it has more
 // than softmax_splits_a_warp. First the row's maximum, then the natural tree over the scaled sums, each thread taking a
-// run of 2^k pieces.
+// run of 2^k splits.
 template <class T>
 __global__ void __launch_bounds__(two_pass_row_threads) softmax_totals(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;

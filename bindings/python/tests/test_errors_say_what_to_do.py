@@ -39,7 +39,7 @@ def test_outputs() -> None:
     for function in (warp_reduce.sum, warp_reduce.softmax):
         with pytest.raises(ValueError, match=r"out has the shape \(5,\)"):
             function(X, axis=1, out=np.empty(5))
-        with pytest.raises(TypeError, match="out must be an array"):
+        with pytest.raises(TypeError, match="out must be an array of the input"):
             function(X, axis=1, out=[0.0, 0.0])
     locked = np.zeros(2)
     locked.flags.writeable = False
@@ -48,6 +48,14 @@ def test_outputs() -> None:
     assert not locked.any()
     with pytest.raises(TypeError, match="cannot be stored in an array of int64"):
         warp_reduce.mean(X, axis=1, out=np.empty(2, np.int64))
+
+
+def test_truth_values_and_bytes_are_two_types() -> None:
+    numbers = np.array([[7, 2], [3, 9]], np.uint8)
+    with pytest.raises(TypeError, match="cannot be stored in an array of bool"):
+        warp_reduce.max(numbers, axis=1, out=np.empty(2, bool))
+    flags = np.empty(2, np.uint8)
+    assert warp_reduce.any(numbers, axis=1, out=flags).tolist() == [1, 1]
 
 
 def test_where() -> None:

@@ -118,6 +118,29 @@ def test_dtype_is_the_results() -> None:
     same(warp_reduce.sum(x, dtype="bfloat16"), ml_dtypes.bfloat16(x.sum()))
 
 
+def test_a_result_of_f64_is_summed_in_f64() -> None:
+    x = np.random.default_rng(10).standard_normal((40, 50)).astype(np.float32)
+    wide = x.astype(np.float64)
+    for name in ("sum", "mean"):
+        expected = getattr(np, name)(wide, axis=1)
+        place = np.empty(40)
+        for ours in (
+            getattr(warp_reduce, name)(x, axis=1, dtype=np.float64),  # in one step
+            getattr(warp_reduce, name)(list(x), axis=1, dtype="f64"),  # the general way
+            getattr(warp_reduce, name)(x, axis=1, out=place),
+        ):
+            np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(warp_reduce.norm(x, dtype=np.float64), np.linalg.norm(wide), rtol=1e-15)
+
+
+def test_float_sums_go_in_row_major_order_whatever_the_memory() -> None:
+    x = np.random.default_rng(11).standard_normal((30, 40, 50)).astype(np.float32)
+    for view in (x.T, x.transpose(1, 0, 2), x[::-1, :, ::-1]):
+        for axis in (None, (0, 1), (1, 2), (0, 2)):
+            for function in (warp_reduce.sum, warp_reduce.mean, warp_reduce.logsumexp):
+                same(function(view, axis=axis), function(view.copy("C"), axis=axis))
+
+
 def test_sums_of_integers_do_not_wrap_in_their_type() -> None:
     same(warp_reduce.sum(np.full(1000, 127, np.int8)), np.int64(127000))
     same(warp_reduce.sum(np.full(1000, 255, np.uint8)), np.uint64(255000))

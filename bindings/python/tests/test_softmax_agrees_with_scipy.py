@@ -86,6 +86,10 @@ def test_lengths() -> None:
         warp_reduce.softmax(x, lengths=lengths.astype(np.int32)), left_out(x, chosen), rtol=1e-14
     )
     same(warp_reduce.softmax(x, lengths=3), left_out(x, np.arange(7) < 3))
+    moved = np.ascontiguousarray(x.transpose(1, 0, 2)).transpose(1, 0, 2)  # which goes in the order of its memory
+    for each in layouts(moved):
+        same(warp_reduce.softmax(each, lengths=lengths), left_out(x, chosen))
+        same(warp_reduce.softmax(each, lengths=lengths, mask=chosen), left_out(x, chosen))
     columns = np.arange(3)[:, None, None] < np.ones((5, 7), int)
     np.testing.assert_allclose(
         warp_reduce.softmax(x, 0, lengths=np.ones((5, 7), int)), left_out(x, columns, 0), rtol=1e-14

@@ -99,10 +99,10 @@ class Job:
 
     def _taken_from(self, out: Array) -> Kind | None:
         """As in NumPy, an output says in which type a sum is taken; what has a type of its own is converted to it."""
-        kind = adopt(out)[1] is out and self.framework.kind(out) or None
-        if self.operator in ("any", "all", "count_nonzero", *GIVE_AN_INDEX):
+        if self.operator in ("any", "all", "count_nonzero", *GIVE_AN_INDEX) or not is_array_of(self.framework, out):
             return None
-        if kind is None or kind[1] or (self.kind[0].kind == "float" and kind[0].kind == "integer"):
+        kind = self.framework.kind(out)
+        if kind[1] or (self.kind[0].kind == "float" and kind[0].kind == "integer"):
             return None
         return kind
 
@@ -212,11 +212,15 @@ def _places(
     return target, framework.permuted(target, [*order, *last]).reshape((*shape, *words))
 
 
+def is_array_of(framework: Framework, out: Any) -> bool:
+    """Whether it can be written to as it is."""
+    found, x = adopt(out)
+    return type(found) is type(framework) and (x is out or isinstance(out, np.ndarray))
+
+
 def check_out(framework: Framework, out: Array, shape: tuple[int, ...]) -> None:
-    if adopt(out)[1] is not out and not isinstance(out, np.ndarray):
-        raise TypeError(f"out must be an array, not {type(out).__name__}")
-    if type(adopt(out)[0]) is not type(framework):
-        raise TypeError(f"out must be an array of the input's framework, not {type(out).__module__}'s")
+    if not is_array_of(framework, out):
+        raise TypeError(f"out must be an array of the input's framework, not {type(out).__name__}")
     if tuple(framework.shape(out)) != shape:
         raise ValueError(f"out has the shape {tuple(framework.shape(out))}, and the result's is {shape}")
     if not framework.is_writable(out):

@@ -57,6 +57,53 @@ static void check_gradients_in_place(void) {
     expect_refusal(WR_ERROR_OVERLAP, wr_softmax_backward_ex(&args, stream()), "in place of larger elements");
 }
 
+/* ---- what is written overlaps nothing that is read */
+
+/* Arrays of a call on rows of 4 f32: 3 of them, or ragged ones. */
+enum { READ_MASK, READ_LENGTHS, READ_OFFSETS, READ_ARRAYS };
+
+static const void *if_asked(int which, int asked, size_t offset) { return which == asked ? at(offset) : NULL; }
+
+static void check_reading_where_softmax_writes(int read, size_t written) {
+    wr_softmax_args args = softmax_args(WR_F32, 3, read == READ_OFFSETS ? 12 : 4, 1);
+    args.input = at(ARENA_INPUT);
+    args.output = at(ARENA_OUTPUT);
+    args.logsumexp = at(ARENA_EXTRA);
+    args.maximum = at(ARENA_EXTRA + 256);
+    args.mask = if_asked(read, READ_MASK, written);
+    args.lengths = if_asked(read, READ_LENGTHS, written);
+    args.offsets = if_asked(read, READ_OFFSETS, written);
+    expect_refusal(WR_ERROR_OVERLAP, wr_softmax_ex(&args, stream()), "softmax writes what it reads");
+}
+
+static void check_reading_where_a_gradient_is_written(int read) {
+    wr_softmax_backward_args args = backward_args(WR_F32, 3, read == READ_OFFSETS ? 12 : 4, 1);
+    args.output = at(ARENA_INPUT);
+    args.output_gradient = at(ARENA_OUTPUT);
+    args.input_gradient = at(ARENA_EXTRA);
+    args.mask = if_asked(read, READ_MASK, ARENA_EXTRA + 40);
+    args.lengths = if_asked(read, READ_LENGTHS, ARENA_EXTRA + 40);
+    args.offsets = if_asked(read, READ_OFFSETS, ARENA_EXTRA + 40);
+    expect_refusal(WR_ERROR_OVERLAP, wr_softmax_backward_ex(&args, stream()), "a gradient on what is read");
+}
+
+static void check_overlaps(void) {
+    static const size_t written[] = {ARENA_OUTPUT, ARENA_OUTPUT + 40, ARENA_EXTRA + 8, ARENA_EXTRA + 264};
+    wr_softmax_backward_args args = gradient_args(WR_F32);
+    int read;
+    size_t i;
+    for (read = 0; read < READ_ARRAYS; ++read) {
+        for (i = 0; i < 4; ++i) {
+            check_reading_where_softmax_writes(read, written[i]);
+        }
+        check_reading_where_a_gradient_is_written(read);
+    }
+    args.input = args.output;
+    args.output = NULL;
+    args.logsumexp = at(ARENA_EXTRA + 4);
+    expect_refusal(WR_ERROR_OVERLAP, wr_softmax_backward_ex(&args, stream()), "a gradient on logsumexp");
+}
+
 /* ---- "16-byte aligned", of whatever size */
 
 typedef wr_status call_with_workspace(void *workspace, size_t bytes);
@@ -151,6 +198,7 @@ static void check_sizes(void) {
 
 static void try_all(void) {
     check_gradients_in_place();
+    check_overlaps();
     check_workspaces();
     check_sizes();
 }

@@ -181,6 +181,40 @@ static void expect_query(wr_status expected, wr_op op, wr_dtype dtype, size_t ou
           wr_status_name(got), bytes);
 }
 
+static void expect_allowed(wr_status got, const char *label) {
+    CHECK(got == WR_SUCCESS, "%s: %s", label, wr_status_name(got));
+    arena_reset();
+}
+
+/* Values beside indices are of the input's type, and larger than these. */
+static void check_size_of_values(void) {
+    static double values;
+    wr_reduce_args args = reduce_args(WR_ARGMAX, WR_F64, (size_t)1 << 60, 0, 1);
+    size_t bytes = 0;
+    args.output_dtype = WR_I32;
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS, "2^62 bytes of indices");
+    args.values = &values;
+    CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_ERROR_SIZE_OVERFLOW, "2^63 bytes of values");
+}
+
+/* "offsets beyond it are refused on the host device" */
+static void check_input_counts(void) {
+    static const int64_t offsets[3] = {0, 2, 5};
+    wr_reduce_segments_args args = segments_args(WR_SUM, WR_F32, 2);
+    args.input = at(ARENA_INPUT);
+    args.output = at(ARENA_OUTPUT);
+    args.offsets = offsets;
+    if (around.where->on_gpu) {
+        return;
+    }
+    args.input_count = 4;
+    expect_refusal(WR_ERROR_INVALID_OFFSETS, wr_reduce_segments_ex(&args, stream()), "one element beyond the input");
+    args.input_count = 1;
+    expect_refusal(WR_ERROR_INVALID_OFFSETS, wr_reduce_segments_ex(&args, stream()), "elements beyond the input");
+    args.input_count = 5;
+    expect_allowed(wr_reduce_segments_ex(&args, stream()), "all of the input");
+}
+
 static void check_sizes(void) {
     const size_t two_to_60 = (size_t)1 << 60;
     expect_query(WR_SUCCESS, WR_ANY, WR_F64, 2 * two_to_60, 0, "2^61 bytes of output, no input");
@@ -197,6 +231,8 @@ static void check_sizes(void) {
 }
 
 static void try_all(void) {
+    check_size_of_values();
+    check_input_counts();
     check_gradients_in_place();
     check_overlaps();
     check_workspaces();

@@ -108,6 +108,62 @@ static void check_causal_limits(wr_dtype dtype) {
     }
 }
 
+/* docs/numerics.md: in a block an exponential at or below e^-86 (f64: e^-708) of its maximum's counts as 0, and the
+ * next larger one does not; and blocks too far apart to be compared have all of their row's weight, or none. */
+static void check_rows_of_two_values(wr_dtype dtype, double high, double low, size_t axis, size_t lows, int columns,
+                                     int low_counts) {
+    const size_t count = ROWS * axis;
+    image input = image_new(count * reference_size(dtype), 0), output = image_new(input.payload_bytes, 0);
+    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, NULL};
+    wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, axis, columns ? ROWS : 1);
+    size_t i, wrong = 0;
+    for (i = 0; i < count; ++i) {
+        reference_put(dtype, input.payload, i, (columns ? i / ROWS : i % axis) < lows ? low : high);
+    }
+    args.input = input.payload;
+    args.output = output.payload;
+    run_softmax_everywhere(&args, &images, "rows of two values");
+    for (i = 0; i < count; ++i) {
+        const int is_low = (columns ? i / ROWS : i % axis) < lows;
+        const double got = reference_get(dtype, output.payload, i);
+        wrong += is_low ? (got > 0.0) != low_counts : fabs(got * (double)(axis - lows) - 1.0) > 1e-6;
+    }
+    CHECK(wrong == 0, "%s, %zu of %g and %zu of %g, columns %d: %zu outputs are wrong", dtype_name(dtype), lows, low,
+          axis - lows, high, columns, wrong);
+    image_free(&input);
+    image_free(&output);
+}
+
+static void check_least_exponentials(wr_dtype dtype, double reach, const double *maxima, size_t count) {
+    static const size_t axes[] = {2, 17, 64, 100};
+    size_t i, k;
+    int columns;
+    for (i = 0; i < count; ++i) {
+        for (k = 0; k < 4; ++k) {
+            for (columns = 0; columns < 2; ++columns) {
+                const double limit = maxima[i] - reach;
+                const double above = dtype == WR_F64 ? nextafter(limit, 0.0) : (double)nextafterf((float)limit, 0.0f);
+                check_rows_of_two_values(dtype, maxima[i], limit, axes[k], 1, columns, 0);
+                if (maxima[i] == 0.0) {
+                    check_rows_of_two_values(dtype, maxima[i], above, axes[k], 1, columns, 1);
+                }
+            }
+        }
+    }
+}
+
+static void check_distant_blocks(wr_dtype dtype) {
+    static const double pairs[][2] = {{-0x1p63, -0x1p64}, {0x1p64, 0x1p63},   {0x1p62, -0x1p62},
+                                      {0x1p62, 0x1p61},   {-0x1p61, -0x1p62}, {0x1p20, -0x1p20}};
+    size_t i;
+    int columns;
+    for (i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
+        for (columns = 0; columns < 2; ++columns) {
+            check_rows_of_two_values(dtype, pairs[i][0], pairs[i][1], 2048, 1024, columns, 0);
+        }
+    }
+}
+
 /* One row: what was saved, dy, the mask or NULL, and the gradient of the first element. */
 static double first_gradient(const wr_softmax_backward_args *how, size_t count, const double *saved,
                              const double *gradient, const unsigned char *mask, const double *logsumexp) {
@@ -203,6 +259,7 @@ static void check_no_ragged_rows(wr_dtype dtype) {
 }
 
 int main(int argc, char **argv) {
+    static const double maxima[] = {0.0, 1.0, -50.0, 100.0, 0x1p20, -0x1p20, 0x1p21};
     size_t i;
     places_open(argc, argv);
     for (i = 0; i < FLOAT_TYPES; ++i) {
@@ -211,6 +268,11 @@ int main(int argc, char **argv) {
         check_masked_zero(float_types[i]);
         check_no_ragged_rows(float_types[i]);
     }
+    check_least_exponentials(WR_F32, 86.0, maxima, 7);
+    check_least_exponentials(WR_F64, 708.0, maxima, 7);
+    check_distant_blocks(WR_F32);
+    check_distant_blocks(WR_F64);
+    check_distant_blocks(WR_BF16);
     check_least_weight(WR_F32, -86.0, (double)nextafterf(-86.0f, 0.0f));
     check_least_weight(WR_F64, -708.0, nextafter(-708.0, 0.0));
     places_close();

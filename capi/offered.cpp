@@ -208,7 +208,7 @@ Status resolve_reduction(const ReductionAsked &asked, Reduction &found) {
         status != Status::success) {
         return status;
     }
-    found = {op, input, output, accumulator, weights, ignore_nan, add};
+    found = {op, input, output, accumulator, weights, ignore_nan, add, false};
     return Status::success;
 }
 

@@ -44,6 +44,7 @@ Status describe(const wr_reduce_args &args, ReduceCall &call) {
     if (const Status status = check_indices(what, args.values != nullptr, args.axis); status != Status::success) {
         return status;
     }
+    what.wide_integers = needs_wide_integers(what, args.axis);
     const std::size_t input_bytes = traits_of(what.dtype).size, output_bytes = traits_of(what.output_dtype).size;
     const Shape given{args.outer, args.axis, args.inner, args.outer_stride, args.axis_stride, args.inner_stride};
     Extent output{}, values{}, weights{};

@@ -48,6 +48,8 @@ Status describe(const wr_reduce_segments_args &args, SegmentsCall &call) {
     if (const Status status = check_indices(what, args.values != nullptr, 0); status != Status::success) {
         return status;
     }
+    constexpr std::uint64_t any_length = std::numeric_limits<std::uint64_t>::max();
+    what.wide_integers = needs_wide_integers(what, args.input_count == 0 ? any_length : args.input_count);
     ElementType offsets_type{};
     if (const Status status = resolve_offsets_type(number_of(args.offsets_dtype), offsets_type);
         status != Status::success) {

@@ -53,10 +53,16 @@ WR_HD void finish_accumulator(double result, std::uint64_t count, const Finish &
                               std::size_t index) {
     finish_float(result, count, finish, output, index);
 }
-template <class Float>
-WR_HD void finish_accumulator(const Counted<Float> &result, std::uint64_t, const Finish &finish, void *output,
+WR_HD void finish_accumulator(const Counted<float> &result, std::uint64_t, const Finish &finish, void *output,
                               std::size_t index) {
     finish_float(result.sum, result.count, finish, output, index);
+}
+
+// A norm of `result`, whose root may be below the normal range or beyond the largest number.
+template <class Float>
+WR_HD_RARE void finish_accumulator(const Scaled<Float> &result, std::uint64_t, const Finish &finish, void *output,
+                                   std::size_t index) {
+    store_float(scaled_root(result), finish.output_type, output, index);
 }
 
 // A number of elements, or what it says.
@@ -102,6 +108,24 @@ WR_HD Float integer_as_float(std::uint64_t value, const Finish &finish) {
     return is_signed ? static_cast<Float>(static_cast<std::int64_t>(value)) : static_cast<Float>(value);
 }
 
+// An integer sum or product, each rounded once.
+WR_HD_RARE void finish_integer_as_float(double value, float narrow, std::uint64_t count, const Finish &finish,
+                                        void *output, std::size_t index) {
+    if (finish.op == Operator::mean) {
+        value = value / static_cast<double>(count);
+    } else if (finish.op == Operator::norm_l2) {
+        value = square_root(value);
+    } else if (finish.output_type == ElementType::f32 && !finish.add_to_output) {
+        store_float(narrow, ElementType::f32, output, index); // one rounding, not two
+        return;
+    }
+    if (finish.add_to_output) {
+        const double old = load_float(finish.output_type, output, index);
+        value = finish.op == Operator::product ? old * value : old + value;
+    }
+    store_float(value, finish.output_type, output, index);
+}
+
 WR_HD_RARE void finish_integer(std::uint64_t result, std::uint64_t count, const Finish &finish, void *output,
                                std::size_t index) {
     const bool product = finish.op == Operator::product;
@@ -113,20 +137,19 @@ WR_HD_RARE void finish_integer(std::uint64_t result, std::uint64_t count, const 
         store_integer(result, finish.output_type, output, index);
         return;
     }
-    double value = integer_as_float<double>(result, finish);
-    if (finish.op == Operator::mean) {
-        value = value / static_cast<double>(count);
-    } else if (finish.op == Operator::norm_l2) {
-        value = square_root(value);
-    } else if (finish.output_type == ElementType::f32 && !finish.add_to_output) {
-        store_float(integer_as_float<float>(result, finish), ElementType::f32, output, index); // one rounding, not two
-        return;
+    finish_integer_as_float(integer_as_float<double>(result, finish), integer_as_float<float>(result, finish), count,
+                            finish, output, index);
+}
+
+// Of integers whose results may need more than 64 bits, or of floats of which those that are no NaN were counted.
+WR_HD void finish_accumulator(const Counted<double> &result, std::uint64_t count, const Finish &finish, void *output,
+                              std::size_t index) {
+    if (traits_of(finish.input_type).is_integer) {
+        finish_integer_as_float(integer_result<double>(result), integer_result<float>(result), count, finish, output,
+                                index);
+    } else {
+        finish_float(result.sum, result.count, finish, output, index);
     }
-    if (finish.add_to_output) {
-        const double old = load_float(finish.output_type, output, index);
-        value = product ? old * value : old + value;
-    }
-    store_float(value, finish.output_type, output, index);
 }
 
 template <class Word>

@@ -118,9 +118,25 @@ ResultOf<Use> weighted_field(const Reduction &what, Use &use) {
     }
 }
 
+// Sums of integers that may need more than 64 bits: those of bytes never do.
+template <class Op, class Use>
+ResultOf<Use> wide_integer_sum(const Reduction &what, Use &use) {
+    switch (traits_of(what.dtype).size) {
+    case 2:
+        return use(OperatorOn<Op, std::uint16_t>());
+    case 4:
+        return use(OperatorOn<Op, std::uint32_t>());
+    default:
+        return use(OperatorOn<Op, std::uint64_t>());
+    }
+}
+
 template <class Use>
 ResultOf<Use> weighted_sum(const Reduction &what, Use &use) {
     const ElementTraits input = traits_of(what.dtype);
+    if (what.wide_integers) {
+        return wide_integer_sum<WideWeightedSum>(what, use);
+    }
     return input.is_float     ? any_float<WeightedFloatSum>(what, use)
            : input.is_integer ? integer<WeightedIntegerSum>(what, use)
                               : weighted_field(what, use);
@@ -136,12 +152,41 @@ ResultOf<Use> sum(const Reduction &what, Use &use) {
     if (input.is_float) {
         return what.ignore_nan ? any_float<CountedFloatSum>(what, use) : float_sum(what, use);
     }
+    if (what.wide_integers) {
+        return wide_integer_sum<WideIntegerSum>(what, use);
+    }
     return input.is_integer ? integer<IntegerSum>(what, use) : field<FieldSum>(what, use);
+}
+
+// Norms of the types whose squares may leave the range of what they are kept in.
+template <class Use>
+ResultOf<Use> scaled_norm(const Reduction &what, Use &use) {
+    switch (what.dtype) {
+    case ElementType::f32:
+        return use(OperatorOn<ScaledSquareSum<float>, float>());
+    case ElementType::bf16:
+        return use(OperatorOn<ScaledSquareSum<float>, BF16>());
+    default:
+        return use(OperatorOn<ScaledSquareSum<double>, double>());
+    }
+}
+
+// f16 and f8 have no such squares in f32, nor has any type but f64 in f64.
+constexpr bool squares_leave_range(const Reduction &what) {
+    const bool narrow = what.accumulate_dtype == ElementType::f32;
+    return what.dtype == ElementType::f64 ||
+           (narrow && (what.dtype == ElementType::f32 || what.dtype == ElementType::bf16));
 }
 
 template <class Use>
 ResultOf<Use> mapped_sum(const Reduction &what, Use &use) {
     const ElementTraits input = traits_of(what.dtype);
+    if (what.op == Operator::norm_l2 && squares_leave_range(what)) {
+        return scaled_norm(what, use);
+    }
+    if (what.wide_integers) {
+        return wide_integer_sum<WideIntegerSum>(what, use);
+    }
     return input.is_float     ? any_float<MappedFloatSum>(what, use)
            : input.is_integer ? integer<MappedIntegerSum>(what, use)
                               : field<FieldSquareSum>(what, use);
@@ -150,6 +195,9 @@ ResultOf<Use> mapped_sum(const Reduction &what, Use &use) {
 template <class Use>
 ResultOf<Use> product(const Reduction &what, Use &use) {
     const ElementTraits input = traits_of(what.dtype);
+    if (what.wide_integers) {
+        return integer<WideIntegerProduct>(what, use);
+    }
     return input.is_float     ? any_float<FloatProduct>(what, use)
            : input.is_integer ? integer<IntegerProduct>(what, use)
                               : field<FieldProduct>(what, use);

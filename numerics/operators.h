@@ -12,6 +12,8 @@
 
 #include "numerics/fields.h"
 #include "numerics/mapping.h"
+#include "numerics/scaled_floats.h"
+#include "numerics/wide_integers.h"
 
 #include <limits>
 #include <type_traits>
@@ -75,12 +77,6 @@ struct MappedFloatSum : FloatSum<Float> {
     }
 };
 
-template <class Float>
-struct Counted {
-    Float sum;
-    std::uint64_t count;
-};
-
 // Sums that leave NaNs out and know how many elements are left.
 template <class Float>
 struct CountedFloatSum : OperatorOver<Counted<Float>> {
@@ -95,6 +91,20 @@ struct CountedFloatSum : OperatorOver<Counted<Float>> {
     WR_HD static Counted<Float> combine(const Counted<Float> &a, const Counted<Float> &b) {
         return {a.sum + b.sum, a.count + b.count};
     }
+};
+
+// Sums of squares whose root is a norm: no square and no sum of them leaves the range.
+template <class Float>
+struct ScaledSquareSum : OperatorOver<Scaled<Float>> {
+    static constexpr bool order_free = false;
+
+    WR_HD static Scaled<Float> identity() { return {Float(-0.0), 0}; }
+    template <class T>
+    WR_HD static Scaled<Float> map(T x, const Mapping &m) {
+        const Float value = static_cast<Float>(decode(x, m));
+        return m.ignore_nan && is_nan(value) ? identity() : scaled_square(value);
+    }
+    WR_HD static Scaled<Float> combine(const Scaled<Float> &a, const Scaled<Float> &b) { return scaled_sum(a, b); }
 };
 
 template <class Float>
@@ -163,6 +173,58 @@ struct WeightedIntegerSum : IntegerSum {
     template <class T>
     WR_HD static std::uint64_t map(T x, const Mapping &m, std::size_t position) {
         return times(x, static_cast<const T *>(m.weights)[position], m);
+    }
+};
+
+// An integer for a float output: by its low bits, and as f64.
+WR_HD Counted<double> wide_integer(std::uint64_t value, const Mapping &m) {
+    return {m.sign_bit != 0 ? static_cast<double>(static_cast<std::int64_t>(value)) : static_cast<double>(value),
+            value};
+}
+
+// Sums of integers, their magnitudes or squares, that a float output takes whole. (Partial results combine as those of
+// CountedFloatSum<double> do.)
+struct WideIntegerSum : OperatorOver<Counted<double>> {
+    static constexpr bool order_free = false;
+
+    WR_HD static Counted<double> identity() { return {-0.0, 0}; }
+    template <class T>
+    WR_HD static Counted<double> map(T x, const Mapping &m) {
+        const Counted<double> value = wide_integer(decode_integer(x, m), m);
+        if (m.square) {
+            return {value.sum * value.sum, value.count * value.count};
+        }
+        return m.absolute && value.sum < 0 ? Counted<double>{-value.sum, 0 - value.count} : value;
+    }
+    WR_HD static Counted<double> combine(const Counted<double> &a, const Counted<double> &b) {
+        return {a.sum + b.sum, a.count + b.count};
+    }
+};
+
+struct WideWeightedSum : WideIntegerSum {
+    static constexpr bool positional = true;
+
+    template <class T>
+    WR_HD static Counted<double> times(T x, T weight, const Mapping &m) {
+        const Counted<double> a = wide_integer(decode_integer(x, m), m), b = wide_integer(decode_integer(weight, m), m);
+        return {a.sum * b.sum, a.count * b.count};
+    }
+    template <class T>
+    WR_HD static Counted<double> map(T x, const Mapping &m, std::size_t position) {
+        return times(x, static_cast<const T *>(m.weights)[position], m);
+    }
+};
+
+struct WideIntegerProduct : OperatorOver<Counted<double>> {
+    static constexpr bool order_free = false;
+
+    WR_HD static Counted<double> identity() { return {1.0, 1}; }
+    template <class T>
+    WR_HD static Counted<double> map(T x, const Mapping &m) {
+        return wide_integer(decode_integer(x, m), m);
+    }
+    WR_HD static Counted<double> combine(const Counted<double> &a, const Counted<double> &b) {
+        return {a.sum * b.sum, a.count * b.count};
     }
 };
 

@@ -19,7 +19,33 @@ struct Reduction {
     ElementType weights_dtype;    // none where there are no weights
     bool ignore_nan;
     bool add_to_output;
+    bool wide_integers; // the result of integers may need more than 64 bits, and a float takes it
 };
+
+// Whether the result of up to `axis` integers for a float output may leave 64 bits on its way. Of bytes no sum does: no
+// array has 2^47 elements and more.
+constexpr bool needs_wide_integers(const Reduction &what, std::uint64_t axis) {
+    const ElementTraits input = traits_of(what.dtype);
+    if (!input.is_integer || !traits_of(what.output_dtype).is_float) {
+        return false;
+    }
+    switch (what.op) {
+    case Operator::product:
+        return true;
+    case Operator::sum_of_squares:
+    case Operator::norm_l2:
+        return input.size > 1;
+    case Operator::sum:
+    case Operator::mean:
+    case Operator::norm_l1:
+        if (what.weights_dtype != ElementType::none) {
+            return input.size > 1;
+        }
+        return input.size == 8 || (input.size == 4 && axis > std::uint64_t{1} << 31);
+    default:
+        return false;
+    }
+}
 
 struct ReduceProblem {
     Reduction what;

@@ -14,6 +14,12 @@ template <class Float, class T>
 inline constexpr bool is_tile_row<WeightedFloatSum<Float>, T> = false;
 template <class T>
 inline constexpr bool is_tile_row<WeightedIntegerSum, T> = false;
+template <class T>
+inline constexpr bool is_tile_row<WideIntegerSum, T> = false;
+template <class T>
+inline constexpr bool is_tile_row<WideWeightedSum, T> = false;
+template <class T>
+inline constexpr bool is_tile_row<WideIntegerProduct, T> = false;
 template <class Word, class T>
 inline constexpr bool is_tile_row<WeightedFieldSum<Word>, T> = false;
 template <class Element, class T>

@@ -239,8 +239,10 @@ WR_API wr_status wr_cuda_status(void);
  *   T(x[h..n)), h the largest power of two below n; products likewise, and sums of squares and norms over the squares
  *   or magnitudes. All but f64 are kept in f32 and rounded once to the output, f64 in f64; the error of a sum is at
  *   most ceil(log2 n) roundings. A mean is the sum divided by `axis`, which is rounded to the type that sums are kept
- *   in (f32 has all up to 2^24), WR_NORM_L2 the root of the sum of squares, both correctly rounded.
- * Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output.
+ *   in (f32 has all up to 2^24), WR_NORM_L2 the root of the sum of squares, both correctly rounded; it overflows and
+ *   underflows only where the norm itself does, its squares do not.
+ * Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output. In a float output (wr_reduce_ex)
+ *   nothing wraps.
  * Fields. Canonical words come out. In Goldilocks any 64 bits may come in, and a word means what it is modulo p; in
  *   Mersenne31 p means 0; any other word that is not below p makes its output unspecified. A product
  *   of KoalaBear and BabyBear elements is that of Montgomery forms. The extensions are F_p[x]/(x^4 - 3) for KoalaBear
@@ -281,9 +283,10 @@ typedef struct wr_reduce_args {
      * (in E4M3, which has none, NaN).
      *   floats: any float type.
      *   integers: WR_SUM, WR_PRODUCT, WR_SUM_OF_SQUARES, WR_NORM_L1 any integer type (the result wraps in it), f32 or
-     *     f64 (the result of 64 bits, rounded once); WR_MEAN and WR_NORM_L2 any float type (the sum wraps in 64 bits,
-     *     is divided or its root taken in f64, rounded once), and it must be given; WR_MIN and WR_MAX any integer
-     *     type that holds every value of the input's; WR_NORM_MAX any integer type (wrapping).
+     *     f64 (the exact result, rounded once); WR_MEAN and WR_NORM_L2 any float type (the exact sum as f64, divided
+     *     or its root taken in f64, rounded once), and it must be given; WR_MIN and WR_MAX any integer type that
+     *     holds every value of the input's; WR_NORM_MAX any integer type (wrapping). Exact is what is below 2^100,
+     *     beyond that it is within the error of a sum in f64 (docs/numerics.md).
      *   WR_ARGMIN, WR_ARGMAX: WR_I64, or WR_I32 where axis is below 2^31.
      *   WR_ANY, WR_ALL: any integer type. WR_COUNT_NONZERO: any integer type (wrapping), f32 or f64.
      *   fields and WR_BIT_*: the input's own; a sum of base elements with weights of the extension is of the

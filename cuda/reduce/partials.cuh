@@ -40,6 +40,15 @@ template <>
 struct PartialResults<WeightedIntegerSum> : IntegerPartialResults {};
 template <>
 struct PartialResults<Count> : IntegerPartialResults {};
+// Numbers and integers beside them, added up apart.
+struct WidePartialResults {
+    using Element = Counted<double>;
+    using Next = Partial<CountedFloatSum<double>>;
+};
+template <>
+struct PartialResults<WideIntegerSum> : WidePartialResults {};
+template <>
+struct PartialResults<WideWeightedSum> : WidePartialResults {};
 template <>
 struct PartialResults<IntegerProduct> {
     using Element = std::uint64_t;

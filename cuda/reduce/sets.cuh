@@ -39,9 +39,9 @@ inline constexpr bool is_made_of<Of<Element>, Of> = true;
 // Norms, dot products, places and such. (Integers, products, bits and elements of a byte would be 20 KB more.)
 template <class Op>
 inline constexpr bool suits_clusters =
-    is_made_of<Op, MappedFloatSum> || is_made_of<Op, CountedFloatSum> || is_made_of<Op, WeightedFloatSum> ||
-    is_made_of<Op, FieldSum> || is_made_of<Op, WeightedFieldSum> || is_made_of<Op, Extreme> ||
-    is_made_of<Op, ArgExtreme>;
+    is_made_of<Op, MappedFloatSum> || is_made_of<Op, ScaledSquareSum> || is_made_of<Op, CountedFloatSum> ||
+    is_made_of<Op, WeightedFloatSum> || is_made_of<Op, FieldSum> || is_made_of<Op, WeightedFieldSum> ||
+    is_made_of<Op, Extreme> || is_made_of<Op, ArgExtreme>;
 
 // Whether the kernels of rows may run as clusters, where none is made for these.
 template <class T, class Op>

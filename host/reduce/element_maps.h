@@ -28,6 +28,10 @@ struct CombinerOf<WeightedIntegerSum> {
     using Type = IntegerSum;
 };
 template <>
+struct CombinerOf<WideWeightedSum> {
+    using Type = WideIntegerSum;
+};
+template <>
 struct CombinerOf<Count> {
     using Type = IntegerSum;
 };

@@ -19,6 +19,8 @@ struct BlockOf {
     static Accumulator combine(Accumulator *values, std::size_t count, std::size_t, const Mapping &m) {
         if constexpr (Op::order_free) {
             return by_halves(values, count);
+        } else if constexpr (!std::is_arithmetic_v<Accumulator>) {
+            return by_neighbours(values, count);
         } else {
             return run_tree<Partial<Op>>(values, count, m);
         }
@@ -27,6 +29,18 @@ struct BlockOf {
     static Accumulator at(const Accumulator &value, std::size_t, const Mapping &) { return value; }
 
   private:
+    // Level by level; what has no neighbour moves up as it is.
+    static Accumulator by_neighbours(Accumulator *values, std::size_t count) {
+        while (count > 1) {
+            for (std::size_t i = 0; i < count / 2; ++i) {
+                values[i] = Op::combine(values[2 * i], values[2 * i + 1]);
+            }
+            values[count / 2] = values[count - 1];
+            count = divide_up(count, std::size_t{2});
+        }
+        return values[0];
+    }
+
     // Halves upon one another: each step is a loop without dependencies.
     static Accumulator by_halves(Accumulator *values, std::size_t count) {
         while (count > 1) {
@@ -187,7 +201,8 @@ class MappedElements {
     }
 
   private:
-    static constexpr bool has_vector_tree = !Op::order_free && std::is_same_v<Value, Accumulator>;
+    static constexpr bool has_vector_tree =
+        !Op::order_free && std::is_same_v<Value, Accumulator> && std::is_arithmetic_v<Accumulator>;
 
     std::ptrdiff_t distance(std::size_t steps, std::ptrdiff_t stride) const {
         return static_cast<std::ptrdiff_t>(steps) * stride * static_cast<std::ptrdiff_t>(elements_.element_size);
@@ -345,6 +360,23 @@ __attribute__((noinline)) typename Op::Accumulator segment_mapped(const ElementM
     return mapped.axis(static_cast<const std::byte *>(input) + first * elements.element_size, 1, count, 0);
 }
 
+// A sum of squares in plain floats, where it is one of numerics/scaled_floats.h too: NaN where it is not.
+template <class Float>
+struct OrdinarySquareSum : FloatSum<Float> {
+    template <class T>
+    WR_HD static Float map(T x, const Mapping &m) {
+        using Range = ScaledRange<Float>;
+        const Float value = static_cast<Float>(decode(x, m)), magnitude = magnitude_of(value);
+        const bool ordinary = (magnitude >= Range::root_begin && magnitude < Range::root_end) || magnitude == 0;
+        const Float square = ordinary ? value * value : std::numeric_limits<Float>::quiet_NaN();
+        return m.ignore_nan && is_nan(value) ? Float(-0.0) : square;
+    }
+};
+template <class Float>
+struct CombinerOf<OrdinarySquareSum<Float>> {
+    using Type = FloatSum<Float>;
+};
+
 template <class Op, class T>
 struct MappedReduction {
     using Operator = typename CombinerOf<Op>::Type;
@@ -372,6 +404,34 @@ struct MappedReduction {
             }
         }
         return segment_mapped<Operator>(element_map<Op, T>, input, first, count, m);
+    }
+};
+
+// In plain floats, and again where that is not enough: of what hardly any data has.
+template <class Float, class T>
+struct MappedReduction<ScaledSquareSum<Float>, T> {
+    using Operator = ScaledSquareSum<Float>;
+    using Accumulator = Scaled<Float>;
+    using Plain = FloatSum<Float>;
+
+    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+                           Accumulator *results) {
+        alignas(64) Float plain[most_outputs<Plain>];
+        accumulate_mapped<Plain>(element_map<OrdinarySquareSum<Float>, T>, job, strip, first, count, plain);
+        bool all = true;
+        for (std::size_t k = 0; k < strip.width; ++k) {
+            all = all && plain[k] < scaled_end<Float>;
+            results[k] = {plain[k], 0};
+        }
+        if (!all) {
+            accumulate_mapped<Operator>(element_map<Operator, T>, job, strip, first, count, results);
+        }
+    }
+
+    static Accumulator segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {
+        const Float plain = segment_mapped<Plain>(element_map<OrdinarySquareSum<Float>, T>, input, first, count, m);
+        return plain < scaled_end<Float> ? Accumulator{plain, 0}
+                                         : segment_mapped<Operator>(element_map<Operator, T>, input, first, count, m);
     }
 };
 

@@ -83,13 +83,18 @@ static void *random_elements(wr_dtype dtype, size_t count) {
     return elements;
 }
 
+static void set_types(wr_dtype *accumulate, wr_dtype *output, const reduction *job) {
+    if (reference_is_integer(job->dtype)) {
+        *output = has_default_output(job->op, job->dtype) ? job->accumulate : WR_F32;
+    } else {
+        *accumulate = job->accumulate;
+    }
+}
+
 static wr_reduce_args args_of(const reduction *job, const shape *of) {
     wr_reduce_args args = reduce_args(job->op, job->dtype, of->outer, of->axis, of->inner);
-    args.accumulate_dtype = job->accumulate;
+    set_types(&args.accumulate_dtype, &args.output_dtype, job);
     args.nan_mode = job->ignore_nan ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
-    if (!has_default_output(job->op, job->dtype)) {
-        args.output_dtype = WR_F32;
-    }
     if (!shape_is_contiguous(of)) {
         args.axis_stride = (ptrdiff_t)of->axis_stride;
         args.outer_stride = (ptrdiff_t)shape_row(of);
@@ -232,7 +237,7 @@ static void check_segmented(const reduction *job, const ragged *of, int is_moved
     wr_reduce_segments_args args = segments_args(job->op, job->dtype, of->segments);
     wr_status status;
     args.output_dtype = output_dtype;
-    args.accumulate_dtype = job->accumulate;
+    args.accumulate_dtype = each.accumulate_dtype;
     args.nan_mode = each.nan_mode;
     args.input = elements;
     args.offsets = offsets;

@@ -57,17 +57,38 @@ static const ragged raggeds[] = {
 enum { RAGGEDS = sizeof raggeds / sizeof *raggeds };
 
 /* Sums and products of floats that are kept in f64 have kernels of their own, and so have means that leave NaNs out. */
-static const reduction special_sums[] = {
-    {WR_SUM, WR_F32, WR_F64, 0},         {WR_SUM, WR_F16, WR_F64, 0},     {WR_SUM, WR_BF16, WR_F64, 0},
-    {WR_SUM, WR_F8_E5M2, WR_F64, 0},     {WR_PRODUCT, WR_F32, WR_F64, 0}, {WR_PRODUCT, WR_BF16, WR_F64, 0},
-    {WR_PRODUCT, WR_F8_E4M3, WR_F64, 0}, {WR_NORM_L2, WR_F32, WR_F64, 0}, {WR_MEAN, WR_F16, WR_F64, 0},
-    {WR_NORM_L1, WR_F8_E4M3, WR_F64, 0}, {WR_MEAN, WR_F32, WR_F32, 1},    {WR_MEAN, WR_F32, WR_F64, 1},
-    {WR_MEAN, WR_F64, WR_F64, 1},        {WR_MEAN, WR_F16, WR_F32, 1},    {WR_MEAN, WR_BF16, WR_F64, 1},
-    {WR_MEAN, WR_F8_E4M3, WR_F32, 1},    {WR_MEAN, WR_F8_E5M2, WR_F64, 1}};
+static const reduction special_sums[] = {{WR_SUM, WR_F32, WR_F64, 0},
+                                         {WR_SUM, WR_F16, WR_F64, 0},
+                                         {WR_SUM, WR_BF16, WR_F64, 0},
+                                         {WR_SUM, WR_F8_E5M2, WR_F64, 0},
+                                         {WR_PRODUCT, WR_F32, WR_F64, 0},
+                                         {WR_PRODUCT, WR_BF16, WR_F64, 0},
+                                         {WR_PRODUCT, WR_F8_E4M3, WR_F64, 0},
+                                         {WR_NORM_L2, WR_F32, WR_F64, 0},
+                                         {WR_MEAN, WR_F16, WR_F64, 0},
+                                         {WR_NORM_L1, WR_F8_E4M3, WR_F64, 0},
+                                         {WR_MEAN, WR_F32, WR_F32, 1},
+                                         {WR_MEAN, WR_F32, WR_F64, 1},
+                                         {WR_MEAN, WR_F64, WR_F64, 1},
+                                         {WR_MEAN, WR_F16, WR_F32, 1},
+                                         {WR_MEAN, WR_BF16, WR_F64, 1},
+                                         {WR_MEAN, WR_F8_E4M3, WR_F32, 1},
+                                         {WR_MEAN, WR_F8_E5M2, WR_F64, 1},
+                                         {WR_NORM_L2, WR_F32, WR_F32, 0},
+                                         {WR_NORM_L2, WR_BF16, WR_F32, 0},
+                                         {WR_NORM_L2, WR_F64, WR_F64, 0},
+                                         {WR_PRODUCT, WR_I8, WR_F64, 0},
+                                         {WR_PRODUCT, WR_I16, WR_F64, 0},
+                                         {WR_PRODUCT, WR_I32, WR_F64, 0},
+                                         {WR_PRODUCT, WR_I64, WR_F64, 0},
+                                         {WR_SUM_OF_SQUARES, WR_I16, WR_F64, 0},
+                                         {WR_SUM_OF_SQUARES, WR_I32, WR_F64, 0},
+                                         {WR_SUM, WR_I64, WR_F64, 0}};
 enum { SPECIAL_SUMS = sizeof special_sums / sizeof *special_sums };
 
 static const weighting wide_weightings[] = {
-    {WR_F32, WR_F32, WR_F64}, {WR_F16, WR_F16, WR_F64}, {WR_BF16, WR_BF16, WR_F64}, {WR_F8_E4M3, WR_F8_E4M3, WR_F64}};
+    {WR_F32, WR_F32, WR_F64}, {WR_F16, WR_F16, WR_F64}, {WR_BF16, WR_BF16, WR_F64}, {WR_F8_E4M3, WR_F8_E4M3, WR_F64},
+    {WR_I16, WR_I16, WR_F64}, {WR_I32, WR_I32, WR_F64}, {WR_I64, WR_I64, WR_F64}};
 enum { WIDE_WEIGHTINGS = sizeof wide_weightings / sizeof *wide_weightings };
 
 static const wr_dtype softmax_types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};

@@ -9,7 +9,8 @@
 #include "harness/tile_calls.h"
 #include "warp_reduce.h"
 
-/* Sums of floats may be kept in a type that is not the usual one; `accumulate` is 0 where they are not. */
+/* Sums of floats may be kept in a type that is not the usual one, and integers go into a float: into f64 where
+ * `accumulate` is that. 0: neither. */
 typedef struct reduction {
     wr_op op;
     wr_dtype dtype, accumulate;

@@ -52,7 +52,6 @@ static float mapped_f32(const line *of, size_t i) {
     }
     switch ((int)of->args->op) {
     case WR_SUM_OF_SQUARES:
-    case WR_NORM_L2:
         return x * x;
     case WR_NORM_L1:
         return fabsf(x);
@@ -68,7 +67,6 @@ static double mapped_f64(const line *of, size_t i) {
     }
     switch ((int)of->args->op) {
     case WR_SUM_OF_SQUARES:
-    case WR_NORM_L2:
         return x * x;
     case WR_NORM_L1:
         return fabs(x);
@@ -87,6 +85,19 @@ static size_t elements_left(const line *of) {
 
 static double empty_result(wr_op op) { return op == WR_PRODUCT ? 1.0 : op == WR_MEAN ? (double)NAN : 0.0; }
 
+/* Kept in 24 or 53 bits. */
+static double norm_l2(const line *of, int bits) {
+    double *values = reference_allocate(of->length * sizeof *values), result;
+    size_t i;
+    for (i = 0; i < of->length; ++i) {
+        double x = value_at(of, i);
+        values[i] = is_left_out(of, x) ? 0.0 : x;
+    }
+    result = reference_norm(values, of->length, bits);
+    free(values);
+    return result;
+}
+
 static float result_f32(const line *of, size_t left) {
     float *mapped = reference_allocate(of->length * sizeof *mapped), result;
     size_t i;
@@ -98,7 +109,7 @@ static float result_f32(const line *of, size_t left) {
     if (left > 0 && of->args->op == WR_MEAN) {
         result = result / (float)left;
     }
-    return of->args->op == WR_NORM_L2 ? sqrtf(result) : result;
+    return result;
 }
 
 static double result_f64(const line *of, size_t left) {
@@ -112,7 +123,7 @@ static double result_f64(const line *of, size_t left) {
     if (left > 0 && of->args->op == WR_MEAN) {
         result = result / (double)left;
     }
-    return of->args->op == WR_NORM_L2 ? sqrt(result) : result;
+    return result;
 }
 
 /* Combined with what the output holds in the type that the result is kept in. */
@@ -120,7 +131,9 @@ static void put_sum(const line *of) {
     int in_f64 = of->args->accumulate_dtype == WR_F64 || of->args->dtype == WR_F64;
     int multiply = of->args->op == WR_PRODUCT;
     size_t left = elements_left(of);
-    double result = in_f64 ? result_f64(of, left) : (double)result_f32(of, left);
+    double result = of->args->op == WR_NORM_L2 ? norm_l2(of, in_f64 ? 53 : 24)
+                    : in_f64                   ? result_f64(of, left)
+                                               : (double)result_f32(of, left);
     if (of->args->add_to_output != 0) {
         double old = reference_get(of->output_dtype, of->args->output, of->index);
         if (in_f64) {

@@ -1,7 +1,8 @@
-/* Integers, modulo 2^64 until they are put into the output. */
+/* Integers: modulo 2^64 where an integer takes them, exact for a float. */
 #include "reference/line.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static uint64_t value_at(const line *of, size_t i) {
     return (uint64_t)reference_get_integer(of->args->dtype, line_element(of, i), 0);
@@ -54,43 +55,91 @@ static uint64_t result_of(const line *of) {
     return result;
 }
 
-/* Squares and magnitudes are not negative, everything else is as its elements are. */
-static int is_signed_result(const line *of) {
+/* ---- for a float output */
+
+__extension__ typedef __int128 wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
+
+static wide exact(wr_dtype dtype, const void *at) {
+    int64_t x = reference_get_integer(dtype, at, 0);
+    return reference_is_signed(dtype) ? (wide)x : (wide)(uint64_t)x;
+}
+
+/* A term, modulo 2^128 and in f64. */
+typedef struct term {
+    unsigned_wide whole;
+    double about;
+} term;
+
+static term term_at(const line *of, size_t i) {
+    wide x = exact(of->args->dtype, line_element(of, i)), y = 1;
+    term made;
     switch ((int)of->args->op) {
     case WR_SUM_OF_SQUARES:
-    case WR_NORM_L1:
     case WR_NORM_L2:
-        return 0;
+        y = x;
+        break;
+    case WR_NORM_L1:
+        y = x < 0 ? -1 : 1;
+        break;
     default:
-        return reference_is_signed(of->args->dtype);
+        y = of->args->weights == NULL ? 1 : exact(of->args->dtype, line_weight(of, i));
     }
+    made.whole = (unsigned_wide)x * (unsigned_wide)y;
+    made.about = (double)x * (double)y;
+    return made;
 }
 
-static double as_f64(const line *of, uint64_t result) {
-    return is_signed_result(of) ? (double)(int64_t)result : (double)result;
+static double tree_of_terms(const double *x, size_t n, int multiply) {
+    size_t left = 1;
+    if (n == 1) {
+        return x[0];
+    }
+    while (left < n - left) {
+        left *= 2;
+    }
+    return multiply ? tree_of_terms(x, left, multiply) * tree_of_terms(x + left, n - left, multiply)
+                    : tree_of_terms(x, left, multiply) + tree_of_terms(x + left, n - left, multiply);
 }
 
-/* Rounded once: through f64 a 64-bit result would be rounded twice. */
-static double as_f32(const line *of, uint64_t result) {
-    return (double)(is_signed_result(of) ? (float)(int64_t)result : (float)result);
+/* The exact result, rounded once to f64 or f32; what is 2^100 or more in the tree of f64 is the tree's. */
+static double float_result(const line *of, int narrow) {
+    int multiply = of->args->op == WR_PRODUCT;
+    double *about = reference_allocate((of->length + 1) * sizeof *about), result;
+    unsigned_wide whole = multiply ? 1 : 0;
+    size_t i;
+    for (i = 0; i < of->length; ++i) {
+        term each = term_at(of, i);
+        about[i] = each.about;
+        whole = multiply ? whole * each.whole : whole + each.whole;
+    }
+    result = of->length == 0 ? (double)multiply : tree_of_terms(about, of->length, multiply);
+    free(about);
+    if (isnan(result)) { /* beyond f64, times 0 */
+        return 0.0;
+    }
+    if (fabs(result) < 0x1p100) {
+        return narrow ? (double)(float)(wide)whole : (double)(wide)whole;
+    }
+    return narrow ? (double)(float)result : result;
 }
 
-static void put_as_float(const line *of, uint64_t result) {
-    double value = of->output_dtype == WR_F32 ? as_f32(of, result) : as_f64(of, result);
+static void put_as_float(const line *of) {
+    double value = float_result(of, of->output_dtype == WR_F32);
     if (of->args->op == WR_MEAN) {
-        value = of->length == 0 ? (double)NAN : as_f64(of, result) / (double)of->length;
+        value = of->length == 0 ? (double)NAN : float_result(of, 0) / (double)of->length;
     } else if (of->args->op == WR_NORM_L2) {
-        value = sqrt(as_f64(of, result));
+        value = sqrt(float_result(of, 0));
     } else if (of->args->add_to_output != 0) {
         double old = reference_get(of->output_dtype, of->args->output, of->index);
-        value = of->args->op == WR_PRODUCT ? old * as_f64(of, result) : old + as_f64(of, result);
+        value = of->args->op == WR_PRODUCT ? old * float_result(of, 0) : old + float_result(of, 0);
     }
     reference_put(of->output_dtype, of->args->output, of->index, value);
 }
 
 static void put_result(const line *of, uint64_t result) {
     if (reference_is_float(of->output_dtype)) {
-        put_as_float(of, result);
+        put_as_float(of);
         return;
     }
     if (of->args->add_to_output != 0) {

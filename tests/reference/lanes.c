@@ -78,7 +78,7 @@ static double float_result(int op, wr_dtype dtype, double *x, size_t n) {
         return 0;
     }
     for (i = 0; i < n; ++i) {
-        if (op == WR_SUM_OF_SQUARES || op == WR_NORM_L2) {
+        if (op == WR_SUM_OF_SQUARES) {
             x[i] = rounded(dtype, x[i] * x[i]);
         } else if (op == WR_NORM_L1 || op == WR_NORM_MAX) {
             x[i] = fabs(x[i]);
@@ -93,7 +93,7 @@ static double float_result(int op, wr_dtype dtype, double *x, size_t n) {
     case WR_MEAN:
         return rounded(dtype, float_tree(op, dtype, x, n) / (double)n);
     case WR_NORM_L2:
-        return rounded(dtype, sqrt(float_tree(op, dtype, x, n)));
+        return reference_norm(x, n, dtype == WR_F64 ? 53 : 24);
     default:
         return float_tree(op, dtype, x, n);
     }

@@ -46,6 +46,9 @@ uint64_t reference_field_integer(wr_dtype dtype, uint64_t word);
 float reference_tree_f32(const float *x, size_t n);
 double reference_tree_f64(const double *x, size_t n);
 
+/* The root of the sum of squares, kept in f32 (24 bits) or f64 (53): it leaves the range only if the norm does. */
+double reference_norm(const double *x, size_t n, int bits);
+
 /* The jobs of wr_reduce_ex, wr_reduce_segments_ex and wr_dot_ex, for valid arguments and host memory. */
 void reference_reduce(const wr_reduce_args *args);
 void reference_segments(const wr_reduce_segments_args *args);

@@ -344,7 +344,10 @@ struct Options {
 
 bool offered(int op, int dtype, const Options &o, Reduction &what) {
     const capi::ReductionAsked asked{op, dtype, o.output, o.accumulate, o.weights, o.nan_mode, o.add, o.weights != 0};
-    return capi::resolve_reduction(asked, what) == Status::success;
+    const bool is_offered = capi::resolve_reduction(asked, what) == Status::success;
+    // Of integers that fit 64 bits as long as these arrays are, both ways.
+    what.wide_integers = needs_wide_integers(what, below(2) == 0 ? 1 << 17 : std::numeric_limits<std::uint64_t>::max());
+    return is_offered;
 }
 
 // Each combination of operator, types and options that the library offers, once on each content. Whether there is any.
@@ -418,8 +421,14 @@ void check_unsupported() {
     p.input = &x;
     p.output = &y;
     p.shape = contiguous(1, 1, 1).shape;
-    p.what = {
-        Operator::logsumexp, ElementType::f32, ElementType::f32, ElementType::f32, ElementType::none, false, false};
+    p.what = {Operator::logsumexp,
+              ElementType::f32,
+              ElementType::f32,
+              ElementType::f32,
+              ElementType::none,
+              false,
+              false,
+              false};
     for (const std::size_t threads : Sizes{1, 3}) {
         check(host::run_reduce(p, host::best_kernels(), threads) == Status::unsupported && y == 7, p.what, "reserved");
     }
@@ -437,7 +446,8 @@ void check_float_environment() {
     p.input = x.data();
     p.output = &sum;
     p.shape = contiguous(1, x.size(), 1).shape;
-    p.what = {Operator::sum, ElementType::f32, ElementType::f32, ElementType::f32, ElementType::none, false, false};
+    p.what = {Operator::sum, ElementType::f32, ElementType::f32, ElementType::f32, ElementType::none, false, false,
+              false};
     check(host::run_reduce(p, host::best_kernels(), 1) == Status::success && sum != 0, p.what, "subnormals are kept");
     const float expected = sum;
     for (const std::size_t threads : Sizes{1, 3}) {

@@ -1,5 +1,9 @@
 #include "naive_reduction.h"
 
+extern "C" {
+#include "reference/reference.h"
+}
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -136,7 +140,6 @@ Bytes float_sum(const Reduction &what, const Axis &axis, const unsigned char *ol
         ++left;
         switch (what.op) {
         case Operator::sum_of_squares:
-        case Operator::norm_l2:
             mapped.push_back(x * x);
             break;
         case Operator::norm_l1:
@@ -151,7 +154,8 @@ Bytes float_sum(const Reduction &what, const Axis &axis, const unsigned char *ol
     if (what.op == Operator::mean) {
         result = left == 0 ? std::numeric_limits<Float>::quiet_NaN() : result / static_cast<Float>(left);
     } else if (what.op == Operator::norm_l2) {
-        result = std::sqrt(result);
+        const std::vector<double> values(mapped.begin(), mapped.end());
+        result = static_cast<Float>(reference_norm(values.data(), values.size(), sizeof(Float) == 4 ? 24 : 53));
     }
     if (what.add_to_output) {
         const Float before = static_cast<Float>(decode_float(what.output_dtype, old));
@@ -162,10 +166,18 @@ Bytes float_sum(const Reduction &what, const Axis &axis, const unsigned char *ol
 
 Bytes integer_sum(const Reduction &what, const Axis &axis, const unsigned char *old) {
     const bool product = what.op == Operator::product;
-    const bool of_signed = is_signed(what.dtype) && (what.op == Operator::sum || what.op == Operator::mean || product);
     Word result = product ? 1 : 0;
+    Wide whole = result; // the exact result, modulo 2^128
+    std::vector<double> about;
+    const auto take = [&](Signed x, Signed y) {
+        whole = product ? whole * static_cast<Wide>(x) : whole + static_cast<Wide>(x) * static_cast<Wide>(y);
+        about.push_back(static_cast<double>(x) * static_cast<double>(y));
+    };
     for (std::size_t i = 0; i < axis.elements.size(); ++i) {
         const Signed x = decode_integer(what.dtype, axis.elements[i]);
+        const bool squares = what.op == Operator::sum_of_squares || what.op == Operator::norm_l2;
+        const Signed weight = axis.weights.empty() ? 1 : decode_integer(what.dtype, axis.weights[i]);
+        take(x, squares ? x : what.op == Operator::norm_l1 && x < 0 ? -1 : weight);
         switch (what.op) {
         case Operator::product:
             result *= static_cast<Word>(x);
@@ -188,9 +200,12 @@ Bytes integer_sum(const Reduction &what, const Axis &axis, const unsigned char *
                                                                      : product           ? before * result
                                                                                          : before + result));
     }
-    const Signed exact = of_signed && (result >> 63) != 0 ? static_cast<Signed>(result) - (Signed{1} << 64)
-                                                          : static_cast<Signed>(result);
-    const double value = static_cast<double>(exact);
+    // What is 2^100 and more in the tree of f64 is the tree's; beyond f64 times 0 is 0.
+    double near = about.empty() ? static_cast<double>(whole) : tree(about.data(), about.size(), product);
+    near = std::isnan(near) ? 0 : near;
+    const bool is_exact = std::fabs(near) < 0x1p100;
+    const auto exact = static_cast<Signed>(whole);
+    const double value = is_exact ? static_cast<double>(exact) : near;
     if (what.op == Operator::mean) {
         return encode_float(what.output_dtype, value / static_cast<double>(axis.elements.size()));
     }
@@ -202,7 +217,9 @@ Bytes integer_sum(const Reduction &what, const Axis &axis, const unsigned char *
         return encode_float(what.output_dtype, product ? before * value : before + value);
     }
     return encode_float(what.output_dtype,
-                        what.output_dtype == ElementType::f32 ? static_cast<double>(static_cast<float>(exact)) : value);
+                        what.output_dtype == ElementType::f32
+                            ? static_cast<double>(is_exact ? static_cast<float>(exact) : static_cast<float>(near))
+                            : value);
 }
 
 // Prime fields. Multiplication in Montgomery form divides by 2^32.

@@ -66,16 +66,25 @@ wr_reduce_args reduction_of(wr_op op, wr_dtype dtype, const shape &of, int moved
     return args;
 }
 
+template <class Args>
+void set_types(Args &args, wr_dtype dtype, wr_dtype accumulate) {
+    if (reference_is_integer(dtype) == 0) {
+        args.accumulate_dtype = accumulate;
+    } else if (accumulate != wr_dtype{}) {
+        args.output_dtype = accumulate;
+    }
+}
+
 void reduce(const reduction *job, const shape *of, int moved) {
     wr_reduce_args args = reduction_of(job->op, job->dtype, *of, moved);
-    args.accumulate_dtype = job->accumulate;
+    set_types(args, job->dtype, job->accumulate);
     args.nan_mode = job->ignore_nan != 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
     expect_success(wr_reduce_ex(&args, stream()), of->regime);
 }
 
 void reduce_weighted(const weighting *job, const shape *of, int moved) {
     wr_reduce_args args = reduction_of(WR_SUM, job->dtype, *of, moved);
-    args.accumulate_dtype = job->accumulate;
+    set_types(args, job->dtype, job->accumulate);
     args.weights = memory(weights, offset_of(job->weights, moved));
     args.weights_dtype = job->weights;
     expect_success(wr_reduce_ex(&args, stream()), of->regime);
@@ -87,7 +96,7 @@ void reduce_segments(const reduction *job, const ragged *of, int moved) {
     args.op = job->op;
     args.dtype = job->dtype;
     args.output_dtype = has_default_output(job->op, job->dtype) != 0 ? wr_dtype{} : WR_F32;
-    args.accumulate_dtype = job->accumulate;
+    set_types(args, job->dtype, job->accumulate);
     args.nan_mode = job->ignore_nan != 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
     args.input = memory(input, offset_of(job->dtype, moved));
     args.offsets = memory(offsets);

@@ -13,6 +13,8 @@ from reduction_vectors import (
     dots,
     every_operator,
     ignored_nans,
+    integers_into_floats,
+    norms_of_any_exponent,
     output_types,
     ragged,
     sizes_and_layouts,
@@ -64,6 +66,8 @@ def make():
     lines += gradients_from_logits()
     lines += large_logits(rng)
     lines += words_beyond_the_prime(random.Random(21))
+    lines += integers_into_floats(random.Random(22))
+    lines += norms_of_any_exponent(random.Random(23))
     return "\n".join(lines) + "\n"
 
 

@@ -6,8 +6,9 @@ Written from the published contract and sharing nothing with the library. Slow a
 import functools
 import math
 import operator
+from fractions import Fraction
 
-from number_formats import FIELDS, FLOATS, INTEGERS, encode, round_integer
+from number_formats import FIELDS, FLOATS, INTEGERS, encode, round_exact, round_float, round_integer
 from rounded_arithmetic import (
     add_f32,
     add_f64,
@@ -15,7 +16,6 @@ from rounded_arithmetic import (
     divide_f64,
     multiply_f32,
     multiply_f64,
-    square_root_f32,
     square_root_f64,
     tree,
 )
@@ -25,7 +25,7 @@ from softmax_contract import logsumexp_row
 
 
 def mapped_float(op, value, weight, multiply):
-    if op in ("sum_of_squares", "norm_l2"):
+    if op == "sum_of_squares":
         return multiply(value, value)
     if op == "norm_l1":
         return abs(value)
@@ -39,6 +39,8 @@ def float_result(op, values, accumulate, ignore=False, weights=None):
     left = sum(not (ignore and math.isnan(v)) for v in values)
     if left == 0:
         return {"product": 1.0, "mean": math.nan}.get(op, 0.0)
+    if op == "norm_l2":
+        return norm([0.0 if ignore and math.isnan(v) else v for v in values], FLOATS[accumulate])
     absent = 1.0 if op == "product" else -0.0
     items = [
         absent if ignore and math.isnan(v) else mapped_float(op, v, None if weights is None else weights[i], multiply)
@@ -50,9 +52,42 @@ def float_result(op, values, accumulate, ignore=False, weights=None):
     if op == "mean":
         count = round_integer(left, FLOATS[accumulate])
         return divide_f32(total, count) if narrow else divide_f64(total, count)
-    if op == "norm_l2":
-        return square_root_f32(total) if narrow else square_root_f64(total)
     return total
+
+
+def to_precision(number, form):
+    """A Fraction rounded to nearest even in the format's precision, with an exponent of any size."""
+    if number == 0:
+        return number
+    # between one and two bits more than the precision, to the left of the point
+    shift = form.precision - (number.numerator.bit_length() - number.denominator.bit_length())
+    scaled = number * Fraction(2) ** shift
+    while scaled >= 2**form.precision:
+        shift -= 1
+        scaled /= 2
+    return round(scaled) * Fraction(2) ** -shift
+
+
+def root_to_precision(number, form):
+    """The root of a Fraction, rounded to nearest in the format's precision: it is never half way between two."""
+    half = (number.numerator.bit_length() - number.denominator.bit_length()) // 2 - form.precision - 4
+    whole = math.isqrt(math.floor(number / Fraction(4) ** half))
+    inexact = whole * whole * Fraction(4) ** half != number
+    return to_precision((2 * whole + int(inexact)) * Fraction(2) ** (half - 1), form)
+
+
+def norm(values, form):
+    """The root of the tree of squares, in which no number leaves the range."""
+    if any(math.isnan(v) for v in values):
+        return math.nan
+    if any(math.isinf(v) for v in values):
+        return math.inf
+    squares = [to_precision(Fraction(v) ** 2, form) for v in values]
+    total = tree(squares, lambda a, b: to_precision(a + b, form))
+    if total == 0:
+        return 0.0
+    root = root_to_precision(total, form)
+    return round_exact(root.numerator, 1 - root.denominator.bit_length(), form)
 
 
 def float_order(value):
@@ -130,9 +165,29 @@ def integer_result(op, values, weights):
     return sum(values) if weights is None else sum(v * w for v, w in zip(values, weights))
 
 
-def wrap_64(value, signed):
-    value &= 2**64 - 1
-    return value - 2**64 if signed and value >> 63 else value
+def terms_as_f64(op, values, weights):
+    """What enters the tree of f64 that says how large the result is."""
+    near = [round_integer(v, FLOATS["f64"]) for v in values]
+    if op in ("sum_of_squares", "norm_l2"):
+        return [v * v for v in near]
+    if op == "norm_l1":
+        return [abs(v) for v in near]
+    return near if weights is None else [v * round_integer(w, FLOATS["f64"]) for v, w in zip(near, weights)]
+
+
+def integer_for_a_float(op, values, weights):
+    """The exact result; of one that is 2^100 or more in a tree of f64, that tree."""
+    exact = integer_result(op, values, weights)
+    if not values:
+        return exact
+    near = tree(terms_as_f64(op, values, weights), operator.mul if op == "product" else add_f64)
+    if math.isnan(near):
+        return 0
+    return exact if abs(near) < 2.0**100 else near
+
+
+def round_number(value, form):
+    return round_integer(value, form) if isinstance(value, int) else round_float(value, form)
 
 
 def integer_extreme(values, dtype, largest):
@@ -152,14 +207,12 @@ def reduce_integers(op, values, dtype, output, weights):
     result = integer_result("sum" if op == "mean" else op, values, weights)
     if output in INTEGERS:
         return encode(result, output)
-    # squares and magnitudes are not negative, everything else is as its elements are
-    signed = INTEGERS[dtype][1] and op not in ("sum_of_squares", "norm_l1", "norm_l2")
-    result = wrap_64(result, signed)
+    result = integer_for_a_float("sum" if op == "mean" else op, values, weights)
     if op == "mean":
-        return encode(divide_f64(round_integer(result, FLOATS["f64"]), float(len(values))), output)
+        return encode(divide_f64(round_number(result, FLOATS["f64"]), float(len(values))), output)
     if op == "norm_l2":
-        return encode(square_root_f64(round_integer(result, FLOATS["f64"])), output)
-    return encode(round_integer(result, FLOATS[output]), output)
+        return encode(square_root_f64(round_number(result, FLOATS["f64"])), output)
+    return encode(round_number(result, FLOATS[output]), output)
 
 
 # ---- fields: elements are tuples of words

@@ -235,6 +235,39 @@ def words_beyond_the_prime(rng):
                 yield reduce_line(op, dtype, "-", output, (1, len(words), 1), hexadecimal(words, dtype))
 
 
+def integers_into_floats(rng):
+    """Sums, products and norms beyond 64 bits, and at the ends of the types' ranges."""
+    for dtype, (bits, signed) in INTEGERS.items():
+        least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        for op in ("sum", "product", "mean", "sum_of_squares", "norm_l1", "norm_l2"):
+            for output in ("f64", "f16") if op in ("mean", "norm_l2") else ("f64", "f32"):
+                for values in (
+                    [least] * 4,
+                    [most] * 6,
+                    [most, 1],
+                    [rng.choice([least, most, most - 1, 1]) for _ in range(9)],
+                    [rng.randint(least, most) for _ in range(9)],
+                ):
+                    yield reduce_line(op, dtype, "-", output, (1, len(values), 1), value_words(dtype, values))
+        for left in ([least, most, 3], [rng.randint(least, most) for _ in range(7)]):
+            right = [rng.choice([least, most, 2]) for _ in left]
+            texts = value_words(dtype, left), value_words(dtype, right)
+            yield dot_line(dtype, dtype, "-", "f64", len(left), *texts)
+            yield dot_line(dtype, dtype, "-", "f32", len(left), *texts)
+
+
+def norms_of_any_exponent(rng):
+    """Squares beyond every end of the range, beside others."""
+    for dtype, exponents in (("f32", (-149, 127)), ("bf16", (-133, 127)), ("f64", (-1074, 1023))):
+        for count in (1, 2, 3, 9, 9, 33):
+            values = [math.ldexp(1 + rng.random(), rng.randint(exponents[0], exponents[1])) for _ in range(count)]
+            yield reduce_line("norm_l2", dtype, "-", dtype, (1, count, 1), value_words(dtype, values))
+        for power in (*exponents, exponents[0] // 2, exponents[1] // 2, -36, 60, -450, 300):
+            if exponents[0] <= power <= exponents[1]:
+                values = [math.ldexp(rng.choice([1, 1.25, 1.5]), power) for _ in range(8)] + [0.0]
+                yield reduce_line("norm_l2", dtype, "-", dtype, (1, 9, 1), value_words(dtype, values))
+
+
 def ignored_nans(rng):
     nan = math.nan
     for dtype in FLOATS:

@@ -69,17 +69,10 @@ cudaError_t put_rows_in_registers(StridedCall &call, bool *served) {
     return *served ? launch_planned_masked_rows(problem, plan, call.stream) : cudaSuccess;
 }
 
-// Of which several share a warp where they are short. Where not `served`, only these are done, and a.longer says which
-// are left.
+// Where several short ones are to share a warp, a.longer says which the others are, and only these are put here.
 cudaError_t put_ragged_rows(StridedCall &call, bool *served) {
     StridedSoftmaxArguments &a = call.a;
     a.longer = rows_too_long_for_slots(a.problem, call.gpu);
-    if (a.longer.least != 0) {
-        const cudaError_t error = launch_striped_softmax(a.problem, a.longer, call.gpu, call.stream);
-        if (error != cudaSuccess) {
-            return error;
-        }
-    }
     const RaggedPlan plan = plan_ragged_softmax(a.problem, a.longer, call.gpu);
     *served = plan.warps != 0;
     return *served ? launch_ragged_softmax(a.problem, plan, call.stream) : cudaSuccess;
@@ -180,7 +173,11 @@ cudaError_t launch_general_softmax(const SoftmaxProblem &problem, const GpuFacts
     const LogSumExpPlan alone = plan_logsumexp(problem);
     StridedCall call{kernels_of(problem.dtype), plan, alone, gpu, stream, {}};
     call.a.problem = problem;
-    return put_by(general_rules, call);
+    const cudaError_t error = put_by(general_rules, call);
+    // The short ragged rows come last: the others may want memory, and nothing may be written before there is some.
+    return error == cudaSuccess && call.a.longer.least != 0
+               ? launch_striped_softmax(problem, call.a.longer, gpu, stream)
+               : error;
 }
 
 } // namespace wr::cuda

@@ -73,6 +73,8 @@ bool check_failing_call(const Case &c, int call, const Failure &failure) {
     CHECK(status == expected, "%s, call %d (%s) fails: %d instead of %d", c.name.c_str(), call, failed,
           static_cast<int>(status), expected);
     CHECK(r.launches_after_failure == 0, "%s, call %d (%s) fails: a kernel was launched", c.name.c_str(), call, failed);
+    const bool is_allocation = r.failed_call.find("malloc") != std::string::npos;
+    CHECK(!is_allocation || r.launches == 0, "%s, call %d: memory is asked for behind a launch", c.name.c_str(), call);
     CHECK(r.allocations_after_failure == 0, "%s, call %d (%s) fails: memory was allocated", c.name.c_str(), call,
           failed);
     check_left_as_it_was(c, failed);

@@ -242,6 +242,7 @@ cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const Softmax
         return workspace.error();
     }
     a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
+    a.splits = bytes / sizeof(std::uint64_t); // words in all: the last counts the turns
     a.group_power = groups.power;
     error = clear_published({a.published, bytes / sizeof(std::uint64_t)}, gpu, stream);
     if (error == cudaSuccess) {

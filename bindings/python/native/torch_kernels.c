@@ -261,10 +261,10 @@ static void call_operator(const char *name, const char *overload, TorchValue *va
     }
 }
 
-/* (self, dim, dtype?) above the gradients on the CPU. PyTorch converts there first; on GPUs it has 16-bit floats and a
- * result of f32 in one step, and the bits are to be those. */
+/* (self, dim, dtype?) above the gradients on the CPU. PyTorch converts there first; on GPUs it has f16 and a result of
+ * f32 in one step (bf16 it converts there too), and the bits are to be those. */
 static void softmax_above(TorchValue *stack, int log) {
-    enum { FLOAT16 = 5, FLOAT32 = 6, BFLOAT16 = 15, COPY_OPTIONS = 5 };
+    enum { FLOAT16 = 5, FLOAT32 = 6, COPY_OPTIONS = 5 };
     int32_t own = 0, type = take_type(stack[2]);
     TorchTensor *x = tensor_of(stack[0]);
     int rank = rank_of(stack[0]);
@@ -273,7 +273,7 @@ static void softmax_above(TorchValue *stack, int log) {
     if (found.wrong) {
         throw_dimension(found, rank, x);
     }
-    int in_one_step = type == FLOAT32 && (own == FLOAT16 || own == BFLOAT16);
+    int in_one_step = type == FLOAT32 && own == FLOAT16;
     int dtype = dtype_of_type(own);
     if (type == NO_TYPE && dtype >= WR_I8 && dtype <= WR_U64) {
         TorchValue arguments[] = {stack[0], (TorchValue)(log != 0), (TorchValue)index_of(found), (TorchValue)NO_TYPE};

@@ -58,9 +58,12 @@ def _count(ctx: Any, dims: list[int]) -> Any:
 
 
 def _mean(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    """Divided by a tensor: PyTorch's GPUs multiply by the reciprocal of a number, and round twice."""
     dim, keepdim = ctx.arguments
     dims, like = _whereabouts(ctx, dim, keepdim)
-    return (_spread(gradient, like, dims, keepdim) / _count(ctx, dims)).to(ctx.dtype), None, None
+    wide = gradient if gradient.dtype == torch.float64 else gradient.float()
+    shares = (wide / torch.full_like(wide, _count(ctx, dims))).to(ctx.dtype)
+    return _spread(shares, like, dims, keepdim), None, None
 
 
 def _others_product(x: torch.Tensor, dims: list[int]) -> torch.Tensor:

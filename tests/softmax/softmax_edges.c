@@ -164,6 +164,69 @@ static void check_distant_blocks(wr_dtype dtype) {
     }
 }
 
+/* "its output is 0, in log-softmax -infinity, also where a NaN makes the rest of the row NaN", in every block of a row.
+ */
+static void check_masked_rows_with_nan(wr_dtype dtype, int is_log, int columns) {
+    enum { AXIS = 2500 };
+    const size_t count = (size_t)ROWS * AXIS;
+    image input = image_new(count * reference_size(dtype), 0), output = image_new(input.payload_bytes, 0);
+    image mask = image_new(count, 0);
+    softmax_images images = {&input, &mask, NULL, NULL, &output, NULL, NULL};
+    wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, AXIS, columns ? ROWS : 1);
+    const double left_out = is_log ? -(double)INFINITY : 0.0;
+    size_t i, wrong = 0;
+    for (i = 0; i < count; ++i) {
+        const size_t place = columns ? i / ROWS : i % AXIS;
+        mask.payload[i] = place == 700 || place % 7 < 3 || place * place % 11 == 5;
+        reference_put(dtype, input.payload, i, place == 700 ? (double)NAN : 1.0);
+    }
+    args.log = is_log;
+    args.mask = mask.payload;
+    args.input = input.payload;
+    args.output = output.payload;
+    run_softmax_everywhere(&args, &images, "masked rows with a NaN");
+    for (i = 0; i < count; ++i) {
+        const double got = reference_get(dtype, output.payload, i);
+        wrong += mask.payload[i] != 0 ? !isnan(got) : got != left_out;
+    }
+    CHECK(wrong == 0, "%s, log %d, columns %d: %zu outputs of masked rows with a NaN", dtype_name(dtype), is_log,
+          columns, wrong);
+    image_free(&input);
+    image_free(&output);
+    image_free(&mask);
+}
+
+/* A block whose maximum is 2^20 in magnitude is formed relative to it, and none of less: the bits of docs/numerics.md's
+ * definition (tests/vectors/softmax_contract.py), which differ from those of the other way. */
+static void check_known_row(wr_dtype dtype, const double *row, const uint64_t *bits) {
+    size_t i, p;
+    for (p = 0; p < place_count(); ++p) {
+        image input = image_new(3 * reference_size(dtype), 0), output = image_new(3 * reference_size(dtype), 0);
+        wr_softmax_args args = softmax_args(dtype, 1, 3, 1);
+        for (i = 0; i < 3; ++i) {
+            reference_put(dtype, input.payload, i, row[i]);
+        }
+        args.input = input.payload;
+        args.output = output.payload;
+        CHECK(softmax_at(place_at(p), &args, &input, &output, NULL) == WR_SUCCESS, "a row at 2^20");
+        for (i = 0; i < 3; ++i) {
+            CHECK(reference_bits(dtype, output.payload, i) == bits[i], "%s, %g: %llX for %llX", dtype_name(dtype),
+                  row[i], (unsigned long long)reference_bits(dtype, output.payload, i), (unsigned long long)bits[i]);
+        }
+        image_free(&input);
+        image_free(&output);
+    }
+}
+
+static void check_rows_at_the_limit(void) {
+    static const double narrow[3] = {0x1p20, 0x1p20 - 1.0, 0x1p20 - 2.5};
+    static const double wide[3] = {0x1p20, 0x1p20 - 0.625, 0x1p20 - 3.125};
+    static const uint64_t narrow_bits[3] = {0x3F308E59, 0x3E81E717, 0x3D67E1B4};
+    static const uint64_t wide_bits[3] = {0x3FE443712AA47778, 0x3FD5B1467980E0F2, 0x3F9C7D73136301E6};
+    check_known_row(WR_F32, narrow, narrow_bits);
+    check_known_row(WR_F64, wide, wide_bits);
+}
+
 /* One row: what was saved, dy, the mask or NULL, and the gradient of the first element. */
 static double first_gradient(const wr_softmax_backward_args *how, size_t count, const double *saved,
                              const double *gradient, const unsigned char *mask, const double *logsumexp) {
@@ -266,10 +329,17 @@ int main(int argc, char **argv) {
         check_maxima(float_types[i]);
         check_causal_limits(float_types[i]);
         check_masked_zero(float_types[i]);
+        if (float_types[i] != WR_F8_E4M3) { /* which has no infinity */
+            check_masked_rows_with_nan(float_types[i], 0, 0);
+            check_masked_rows_with_nan(float_types[i], 1, 0);
+            check_masked_rows_with_nan(float_types[i], 0, 1);
+            check_masked_rows_with_nan(float_types[i], 1, 1);
+        }
         check_no_ragged_rows(float_types[i]);
     }
     check_least_exponentials(WR_F32, 86.0, maxima, 7);
     check_least_exponentials(WR_F64, 708.0, maxima, 7);
+    check_rows_at_the_limit();
     check_distant_blocks(WR_F32);
     check_distant_blocks(WR_F64);
     check_distant_blocks(WR_BF16);

@@ -193,10 +193,18 @@ static void norms_of_extreme_integers(void) {
     const int64_t wide[2] = {INT64_MIN, INT64_MIN};
     const int16_t narrow[3] = {0, 0, 256};
     const int8_t lowest = -128;
+    double norm = 0;
     float norm_of_narrow = 0;
     uint64_t largest = 0;
     uint8_t magnitude = 0;
-    wr_reduce_args job = reduction(WR_NORM_MAX, WR_I64, wide, 1, 2, 1);
+    wr_reduce_args job = reduction(WR_NORM_L1, WR_I64, wide, 1, 2, 1);
+    job.output_dtype = WR_F64;
+    reduce_everywhere("julia#30466", job, 2, &norm);
+    CHECK(norm == 0x1p64, "julia#30466: L1 %g", norm);
+    job.op = WR_NORM_L2;
+    reduce_everywhere("julia#30466", job, 2, &norm);
+    CHECK(is_near(norm, sqrt(2.0) * 0x1p63, 1e-15), "julia#30466: L2 %g", norm);
+    job.op = WR_NORM_MAX;
     job.output_dtype = WR_U64;
     reduce_everywhere("julia#30466", job, 2, &largest);
     CHECK(largest == (uint64_t)1 << 63, "julia#30466: largest magnitude %llu", (unsigned long long)largest);
@@ -212,9 +220,13 @@ static void norms_of_extreme_integers(void) {
 
 static void numpy_31927(void) {
     const uint16_t narrow[2] = {f16_of(600), f16_of(800)};
+    const double wide[2] = {1e200, 1e200};
     uint16_t norm_of_narrow = 0;
+    double norm = 0;
     reduce_everywhere("numpy#31927", reduction(WR_NORM_L2, WR_F16, narrow, 1, 2, 1), 2, &norm_of_narrow);
     CHECK(f16_value(norm_of_narrow) == 1000.0, "numpy#31927: %g", f16_value(norm_of_narrow));
+    reduce_everywhere("numpy#31927", reduction(WR_NORM_L2, WR_F64, wide, 1, 2, 1), 2, &norm);
+    CHECK(is_near(norm, 1e200 * sqrt(2.0), 1e-15), "numpy#31927: %g", norm);
 }
 
 static void empty_segments(void) {

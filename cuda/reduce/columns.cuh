@@ -76,7 +76,7 @@ __device__ __forceinline__ int fold_table(typename Op::Accumulator *table, int r
 
 // Blocks that a multiprocessor should hold: what a thread keeps of a vector of columns decides.
 template <class T, class Op, class Columns>
-inline constexpr int column_blocks_resident = column_state_bytes<T, Op> * Columns::elements <= 32 ? 3 : 2;
+inline constexpr int column_blocks_resident = column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> ? 3 : 2;
 
 // A block is threads_across column vectors, threads_down runs, and as many outer indices as find room in 256 threads.
 // inner is a multiple of a vector's elements, and every vector is aligned.

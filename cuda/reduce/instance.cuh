@@ -55,7 +55,8 @@ extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial
 template <class T, class Op>
 ReduceKernels kernels_of() {
     ReduceKernels kernels{};
-    kernels.aligned_rows = address_of(reduce_rows<T, Op, AlignedAccess<T, Op>>);
+    using OnBoundaries = std::conditional_t<is_rare<Op>, ShiftedAccess<T, Op>, AlignedAccess<T, Op>>;
+    kernels.aligned_rows = address_of(reduce_rows<T, Op, OnBoundaries>);
     if constexpr (!is_partial<Op>) {
         kernels.shifted_rows = address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>);
         kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);

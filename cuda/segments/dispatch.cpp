@@ -1,6 +1,5 @@
 // Puts a segmented reduction on a stream.
 #include "cuda/common/launch.h"
-#include "cuda/common/tuning.h"
 #include "cuda/gpu.h"
 #include "cuda/reduce/kernels.h"
 
@@ -12,6 +11,19 @@ namespace {
 
 constexpr std::size_t windows = most_segment_windows;
 constexpr std::size_t grains = most_segment_grains;
+
+// What a segment costs beside its elements, in elements of work (one of 2^29 elements among 10^5 of 0 to 8: 3.63
+// TB/s with 8, 3.90 with 16, before other changes; 515 us with 16, 513 with 32 and 64).
+constexpr std::size_t segment_work = 32;
+
+// Elements of the shortest window. Segments up to a window's length are one warp's.
+constexpr std::size_t least_segment_window = 2048;
+
+// Blocks a multiprocessor; 6 are there at a time. The more, the smaller is what the last warps end with; the
+// fewer, the less often one begins. Microseconds (H200, the kernel alone) with 12, 18, 24 and 30: one of 2^29 among
+// 10^5 of 0 to 8 527, 513, 508 and 510; 10^6 of 0 to 1024 554, 522, 523 and 529; 10^7 of 1 to 8 105, 109, 115 and 121,
+// so there are half as many where segments have fewer elements than tiny_segment on average.
+constexpr std::size_t segment_blocks_a_multiprocessor = 24;
 
 constexpr int log2_of(std::size_t power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
 
@@ -31,8 +43,8 @@ SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernel
     a.narrow_offsets = problem.offsets_type == ElementType::i32;
     a.segments = problem.segments;
     a.input_count = problem.input_count;
-    a.segment_work = tuning::segment_work;
-    a.least_window_log2 = log2_of(tuning::least_segment_window);
+    a.segment_work = segment_work;
+    a.least_window_log2 = log2_of(least_segment_window);
     a.first_runs = workspace.take(runs_bytes(kernels));
     a.later_runs = workspace.take(runs_bytes(kernels));
     a.long_segments = static_cast<std::int64_t *>(workspace.take(grains * sizeof(std::int64_t)));
@@ -43,12 +55,12 @@ SegmentArguments arguments_of(const SegmentsProblem &problem, const ReduceKernel
 
 // Enough to fill the GPU several times over; fewer where the caller has said how many elements there are.
 std::size_t blocks_for(const SegmentsProblem &problem, GpuFacts gpu) {
-    const std::size_t most = static_cast<std::size_t>(gpu.multiprocessors) * tuning::segment_blocks_a_multiprocessor;
+    const std::size_t most = static_cast<std::size_t>(gpu.multiprocessors) * segment_blocks_a_multiprocessor;
     if (problem.input_count == 0) {
         return most;
     }
-    const std::size_t line = problem.input_count + problem.segments * tuning::segment_work;
-    return std::min(most, divide_up(line, tuning::least_segment_window * segment_block_warps));
+    const std::size_t line = problem.input_count + problem.segments * segment_work;
+    return std::min(most, divide_up(line, least_segment_window * segment_block_warps));
 }
 
 cudaError_t run(const ReduceKernels &kernels, SegmentArguments &a, std::size_t blocks, cudaStream_t stream,

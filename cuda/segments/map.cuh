@@ -1,11 +1,13 @@
 // What the offsets of a segmented reduction say, whatever they say.
 #pragma once
 
-#include "cuda/common/tuning.h"
 #include "cuda/reduce/arguments.h"
 #include "cuda/reduce/tile_load.cuh"
 
 namespace wr::cuda {
+
+// Segments of fewer elements on average are told from others.
+inline constexpr std::size_t tiny_segment = 16;
 
 struct SegmentBounds {
     std::int64_t begin, end;
@@ -32,7 +34,7 @@ struct SegmentMap {
             low = smaller(low, high);
         }
         // Where segments are tiny, to look through many windows takes longer than what ends late with few.
-        const std::int64_t most = shorter_than(tuning::tiny_segment) ? most_segment_windows / 2 : most_segment_windows;
+        const std::int64_t most = shorter_than(tiny_segment) ? most_segment_windows / 2 : most_segment_windows;
         while (windows() > most) {
             ++window_log2;
         }

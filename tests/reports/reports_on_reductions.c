@@ -239,7 +239,11 @@ static void empty_segments(void) {
     CHECK(sums[2] == 0.0f && sums[4] == 0.0f && sums[5] == 0.0f && sums[3] == 7.0f, "pytorch#91500: sums");
     CHECK(isnan(means[2]) && isnan(means[5]) && means[3] == 3.5f, "pytorch#91500: means");
     CHECK(isinf(least[2]) && isinf(least[4]) && isinf(least[5]) && least[3] == 3.0f, "cudf#23689: minima");
-    segments_everywhere("pytorch#99733", WR_SUM, WR_F32, NULL, 0, none, 2, sums);
+    segments_everywhere("pytorch#99733", WR_SUM, WR_F32, x, 4, none, 2, sums);
+    CHECK(sums[0] == 0.0f && sums[1] == 0.0f, "pytorch#99733: %g %g", (double)sums[0], (double)sums[1]);
+    /* The host device sees that there is nothing to read. */
+    sums[0] = sums[1] = 1.0f;
+    CHECK(wr_reduce_segments(WR_SUM, WR_F32, NULL, sums, none, 2, wr_host_stream()) == WR_SUCCESS, "pytorch#99733");
     CHECK(sums[0] == 0.0f && sums[1] == 0.0f, "pytorch#99733: %g %g", (double)sums[0], (double)sums[1]);
 }
 

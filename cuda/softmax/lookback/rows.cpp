@@ -244,7 +244,7 @@ cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const Softmax
     a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
     a.splits = bytes / sizeof(std::uint64_t); // words in all: the last counts the turns
     a.group_power = groups.power;
-    error = clear_published({a.published, bytes / sizeof(std::uint64_t)}, gpu, stream);
+    error = clear_published({a.published, a.splits}, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
         error = launch_together(how, &a, stream, served);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,10 @@ def reduce(
         if operator == "logsumexp" and job.kind[0].name == "f8_e4m3":  # which has no infinity to fill in
             job.x, job.kind = job.framework.converted(job.x, (F32, False)), (F32, False)
         _fill(job, where)
+        if job.framework is NUMPY and dtype is None and out is None:
+            result = _native.reduce_simple(OPERATORS[operator], job.x, axis, keepdims, None, None)
+            if result is not NotImplemented:
+                return result
     shape = shape_without(job.shape, axes, keepdims)
     if operator in WITHOUT_IDENTITY and where is True:
         _check_not_empty(job, axes)
@@ -274,7 +279,7 @@ def _fill(job: Job, where: Any) -> None:
     chosen = _chosen(job, where)
     if job.words > 1:
         chosen = job.framework.broadcast(chosen[..., None], (*job.shape, job.words))
-    job.x = job.framework.filled(job.x, chosen, identity(job))
+    job.x = job.framework.filled(job.x, chosen, identity(job.operator, job.kind[0]))
 
 
 def _chosen(job: Job, where: Any) -> Array:
@@ -284,17 +289,16 @@ def _chosen(job: Job, where: Any) -> Array:
     return job.framework.broadcast(mask, job.shape)
 
 
-def identity(job: Job) -> np.ndarray:
+@cache
+def identity(operator: str, element: ElementType) -> np.ndarray:
     """The element that changes no result, as the library gives it for an axis without elements; as stored words."""
-    element = job.kind[0]
-    operator = {"argmin": "min", "argmax": "max"}.get(job.operator, job.operator)
     if operator in ("any", "count_nonzero", "norm_l1", "norm_l2", "norm_max", "sum_of_squares"):
         operator = "sum"
     if operator == "all":
         operator = "product"
     place = np.zeros(element.words, element.word)
     nothing = ReduceArgs(op=OPERATORS[operator], dtype=element.code, outer=1, axis=0, inner=1, output=place.ctypes.data)
-    run(nothing, NUMPY, place, job.title)
+    run(nothing, NUMPY, place, f"{operator} of {element.name}")
     return place if element.words > 1 else place[0:1].reshape(())
 
 

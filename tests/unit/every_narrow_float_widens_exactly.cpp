@@ -25,9 +25,11 @@ Reduction reduction_of(Operator op, ElementType dtype) {
     return what;
 }
 
+std::size_t bytes_of_narrow(ElementType dtype) { return traits_of(dtype).size == 1 ? 1 : 2; }
+
 // All patterns in order, `repeated` times each.
 naive::Bytes all_patterns(ElementType dtype, std::size_t repeated) {
-    const std::size_t size = traits_of(dtype).size, patterns = std::size_t{1} << (8 * size);
+    const std::size_t size = bytes_of_narrow(dtype), patterns = std::size_t{1} << (8 * size);
     naive::Bytes elements(patterns * repeated * size);
     for (std::size_t i = 0; i < patterns * repeated; ++i) {
         const std::size_t pattern = i / repeated;
@@ -38,7 +40,7 @@ naive::Bytes all_patterns(ElementType dtype, std::size_t repeated) {
 
 // What the naive definition gives for a row of `axis` elements of each pattern.
 std::vector<std::uint32_t> expected_of(const Reduction &what, const naive::Bytes &elements, std::size_t axis) {
-    const std::size_t row_bytes = axis * traits_of(what.dtype).size;
+    const std::size_t row_bytes = axis * bytes_of_narrow(what.dtype);
     std::vector<std::uint32_t> expected(elements.size() / row_bytes);
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const unsigned char *element = elements.data() + i * row_bytes;

@@ -7,6 +7,7 @@
 #include "simple_calls.h"
 #include "simple_support.h"
 #include "torch_kernels.h"
+#include "xla_calls.h"
 
 #include <stdlib.h>
 
@@ -283,6 +284,7 @@ static PyMethodDef methods[] = {
     {"torch_register", torch_register, METH_VARARGS, "torch_register(namespace, key): the number of the kernels."},
     {"torch_unregister", torch_unregister, METH_VARARGS, "torch_unregister(number)"},
     {"torch_failed", torch_failed, METH_VARARGS, "torch_failed(message): why a general operator failed."},
+    {"xla_handler", xla_handler, METH_VARARGS, "xla_handler(name, minor): a capsule for JAX."},
     {NULL, NULL, 0, NULL},
 };
 

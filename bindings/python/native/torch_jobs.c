@@ -196,7 +196,10 @@ static void set_reduce_args(const Tensor *x, const Reduction *job, int result, c
 Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
     int64_t sizes[MOST_DIMENSIONS];
     int nothing = 0;
-    int32_t type = x->dtype == 0 ? NO_TYPE : result_type(x, job);
+    if (x->dtype < WR_F32) {
+        return general_way;
+    }
+    int32_t type = result_type(x, job);
     int result = dtype_of_type(type);
     Plan plan;
     Args args;

@@ -122,10 +122,57 @@ constexpr bool finds_deciding_element =
 template <class T>
 constexpr std::size_t word_lanes = lanes_of<WordOf<T>>;
 
-// The element that decides the maximum, or where m.flip says so the minimum: a NaN where there is one, and elements are
-// as they are: no magnitudes. count is at least word_lanes.
+// f32 by the processor's own maximum and minimum, where it has them; they know neither NaNs nor the sign of a zero, so
+// where one of these decides the bits do.
+#if defined(__AVX512F__) || defined(__AVX2__)
+struct FloatExtremes {
+#if defined(__AVX512F__)
+    using V = __m512; // masked forms, because GCC 12 warns of the plain ones' own source
+    static V load(const float *x) { return _mm512_loadu_ps(x); }
+    static V larger_of(V a, V b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
+    static V smaller_of(V a, V b) { return _mm512_maskz_min_ps(0xFFFF, a, b); }
+    __mmask16 unordered = 0;
+    void note(V a, V b) { unordered |= _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+    bool has_nan() const { return unordered != 0; }
+#else
+    using V = __m256;
+    static V load(const float *x) { return _mm256_loadu_ps(x); }
+    static V larger_of(V a, V b) { return _mm256_max_ps(a, b); }
+    static V smaller_of(V a, V b) { return _mm256_min_ps(a, b); }
+    V unordered = _mm256_setzero_ps();
+    void note(V a, V b) { unordered = _mm256_or_ps(unordered, _mm256_cmp_ps(a, b, _CMP_UNORD_Q)); }
+    bool has_nan() const { return _mm256_movemask_ps(unordered) != 0; }
+#endif
+    static constexpr std::size_t lanes = sizeof(V) / sizeof(float), chains = 4;
+
+    // Of a whole number of `chains` registers; false where it does not decide.
+    template <bool minimum>
+    bool find(const float *x, std::size_t count, float &found) {
+        V chain[chains];
+        for (std::size_t j = 0; j < chains; ++j) {
+            chain[j] = load(x + j * lanes);
+        }
+        for (std::size_t i = 0; i < count; i += chains * lanes) {
+            V next[chains];
+            for (std::size_t j = 0; j < chains; ++j) {
+                prefetch(x + i + j * lanes, 2048);
+                next[j] = load(x + i + j * lanes);
+                chain[j] = minimum ? smaller_of(chain[j], next[j]) : larger_of(chain[j], next[j]);
+            }
+            note(next[0], next[1]);
+            note(next[2], next[3]);
+        }
+        const auto better = [](V a, V b) { return minimum ? smaller_of(a, b) : larger_of(a, b); };
+        const auto all = bit_cast<Register<float>>(better(better(chain[0], chain[1]), better(chain[2], chain[3])));
+        found = minimum ? combine_lanes<SmallestWord<float>>(all) : combine_lanes<LargestWord<float>>(all);
+        return found != 0 && !has_nan();
+    }
+};
+#endif
+
+// As deciding_element.
 template <class T>
-T deciding_element(const T *x, std::size_t count, const Mapping &m) {
+T deciding_by_bits(const T *x, std::size_t count, const Mapping &m) {
     using Bits = std::conditional_t<std::is_integral_v<T>, IntegerBits<T>, FloatBits<T>>;
     using V = Register<WordOf<T>>;
     constexpr std::size_t lanes = word_lanes<T>, chains = 4;
@@ -155,6 +202,41 @@ T deciding_element(const T *x, std::size_t count, const Mapping &m) {
     }
     all.add(load(count - lanes)); // what is left, and some of the others again
     return bit_cast<T>(all.decide(m));
+}
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+inline float deciding_float(const float *x, std::size_t count, const Mapping &m) {
+    using Op = Extreme<std::int32_t>;
+    constexpr std::size_t step = FloatExtremes::chains * FloatExtremes::lanes, block = 32 * step;
+    float best = x[0];
+    const auto take = [&](float other) { best = Op::map(other, m) > Op::map(best, m) ? other : best; };
+    std::size_t done = 0;
+    for (; count - done >= step; done += smaller(block, (count - done) / step * step)) {
+        const std::size_t length = smaller(block, (count - done) / step * step);
+        FloatExtremes extremes;
+        float found = 0;
+        const bool decides =
+            m.flip != 0 ? extremes.find<true>(x + done, length, found) : extremes.find<false>(x + done, length, found);
+        take(decides ? found : deciding_by_bits(x + done, length, m));
+    }
+    if (done < count) {
+        const std::size_t start = smaller(done, count - word_lanes<float>);
+        take(deciding_by_bits(x + start, count - start, m));
+    }
+    return best;
+}
+#endif
+
+// The element that decides the maximum, or where m.flip says so the minimum: a NaN where there is one, and elements are
+// as they are: no magnitudes. count is at least word_lanes.
+template <class T>
+T deciding_element(const T *x, std::size_t count, const Mapping &m) {
+#if defined(__AVX512F__) || defined(__AVX2__)
+    if constexpr (std::is_same_v<T, float>) {
+        return deciding_float(x, count, m);
+    }
+#endif
+    return deciding_by_bits(x, count, m);
 }
 
 template <class Word>

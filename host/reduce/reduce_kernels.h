@@ -172,6 +172,62 @@ void reduce_eight_rows(const T *x, std::ptrdiff_t stride, std::size_t width, con
     }
 }
 
+// The tree of rows `first` to `first + count - 1`; count is a constant once this is inlined.
+template <class Combine, class Load>
+WR_HD auto tree_of_few(const Combine &combine, const Load &x, std::ptrdiff_t first, std::ptrdiff_t count)
+    -> decltype(x(first)) {
+    return count == 1   ? x(first)
+           : count == 2 ? combine(x(first), x(first + 1))
+           : count == 3 ? combine(combine(x(first), x(first + 1)), x(first + 2))
+                        : combine(combine(x(first), x(first + 1)), combine(x(first + 2), x(first + 3)));
+}
+
+// The trees of up to four rows.
+template <class Op, std::size_t count, class T>
+void reduce_few_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const Mapping &m,
+                     typename Op::Accumulator *__restrict results) {
+    using Accumulator = typename Op::Accumulator;
+    constexpr auto rows = static_cast<std::ptrdiff_t>(count);
+    std::size_t c = 0;
+    if constexpr (MapVectors<Op, T>::known) {
+        for (; width - c >= op_lanes<Op>; c += op_lanes<Op>) {
+            store_vector(results + c,
+                         tree_of_few([](OpRegister<Op> a, OpRegister<Op> b) { return CombineVectors<Op>::apply(a, b); },
+                                     [&](std::ptrdiff_t row) { return load_mapped<Op>(x + row * stride + c, m); }, 0,
+                                     rows));
+        }
+    }
+    for (; c < width; ++c) {
+        results[c] = tree_of_few([](Accumulator a, Accumulator b) { return Op::combine(a, b); },
+                                 [&](std::ptrdiff_t row) { return Op::map((x + row * stride)[c], m); }, 0, rows);
+    }
+}
+
+// Whether there were so few rows that it is done.
+template <class Op, class T>
+bool reduced_few_rows(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
+                      typename Op::Accumulator *results) {
+    switch (count) {
+    case 1:
+        reduce_few_rows<Op, 1>(x, stride, width, m, results);
+        return true;
+    case 2:
+        reduce_few_rows<Op, 2>(x, stride, width, m, results);
+        return true;
+    case 3:
+        reduce_few_rows<Op, 3>(x, stride, width, m, results);
+        return true;
+    case 4:
+        reduce_few_rows<Op, 4>(x, stride, width, m, results);
+        return true;
+    case rows_at_once:
+        reduce_eight_rows<Op>(x, stride, width, m, results);
+        return true;
+    default:
+        return false;
+    }
+}
+
 template <class Op, std::size_t levels_bytes, class T>
 void column_trees(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                   typename Op::Accumulator *results) {
@@ -215,6 +271,12 @@ void fold_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::siz
 template <class Op, std::size_t levels_bytes = column_levels_bytes, class T>
 void reduce_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                     typename Op::Accumulator *results) {
+    if (reduced_few_rows<Op>(x, stride, width, count, m, results)) {
+        for (std::size_t c = 0; c < width; ++c) {
+            results[c] = Op::settle(results[c]);
+        }
+        return;
+    }
     if constexpr (!Op::order_free) {
         column_trees<Op, levels_bytes>(x, stride, width, count, m, results);
     } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host/common/row_counter.h"
+#include "host/common/store_runs.h"
 #include "numerics/stored_elements.h"
 
 namespace wr::host::WR_ISA {
@@ -34,11 +35,41 @@ WR_HD std::ptrdiff_t offset_of(const Shape &s, const Strip &strip, std::size_t f
            static_cast<std::ptrdiff_t>(strip.inner) * s.inner_stride;
 }
 
+// Keys of floats as the floats that they stand for.
+inline void store_keys(const Finish &finish, const std::int32_t *keys, std::size_t count, void *output,
+                       std::size_t index) {
+    using Op = Extreme<std::int32_t>;
+    constexpr std::size_t at_once = 256;
+    const float nothing = float_of_key(Op::identity(), finish);
+    const auto flip = static_cast<std::int32_t>(finish.flip);
+    for (std::size_t done = 0; done < count; done += at_once) {
+        alignas(64) float values[at_once];
+        const std::size_t some = smaller(at_once, count - done);
+        for (std::size_t k = 0; k < some; ++k) {
+            const std::int32_t key = keys[done + k];
+            const float value = key == Op::nan_key ? std::numeric_limits<float>::quiet_NaN() : value_of_key(key ^ flip);
+            values[k] = key == Op::identity() ? nothing : value;
+        }
+        store_run(values, some, finish.output_type, output, index + done);
+    }
+}
+
 // One copy for all operators with these accumulators: finishing knows every output type.
 template <class Accumulator>
 __attribute__((noinline)) void store_results(const Finish &how, const Accumulator *results, std::size_t count,
                                              void *output, std::size_t index) {
     const Finish finish = how; // which no output can be thought to overwrite
+    if constexpr (std::is_floating_point_v<Accumulator>) {
+        const bool are_finished = finish.op == Operator::product || (finish.op == Operator::sum && finish.axis != 0);
+        if (are_finished && !finish.add_to_output) {
+            return store_run(results, count, finish.output_type, output, index);
+        }
+    }
+    if constexpr (std::is_same_v<Accumulator, std::int32_t>) {
+        if (traits_of(finish.input_type).is_float && !finish.add_to_output) {
+            return store_keys(finish, results, count, output, index);
+        }
+    }
     for (std::size_t k = 0; k < count; ++k) {
         finish_accumulator(results[k], finish, output, index + k);
     }

@@ -37,6 +37,7 @@ ceiling: the fastest that NumPy (host) or the driver (GPU) reads or copies as ma
 'wr bench softmax' likewise has rows of all lengths, columns, masks, lengths, gradients and logsumexp, beside a copy.
 
 examples:
+  wr bench --peers                              the host device beside NumPy, SciPy and PyTorch
   wr bench                                      sums and softmax, from small to large
   wr bench softmax                              the softmax family, f32 and bf16, beside a copy
   wr bench softmax --dtype f16 --device cuda:0
@@ -108,7 +109,13 @@ def add_parser(subparsers: Any) -> None:
         help="with 'softmax': draw bytes a second over the length of rows, .svg or .png",
     )
     parser.add_argument(
-        "--peers", type=file_name, metavar="FILE", help="with --plot: also what bench/peers.py printed into this file"
+        "--peers",
+        type=file_name,
+        nargs="?",
+        const=True,
+        metavar="FILE",
+        help="alone: the host device beside NumPy, SciPy and PyTorch, where they are installed;\n"
+        "with --plot and FILE: also what bench/peers.py printed into this file",
     )
     add_device_option(parser, default=None)
     parser.set_defaults(run=run)
@@ -139,7 +146,10 @@ def run(options: argparse.Namespace) -> None:
     from ..screen import console
     from ..softmax import floats_only, types_of_softmax
 
-    if (options.plot and options.what != "softmax") or (options.peers and not options.plot):
+    if options.peers is True and not (options.what or options.plot):
+        _bench_peers(load_library())
+        return
+    if (options.plot and options.what != "softmax") or (options.peers and not options.plot) or options.peers is True:
         raise UsageError("--plot goes with 'wr bench softmax', and --peers with --plot")
     library = load_library()
     if options.what == "reduce":
@@ -211,6 +221,33 @@ def _bench_softmax(library: Library, options: argparse.Namespace) -> None:
         draw_rates(figure, [*ours, *theirs], ceiling.bytes_per_second, title, options.plot)
     if remark:
         console().print(remark)
+
+
+def _bench_peers(library: Library) -> None:
+    from ..host_peers import TABLE, measured, on_cores
+    from ..screen import console, progress, table
+
+    cores = len(os.sched_getaffinity(0))
+    counts = (1, cores) if cores > 1 else (1,)
+    listing = table()
+    listing.add_column("f32 unless said")
+    for count in counts:
+        heading = "one core" if count == 1 else f"{count} cores"
+        for column in (f"{heading}, us", "NumPy, SciPy", "PyTorch"):
+            listing.add_column(column, justify="right")
+    with progress("measuring", len(TABLE) * len(counts), bytes_counted=False) as advance:
+        for job in TABLE:
+            cells = []
+            for count in counts:
+                with on_cores(count):
+                    times = measured(library, job)
+                peers = ("-" if peer is None else f"{peer / times.ours:.2f}" for peer in (times.numpy, times.torch))
+                cells += [f"{times.ours * 1e6:.1f}", *peers]
+                advance(1)
+            listing.add_row(job.title, *cells)
+    screen = console()
+    screen.print(f"host device beside its peers: a peer's time over ours, on {cores} cores", style="bold")
+    screen.print(listing)
 
 
 def _rates_of_peers(path: str) -> list[Rate]:

@@ -197,20 +197,21 @@ static void check_masked_rows_with_nan(wr_dtype dtype, int is_log, int columns) 
     image_free(&mask);
 }
 
-/* A block whose maximum is 2^20 in magnitude is formed relative to it, and none of less: the bits of docs/numerics.md's
- * definition (tests/vectors/softmax_contract.py), which differ from those of the other way. */
-static void check_known_row(wr_dtype dtype, const double *row, const uint64_t *bits) {
+/* A block whose maximum is 2^20 in magnitude is formed relative to it, and none of less; from 2^62 on its e^m is taken
+ * for a power of two: the bits of docs/numerics.md's definition (tests/vectors/softmax_contract.py), which differ from
+ * those of the other way. */
+static void check_known_row(wr_dtype dtype, size_t count, const double *row, const uint64_t *bits) {
     size_t i, p;
     for (p = 0; p < place_count(); ++p) {
-        image input = image_new(3 * reference_size(dtype), 0), output = image_new(3 * reference_size(dtype), 0);
-        wr_softmax_args args = softmax_args(dtype, 1, 3, 1);
-        for (i = 0; i < 3; ++i) {
+        image input = image_new(count * reference_size(dtype), 0), output = image_new(count * reference_size(dtype), 0);
+        wr_softmax_args args = softmax_args(dtype, 1, count, 1);
+        for (i = 0; i < count; ++i) {
             reference_put(dtype, input.payload, i, row[i]);
         }
         args.input = input.payload;
         args.output = output.payload;
-        CHECK(softmax_at(place_at(p), &args, &input, &output, NULL) == WR_SUCCESS, "a row at 2^20");
-        for (i = 0; i < 3; ++i) {
+        CHECK(softmax_at(place_at(p), &args, &input, &output, NULL) == WR_SUCCESS, "a row at a limit");
+        for (i = 0; i < count; ++i) {
             CHECK(reference_bits(dtype, output.payload, i) == bits[i], "%s, %g: %llX for %llX", dtype_name(dtype),
                   row[i], (unsigned long long)reference_bits(dtype, output.payload, i), (unsigned long long)bits[i]);
         }
@@ -224,8 +225,12 @@ static void check_rows_at_the_limit(void) {
     static const double wide[3] = {0x1p20, 0x1p20 - 0.625, 0x1p20 - 3.125};
     static const uint64_t narrow_bits[3] = {0x3F308E59, 0x3E81E717, 0x3D67E1B4};
     static const uint64_t wide_bits[3] = {0x3FE443712AA47778, 0x3FD5B1467980E0F2, 0x3F9C7D73136301E6};
-    check_known_row(WR_F32, narrow, narrow_bits);
-    check_known_row(WR_F64, wide, wide_bits);
+    static const double equal[5] = {0x1p62, 0x1p62, 0x1p62, 0x1p62, 0x1p62};
+    static const uint64_t fifths[5] = {0x3FC999999999999A, 0x3FC999999999999A, 0x3FC999999999999A, 0x3FC999999999999A,
+                                       0x3FC999999999999A};
+    check_known_row(WR_F32, 3, narrow, narrow_bits);
+    check_known_row(WR_F64, 3, wide, wide_bits);
+    check_known_row(WR_F64, 5, equal, fifths);
 }
 
 /* One row: what was saved, dy, the mask or NULL, and the gradient of the first element. */
@@ -289,6 +294,56 @@ static void check_least_weight(wr_dtype dtype, double limit, double beyond) {
     CHECK(softmax == 0.0, "%s: a logit of %g has softmax's gradient %g", dtype_name(dtype), limit, softmax);
 }
 
+/* docs/numerics.md: the weight of an output of at least 86 (f64: 708), which no logarithm of softmax is, is infinite.
+ */
+static void check_largest_weight(wr_dtype dtype, double limit) {
+    const double gradients[] = {0.0, 1.0}, at_limit[] = {limit, 0.0};
+    const double below = dtype == WR_F64 ? nextafter(limit, 0.0) : (double)nextafterf((float)limit, 0.0f);
+    const double less[] = {below, 0.0};
+    wr_softmax_backward_args args = backward_args(dtype, 1, 2, 1);
+    double first;
+    args.log = 1;
+    first = first_gradient(&args, 2, at_limit, gradients, NULL, NULL);
+    CHECK(first == -(double)INFINITY, "%s: an output of %g has the gradient %g", dtype_name(dtype), limit, first);
+    first = first_gradient(&args, 2, less, gradients, NULL, NULL);
+    CHECK(fabs(first / exp(below) + 1.0) <= 1e-6, "%s: an output of %.17g has the gradient %g", dtype_name(dtype),
+          below, first);
+}
+
+/* A long row cut off by its length is the row without its end, with zeros behind it, however it is shared by threads.
+ */
+static void check_length_of_long_row(wr_dtype dtype, size_t axis, size_t length) {
+    const size_t bytes = reference_size(dtype);
+    const int64_t leading = (int64_t)length;
+    image input = image_new(axis * bytes, 0), output = image_new(axis * bytes, 0), alone = image_new(axis * bytes, 0);
+    image gradient = image_new(axis * bytes, 0), gradient_alone = image_new(axis * bytes, 0);
+    size_t n;
+    for (n = 0; n < axis; ++n) {
+        reference_put(dtype, input.payload, n, (double)(n % 13) / 8.0 - 1.0);
+    }
+    memset(alone.payload, 0, axis * bytes);
+    memset(gradient_alone.payload, 0, axis * bytes);
+    for (n = 0; n < 2; ++n) {
+        wr_softmax_args args = softmax_args(dtype, 1, n == 0 ? length : axis, 1);
+        wr_softmax_backward_args back = backward_args(dtype, 1, args.axis, 1);
+        args.input = back.output_gradient = input.payload;
+        args.output = n == 0 ? alone.payload : output.payload;
+        back.output = args.output;
+        back.input_gradient = n == 0 ? gradient_alone.payload : gradient.payload;
+        args.lengths = back.lengths = n == 0 ? NULL : &leading;
+        CHECK(wr_softmax_ex(&args, wr_host_stream()) == WR_SUCCESS, "a long row");
+        CHECK(wr_softmax_backward_ex(&back, wr_host_stream()) == WR_SUCCESS, "a long row's gradient");
+    }
+    CHECK(image_equal(&alone, &output), "%s: %zu of %zu elements", dtype_name(dtype), length, axis);
+    CHECK(image_equal(&gradient_alone, &gradient), "%s: gradient, %zu of %zu elements", dtype_name(dtype), length,
+          axis);
+    image_free(&input);
+    image_free(&output);
+    image_free(&alone);
+    image_free(&gradient);
+    image_free(&gradient_alone);
+}
+
 /* p (dy - T) with T the sum over what takes part: -0 * 1 alone is -0, and -0 - -0 is +0. */
 static void check_masked_zero(wr_dtype dtype) {
     static const double saved[] = {1.0, 0.0, 0.0}, gradients[] = {-0.0, 0.0, 5.0};
@@ -344,6 +399,11 @@ int main(int argc, char **argv) {
     check_distant_blocks(WR_F32);
     check_distant_blocks(WR_F64);
     check_distant_blocks(WR_BF16);
+    check_length_of_long_row(WR_F32, 600001, 20000);
+    check_length_of_long_row(WR_F64, 300001, 100000);
+    check_length_of_long_row(WR_BF16, 600001, 1);
+    check_largest_weight(WR_F32, 86.0);
+    check_largest_weight(WR_F64, 708.0);
     check_least_weight(WR_F32, -86.0, (double)nextafterf(-86.0f, 0.0f));
     check_least_weight(WR_F64, -708.0, nextafter(-708.0, 0.0));
     places_close();

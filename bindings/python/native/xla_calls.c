@@ -16,9 +16,22 @@ static int dtype_of(int type) {
     return type >= 0 && type < (int)(sizeof dtypes / sizeof *dtypes) ? dtypes[type] : 0;
 }
 
+static int take_type(const XlaBuffer *x, wr_dtype *dtype) {
+    int found = dtype_of(x->dtype);
+    if (found == 0) {
+        return 0;
+    }
+    *dtype = (wr_dtype)found;
+    return 1;
+}
+
 static XlaError *refuse(const XlaCall *call, int code, const char *message) {
     XlaErrorArgs error = {sizeof error, NULL, message, code};
     return call->api->create_error(&error);
+}
+
+static XlaError *refuse_types(const XlaCall *call) {
+    return refuse(call, XLA_INVALID_ARGUMENT, "arrays of these elements are not taken");
 }
 
 static XlaError *status_as_error(const XlaCall *call, wr_status status) {
@@ -72,7 +85,6 @@ typedef struct Place {
 
 /* On a GPU partial results lie in XLA's memory, which it takes back behind the call. */
 static XlaError *find_place(const XlaCall *call, int on_gpu, size_t bytes, Place *place) {
-    memset(place, 0, sizeof *place);
     if (!on_gpu) {
         place->stream = wr_library->wr_host_stream();
         return NULL;
@@ -109,13 +121,14 @@ static XlaError *reduce(const XlaCall *call, int on_gpu) {
     const XlaBuffer *x = argument(call, 0), *y = result(call, 0);
     Extents extents = extents_of(call, x);
     size_t bytes = 0;
-    Place place;
+    Place place = {NULL, NULL, 0};
     wr_reduce_args args;
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
     args.op = (wr_op)attribute(call, "op");
-    args.dtype = (wr_dtype)dtype_of(x->dtype);
-    args.output_dtype = (wr_dtype)dtype_of(y->dtype);
+    if (!take_type(x, &args.dtype) || !take_type(y, &args.output_dtype)) {
+        return refuse_types(call);
+    }
     args.accumulate_dtype = (wr_dtype)attribute(call, "accumulate");
     args.input = x->data;
     args.output = y->data;
@@ -136,12 +149,13 @@ static XlaError *softmax(const XlaCall *call, int on_gpu) {
     const XlaBuffer *x = argument(call, 0), *y = result(call, 0);
     Extents extents = extents_of(call, x);
     size_t bytes = 0;
-    Place place;
+    Place place = {NULL, NULL, 0};
     wr_softmax_args args;
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
-    args.dtype = (wr_dtype)dtype_of(x->dtype);
-    args.output_dtype = (wr_dtype)dtype_of(y->dtype);
+    if (!take_type(x, &args.dtype) || !take_type(y, &args.output_dtype)) {
+        return refuse_types(call);
+    }
     args.log = (int32_t)attribute(call, "log");
     args.input = x->data;
     args.output = y->data;
@@ -162,13 +176,14 @@ static XlaError *softmax_backward(const XlaCall *call, int on_gpu) {
     const XlaBuffer *gradient = argument(call, 0), *output = argument(call, 1), *made = result(call, 0);
     Extents extents = extents_of(call, output);
     size_t bytes = 0;
-    Place place;
+    Place place = {NULL, NULL, 0};
     wr_softmax_backward_args args;
     memset(&args, 0, sizeof args);
     args.struct_size = sizeof args;
-    args.dtype = (wr_dtype)dtype_of(output->dtype);
-    args.output_gradient_dtype = (wr_dtype)dtype_of(gradient->dtype);
-    args.input_gradient_dtype = (wr_dtype)dtype_of(made->dtype);
+    if (!take_type(output, &args.dtype) || !take_type(gradient, &args.output_gradient_dtype) ||
+        !take_type(made, &args.input_gradient_dtype)) {
+        return refuse_types(call);
+    }
     args.log = (int32_t)attribute(call, "log");
     args.output = output->data;
     args.output_gradient = gradient->data;

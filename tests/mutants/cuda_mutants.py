@@ -1,0 +1,309 @@
+"""Mistakes in cuda/: kernels, which the emulator runs, and what chooses them. README.md has the form of an entry."""
+
+MUTANTS = {
+    # ---- reductions
+    300: (
+        "cuda/device/warp_tree.cuh",
+        "return level < 5 ? 1 << level : 1 << (log2_of(V) + {{4 ==> 3}} - level);",
+        ["reductions_are_those_of_the_host"],
+    ),
+    301: (
+        "cuda/device/warp_tree.cuh",
+        "upper ? high : low, from_lane_xor({{upper ? low : high ==> high}}, 1 << Step)",
+        ["reductions_are_those_of_the_host"],
+    ),
+    302: (
+        "cuda/reduce/tile_load.cuh",
+        "base + tile_bytes + ({{offset != 0 ==> false}} ? vector_bytes : 0) <= hull.end;",
+        ["reductions_are_those_of_the_host"],
+    ),
+    303: (
+        "cuda/reduce/tile_load.cuh",
+        "if ({{m.counted_most >= 0xFFu ==> true}})",
+        ["nan_is_ignored"],
+    ),
+    304: (
+        "cuda/reduce/tile_load.cuh",
+        "if ({{reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0 ==> true}}) { #pragma unroll for"
+        " (int v = 0; v < Vectors; ++v) { vectors[v] = __ldg",
+        ["same_bits_any_alignment"],
+    ),
+    305: (
+        "cuda/reduce/tile_load.cuh",
+        "* row.stride], m, {{at ==> at - first}});",
+        ["reductions_are_those_of_the_host"],
+    ),
+    306: (
+        "cuda/reduce/tile_load.cuh",
+        "return {{is_signed ==> false}} ? static_cast<std::uint64_t>",
+        ["every_operator_on_every_type"],
+    ),
+    307: (
+        "cuda/reduce/tile_access.cuh",
+        "const bool by_vectors = {{left % vector_elements<T> == 0 ==> true}};",
+        ["reductions_are_those_of_the_host"],
+    ),
+    308: (
+        "cuda/reduce/tile_access.cuh",
+        "if (end > 0 && {{!tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, hull) ==> false}})",
+        ["reductions_are_those_of_the_host"],
+    ),
+    309: (
+        "cuda/reduce/tile_access.cuh",
+        "if (end > 0 && {{!tile_is_readable(data, hull) ==> false}}) { begin = 1;",
+        ["reductions_are_those_of_the_host"],
+    ),
+    310: (
+        "cuda/reduce/tile_access.cuh",
+        "const int last = {{count - 1 - lane_index() ==> count - lane_index()}};",
+        ["every_operator_on_every_type"],
+    ),
+    311: (
+        "cuda/reduce/extreme_place.cuh",
+        "tile_ < 0 || {{key > key_ ==> key >= key_}} ? tile : tile_;",
+        ["reductions_are_those_of_the_host"],
+    ),
+    312: (
+        "cuda/reduce/extreme_place.cuh",
+        "if (tile < 0 || ({{most == Op::identity().key && m.ignore_nan ==> false}}))",
+        ["nan_is_ignored"],
+    ),
+    314: (
+        "cuda/reduce/columns.cuh",
+        "inside ? static_cast<int>(smaller({{a.axis - row ==> a.axis - row + 1}}, static_cast<std::size_t>(a.run)))",
+        ["reductions_are_those_of_the_host"],
+    ),
+    315: (
+        "cuda/segments/map.cuh",
+        "low = {{larger<std::int64_t>(offset(0), 0) ==> offset(0)}};",
+        ["reductions_are_those_of_the_host"],
+    ),
+    316: (
+        "cuda/segments/map.cuh",
+        "return {begin, {{larger(begin, within(next_offset)) ==> within(next_offset)}}};",
+        ["reductions_are_those_of_the_host"],
+    ),
+    317: (
+        "cuda/segments/segments.cuh",
+        "position += {{is_part ? static_cast<std::size_t>(piece.part.position) + item *"
+        " most_elements_at_once : 0 ==> std::size_t(0)}};",
+        ["reductions_are_those_of_the_host"],
+    ),
+    318: (
+        "cuda/segments/walk.cuh",
+        "segment.count() > map_.window() && {{position < segment.count() ==> true}})",
+        ["reductions_are_those_of_the_host"],
+    ),
+    319: (
+        "cuda/segments/walk.cuh",
+        "const bool mine = segment < left_ && {{begin_[g] + segment *"
+        " static_cast<unsigned>(map_.segment_work) < room_ ==> true}};",
+        ["reductions_are_those_of_the_host"],
+    ),
+    320: (
+        "cuda/reduce/plan.cpp",
+        "return ({{row_tiles + of_block - 1 ==> row_tiles}}) >> std::countr_zero(of_block);",
+        ["reductions_are_those_of_the_host"],
+    ),
+    322: (
+        "cuda/reduce/plan.cpp",
+        "return address % bytes == 0 && {{s.inner % elements == 0 ==> true}} &&",
+        ["reductions_are_those_of_the_host"],
+    ),
+    323: (
+        "cuda/reduce/plan.cpp",
+        "{{std::has_single_bit(p.shape.axis) ==> true}} && p.row_bytes() <",
+        ["reductions_are_those_of_the_host"],
+    ),
+    324: (
+        "cuda/reduce/staged_rows.cuh",
+        "return {{item + 1 == items ? last_rows : a.rows ==> a.rows}};",
+        ["reductions_are_those_of_the_host"],
+    ),
+    325: (
+        "cuda/reduce/staged_rows.cuh",
+        "return a.groups == 1 ? 0 : {{first_row ==> std::size_t(0)}} +",
+        ["reductions_are_those_of_the_host"],
+    ),
+    326: (
+        "cuda/reduce/rows.cuh",
+        "piece == 0 && warp_index() == 0) { const int blocks = static_cast<int>(a.pieces); value ="
+        " lane_index() < blocks ? pieces[{{lane_index() ==> lane_index() ^ 1}}]",
+        ["reductions_are_those_of_the_host"],
+    ),
+    327: (
+        "cuda/tiles/exchange.cu",
+        "return ({{members & ~at.mask_in_tile(__ballot_sync(whole_warp, equal)) ==>"
+        " ~at.mask_in_tile(__ballot_sync(whole_warp, equal))}}) == 0;",
+        ["tiles_are_what_warps_do"],
+    ),
+    328: (
+        "cuda/tiles/exchange.cu",
+        "const std::uint32_t members = {{problem.members & mask_of_lanes(at.lanes) ==> problem.members}};"
+        " std::uint32_t matched = 0;",
+        ["tiles_are_what_warps_do"],
+    ),
+    329: (
+        "cuda/common/launch.cpp",
+        "(callers != nullptr && {{callers_bytes >= bytes ==> true}})",
+        ["workspace"],
+    ),
+    # ---- softmax
+    340: (
+        "cuda/softmax/tile.cuh",
+        "return {{value > bound ==> value >= bound}} ? result : Float(0); }); } // The same whatever",
+        ["softmax_special_values"],
+    ),
+    341: (
+        "cuda/softmax/tile.cuh",
+        "maximum < Float(lowest_logit) ? {{absent_n ==> special_n}} : special_n;",
+        ["softmax_is_that_of_the_host"],
+        "unusual rows take the long way to the same bits",
+    ),
+    342: (
+        "cuda/rowwise/vector_access.cuh",
+        "vectors[v] = behind; if ({{v * warp_lanes < left ==> v * warp_lanes <= left}})",
+        ["softmax_is_that_of_the_host"],
+    ),
+    343: (
+        "cuda/rowwise/vector_access.cuh",
+        "{{i * warp_lanes < left ==> i * warp_lanes < left - 1}} && mine[i * warp_lanes] == 0",
+        ["softmax_is_that_of_the_host"],
+    ),
+    344: (
+        "cuda/rowwise/strided_access.cuh",
+        "all_leading(begin + softmax_block <= {{place.taken ==> place.taken + 1}})",
+        ["softmax_is_that_of_the_host"],
+    ),
+    345: (
+        "cuda/rowwise/strided_access.cuh",
+        "canonical[i] = {{is_nan(y[i]) ==> false}} ?",
+        ["softmax_special_values"],
+    ),
+    346: (
+        "cuda/rowwise/strided_access.cuh",
+        "(left + {{warp_lanes - 1 ==> warp_lanes - 2}}) / warp_lanes;",
+        ["softmax_is_that_of_the_host"],
+    ),
+    347: (
+        "cuda/softmax/strided/rows.cuh",
+        "values[i] = {{taken.has(i) ==> true}} ? special : left_out;",
+        ["softmax_is_that_of_the_host"],
+    ),
+    348: (
+        "cuda/softmax/strided/rows.cuh",
+        "if ({{scale != Float(1) ==> scale > Float(1)}})",
+        ["softmax_is_that_of_the_host"],
+    ),
+    349: (
+        "cuda/softmax/sub_warp/staged_rows.cuh",
+        "{{i < left(v) ==> true}} ? e[v * each + i] : 0;",
+        ["softmax_is_that_of_the_host"],
+    ),
+    350: (
+        "cuda/softmax/sub_warp/thread_rows.cuh",
+        "({{row.whole == most ==> false}} ? tail : Sum(0));",
+        ["softmax_is_that_of_the_host"],
+    ),
+    351: (
+        "cuda/softmax/sub_warp/thread_rows.cuh",
+        "return {{x > frame.bound ==> true}} ? result : Float(0);",
+        ["softmax_is_that_of_the_host"],
+    ),
+    352: (
+        "cuda/softmax/outputs.cuh",
+        "nearest = {{rest > 0.0f ==> false}} ? units + 0.5f",
+        ["softmax_is_accurate"],
+    ),
+    353: (
+        "cuda/softmax/outputs.cuh",
+        "(gap <= zero_gap && {{inverse < 1.5f ==> true}}) ||",
+        ["softmax_is_that_of_the_host"],
+    ),
+    354: (
+        "cuda/softmax/outputs.cuh",
+        "if ({{own < head ==> own <= head}}) { from[own] = byte;",
+        ["softmax_is_that_of_the_host"],
+    ),
+    355: (
+        "cuda/softmax/strided/columns.cuh",
+        "x[i] = {{has_bit(taken, i) ==> true}} ? x[i] :",
+        ["softmax_is_that_of_the_host"],
+    ),
+    356: (
+        "cuda/softmax_backward/strided_rows.cuh",
+        "weights[i] = taken.has(i) ? weights[i] : {{Float(-0.0) ==> Float(0.0)}};",
+        ["softmax_edges"],
+    ),
+    357: (
+        "cuda/softmax_backward/strided_rows.cuh",
+        "gradients[i] = {{taken.has(i) ==> true}} ? gradients[i] : Float(0);",
+        ["softmax_is_that_of_the_host"],
+    ),
+    358: (
+        "cuda/softmax_backward/strided_rows.cuh",
+        "weights[i] = {{ordinary ==> true}} ? weight_of_any(less.high, less.low) : row.special;",
+        ["softmax_backward_special_values"],
+    ),
+    359: (
+        "cuda/softmax_backward/strided_columns.cuh",
+        "terms[i] = {{has_bit(taken, i) ==> true}} ? term :",
+        ["softmax_is_that_of_the_host"],
+    ),
+    360: (
+        "cuda/softmax_backward/two_pass_columns.cuh",
+        "within = within && {{fabsf(less.high) < ExponentialConstants<float>::reach ==> true}};",
+        ["softmax_is_that_of_the_host"],
+    ),
+    361: (
+        "cuda/softmax/logsumexp/rows.cuh",
+        "return {{value > bound ==> true}} ? e : 0.0f;",
+        ["softmax_is_that_of_the_host"],
+    ),
+    362: (
+        "cuda/softmax/logsumexp/stage.cuh",
+        "if ({{v * lane_stride < left ==> v * lane_stride <= left}}) { copy_vector_async",
+        ["softmax_is_that_of_the_host"],
+    ),
+    364: (
+        "cuda/softmax/two_pass/columns.cuh",
+        "e[i] = {{i < left ==> true}} ? exponential_in",
+        ["softmax_is_that_of_the_host"],
+    ),
+    365: (
+        "cuda/softmax/two_pass/columns.cuh",
+        "(place.count == 0 || ({{high < two_pass_column_reach && low > -two_pass_column_reach ==> true}}));",
+        ["softmax_is_that_of_the_host"],
+    ),
+    366: (
+        "cuda/softmax/rows/masked_rows_tile.cuh",
+        "return {{high == 0 ==> true}} ? within :",
+        ["softmax_edges"],
+    ),
+    367: (
+        "cuda/softmax/masked_tile.cuh",
+        "of_vector[i] = {{at < count ==> true}} ? mask[at]",
+        ["softmax_is_that_of_the_host"],
+    ),
+    368: (
+        "cuda/softmax/masked_tile.cuh",
+        "const bool later = {{skew >= word ==> skew > word}};",
+        ["softmax_is_that_of_the_host"],
+    ),
+    369: (
+        "cuda/rowwise/sub_warp_blocked.cuh",
+        "end += {{lane_index() >= distance ==> true}} ? before : 0;",
+        ["softmax_is_that_of_the_host"],
+    ),
+    370: (
+        "cuda/rowwise/sub_warp_striped.cuh",
+        "no_more_than(taken, selection.causal_first + {{outer %"
+        " static_cast<std::uint32_t>(selection.causal_rows) ==> outer}});",
+        ["softmax_is_that_of_the_host"],
+    ),
+    371: (
+        "cuda/softmax/plan.cpp",
+        "if (packed[0] != nullptr && {{s.axis % elements == 0 ==> true}} &&",
+        ["softmax_is_that_of_the_host"],
+    ),
+}

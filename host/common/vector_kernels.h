@@ -27,8 +27,8 @@ struct Strips {
 inline constexpr std::size_t column_levels_bytes = 64 * 1024;
 inline constexpr std::size_t widest_strip = 4096;
 
-// Softmax of rows side by side: the tile that they are computed in, which fits any thread's stack, and the most groups of
-// 64 bytes that are loaded at once.
+// Softmax of rows side by side: the tile that they are computed in, which fits any thread's stack, and the most groups
+// of 64 bytes that are loaded at once.
 inline constexpr std::size_t lane_tile_bytes = 128 * 1024;
 inline constexpr std::size_t lane_groups = 8;
 

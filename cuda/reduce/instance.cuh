@@ -31,7 +31,7 @@ extern template const ReduceKernels &reduce_kernels<float, FloatProduct<float>>(
 extern template const ReduceKernels &reduce_kernels<double, FloatProduct<double>>();
 extern template const ReduceKernels &reduce_kernels<Counted<float>, Partial<CountedFloatSum<float>>>();
 extern template const ReduceKernels &reduce_kernels<Counted<double>, Partial<CountedFloatSum<double>>>();
-extern template const ReduceKernels &reduce_kernels<Scaled<float>, Partial<ScaledSquareSum<float>>>();
+extern template const ReduceKernels &reduce_kernels<StoredScaled, Partial<ScaledSquareSum<float>>>();
 extern template const ReduceKernels &reduce_kernels<Scaled<double>, Partial<ScaledSquareSum<double>>>();
 extern template const ReduceKernels &reduce_kernels<Counted<double>, Partial<WideIntegerProduct>>();
 extern template const ReduceKernels &reduce_kernels<std::uint64_t, IntegerSum>();

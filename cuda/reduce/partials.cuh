@@ -40,6 +40,20 @@ template <>
 struct PartialResults<WeightedIntegerSum> : IntegerPartialResults {};
 template <>
 struct PartialResults<Count> : IntegerPartialResults {};
+// A whole vector, as all partial results are that no other elements share a set of kernels with: each begins on a
+// boundary.
+struct alignas(16) StoredScaled {
+    Scaled<float> of;
+    std::uint64_t unused;
+
+    __device__ __forceinline__ operator Scaled<float>() const { return of; }
+};
+template <>
+struct PartialResults<ScaledSquareSum<float>> {
+    using Element = StoredScaled;
+    using Next = Partial<ScaledSquareSum<float>>;
+};
+
 // Numbers and integers beside them, added up apart.
 struct WidePartialResults {
     using Element = Counted<double>;
@@ -127,6 +141,7 @@ template <class Float>
 __device__ __forceinline__ void store_without_gaps(const Counted<Float> &value, Counted<Float> &to) {
     store_fields(value.sum, value.count, to);
 }
+__device__ __forceinline__ void store_without_gaps(const Scaled<float> &value, StoredScaled &to) { to = {value, 0}; }
 template <class Value, class Element>
 __device__ __forceinline__ void store_without_gaps(const Value &value, Element &to) {
     to = bit_cast<Element>(value);

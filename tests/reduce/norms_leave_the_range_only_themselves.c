@@ -121,9 +121,9 @@ static void check_segments_of(wr_dtype dtype, content kind) {
 }
 
 int main(int argc, char **argv) {
-    static const size_t shapes[][3] = {{5, 1, 1},     {7, 2, 1},     {3, 33, 1},    {1, 4097, 1},
-                                       {2, 70000, 1}, {1, 100, 70},  {3, 9, 5},     {1, 3000, 3},
-                                       {700, 12, 1},  {1, 40, 1000}, {40, 1024, 1}, {2000, 8, 1}};
+    static const size_t shapes[][3] = {{5, 1, 1},     {7, 2, 1},    {3, 33, 1},     {1, 4097, 1},  {2, 70000, 1},
+                                       {1, 100, 70},  {3, 9, 5},    {1, 3000, 3},   {700, 12, 1},  {1, 40, 1000},
+                                       {40, 1024, 1}, {2000, 8, 1}, {1, 20000, 33}, {1, 130003, 1}};
     static const wr_dtype types[] = {WR_F32, WR_F64, WR_BF16, WR_F16};
     size_t i, p, type;
     int kind;

@@ -6,7 +6,7 @@ namespace wr::cuda {
 template const ReduceKernels &reduce_kernels<float, ScaledSquareSum<float>>();
 template const ReduceKernels &reduce_kernels<BF16, ScaledSquareSum<float>>();
 template const ReduceKernels &reduce_kernels<double, ScaledSquareSum<double>>();
-template const ReduceKernels &reduce_kernels<Scaled<float>, Partial<ScaledSquareSum<float>>>();
+template const ReduceKernels &reduce_kernels<StoredScaled, Partial<ScaledSquareSum<float>>>();
 template const ReduceKernels &reduce_kernels<Scaled<double>, Partial<ScaledSquareSum<double>>>();
 
 } // namespace wr::cuda

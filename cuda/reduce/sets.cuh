@@ -41,7 +41,9 @@ template <class Op>
 inline constexpr bool is_rare =
     is_made_of<Op, FloatProduct> || is_made_of<Op, FieldProduct> || is_made_of<Op, FieldSquareSum> ||
     std::is_same_v<Op, IntegerProduct> || std::is_same_v<Op, MappedIntegerSum> ||
-    std::is_same_v<Op, WeightedIntegerSum> || std::is_same_v<Op, BitOr> || std::is_same_v<Op, BitXor>;
+    std::is_same_v<Op, WeightedIntegerSum> || std::is_same_v<Op, WideIntegerSum> ||
+    std::is_same_v<Op, WideWeightedSum> || std::is_same_v<Op, WideIntegerProduct> || std::is_same_v<Op, BitOr> ||
+    std::is_same_v<Op, BitXor>;
 
 // Norms, dot products, places and such. (Integers, products, bits and elements of a byte would be 20 KB more.)
 template <class Op>

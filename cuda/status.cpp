@@ -10,8 +10,10 @@ std::int32_t status() {
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    const ReduceKernels *any = find_reduce_kernels(
-        {Operator::sum, ElementType::f32, ElementType::f32, ElementType::f32, ElementType::none, false, false});
+    Reduction sum{};
+    sum.op = Operator::sum;
+    sum.dtype = sum.output_dtype = sum.accumulate_dtype = ElementType::f32;
+    const ReduceKernels *any = find_reduce_kernels(sum);
     cudaFuncAttributes attributes;
     return report(runtime().func_get_attributes(&attributes, any->aligned_rows));
 }

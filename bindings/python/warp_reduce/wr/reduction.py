@@ -30,6 +30,8 @@ _OF_PIECES = {
     "count_nonzero": ("count_nonzero", "sum"),
 }
 _NOT_CUT = ("logsumexp",)  # nothing combines the results of its pieces into the bits of the whole
+# Of integers for a float output, and up to which width of elements 64 bits hold the exact results of pieces.
+_WIDEST_CUT = {"sum": 4, "mean": 4, "norm_l1": 4, "sum_of_squares": 2, "norm_l2": 2, "product": 0}
 _NEVER_NEGATIVE = ("sum_of_squares", "norm_l1", "norm_l2", "norm_max")
 
 
@@ -43,6 +45,16 @@ class Reduction:
     accumulate: ElementType | None = None
     weights: ElementType | None = None
     ignore_nan: bool = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the results of pieces make the result of the whole."""
+        if self.element.kind == "integer" and self.output.kind == "float" and self.operator in _WIDEST_CUT:
+            width = self.element.size + (self.weights.size if self.weights else 0)
+            return width <= _WIDEST_CUT[self.operator]
+        if self.operator == "norm_l2" and self.element.kind == "float":
+            return False  # squares of pieces have limits that those of the whole have not
+        return self.operator not in _NOT_CUT
 
     def of_a_piece(self) -> Reduction:
         return replace(self, operator=_OF_PIECES.get(self.operator, (self.operator,))[0], output=self._between())
@@ -144,7 +156,7 @@ class Reducer:
             parts = [self._run(job, words[each], weights, _part(old, each), _part(values, each)) for each in groups]
             return np.concatenate(parts)
         rows = self._piece_bytes // (inner * words.itemsize)
-        if rows < 2 or job.operator in _NOT_CUT:
+        if rows < 2 or not job.is_cut:
             return self._piece(job, words, weights, old, values)
         rows = 1 << (rows.bit_length() - 1)
         pieces = [slice(at, at + rows) for at in range(0, axis, rows)]

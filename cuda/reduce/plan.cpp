@@ -214,8 +214,8 @@ bool make_cluster(const Problem &p, ColumnPlan &plan) {
 // Of columns that leave partial results, which are a quarter of what is read at most: those of bytes may be 16 times an
 // element.
 std::size_t least_parted_run(const Problem &p, const ColumnWidths &widths) {
-    const bool are_large = static_cast<std::size_t>(p.kernels.partial_bytes) > 8 * p.element_bytes;
-    return std::min<std::size_t>((are_large ? 4 : 2) * least_column_run, widths.most_run);
+    const std::size_t runs = static_cast<std::size_t>(p.kernels.partial_bytes) > 8 * p.element_bytes ? 4 : 2;
+    return std::min(runs * static_cast<std::size_t>(least_column_run), widths.most_run);
 }
 
 ColumnPlan plan_columns(const Problem &p) {

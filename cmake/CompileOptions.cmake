@@ -58,7 +58,9 @@ target_compile_options(
                                  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:${wr_plain_nvcc}>"
 )
 list(JOIN wr_plain_arithmetic_of_link " " wr_plain_link)
+# And once more among the libraries, which stand behind CMAKE_SHARED_LINKER_FLAGS in Makefiles too.
 target_link_options(wr_compile_options INTERFACE "SHELL:${wr_plain_link}")
+target_link_libraries(wr_compile_options INTERFACE ${wr_plain_arithmetic_of_link})
 # What NVCC_APPEND_FLAGS says while the build runs, nvcc puts behind all options.
 set(CMAKE_CUDA_COMPILER_LAUNCHER
     "${CMAKE_COMMAND}" -E env --modify "NVCC_APPEND_FLAGS=string_append: ${wr_plain_nvcc}" --

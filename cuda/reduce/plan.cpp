@@ -28,6 +28,7 @@ constexpr std::size_t column_blocks_a_multiprocessor = 2;
 constexpr std::size_t parts_of_columns_of_two_multiprocessors = 3;
 
 constexpr std::size_t least_column_threads = 64;
+constexpr std::size_t least_parted_run = 2 * least_column_run; // of columns that leave partial results
 
 // What the rules look at.
 struct Problem {
@@ -211,18 +212,10 @@ bool make_cluster(const Problem &p, ColumnPlan &plan) {
     return true;
 }
 
-// Of columns that leave partial results, which are a quarter of what is read at most: those of bytes may be 16 times an
-// element.
-std::size_t least_parted_run(const Problem &p, const ColumnWidths &widths) {
-    const std::size_t runs = static_cast<std::size_t>(p.kernels.partial_bytes) > 8 * p.element_bytes ? 4 : 2;
-    return std::min(runs * static_cast<std::size_t>(least_column_run), widths.most_run);
-}
-
 ColumnPlan plan_columns(const Problem &p) {
     const ColumnWidths widths = column_widths(p);
-    const std::size_t least_run = least_parted_run(p, widths);
     if (p.gpu.multiprocessors == every_gpu) {
-        return column_blocks(p, widths, widths.usual, least_run);
+        return column_blocks(p, widths, widths.usual, least_parted_run);
     }
     // A block takes the whole axis: the widest of which there are enough.
     for (std::size_t width = widths.wide; width >= widths.narrowest; width /= 2) {
@@ -242,7 +235,7 @@ ColumnPlan plan_columns(const Problem &p) {
     // Runs as long as leave enough blocks.
     const std::size_t wanted = p.multiprocessors * parts_of_columns_of_two_multiprocessors / 2;
     std::size_t run = widths.most_run;
-    while (run > least_run && column_blocks(p, widths, widths.usual, run).blocks < wanted) {
+    while (run > least_parted_run && column_blocks(p, widths, widths.usual, run).blocks < wanted) {
         run /= 2;
     }
     return column_blocks(p, widths, widths.usual, run);

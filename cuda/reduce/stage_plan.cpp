@@ -14,8 +14,9 @@ constexpr std::size_t block_threads = 256;
 constexpr std::size_t least_staged_run = 8;
 constexpr std::size_t most_staged_cells = 16384; // runs of the longest length, one a thread
 
-// Items of columns of fewer rows would leave too many partial results.
-constexpr std::size_t least_staged_rows = 64;
+// Items of columns of fewer rows would leave too many partial results: of up to 16 bytes each, an eighth of what is
+// read.
+std::size_t least_staged_rows(std::size_t element_bytes) { return element_bytes == 1 ? 128 : 64; }
 
 // Blocks that a small array is spread over, of so many bytes each at least (places of 16384 x 8 bf16 11.4 us by 8
 // blocks, 2.8 by 128).
@@ -25,7 +26,7 @@ constexpr std::size_t least_staged_bytes = 2048;
 // Threads of a block, cells that it stages, rows of an item: the whole axis where it fits and its longest runs are one
 // a thread at most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has
 // less to leave (24 columns of f32: 192 threads); else items of fewer rows.
-void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread) {
+void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread, std::size_t least_rows) {
     constexpr std::size_t blocks[] = {block_threads, block_threads / 4 * 3};
     const auto stage = [&](std::size_t threads, std::size_t rows) {
         const std::size_t cells = threads * cells_a_thread;
@@ -51,7 +52,7 @@ void plan_items(StagedPlan &plan, std::size_t inner, std::size_t cells_a_thread)
         }
     }
     std::size_t rows = std::bit_floor(std::min(plan.axis, most_rows(block_threads)));
-    while (!stage(block_threads, rows) && rows > least_staged_rows) {
+    while (!stage(block_threads, rows) && rows > least_rows) {
         rows /= 2;
     }
 }
@@ -74,10 +75,9 @@ void plan_runs(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes) {
 
 // Where a few blocks could have everything between them, more of them have less each: fewer rows of an item that is a
 // part of the axis, fewer items otherwise, still so many that blocks begin on boundaries of vectors.
-void spread(StagedPlan &plan, const Shape &s, std::size_t cell_bytes, GpuFacts gpu) {
+void spread(StagedPlan &plan, const Shape &s, std::size_t cell_bytes, std::size_t least_rows, GpuFacts gpu) {
     const std::size_t wanted = static_cast<std::size_t>(gpu.multiprocessors) * staged_blocks_a_multiprocessor;
-    while (plan.groups > 1 && s.outer * divide_up(plan.groups, plan.items_a_block) < wanted &&
-           plan.rows > least_staged_rows) {
+    while (plan.groups > 1 && s.outer * divide_up(plan.groups, plan.items_a_block) < wanted && plan.rows > least_rows) {
         plan.rows /= 2;
         plan.groups = divide_up(plan.axis, plan.rows);
     }
@@ -120,9 +120,10 @@ StagedPlan plan_stage(const Shape &s, bool vectors, int bytes_of_element, GpuFac
     const std::size_t cells = std::min(static_cast<std::size_t>(stage_bytes) / cell_bytes, most_staged_cells);
     StagedPlan plan{};
     plan.axis = s.axis * element_bytes / cell_bytes;
-    plan_items(plan, s.inner, cells / block_threads);
+    const std::size_t least_rows = least_staged_rows(element_bytes);
+    plan_items(plan, s.inner, cells / block_threads, least_rows);
     plan.groups = divide_up(plan.axis, plan.rows);
-    spread(plan, s, cell_bytes, gpu);
+    spread(plan, s, cell_bytes, least_rows, gpu);
     plan.items_a_block = std::min(plan.items_a_block, plan.groups == 1 ? s.outer : plan.groups);
     plan_runs(plan, s.inner, cell_bytes);
     plan_gaps(plan, s.inner, cell_bytes, vectors);

@@ -3,25 +3,30 @@
 
     python bench/batch_proof.py                        on the GPU if there is one, otherwise on the CPU
     python bench/batch_proof.py --device cpu --small   in seconds: few widths and batches
+    python bench/batch_proof.py --part 2/6             the third of six parts, for processes side by side
     python bench/batch_proof.py --times                how long the calls take, launches included
 
 Each of 129 distinct rows goes through every function alone, forward and backward. Then batches are made of them, and
 every row of every batch is compared, bit by bit, with what it was alone: eager; compiled by torch.compile; captured in
-a CUDA graph; and the CPU's rows with the GPU's. The table is Markdown. The exit status is 1 if a row of ours differs.
+a CUDA graph; and the CPU's rows with the GPU's. The table is Markdown. The exit status is 1 if a row of ours differs,
+3 if the process was told to end before it was done: the table has what was compared until then.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
-import torch
-import warp_reduce.torch
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # a few kernels: processes to compile them start longer
+
+import torch  # noqa: E402
+import warp_reduce.torch  # noqa: E402
 
 BATCHES = (1, 2, 3, 7, 32, 127, 129, 1000, 4096)
 WIDTHS = (8, 64, 1000, 4096, 32000, 50257, 128256, 151936)
@@ -114,18 +119,25 @@ class Counts:
             self.different[f"{what} {name}"] = self.different.get(f"{what} {name}", 0) + differing(one, other)
 
 
+Sizes = tuple[int, ...]
+Rows = dict[str, list[torch.Tensor]]  # by function: the result and the gradient of each row alone
+AllCounts = dict[str, Counts]
+
+
 def alone(function: Function, x: torch.Tensor, count: int) -> list[torch.Tensor]:
     single = [both(function, x[row : row + 1]) for row in range(min(count, len(x)))]
     return [torch.cat(parts) for parts in zip(*single)]
 
 
-def compare_batches(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str, Counts], ours: bool) -> None:
-    what = "ours" if ours else "PyTorch's"
-    with warp_reduce.torch.batch_invariant() if ours else nullcontext():
+def all_alone(x: torch.Tensor, count: int) -> dict[str, list[torch.Tensor]]:
+    return {name: alone(function, x, count) for name, function in FUNCTIONS.items()}
+
+
+def compare_batches(x: torch.Tensor, batches: Sizes, counts: AllCounts, what: str, expected: Rows) -> None:
+    for size in batches:
+        batch = batch_of(x, size)
         for name, function in FUNCTIONS.items():
-            expected = alone(function, x, max(batches))
-            for size in batches:
-                counts[name].add(what, both(function, batch_of(x, size)), expected)
+            counts[name].add(what, both(function, batch), expected[name])
 
 
 def all_at_once(x: torch.Tensor) -> list[list[torch.Tensor]]:
@@ -137,21 +149,21 @@ def joined(xs: list[torch.Tensor]) -> list[torch.Tensor]:
     return [function(x) for function, x in zip(FUNCTIONS.values(), xs)]
 
 
-def compare_compiled(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str, Counts], compiled: Any) -> None:
-    expected = {name: alone(function, x, max(batches)) for name, function in FUNCTIONS.items()}
+def compare_compiled(x: torch.Tensor, batches: Sizes, counts: AllCounts, compiled: Any) -> None:
+    expected = all_alone(x, max(batches))
     for size in batches:
         xs = [batch_of(x, size).requires_grad_() for _ in FUNCTIONS]
         ys = compiled(xs)
         sloped = [number for number, y in enumerate(ys) if y.is_floating_point()]
         tops = [slopes(ys[number]) for number in sloped]
-        gradients = torch.autograd.grad([ys[number] for number in sloped], [xs[number] for number in sloped], tops)
+        inputs = [xs[number] for number in sloped]
+        gradients = torch.autograd.grad([ys[number] for number in sloped], inputs, tops) if sloped else ()
         for number, name in enumerate(FUNCTIONS):
             own = [gradients[sloped.index(number)]] if number in sloped else []
             counts[name].add("compiled", [ys[number].detach(), *own], expected[name])
 
 
-def compare_captured(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str, Counts]) -> None:
-    expected = {name: alone(function, x, max(batches)) for name, function in FUNCTIONS.items()}
+def compare_captured(x: torch.Tensor, batches: Sizes, counts: AllCounts, expected: Rows, pool: Any) -> None:
     for size in batches:
         batch = batch_of(x, size)
         still = torch.zeros_like(batch)
@@ -161,7 +173,7 @@ def compare_captured(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str
             all_at_once(still)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, pool=pool):
             results = all_at_once(still)
         still.copy_(batch)
         graph.replay()
@@ -170,7 +182,7 @@ def compare_captured(x: torch.Tensor, batches: tuple[int, ...], counts: dict[str
             counts[name].add("captured", found, expected[name])
 
 
-def compare_devices(x: torch.Tensor, counts: dict[str, Counts]) -> None:
+def compare_devices(x: torch.Tensor, counts: AllCounts) -> None:
     gpu = x.cuda()
     for name, function in FUNCTIONS.items():
         counts[name].add("CPU and GPU", [each.cpu() for each in both(function, gpu)], both(function, x))
@@ -185,34 +197,89 @@ def table(counts: dict[str, Counts]) -> str:
     return "\n".join(lines)
 
 
-def prove(device: str, small: bool) -> int:
-    widths = (8, 1000, 4099) if small else WIDTHS
-    batches = (1, 2, 7, 17, 40) if small else BATCHES
-    few = (1, 40) if small else (1, 32, 129, 1000)
-    distinct = FEW_DISTINCT if small else DISTINCT
-    counts = {name: Counts() for name in FUNCTIONS}
-    started = time.perf_counter()
+class Plan:
+    """What is compared."""
+
+    def __init__(self, device: str, small: bool) -> None:
+        self.device = device
+        self.widths = (8, 1000, 4099) if small else WIDTHS
+        self.batches = (1, 2, 7, 17, 40) if small else BATCHES
+        self.captured = (1, 40) if small else (1, 32, 129, 1000)
+        self.distinct = FEW_DISTINCT if small else DISTINCT
+        self.compiled_width, self.compiled = (1000, (40,)) if small else (50257, (32, 129, 1000))
+
+
+class Progress:
+    """Says on stderr how long each kind of comparison has taken."""
+
+    def __init__(self) -> None:
+        self.started = self.last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def done(self, what: str) -> None:
+        now = time.perf_counter()
+        self.seconds[what] = self.seconds.get(what, 0) + now - self.last
+        self.last = now
+
+    def tell(self, title: str) -> None:
+        parts = ", ".join(f"{what} {seconds:.1f}" for what, seconds in self.seconds.items())
+        print(f"{title}: {time.perf_counter() - self.started:.1f} s ({parts})", file=sys.stderr, flush=True)
+
+
+def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: Progress, pool: Any) -> None:
+    for width in plan.widths:
+        rows = rows_of(width, dtype, plan.distinct)
+        x = rows.to(plan.device)
+        compare_batches(x, plan.batches, counts, "PyTorch's", all_alone(x, max(plan.batches)))
+        progress.done("PyTorch's")
+        with warp_reduce.torch.batch_invariant():
+            expected = all_alone(x, max(plan.batches))
+            compare_batches(x, plan.batches, counts, "ours", expected)
+            progress.done("ours")
+            if plan.device == "cuda":
+                compare_captured(x, plan.captured, counts, expected, pool)
+                progress.done("captured")
+                compare_devices(rows[:7] if width > 9999 else rows, counts)
+                progress.done("CPU and GPU")
+    progress.tell(str(dtype))
+
+
+def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
+    pool = torch.cuda.graph_pool_handle() if plan.device == "cuda" else None
     for dtype in TYPES:
-        for width in widths:
-            x = rows_of(width, dtype, distinct).to(device)
-            for ours in (False, True):
-                compare_batches(x, batches, counts, ours)
-            if device == "cuda":
-                with warp_reduce.torch.batch_invariant():
-                    compare_captured(x, few, counts)
-                    compare_devices(rows_of(width, dtype, 7 if width > 9999 else distinct), counts)
-        print(f"{dtype}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    print(table(counts), file=sys.stderr, flush=True)
+        compare_eager(plan, dtype, counts, progress, pool)
     with warp_reduce.torch.batch_invariant():
         compiled = torch.compile(joined, fullgraph=True, dynamic=True)
-        for dtype in TYPES[2:] if small else TYPES:
-            width, sizes = (1000, (40,)) if small else (50257, (32, 129, 1000))
-            compare_compiled(rows_of(width, dtype, distinct).to(device), sizes, counts, compiled)
-    print(f"compiled: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+        for dtype in TYPES:
+            rows = rows_of(plan.compiled_width, dtype, plan.distinct)
+            compare_compiled(rows.to(plan.device), plan.compiled, counts, compiled)
+    progress.done("compiled")
+    progress.tell("all")
+
+
+class Ended(BaseException):
+    """The process is told to end."""
+
+
+def end(*_: Any) -> None:
+    raise Ended
+
+
+def prove(device: str, small: bool) -> int:
+    counts = {name: Counts() for name in FUNCTIONS}
+    progress, status = Progress(), 0
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        compare_all(Plan(device, small), counts, progress)
+    except Ended:
+        progress.tell("ended before it was done")
+        status = 3
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(table(counts))
     ours_differ = sum(n for each in counts.values() for kind, n in each.different.items() if "PyTorch" not in kind)
     print(f"\n{ours_differ} rows of warp_reduce.torch differ. PyTorch {torch.__version__}, {device_name(device)}")
-    return int(ours_differ != 0)
+    return 1 if ours_differ else status
 
 
 def device_name(device: str) -> str:
@@ -265,6 +332,8 @@ def main() -> int:
     parser.add_argument("--part", default="0/1", help="I/N: every Nth function, from the Ith on, for runs side by side")
     given = parser.parse_args()
     first, step = map(int, given.part.split("/"))
+    torch.set_num_threads(max(1, torch.get_num_threads() // step))
+    warp_reduce.host.threads = max(1, warp_reduce.host.threads // step)
     chosen = dict(list(FUNCTIONS.items())[first::step])
     FUNCTIONS.clear()
     FUNCTIONS.update(chosen)

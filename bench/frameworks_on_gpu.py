@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Compares the bits that CuPy, JAX and PyTorch get from warp_reduce on a GPU with those of the host device.
+
+    python bench/frameworks_on_gpu.py                    each in a process of its own, side by side
+    python bench/frameworks_on_gpu.py --framework jax    one of them
+    python bench/frameworks_on_gpu.py --device cpu       the same on the CPU, to try the program
+
+The table is Markdown. The exit status is 1 if a result differs, 2 if a framework's part did not end. A framework that
+is not there, or that has no GPU here, is said to be so and fails nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib.util
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bindings/python/tests"))
+
+import warp_reduce  # noqa: E402
+
+FRAMEWORKS = ("cupy", "jax", "torch")
+RANDOM = np.random.default_rng(5)
+SHAPES = ((33, 5003), (4, 3, 257), (1, 151936))
+
+
+class Table:
+    """By what was compared: results, and those whose bytes differ."""
+
+    def __init__(self, framework: str) -> None:
+        self.framework = framework
+        self.rows: dict[str, list[int]] = {}
+
+    def compare(self, what: str, found: Any, expected: Any) -> None:
+        row = self.rows.setdefault(what, [0, 0])
+        row[0] += 1
+        found, expected = np.asarray(found), np.asarray(expected)
+        if found.shape != expected.shape or found.dtype != expected.dtype or found.tobytes() != expected.tobytes():
+            row[1] += 1
+            print(f"differs: {self.framework}, {what}: {found.dtype} {found.shape}", file=sys.stderr)
+
+    def attempt(self, what: str, check: Callable[[], None]) -> None:
+        """For checks that raise AssertionError."""
+        row = self.rows.setdefault(what, [0, 0])
+        row[0] += 1
+        try:
+            check()
+        except AssertionError:
+            row[1] += 1
+            traceback.print_exc()
+
+    @property
+    def different(self) -> int:
+        return sum(row[1] for row in self.rows.values())
+
+    def __str__(self) -> str:
+        return "\n".join(f"| {self.framework} | {what} | {n} | {bad} |" for what, (n, bad) in self.rows.items())
+
+
+# ---- CuPy and PyTorch, by NumPy's functions
+
+
+def check_arrays(table: Table, module: Any, place: Callable[[np.ndarray], Any]) -> None:
+    from framework_arrays import check_all
+
+    table.attempt("all functions, layouts, options", lambda: check_all(module, place))
+
+
+def check_large(table: Table, place: Callable[[np.ndarray], Any], back: Callable[[Any], np.ndarray]) -> None:
+    for shape in SHAPES:
+        x = RANDOM.standard_normal(shape).astype(np.float32)
+        for name in ("sum", "mean", "prod", "max", "argmax", "norm", "logsumexp", "softmax", "log_softmax"):
+            function = getattr(warp_reduce, name)
+            table.compare("long rows", back(function(place(x), axis=-1)), function(x, axis=-1))
+
+
+def cupy(table: Table, on_gpu: bool) -> str | None:
+    import cupy as cp
+
+    if not on_gpu or not cp.cuda.is_available():
+        return "no GPU"
+    check_arrays(table, cp, cp.asarray)
+    check_large(table, cp.asarray, cp.asnumpy)
+    x = RANDOM.standard_normal((7, 1000)).astype(np.float32)
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        on_stream = warp_reduce.softmax(cp.asarray(x))
+    stream.synchronize()
+    table.compare("another stream", cp.asnumpy(on_stream), warp_reduce.softmax(x))
+    broadcast = np.broadcast_to(x[:, None, :], (7, 50, 1000))
+    view = cp.broadcast_to(cp.asarray(x)[:, None, :], (7, 50, 1000))
+    table.compare("broadcast views", cp.asnumpy(warp_reduce.sum(view, axis=2)), warp_reduce.sum(broadcast, axis=2))
+    return None
+
+
+def torch(table: Table, on_gpu: bool) -> str | None:
+    import torch as pt
+
+    if on_gpu and not pt.cuda.is_available():
+        return "no GPU"
+    device = "cuda" if on_gpu else "cpu"
+    check_arrays(table, pt, lambda x: pt.from_numpy(x).to(device))
+    check_large(table, lambda x: pt.from_numpy(x).to(device), lambda x: x.cpu().numpy())
+    _torch_operators(table, pt, device)
+    return None
+
+
+def _torch_operators(table: Table, pt: Any, device: str) -> None:
+    import warp_reduce.torch as wt
+
+    names = ("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "logsumexp", "softmax", "log_softmax")
+    calls = [functools.partial(getattr(wt, name), dim=-1) for name in names]
+    calls += [functools.partial(wt.norm, ord=2, dim=-1)]
+    for shape in SHAPES:
+        for dtype in (pt.float32, pt.float64, pt.bfloat16, pt.float16):
+            x = pt.from_numpy(RANDOM.standard_normal(shape)).to(dtype)
+            for call in calls:
+                for found, expected in zip(_with_slope(pt, call, x.to(device)), _with_slope(pt, call, x)):
+                    table.compare("warp_reduce.torch, forward and gradient", found, expected)
+
+
+def _with_slope(pt: Any, call: Callable[[Any], Any], x: Any) -> list[np.ndarray]:
+    x = x.detach().requires_grad_()
+    y = call(x)
+    made = [y.detach()]
+    if y.is_floating_point():
+        slope = pt.linspace(-1, 1, y.numel(), dtype=pt.float64).reshape(y.shape).to(y.dtype).to(y.device)
+        made.append(pt.autograd.grad(y, x, slope)[0])
+    return [
+        each.contiguous().view(pt.uint8).cpu().numpy() if each.dim() else each.cpu().view(1).view(pt.uint8).numpy()
+        for each in made
+    ]
+
+
+# ---- JAX, by warp_reduce.jax
+
+
+def jax(table: Table, on_gpu: bool) -> str | None:
+    import jax as jx
+
+    jx.config.update("jax_enable_x64", True)
+    try:
+        device = jx.devices("cuda" if on_gpu else "cpu")[0]
+    except RuntimeError:
+        return "no GPU"
+    with jx.default_device(device):
+        _jax_reductions(table, jx)
+        _jax_rows(table, jx)
+        _jax_gradients(table, jx)
+        _jax_shards(table, jx, jx.devices("cuda" if on_gpu else "cpu"))
+    return None
+
+
+def _jax_arrays(jx: Any) -> list[Any]:
+    names = ("float32", "float64", "float16", "bfloat16")
+    return [jx.numpy.asarray(RANDOM.standard_normal(s), jx.numpy.dtype(n)) for s in SHAPES for n in names]
+
+
+def _jax_reductions(table: Table, jx: Any) -> None:
+    import warp_reduce.jax as wj
+
+    for x in _jax_arrays(jx):
+        plain = np.asarray(x)
+        for name in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "logsumexp", "norm"):
+            mine, other = getattr(wj, name), getattr(warp_reduce, name)
+            for axis in (0, -1):
+                found = jx.jit(lambda x, f=mine, a=axis: f(x, axis=a))(x)
+                table.compare("reductions under jit", found, other(plain, axis=axis))
+        if x.ndim == 3:
+            for name in ("sum", "max", "argmin"):
+                mine, other = getattr(wj, name), getattr(warp_reduce, name)
+                found = jx.vmap(lambda x, f=mine: f(x), in_axes=1)(x)
+                table.compare("reductions under vmap", found, other(plain, axis=(0, 2)))
+
+
+def _jax_rows(table: Table, jx: Any) -> None:
+    import warp_reduce.jax as wj
+
+    for x in _jax_arrays(jx):
+        plain = np.asarray(x)
+        for name in ("softmax", "log_softmax"):
+            mine, other = getattr(wj, name), getattr(warp_reduce, name)
+            for axis in (0, -1):
+                table.compare("softmax under jit", jx.jit(lambda x, f=mine, a=axis: f(x, a))(x), other(plain, axis))
+            table.compare("softmax under vmap", jx.vmap(mine)(x), other(plain))
+
+
+def _jax_gradients(table: Table, jx: Any) -> None:
+    """Those on the GPU with those on the CPU."""
+    import warp_reduce.jax as wj
+
+    jnp = jx.numpy
+    functions = {
+        name: getattr(wj, name) for name in ("sum", "mean", "max", "min", "logsumexp", "softmax", "log_softmax")
+    }
+    functions["norm 1"] = lambda x, axis: wj.norm(x, 1, axis)
+    host = jx.devices("cpu")[0]
+    for x in _jax_arrays(jx):
+        for function in functions.values():
+
+            def slope(x: Any, f: Any = function) -> Any:
+                y, back = jx.vjp(lambda x: f(x, axis=-1), x)
+                return back(jnp.linspace(-1, 1, y.size).reshape(y.shape).astype(y.dtype))[0]
+
+            with jx.default_device(host):
+                expected = jx.jit(slope)(jx.device_put(np.asarray(x), host))
+            table.compare("gradients", jx.jit(slope)(x), expected)
+
+
+def _jax_shards(table: Table, jx: Any, devices: list[Any]) -> None:
+    import warp_reduce.jax as wj
+
+    mesh = jx.sharding.Mesh(np.array(devices), ("rows",))
+    rows = jx.sharding.PartitionSpec("rows")
+    x = RANDOM.standard_normal((6 * len(devices), 1000)).astype(np.float32)
+    for mine, expected in (
+        (wj.softmax, warp_reduce.softmax(x)),
+        (lambda x: wj.sum(x, axis=1), warp_reduce.sum(x, axis=1)),
+    ):
+        sharded = jx.shard_map(mine, mesh=mesh, in_specs=rows, out_specs=rows, check_vma=False)
+        table.compare(f"shard_map over {len(devices)}", jx.jit(sharded)(x), expected)
+
+
+# ---- the program
+
+
+def one(name: str, on_gpu: bool) -> int:
+    if importlib.util.find_spec(name) is None:
+        print(f"| {name} | not installed | | |")
+        return 0
+    table = Table(name)
+    problem = globals()[name](table, on_gpu)
+    print(f"| {name} | {problem} | | |" if problem else table)
+    return int(table.different != 0)
+
+
+def all_of(device: str) -> int:
+    print("| framework | what | results | that differ |\n|---|---|--:|--:|", flush=True)
+    environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    program = [sys.executable, __file__, "--device", device, "--framework"]
+    running = [
+        subprocess.Popen([*program, name], stdout=subprocess.PIPE, text=True, env=environment) for name in FRAMEWORKS
+    ]
+    status = 0
+    for name, process in zip(FRAMEWORKS, running):
+        text = process.communicate()[0]
+        print(text, end="", flush=True)
+        if process.returncode != 0:
+            failed = process.returncode != 1 or not text
+            if failed:
+                print(f"| {name} | did not end: status {process.returncode} | | |")
+            status = max(status, 2 if failed else 1)
+    return status
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    parser.add_argument("--framework", choices=FRAMEWORKS, help="this one alone")
+    given = parser.parse_args()
+    if given.framework:
+        return one(given.framework, given.device == "cuda")
+    return all_of(given.device)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -245,16 +245,15 @@ def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: P
 
 
 def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
-    pool = torch.cuda.graph_pool_handle() if plan.device == "cuda" else None
-    for dtype in TYPES:
-        compare_eager(plan, dtype, counts, progress, pool)
     with warp_reduce.torch.batch_invariant():
         compiled = torch.compile(joined, fullgraph=True, dynamic=True)
         for dtype in TYPES:
             rows = rows_of(plan.compiled_width, dtype, plan.distinct)
             compare_compiled(rows.to(plan.device), plan.compiled, counts, compiled)
     progress.done("compiled")
-    progress.tell("all")
+    pool = torch.cuda.graph_pool_handle() if plan.device == "cuda" else None
+    for dtype in TYPES:
+        compare_eager(plan, dtype, counts, progress, pool)
 
 
 class Ended(BaseException):

@@ -16,13 +16,13 @@ impl wr_status {
     pub const WR_ERROR_INVALID_DTYPE: wr_status = wr_status(3);
     /// an option (`empty_row`, a flag, the scale) has a value that it cannot have
     pub const WR_ERROR_INVALID_OPTION: wr_status = wr_status(4);
-    /// each argument is valid, but this combination of operator, types and options is not offered
+    /// valid arguments, but a combination that is not offered
     pub const WR_ERROR_UNSUPPORTED: wr_status = wr_status(5);
-    /// sizes or strides describe more than 2^63 - 1 bytes, or an array that runs over an end of the address space
+    /// more than 2^63 - 1 bytes, or an array over an end of the address space
     pub const WR_ERROR_SIZE_OVERFLOW: wr_status = wr_status(6);
-    /// a pointer does not have its element's alignment, or a workspace not that of 16 bytes
+    /// a pointer without its element's alignment, or a workspace without 16 bytes'
     pub const WR_ERROR_MISALIGNED: wr_status = wr_status(7);
-    /// memory that is written overlaps other memory of the call in a way that is not allowed
+    /// memory that is written overlaps other memory of the call where it must not
     pub const WR_ERROR_OVERLAP: wr_status = wr_status(8);
     /// the caller's workspace is smaller than the workspace query says
     pub const WR_ERROR_WORKSPACE_TOO_SMALL: wr_status = wr_status(9);
@@ -40,7 +40,7 @@ impl wr_status {
     pub const WR_ERROR_NO_CUDA: wr_status = wr_status(15);
     /// a fault of the library itself; please report it
     pub const WR_ERROR_INTERNAL: wr_status = wr_status(16);
-    /// an offset of a segment is negative, below the one before it, or beyond the input's elements
+    /// an offset is negative, below the one before it, or beyond the input
     pub const WR_ERROR_INVALID_OFFSETS: wr_status = wr_status(17);
 }
 #[repr(transparent)]
@@ -62,7 +62,7 @@ impl wr_dtype {
     pub const WR_U16: wr_dtype = wr_dtype(12);
     pub const WR_U32: wr_dtype = wr_dtype(13);
     pub const WR_U64: wr_dtype = wr_dtype(14);
-    /// a word of the prime field p = 2^31 - 2^24 + 1, canonical (below p), in Montgomery form (R = 2^32)
+    /// a word of the field p = 2^31 - 2^24 + 1, canonical (below p), in Montgomery form (R = 2^32)
     pub const WR_KOALABEAR: wr_dtype = wr_dtype(15);
     /// likewise, p = 2^31 - 2^27 + 1
     pub const WR_BABYBEAR: wr_dtype = wr_dtype(16);
@@ -72,7 +72,6 @@ impl wr_dtype {
     pub const WR_GOLDILOCKS: wr_dtype = wr_dtype(18);
     /// four consecutive words: an element of the extension of degree 4
     pub const WR_KOALABEAR_X4: wr_dtype = wr_dtype(19);
-    /// four consecutive words: an element of the extension of degree 4
     pub const WR_BABYBEAR_X4: wr_dtype = wr_dtype(20);
 }
 #[repr(transparent)]
@@ -84,31 +83,25 @@ impl wr_op {
     pub const WR_PRODUCT: wr_op = wr_op(2);
     pub const WR_MIN: wr_op = wr_op(3);
     pub const WR_MAX: wr_op = wr_op(4);
-    /// the index along the axis of the first smallest, the first largest element
+    /// the index along the axis of the first smallest element
     pub const WR_ARGMIN: wr_op = wr_op(5);
-    /// the index along the axis of the first smallest, the first largest element
+    /// the index along the axis of the first largest element
     pub const WR_ARGMAX: wr_op = wr_op(6);
-    /// the index along the axis of the first smallest, the first largest element
     pub const WR_MEAN: wr_op = wr_op(7);
-    /// the index along the axis of the first smallest, the first largest element
     pub const WR_SUM_OF_SQUARES: wr_op = wr_op(8);
-    /// the sum of magnitudes, the root of the sum of squares, the largest magnitude
+    /// the sum of magnitudes
     pub const WR_NORM_L1: wr_op = wr_op(9);
-    /// the sum of magnitudes, the root of the sum of squares, the largest magnitude
+    /// the root of the sum of squares
     pub const WR_NORM_L2: wr_op = wr_op(10);
-    /// the sum of magnitudes, the root of the sum of squares, the largest magnitude
+    /// the largest magnitude
     pub const WR_NORM_MAX: wr_op = wr_op(11);
-    /// 1 or 0: whether any, whether every element differs from zero
+    /// 1 or 0: whether any element differs from zero
     pub const WR_ANY: wr_op = wr_op(12);
-    /// 1 or 0: whether any, whether every element differs from zero
+    /// 1 or 0: whether every element differs from zero
     pub const WR_ALL: wr_op = wr_op(13);
-    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_COUNT_NONZERO: wr_op = wr_op(14);
-    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_BIT_AND: wr_op = wr_op(15);
-    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_BIT_OR: wr_op = wr_op(16);
-    /// 1 or 0: whether any, whether every element differs from zero
     pub const WR_BIT_XOR: wr_op = wr_op(17);
     /// log(sum of exp(x))
     pub const WR_LOGSUMEXP: wr_op = wr_op(18);
@@ -136,8 +129,7 @@ impl wr_empty_row {
 /// What softmax gives for a row with nothing to share the weight among (all elements are -infinity).
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub struct wr_empty_row(pub ::core::ffi::c_uint);
-/** Every knob of a reduction. Set all bytes to zero, then `struct_size` = sizeof([`wr_reduce_args`]), then what is
- needed: zero means the default everywhere.*/
+/// Every knob of a reduction. Set all bytes to zero, then `struct_size`, then what is needed: zero means the default.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct wr_reduce_args {
@@ -152,12 +144,10 @@ pub struct wr_reduce_args {
  integers: `WR_SUM`, `WR_PRODUCT`, `WR_SUM_OF_SQUARES`, `WR_NORM_L1` any integer type (the result wraps in it), f32 or
  f64 (the exact result, rounded once); `WR_MEAN` and `WR_NORM_L2` any float type (the exact sum as f64, divided
  or its root taken in f64, rounded once), and it must be given; `WR_MIN` and `WR_MAX` any integer type that
- holds every value of the input's; `WR_NORM_MAX` any integer type (wrapping). Exact is what is below 2^100,
- beyond that it is within the error of a sum in f64 (docs/numerics.md).
+ holds every value of the input's; `WR_NORM_MAX` any integer type (wrapping). Exact is what is below 2^100.
  `WR_ARGMIN`, `WR_ARGMAX`: `WR_I64`, or `WR_I32` where axis is below 2^31.
  `WR_ANY`, `WR_ALL`: any integer type. `WR_COUNT_NONZERO`: any integer type (wrapping), f32 or f64.
- fields and `WR_BIT_`\*: the input's own; a sum of base elements with weights of the extension is of the
- extension.*/
+ fields and `WR_BIT_`\*: the input's own; base elements with weights of the extension sum into the extension.*/
     pub output_dtype: wr_dtype,
     /** The type that sums, means, products, L1 and L2 norms of floats are kept in; zero: f64 for f64, f32 for all
  others. `WR_F64` is allowed for every float, `WR_F32` for all but f64. Anything else: leave zero.*/
@@ -165,10 +155,9 @@ pub struct wr_reduce_args {
     /** `WR_NAN_IGNORE`: a NaN counts as absent. Nothing left is an empty axis. Means nothing for integers and fields;
  floats cannot have it with weights (`WR_ERROR_UNSUPPORTED`).*/
     pub nan_mode: wr_nan_mode,
-    /** 1: the result is combined with what the output holds, by the operator and in the type it is kept in (extremes
- exactly), and rounded once: `WR_SUM`, `WR_PRODUCT`, `WR_SUM_OF_SQUARES`, `WR_MIN`, `WR_MAX`, `WR_ANY`, `WR_ALL`,
- `WR_COUNT_NONZERO`, `WR_BIT_`\*; `WR_ERROR_UNSUPPORTED` for others. A NaN in the output stays. 0: the output is
- overwritten.*/
+    /** 0: the output is overwritten. 1: the result is combined with what it holds, by the operator and in the type it is
+ kept in (extremes exactly), and rounded once; a NaN in it stays: `WR_SUM`, `WR_PRODUCT`, `WR_SUM_OF_SQUARES`, `WR_MIN`,
+ `WR_MAX`, `WR_ANY`, `WR_ALL`, `WR_COUNT_NONZERO`, `WR_BIT_`\*; `WR_ERROR_UNSUPPORTED` for others.*/
     pub add_to_output: i32,
     /** The weights' elements; zero: dtype. `WR_KOALABEAR` and `WR_KOALABEAR_X4` may be mixed either way, and so may
  BabyBear's; anything else must be dtype.*/
@@ -180,9 +169,8 @@ pub struct wr_reduce_args {
     pub weights: *const ::core::ffi::c_void,
     /// \[outer\]\[inner\], contiguous
     pub output: *mut ::core::ffi::c_void,
-    /** `WR_ARGMIN`, `WR_ARGMAX`: \[outer\]\[inner\] of the input's type, contiguous: the elements at the indices, or what
- `WR_MIN` and `WR_MAX` give for an empty axis. NULL: not wanted; must be NULL for other operators
- (`WR_ERROR_UNSUPPORTED`).*/
+    /** `WR_ARGMIN`, `WR_ARGMAX`: \[outer\]\[inner\] of the input's type, contiguous: the elements at the indices; of an empty
+ axis what `WR_MIN` and `WR_MAX` give. NULL: not wanted; with other operators anything else is `WR_ERROR_UNSUPPORTED`.*/
     pub values: *mut ::core::ffi::c_void,
     pub outer: usize,
     pub axis: usize,
@@ -199,13 +187,11 @@ pub struct wr_reduce_args {
  says: 0 is a broadcast (all steps of that direction meet one element), and they may be negative. Without it they
  must be zero, and the input is contiguous: axis \* inner, inner, 1.*/
     pub inner_stride: isize,
-    /** Memory for the job's partial results, 16-byte aligned, on the stream's device, in use until the job has
- run. NULL: it is allocated and freed on the stream.*/
+    /// Memory for the job, 16-byte aligned, on the stream's device, in use until it has run. NULL: the library's own.
     pub workspace: *mut ::core::ffi::c_void,
     pub workspace_bytes: usize,
-    /** 1: the strides are given. 0: they are not, and one that is not zero is `WR_ERROR_INVALID_OPTION`, for it would be
- ignored. (In a struct of an older header, which ends before this field, each stride of zero stands for its
- contiguous value.)*/
+    /** 1: the strides are given. 0: they are not, and one that is not zero is `WR_ERROR_INVALID_OPTION`. (In a struct of
+ an older header, which ends before this field, each stride of zero stands for its contiguous value.)*/
     pub strides_given: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -456,7 +442,7 @@ impl Default for wr_dot_args {
         }
     }
 }
-/** Every knob of softmax. Set all bytes to zero, then `struct_size` = sizeof([`wr_softmax_args`]), then what is needed.
+/** Every knob of softmax. Set all bytes to zero, then `struct_size`, then what is needed.
 
  mask, lengths and the causal limit leave elements out, and may be combined: an element takes part where all agree.
 
@@ -469,8 +455,7 @@ pub struct wr_softmax_args {
     /// sizeof([`wr_softmax_args`]) as the caller was compiled
     pub struct_size: usize,
     pub dtype: wr_dtype,
-    /** The output's elements: any float type (E4M3 has no infinity: where log-softmax is -infinity it is NaN); zero: the
- input's.*/
+    /// any float type (E4M3 has no infinity: where log-softmax is -infinity it is NaN); zero: dtype
     pub output_dtype: wr_dtype,
     /// 0: softmax, 1: log-softmax
     pub log: i32,
@@ -478,9 +463,9 @@ pub struct wr_softmax_args {
     pub empty_row: wr_empty_row,
     /// 1: row \[o\] (of each inner index) sees its first o % `causal_rows` + `causal_first` elements alone; 0: all of them
     pub causal: i32,
-    /** Multiplies each logit before the exponential, in f32 (f64 for f64), rounded once: the inverse of a
- temperature. Zero: 1. Must be finite, and for inputs other than f64 must not become infinite or 0 in f32;
- otherwise `WR_ERROR_INVALID_OPTION`.*/
+    /** Multiplies each logit before the exponential, in f32 (f64 for f64), rounded once. Zero: 1.
+
+ `WR_ERROR_INVALID_OPTION` where it is not finite, or becomes infinite or 0 in f32 (not for f64).*/
     pub scale: f64,
     pub input: *const ::core::ffi::c_void,
     /// the shape of the input, contiguous
@@ -495,8 +480,7 @@ pub struct wr_softmax_args {
     pub maximum: *mut ::core::ffi::c_void,
     /// the shape of the input, contiguous: an element whose byte is 0 takes no part. NULL: none is left out.
     pub mask: *const u8,
-    /** \[outer\]\[inner\]: how many leading elements of each row take part; below 0 counts as 0, beyond the row as all of
- it. NULL: all.*/
+    /// \[outer\]\[inner\]: how many leading elements of each row take part, cut off at 0 and at axis. NULL: all.
     pub lengths: *const i64,
     /// With causal: how many elements row 0 sees (1: each row its own position and those before it); may be negative.
     pub causal_first: i64,
@@ -504,15 +488,12 @@ pub struct wr_softmax_args {
 
  Without it `causal_first` and `causal_rows` must be zero (`WR_ERROR_INVALID_OPTION`).*/
     pub causal_rows: usize,
-    /** Ragged rows. outer + 1 of them, not decreasing, in memory like the input's: row r is elements offsets\[r\] ..
-
- offsets\[r + 1\] - 1 of input, output and mask, which have `axis` elements in all; inner must be 1,
- `strides_given` and causal 0 (`WR_ERROR_UNSUPPORTED`). Elements in no row are neither read nor written. Where there
- is anything to write, offsets that are negative, decrease or lead beyond axis are refused on the host device
- (`WR_ERROR_INVALID_OFFSETS`); a GPU cuts rows off at the first offset, the last one and axis, and takes a row that
- ends before it starts for empty.
-
- NULL: all rows have axis elements.*/
+    /** NULL: all rows have axis elements. Otherwise rows are ragged, and these are outer + 1, not decreasing, in memory
+ like the input's: row r is elements offsets\[r\] .. offsets\[r + 1\] - 1 of input, output and mask, which have `axis`
+ elements in all; inner must be 1, `strides_given` and causal 0 (`WR_ERROR_UNSUPPORTED`). Elements in no row are
+ neither read nor written. Where there is anything to write, offsets that are negative, decrease or lead beyond
+ axis are refused on the host device (`WR_ERROR_INVALID_OFFSETS`); a GPU cuts rows off at the first offset, the last
+ one and axis, and takes a row that ends before it starts for empty.*/
     pub offsets: *const i64,
     pub outer: usize,
     pub axis: usize,
@@ -618,9 +599,9 @@ impl Default for wr_softmax_args {
         }
     }
 }
-/** Every knob of the gradient. Set all bytes to zero, then `struct_size` = sizeof([`wr_softmax_backward_args`]), then what is
- needed. Fields of the names of [`wr_softmax_args`] mean the same, and are given as they were to [`wr_softmax_ex`]: an element
- that took no part has the gradient +0, which is stored or added like any other.*/
+/** Every knob of the gradient; all bytes are zero but what is set. Fields of the names of [`wr_softmax_args`] mean the same,
+ and are given as they were to [`wr_softmax_ex`]: an element that took no part has the gradient +0, which is stored or
+ added like any other.*/
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct wr_softmax_backward_args {
@@ -636,8 +617,7 @@ pub struct wr_softmax_backward_args {
     /// With input: the outputs of a row of which nothing was left were NaN, or were 0 (of log-softmax -infinity).
     pub empty_row: wr_empty_row,
     pub causal: i32,
-    /** 1: the result is added to what `input_gradient` holds, in f32 (f64 for f64), and rounded once; 0: it is
- overwritten. Otherwise `WR_ERROR_INVALID_OPTION`.*/
+    /// 1: added to what `input_gradient` holds, in f32 (f64 for f64), and rounded once; 0: stored instead of it
     pub add_to_input_gradient: i32,
     /// the forward's: each gradient is multiplied by it, in f32 (f64 for f64), before it is added or stored
     pub scale: f64,
@@ -832,23 +812,19 @@ extern "C" {
  Never NULL, always the same value, valid in every thread; it is no CUDA stream and must not be given to CUDA.*/
     pub fn wr_host_stream() -> *mut CUstream_st;
     /** How many threads a call on the host stream may use, the calling one included: for calls of every thread of the
- process that begin after this one. 0: as many as there are cores. Results are the same for any number.
-
- 1 is for programs that run calls in threads of their own, one for each piece of their data: the calling thread then
- does all of its call's work, and nothing is started or woken.
+ process that begin after this one. 0: as many as there are cores; 1: the calling thread does all of its call's work,
+ and nothing is started or woken. Results are the same for any number. No error is possible.
 
  before: what was set, to be set again; NULL where it is of no interest. Until this is called it is what the
- environment variable `WARP_REDUCE_THREADS` says when a call first asks, or 0.
-
- No error is possible. May be called from any thread at any time.*/
+ environment variable `WARP_REDUCE_THREADS` says when a call first asks, or 0.*/
     pub fn wr_set_host_threads(most: usize, before: *mut usize) -> wr_status;
-    /** How many threads a large job of the calling thread would use on the host stream: the cores that its affinity mask
- allows and a container's quota pays for, or less where [`wr_set_host_threads`] or `WARP_REDUCE_THREADS` say so. At least 1.*/
+    /** How many threads a large job of the calling thread would use on the host stream: the cores of its affinity mask, a
+ container's quota and what [`wr_set_host_threads`] or `WARP_REDUCE_THREADS` say, whichever is least; at least 1.*/
     pub fn wr_host_threads() -> usize;
     /// The library's version, major \<\< 16 | minor \<\< 8 | patch.
     pub fn wr_version() -> u32;
-    /** The name of a status as this header spells it ("`WR_ERROR_OVERLAP`"); CUDA's name for 1000 + e where the CUDA
- runtime knows it. Never NULL; the string is static.*/
+    /** The name of a status as this header spells it ("`WR_ERROR_OVERLAP`"); CUDA's name for 1000 + e where CUDA's runtime
+ knows it. Never NULL; the string is static.*/
     pub fn wr_status_name(status: wr_status) -> *const ::core::ffi::c_char;
     /// One sentence on what a status means and what to do about it. Never NULL; the string is static.
     pub fn wr_status_string(status: wr_status) -> *const ::core::ffi::c_char;
@@ -879,17 +855,16 @@ extern "C" {
  Floats (f32, f64, f16, bf16, both f8). Sums are added pairwise in natural order: T(x\[0..n)) = T(x\[0..h)) +
  T(x\[h..n)), h the largest power of two below n; products likewise, and sums of squares and norms over the squares
  or magnitudes. All but f64 are kept in f32 and rounded once to the output, f64 in f64; the error of a sum is at
- most ceil(log2 n) roundings. A mean is the sum divided by `axis`, which is rounded to the type that sums are kept
- in (f32 has all up to 2^24), `WR_NORM_L2` the root of the sum of squares, both correctly rounded; it overflows and
- underflows only where the norm itself does, its squares do not.
+ most ceil(log2 n) roundings. A mean is the sum divided by `axis` (rounded to the type of the sum), `WR_NORM_L2` the
+ root of the sum of squares, both correctly rounded; a norm overflows and underflows only where it does itself.
 
  Integers wrap modulo 2^64, and so modulo 2^8, 2^16 or 2^32 in a narrower output. In a float output ([`wr_reduce_ex`])
  nothing wraps.
 
  Fields. Canonical words come out. In Goldilocks any 64 bits may come in, and a word means what it is modulo p; in
- Mersenne31 p means 0; any other word that is not below p makes its output unspecified. A product
- of KoalaBear and BabyBear elements is that of Montgomery forms. The extensions are `F_p`\[x\]/(x^4 - 3) for KoalaBear
- and `F_p`\[x\]/(x^4 - 11) for BabyBear; `WR_ANY`, `WR_ALL` and `WR_COUNT_NONZERO` take four zero words for zero.
+ Mersenne31 p means 0; any other word that is not below p makes its output unspecified. A product of KoalaBear or
+ BabyBear elements is that of Montgomery forms. The extensions are `F_p`\[x\]/(x^4 - 3) for KoalaBear and
+ `F_p`\[x\]/(x^4 - 11) for BabyBear; `WR_ANY`, `WR_ALL` and `WR_COUNT_NONZERO` take four zero words for zero.
 
  Extremes. IEEE 754-2019 minimum and maximum: -0 is below +0, and a NaN wins, the first of them for `WR_ARGMIN` and
  `WR_ARGMAX`. Of equal elements these give the first.
@@ -903,18 +878,16 @@ extern "C" {
  Empty axis. Sums, norms and `WR_COUNT_NONZERO` 0, product 1, mean NaN, `WR_LOGSUMEXP` -infinity, min the largest value of
  the input's type (+infinity; 448 for E4M3, which has none), max its smallest, also where [`wr_reduce_ex`] gives
  integers in a wider type; `WR_ARGMIN` and `WR_ARGMAX` -1, `WR_ANY` 0, `WR_ALL` 1, `WR_BIT_AND` all ones, `WR_BIT_OR` and
- `WR_BIT_XOR` 0.
-
- Empty output (outer or inner 0). Nothing is done.
+ `WR_BIT_XOR` 0. Empty output (outer or inner 0): nothing is done.
 
  Overlap. Where axis is 1 and the output's elements have the input's size, output may be the input itself; any other
  overlap is refused.
 
- Workspace. On a GPU, memory that the job needs is taken on the stream from a pool of the library's own, and
- given back to it behind the job; the pool keeps up to 64 MiB a GPU for the next.
+ Workspace. On a GPU, memory that the job needs is taken on the stream from a pool of the library's own, and given
+ back to it behind the job; the pool keeps up to 64 MiB a GPU for the next.
 
- Errors: `WR_ERROR_INVALID_OP`, `_INVALID_DTYPE`, `_UNSUPPORTED`, `_NULL_POINTER`, `_SIZE_OVERFLOW`, `_MISALIGNED`,
- `_OVERLAP`, `_OUT_OF_MEMORY`, `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`, `_NO_KERNEL`, 1000 + e.*/
+ Errors: `WR_ERROR_INVALID_OP`, `_INVALID_DTYPE`, `_UNSUPPORTED`, `_NULL_POINTER`, `_SIZE_OVERFLOW`, `_MISALIGNED`, `_OVERLAP`,
+ `_OUT_OF_MEMORY`, `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`, `_NO_KERNEL`, 1000 + e.*/
     pub fn wr_reduce(
         op: wr_op,
         dtype: wr_dtype,
@@ -948,9 +921,8 @@ extern "C" {
  output\[s\] and has the bits that [`wr_reduce`] gives for it alone.
 
  offsets: segments + 1 of them, counted in elements from `input`, not decreasing, in memory like the input's; the
- first need not be 0. Segments may be empty, and of any mixture of lengths. With 0 segments nothing is done and
- every pointer may be NULL; otherwise offsets and output must not be, and input only where the host device finds
- that there are no elements.
+ first need not be 0, and segments may be empty. With 0 segments nothing is done and every pointer may be NULL;
+ otherwise offsets and output must not be, and input only where the host device finds that there are no elements.
 
  Operators, types, NaN, infinities, empty segments: as [`wr_reduce`]. Indices count from the segment's first element.
 
@@ -970,8 +942,7 @@ extern "C" {
         segments: usize,
         stream: *mut CUstream_st,
     ) -> wr_status;
-    /** Like [`wr_reduce_segments`], but with every knob. Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`,
- `_WORKSPACE_TOO_SMALL`.*/
+    /// Like [`wr_reduce_segments`], but with every knob; further errors as of [`wr_reduce_ex`].
     pub fn wr_reduce_segments_ex(
         args: *const wr_reduce_segments_args,
         stream: *mut CUstream_st,
@@ -996,7 +967,7 @@ extern "C" {
         count: usize,
         stream: *mut CUstream_st,
     ) -> wr_status;
-    /// Like [`wr_dot`], but with every knob. Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_WORKSPACE_TOO_SMALL`.
+    /// Like [`wr_dot`], but with every knob; further errors as of [`wr_reduce_ex`].
     pub fn wr_dot_ex(args: *const wr_dot_args, stream: *mut CUstream_st) -> wr_status;
     /// Like [`wr_reduce_workspace_size`], for [`wr_dot_ex`].
     pub fn wr_dot_workspace_size(
@@ -1011,15 +982,12 @@ extern "C" {
  Error, whatever the spread and the magnitude of the inputs: f32 outputs above 2^-120 are within 4 units in the last
  place of the exact value, f64 outputs above 2^-960 within 4.5 + ceil(log2 axis) (but for inputs of +-2^62 beside
  their neighbours, which count as further apart than they are), f16, bf16 and f8 within 4.54 + ceil(log2 axis) f32
- units before they are rounded. Only rows made for it are known to reach 12 units (f64, 2^18 elements) or 8 (the
- others, 2^11). One element gives exactly 1.
+ units before they are rounded. One element gives exactly 1.
 
- NaN and infinities: a NaN or +infinity gives a row of NaN. -infinity gives 0. A row of -infinity alone gives
- a row of NaN ([`wr_softmax_ex`] has an option).
+ NaN and infinities: a NaN or +infinity gives a row of NaN. -infinity gives 0. A row of -infinity alone gives a row of
+ NaN ([`wr_softmax_ex`] has an option).
 
- Empty: with any size 0 nothing is done.
-
- Overlap: output may be the input itself; any other overlap is refused.
+ Empty: with any size 0 nothing is done. Overlap: output may be the input itself; any other overlap is refused.
 
  Errors: as [`wr_reduce`], without `WR_ERROR_INVALID_OP`.*/
     pub fn wr_softmax(
@@ -1034,8 +1002,7 @@ extern "C" {
     /** Like [`wr_softmax`], but output = x - log(sum of exp(x)), the logarithm of softmax.
 
  Error: below a magnitude of 2^20 within 4 units in the last place of the larger of |output| and 1 for f32, within
- 3.25 + ceil(log2 axis) / 2 for f64, where only rows made for it are known to reach 4 (docs/numerics.md has the full
- bound). One element gives exactly 0: -0 where it is -0, otherwise +0.
+ 3.25 + ceil(log2 axis) / 2 for f64. One element gives exactly 0: -0 where it is -0, otherwise +0.
 
  -infinity gives -infinity; NaN, +infinity and a row of -infinity alone give NaN as in [`wr_softmax`].*/
     pub fn wr_log_softmax(
@@ -1057,8 +1024,7 @@ extern "C" {
         args: *const wr_softmax_args,
         stream: *mut CUstream_st,
     ) -> wr_status;
-    /** Like [`wr_reduce_workspace_size`], for [`wr_softmax_ex`]: of the pointers only whether they are NULL is looked at, and none
- is missed.*/
+    /// Like [`wr_reduce_workspace_size`], for [`wr_softmax_ex`]: only whether pointers are NULL is looked at, and none is missed.
     pub fn wr_softmax_workspace_size(
         args: *const wr_softmax_args,
         bytes: *mut usize,
@@ -1068,16 +1034,12 @@ extern "C" {
  \[outer\]\[axis\]\[inner\], contiguous, and of one type: f32, f64, f16, bf16, f8.
 
  Error: within ceil(log2 axis) + 4 roundings of 2^-24 (f64: 2^-53) of |y| \* (|dy| + sum of |y \* dy|), before the one
- rounding to the type: 2^-20 for rows of up to 4096. Rows of up to 100001 stayed below 2^-22 when tried. Each
- product y \* dy below the normal range may be off by 2^-150 (f64: 2^-1075) on top.
+ rounding to the type. Each product y \* dy below the normal range may be off by 2^-150 (f64: 2^-1075) on top.
 
  NaN and infinities follow the formula: a NaN in y or dy makes the row NaN, and so does an infinite dy where y is 0.
 
- Empty: with any size 0 nothing is done.
-
- Overlap: `input_gradient` may be `output_gradient` or output itself; any other overlap with it is refused.
-
- Errors: as [`wr_reduce`], without `WR_ERROR_INVALID_OP`.*/
+ Empty: with any size 0 nothing is done. Overlap: `input_gradient` may be `output_gradient` or output itself; any other
+ overlap with it is refused. Errors: as [`wr_reduce`], without `WR_ERROR_INVALID_OP`.*/
     pub fn wr_softmax_backward(
         dtype: wr_dtype,
         output: *const ::core::ffi::c_void,

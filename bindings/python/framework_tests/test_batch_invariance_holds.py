@@ -105,6 +105,21 @@ def test_compiled_outside_it_is_compiled_anew_inside(x: torch.Tensor) -> None:
     assert not torch.equal(compiled(x), ours)
 
 
+def test_a_means_gradient_is_a_product_with_the_rounded_reciprocal() -> None:
+    """Which is the same on CPUs, on GPUs and once compiled, as PyTorch's quotient is not."""
+    slope = torch.linspace(1, 2, 1000)
+    product, quotient = slope * torch.tensor(1 / 7), slope / torch.full_like(slope, 7)
+    assert not torch.equal(product, quotient)
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.zeros(1000, 7, dtype=dtype, requires_grad=True)
+        expected = product.to(dtype)[:, None].expand(1000, 7)
+        with wt.batch_invariant():
+            for y in (x.mean(1, dtype=torch.float32), wt.mean(x, 1, dtype=torch.float32)):
+                assert torch.equal(torch.autograd.grad(y, x, slope)[0], expected)
+            whole = x.mean(dtype=torch.float32)
+            assert torch.equal(torch.autograd.grad(whole, x)[0], torch.full_like(x, 1 / 7000))
+
+
 @pytest.fixture(scope="module")
 def proof() -> Any:
     spec = importlib.util.spec_from_file_location("batch_proof", SOURCE / "bench/batch_proof.py")

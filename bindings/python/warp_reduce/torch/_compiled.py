@@ -9,11 +9,14 @@ from typing import Any
 
 import torch
 
+from .._library import load_library
+
 _ops = torch.ops.warp_reduce
 _aten = torch.ops.aten
 
 TABLE = "torch._inductor.decomposition"
-TAG = "warp_reduce batch_invariant"
+# What is compiled outlives the process: another version may have other gradients.
+TAG = f"warp_reduce {load_library().version} batch_invariant"
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 ORDERS = (1, 2, float("inf"))
 

@@ -66,7 +66,7 @@ OUTS = (
 # PyTorch's own kernels, as they were when this module was imported.
 _kernels = {(name, key): torch.library.get_kernel(f"aten::{name}", key) for name in OVERLOADS + OUTS for key in KEYS}
 
-ABOVE = ("logsumexp", "prod", "prod.dim_int")
+ABOVE = ("logsumexp", "mean", "mean.dim", "prod", "prod.dim_int", "linalg_vector_norm")
 
 _above = {(name, key): torch.library.get_kernel(f"aten::{name}", f"Autograd{key}") for name in ABOVE for key in KEYS}
 

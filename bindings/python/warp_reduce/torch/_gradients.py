@@ -1,12 +1,17 @@
-"""The operators' gradients. Sums in them are this package's, so they too are independent of the batch."""
+"""The operators' gradients. Sums in them are this package's, so they too are independent of the batch.
+
+First gradients are operators of their own, which torch.compile calls as they are: what it makes of a formula rounds
+otherwise. Gradients of gradients are the formulas.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
-from ._operators import dimensions, library
+from ._operators import KEYS, dimensions, library
 
 _ops = torch.ops.warp_reduce
 
@@ -58,11 +63,12 @@ def _count(ctx: Any, dims: list[int]) -> Any:
 
 
 def _mean(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-    """Divided by a tensor: PyTorch's GPUs multiply by the reciprocal of a number, and round twice."""
+    """Times the reciprocal, rounded once: of a division CPUs, GPUs and the compiler have each their own idea."""
     dim, keepdim = ctx.arguments
     dims, like = _whereabouts(ctx, dim, keepdim)
     wide = gradient if gradient.dtype == torch.float64 else gradient.float()
-    shares = (wide / torch.full_like(wide, _count(ctx, dims))).to(ctx.dtype)
+    count = _count(ctx, dims)
+    shares = (wide * (1 / count if count != 0 else math.inf)).to(ctx.dtype)
     return _spread(shares, like, dims, keepdim), None, None
 
 
@@ -79,44 +85,64 @@ def _others_product(x: torch.Tensor, dims: list[int]) -> torch.Tensor:
     return product.permute(sorted(range(x.dim()), key=lambda place: order[place]))
 
 
-def _prod(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-    dim, keepdim = ctx.arguments
-    x, result = ctx.saved_tensors
-    dims = dimensions(x, dim)
+def _prod(
+    gradient: torch.Tensor, x: torch.Tensor, result: torch.Tensor, dims: list[int], keepdim: bool, ord: float
+) -> torch.Tensor:
     above = _spread(gradient, x, dims, keepdim)
     if torch.is_grad_enabled():
-        return (above * _others_product(x.to(result.dtype), dims)).to(ctx.dtype), None, None
+        return above * _others_product(x.to(result.dtype), dims)
     zero = x == 0
     zeros = _ops.sum(zero, dims, True)
     rest = _ops.prod(torch.where(zero, torch.ones_like(x), x), dims, True, dtype=result.dtype)
     with_one = torch.where(zero & (zeros == 1), rest, torch.zeros_like(rest))
-    others = torch.where(zeros == 0, _spread(result, x, dims, keepdim) / x, with_one)
-    return (above * others).to(ctx.dtype), None, None
+    return above * torch.where(zeros == 0, _spread(result, x, dims, keepdim) / x, with_one)
 
 
-def _extreme(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+def _extreme(
+    gradient: torch.Tensor, x: torch.Tensor, result: torch.Tensor, dims: list[int], keepdim: bool, ord: float
+) -> torch.Tensor:
     """Equal extremes share it equally."""
-    dim, keepdim = ctx.arguments
-    x, result = ctx.saved_tensors
-    dims = dimensions(x, dim)
     chosen = x == _spread(result, x, dims, keepdim)
     above = _spread(gradient, x, dims, keepdim)
-    return chosen * (above / _ops.sum(chosen, dims, True)), None, None
+    return chosen * (above / _ops.sum(chosen, dims, True))
 
 
-def _norm(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-    ord, dim, keepdim = ctx.arguments
-    x, result = ctx.saved_tensors
-    dims = dimensions(x, dim)
+def _norm(
+    gradient: torch.Tensor, x: torch.Tensor, result: torch.Tensor, dims: list[int], keepdim: bool, ord: float
+) -> torch.Tensor:
     above, norm = _spread(gradient, x, dims, keepdim), _spread(result, x, dims, keepdim)
     if ord == 1:
-        inner = x.sgn() * above
-    elif ord == 2:
-        inner = x * (above / norm).masked_fill(norm == 0, 0)
-    else:
-        chosen = x.abs() == norm
-        inner = x.sgn() * (chosen * (above / _ops.sum(chosen, dims, True)))
-    return inner.to(ctx.dtype), None, None, None
+        return x.sgn() * above
+    if ord == 2:
+        return x * (above / norm).masked_fill(norm == 0, 0)
+    chosen = x.abs() == norm
+    return x.sgn() * (chosen * (above / _ops.sum(chosen, dims, True)))
+
+
+_FORMULAS = {"prod": _prod, "extreme": _extreme, "norm": _norm}
+
+
+def _slope(
+    gradient: torch.Tensor,
+    x: torch.Tensor,
+    result: torch.Tensor,
+    formula: str,
+    dim: list[int],
+    keepdim: bool,
+    ord: float,
+) -> torch.Tensor:
+    return _FORMULAS[formula](gradient, x, result, dim, keepdim, ord).to(x.dtype).contiguous()
+
+
+def _by(formula: str) -> Any:
+    def slope(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        *ord, dim, keepdim = ctx.arguments
+        x, result = ctx.saved_tensors
+        calculate = _slope if torch.is_grad_enabled() else _ops._slope.default
+        made = calculate(gradient, x, result, formula, dimensions(x, dim), keepdim, ord[0] if ord else 0.0)
+        return (made, *(None for _ in ctx.arguments))
+
+    return slope
 
 
 def _logsumexp(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
@@ -169,14 +195,20 @@ def _log_softmax_backward(ctx: Any, above: torch.Tensor) -> tuple[Any, ...]:
 
 
 def _register() -> None:
+    library.define(
+        "_slope(Tensor gradient, Tensor x, Tensor result, str formula, int[] dim, bool keepdim, float ord) -> Tensor"
+    )
+    for key in KEYS:
+        library.impl("_slope", _slope, key)
+    torch.library.register_fake("warp_reduce::_slope", lambda g, x, *_: x.new_empty(x.shape), lib=library)
     shape, elements, both, result = _Saved(False, False), _Saved(False), _Saved(True), _Saved(True, False)
     rules: dict[str, tuple[Any, Any]] = {
         "sum": (_sum, shape),
         "mean": (_mean, shape),
-        "prod": (_prod, both),
-        "amax": (_extreme, both),
-        "amin": (_extreme, both),
-        "norm": (_norm, both),
+        "prod": (_by("prod"), both),
+        "amax": (_by("extreme"), both),
+        "amin": (_by("extreme"), both),
+        "norm": (_by("norm"), both),
         "logsumexp": (_logsumexp, elements),
         "softmax": (_of_softmax(_ops.softmax_backward), result),
         "log_softmax": (_of_softmax(_ops.log_softmax_backward), result),

@@ -31,26 +31,38 @@ def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *
 
 
 def _with_gradient(overload: str, below: Any, operator: Any) -> Any:
-    """Above the gradients: PyTorch's own are made of exponentials that differ from device to device, and of products
-    in another order once they are compiled."""
+    """Above the gradients: PyTorch's own are made of exponentials and quotients that differ from device to device, and
+    of products in another order once they are compiled."""
 
     def run(x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
         if not (x.requires_grad and torch.is_grad_enabled()):
             with torch._C._AutoDispatchBelowAutograd():
                 return below(x, *arguments, **options)
-        if x.dtype in NORMED and options.get("dtype", x.dtype) in (None, *NORMED):
-            dims = [[each] if type(each) is int else each for each in arguments[:1]]
-            return operator(x, *dims, *arguments[1:], **options)
+        if x.dtype in NORMED and options.get("dtype") in (None, *NORMED):
+            return operator(x, *arguments, **options)
         return _general.original_with_gradient(overload, x, *arguments, **options)
 
     return run
 
 
+def _prod_dim(x: Any, dim: int, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    return _ops.prod.default(x, [dim], keepdim, dtype=dtype)
+
+
+def _norm_above(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if ord in ORDERS:
+        return _ops.norm.default(x, float(ord), dim, keepdim, dtype=dtype)
+    return _general.original_with_gradient("linalg_vector_norm", x, ord, dim, keepdim, dtype=dtype)
+
+
 def _above() -> dict[str, Any]:
     return {
         "logsumexp": _with_gradient("logsumexp", _aten.logsumexp.default, _ops.logsumexp.default),
+        "mean": _with_gradient("mean", _aten.mean.default, _ops.mean.default),
+        "mean.dim": _with_gradient("mean.dim", _aten.mean.dim, _ops.mean.default),
         "prod": _with_gradient("prod", _aten.prod.default, _ops.prod.default),
-        "prod.dim_int": _with_gradient("prod.dim_int", _aten.prod.dim_int, _ops.prod.default),
+        "prod.dim_int": _with_gradient("prod.dim_int", _aten.prod.dim_int, _prod_dim),
+        "linalg_vector_norm": _with_gradient("linalg_vector_norm", _aten.linalg_vector_norm.default, _norm_above),
     }
 
 

@@ -107,6 +107,20 @@ struct ScaledSquareSum : OperatorOver<Scaled<Float>> {
     WR_HD static Scaled<Float> combine(const Scaled<Float> &a, const Scaled<Float> &b) { return scaled_sum(a, b); }
 };
 
+// The same in plain floats: finite where nothing leaves their range, so that scaled_form gives the same, NaN where a
+// square lies below the normal range.
+template <class Float>
+struct PlainSquareSum : FloatSum<Float> {
+    template <class T>
+    WR_HD static Float map(T x, const Mapping &m) {
+        const Float value = static_cast<Float>(decode(x, m));
+        const bool loses_bits = magnitude_of(value) < ScaledRange<Float>::least_plain_root && value != 0;
+        const Float square = loses_bits ? std::numeric_limits<Float>::quiet_NaN() : value * value;
+        return m.ignore_nan && is_nan(value) ? Float(-0.0) : square;
+    }
+    WR_HD static bool is_enough(Float sum) { return sum < std::numeric_limits<Float>::infinity(); }
+};
+
 template <class Float>
 struct FloatProduct : OperatorOver<Float> {
     static constexpr bool order_free = false;

@@ -24,11 +24,13 @@ template <>
 struct ScaledRange<float> {
     static constexpr float up = 0x1p96f, down = 0x1p-96f; // 2^step
     static constexpr float root_begin = 0x1p-36f, root_end = 0x1p60f;
+    static constexpr float least_plain_root = 0x1p-63f; // of the squares that lie in the float's own normal range
 };
 template <>
 struct ScaledRange<double> {
     static constexpr double up = 0x1p750, down = 0x1p-750;
     static constexpr double root_begin = 0x1p-450, root_end = 0x1p300;
+    static constexpr double least_plain_root = 0x1p-511;
 };
 // end 2^(-2 step) is begin: what grows out of a range is at home in the next. And begin is so far above the smallest
 // normal number that what a number loses on its way up is nothing to one that is there.
@@ -38,8 +40,23 @@ template <class Float>
 inline constexpr Float scaled_end = ScaledRange<Float>::root_end * ScaledRange<Float>::root_end;
 static_assert(scaled_end<float> * ScaledRange<float>::down * ScaledRange<float>::down == scaled_begin<float>);
 static_assert(scaled_end<double> * ScaledRange<double>::down * ScaledRange<double>::down == scaled_begin<double>);
+static_assert(ScaledRange<float>::least_plain_root * ScaledRange<float>::least_plain_root ==
+              std::numeric_limits<float>::min());
+static_assert(ScaledRange<double>::least_plain_root * ScaledRange<double>::least_plain_root ==
+              std::numeric_limits<double>::min());
 static_assert(scaled_begin<float> > std::numeric_limits<float>::min() * 0x1p26f);
 static_assert(scaled_begin<double> > std::numeric_limits<double>::min() * 0x1p55);
+
+// Of a sum that never left the float's own range.
+template <class Float>
+WR_HD Scaled<Float> scaled_form(Float sum) {
+    using Range = ScaledRange<Float>;
+    if (sum >= scaled_end<Float>) {
+        return {sum * Range::down * Range::down, 1};
+    }
+    return sum < scaled_begin<Float> && sum > 0 ? Scaled<Float>{sum * Range::up * Range::up, -1}
+                                                : Scaled<Float>{sum, 0};
+}
 
 // Of a magnitude beside range 0.
 template <class Float>

@@ -3,6 +3,7 @@
 
 #include "cuda/device/subtree_stack.cuh"
 #include "cuda/reduce/extreme_place.cuh"
+#include "cuda/reduce/quick_way.cuh"
 
 namespace wr::cuda {
 
@@ -10,15 +11,18 @@ namespace wr::cuda {
 template <class Columns>
 inline constexpr int column_rows_in_flight = Columns::elements == 1 ? 16 : 8;
 
-// What a thread keeps of a column while it walks.
+// What a thread has of a column in the end, and what it keeps of it while it walks.
+template <class T, class Op>
+inline constexpr int column_result_bytes =
+    finds_place<T, Op> ? static_cast<int>(sizeof(typename Op::Accumulator)) / 2 : sizeof(typename Op::Accumulator);
 template <class T, class Op>
 inline constexpr int column_state_bytes =
-    finds_place<T, Op> ? static_cast<int>(sizeof(typename Op::Accumulator)) / 2 : sizeof(typename Op::Accumulator);
+    has_quick_way<Op> ? sizeof(typename QuickOf<Op>::Accumulator) : column_result_bytes<T, Op>;
 
-// Bytes of a vector of columns: as many as leave a thread's states in registers.
+// Bytes of a vector of columns: as many as leave a thread's results in registers.
 template <class T, class Op>
 inline constexpr int column_vector_bytes = smaller(
-    vector_bytes, larger(static_cast<int>(sizeof(T)), static_cast<int>(sizeof(T)) * (32 / column_state_bytes<T, Op>)));
+    vector_bytes, larger(static_cast<int>(sizeof(T)), static_cast<int>(sizeof(T)) * (32 / column_result_bytes<T, Op>)));
 
 // A thread keeps so many levels of its tree, each of a vector's states, and so takes so many rows of vectors at most.
 inline constexpr int most_column_run_levels = 4;
@@ -254,6 +258,23 @@ __device__ __forceinline__ ColumnSums<Op, Columns> words_of_run(const ColumnRun<
 }
 
 template <class T, class Op, class Columns>
+__device__ __noinline__ ColumnSums<Op, Columns> tree_of_run_again(ColumnRun<T> run, const Mapping &m) {
+    return tree_of_run<T, Op, Columns>(run, m);
+}
+template <class T, class Op, class Columns>
+__device__ __forceinline__ ColumnSums<Op, Columns> quick_tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
+    const auto plain = tree_of_run<T, QuickOf<Op>, Columns>(run, m);
+    ColumnSums<Op, Columns> sums;
+    bool enough = true;
+#pragma unroll
+    for (int e = 0; e < Columns::elements; ++e) {
+        enough = enough && QuickOf<Op>::is_enough(plain.values[e]);
+        sums.values[e] = scaled_form(plain.values[e]);
+    }
+    return enough ? sums : tree_of_run_again<T, Op, Columns>(run, m);
+}
+
+template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> result_of_run(const ColumnRun<T> &run, const Mapping &m) {
     if constexpr (finds_place<T, Op>) {
         return places_of_run<T, Op, Columns>(run, m);
@@ -265,6 +286,8 @@ __device__ __forceinline__ ColumnSums<Op, Columns> result_of_run(const ColumnRun
     }
     if constexpr (Op::order_free) {
         return chain_of_run<T, Op, Columns>(run, m);
+    } else if constexpr (has_quick_way<Op>) {
+        return quick_tree_of_run<T, Op, Columns>(run, m);
     } else {
         return tree_of_run<T, Op, Columns>(run, m);
     }

@@ -1,6 +1,7 @@
 // From lanes to a warp's result, from warps to a block's.
 #pragma once
 
+#include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/tile_access.cuh"
 
 namespace wr::cuda {
@@ -11,8 +12,8 @@ inline constexpr int most_tiles_a_warp = warp_lanes;
 // The result of `tiles` (a power of two) tiles of a row from `first_tile` on, in lane 0. Tiles behind the row's end
 // count as the identity.
 template <class Access, class T, class Op>
-__device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &row, Hull hull, std::size_t first_tile,
-                                                                int tiles, const Mapping &m) {
+__device__ __forceinline__ typename Op::Accumulator walk_tiles(const Row<T> &row, Hull hull, std::size_t first_tile,
+                                                               int tiles, const Mapping &m) {
     constexpr std::size_t elements = Access::elements;
     const std::size_t row_tiles = (row.count + elements - 1) / elements;
     const std::size_t left = row_tiles - smaller(row_tiles, first_tile);
@@ -31,6 +32,27 @@ __device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &ro
         return mine; // every lane's
     }
     return Op::order_free ? tree_over_lanes<Op>(mine, warp_lanes) : tree_over_lanes<Op>(mine, tiles);
+}
+
+template <class Access, class T, class Op>
+__device__ __noinline__ typename Op::Accumulator walk_tiles_again(Row<T> row, std::size_t first_tile, int tiles,
+                                                                  const Mapping &m) {
+    return walk_tiles<Access, T, Op>(row, Hull{}, first_tile, tiles, m);
+}
+
+// The same by an operator's quick way, which Access takes.
+template <class Access, class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &row, Hull hull, std::size_t first_tile,
+                                                                int tiles, const Mapping &m) {
+    const auto result = walk_tiles<Access, T, QuickOf<Op>>(row, hull, first_tile, tiles, m);
+    if constexpr (!has_quick_way<Op>) {
+        return result;
+    } else if (__all_sync(whole_warp, QuickOf<Op>::is_enough(result)) != 0) {
+        return scaled_form(result);
+    } else {
+        using Again = std::conditional_t<Access::by_vectors, SingleTiles<T, Op>, ScatteredAccess<T, Op>>;
+        return walk_tiles_again<Again, T, Op>(row, first_tile, tiles, m);
+    }
 }
 
 // partialBlockReduce: the results of groups of `warps` (a power of two) neighbouring warps, through shared memory. The

@@ -55,11 +55,12 @@ extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial
 template <class T, class Op>
 ReduceKernels kernels_of() {
     ReduceKernels kernels{};
-    using OnBoundaries = std::conditional_t<is_rare<Op>, ShiftedAccess<T, Op>, AlignedAccess<T, Op>>;
+    using Shifted = ShiftedAccess<T, QuickOf<Op>>;
+    using OnBoundaries = std::conditional_t<is_rare<Op>, Shifted, AlignedAccess<T, QuickOf<Op>>>;
     kernels.aligned_rows = address_of(reduce_rows<T, Op, OnBoundaries>);
     if constexpr (!is_partial<Op>) {
-        kernels.shifted_rows = address_of(reduce_rows<T, Op, ShiftedAccess<T, Op>>);
-        kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, Op>>);
+        kernels.shifted_rows = address_of(reduce_rows<T, Op, Shifted>);
+        kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, QuickOf<Op>>>);
     }
     using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
     kernels.columns = address_of(reduce_columns<T, Op, Vectors>);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/device/dynamic_shared_memory.cuh"
+#include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/rows.cuh"
 #include "cuda/reduce/run_tree.cuh"
 #include "cuda/reduce/stage.cuh"
@@ -87,9 +88,11 @@ __device__ __forceinline__ void reduce_stage(const StagedArguments &a, const Sta
     const auto reduced = [&](const StagedTask &task) {
         const int row = task.run * a.run, inner = static_cast<int>(a.inner);
         const int first = task.item * a.item_pitch + task.run * a.run_pitch + task.column;
-        return run_tree<CellOp>([&](int i) { return cell(static_cast<unsigned>(first + i * inner)); },
-                                smaller(block.rows(a, task.item) - row, a.run), a.mapping,
-                                block.position(a, task.item) + static_cast<std::size_t>(row));
+        return by_quick_way<CellOp>([=, &a](auto way) {
+            return run_tree<decltype(way)>([&](int i) { return cell(static_cast<unsigned>(first + i * inner)); },
+                                           smaller(block.rows(a, task.item) - row, a.run), a.mapping,
+                                           block.position(a, task.item) + static_cast<std::size_t>(row));
+        });
     };
     const unsigned inner = static_cast<unsigned>(a.inner), results = static_cast<unsigned>(block.items) * inner;
     const std::size_t first_result = block.first_item * a.inner;
@@ -111,14 +114,16 @@ __device__ __forceinline__ void reduce_stage(const StagedArguments &a, const Sta
     }
     __syncthreads();
     if (threadIdx.x < results) {
-        const auto value = run_tree<Partial<Op>>(
-            [&](int i) { return runs[static_cast<unsigned>(i) * columns + threadIdx.x]; }, a.runs, a.mapping, 0);
+        const auto value = by_quick_way<Partial<Op>>([=, &a](auto way) {
+            return run_tree<decltype(way)>(
+                [&](int i) { return runs[static_cast<unsigned>(i) * columns + threadIdx.x]; }, a.runs, a.mapping, 0);
+        });
         deliver_staged<Op>(a, value, first_result + threadIdx.x);
     }
 }
 
 template <class Op>
-inline constexpr int staged_blocks_resident = sizeof(typename Op::Accumulator) <= 8 ? 5 : 2;
+inline constexpr int staged_blocks_resident = sizeof(typename QuickOf<Op>::Accumulator) <= 8 ? 5 : 2;
 
 // The array is contiguous. Outputs or partial results are numbered by item and column.
 template <class T, class Op>
@@ -131,7 +136,7 @@ __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
                                          {a.unit, static_cast<unsigned>(a.gap)}, a.hull, memory);
     __syncthreads();
     const unsigned char *elements = memory + start;
-    reduce_stage<Op, Op>(a, block, [&](unsigned i) { return staged_element<T>(elements + i * sizeof(T)); });
+    reduce_stage<Op, Op>(a, block, [=](unsigned i) { return staged_element<T>(elements + i * sizeof(T)); });
 }
 
 // Rows of whole vectors; the first starts on a 16-byte boundary. a.axis and the layout count vectors.

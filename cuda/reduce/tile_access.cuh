@@ -120,6 +120,22 @@ __device__ __forceinline__ typename Op::Accumulator result_of_end_tile(const Row
     }
 }
 
+// Tiles of rows of neighbours one after the other, each as one at the end of a row.
+template <class T, class Op>
+struct SingleTiles {
+    static constexpr int elements = tile_elements<T>;
+    static constexpr bool by_vectors = true;
+
+    template <class Keep>
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
+                                                         const Mapping &m, Keep keep) {
+#pragma unroll 1
+        for (int t = 0; t < count; ++t) {
+            keep(t, end_tile<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m));
+        }
+    }
+};
+
 // What is made of whole tiles: keep gets a result of each, or, where places are looked for, one of all of them.
 template <class T, class Op>
 struct WholeTiles {

@@ -160,27 +160,22 @@ __device__ __forceinline__ std::uint64_t count_vector(const uint4 &vector, const
     return count;
 }
 
-template <class Op>
-inline constexpr bool is_scaled = false;
-template <class Float>
-inline constexpr bool is_scaled<ScaledSquareSum<Float>> = true;
-
-// The tree over squares in plain floats, which is that of scaled ones where all elements are zeros or ordinary.
-template <class T, class Float>
-__device__ __forceinline__ bool are_ordinary_squares(const T (&raw)[vector_elements<T>], const Mapping &m,
-                                                     Scaled<Float> &tree) {
-    using Bits = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
-    constexpr Bits begin = bit_cast<Bits>(ScaledRange<Float>::root_begin) - 1;
-    Float squares[vector_elements<T>];
-    Bits least = ~Bits{};
+// The tree over squares. The smallest element that is not 0 alone is asked whether its square loses bits.
+template <class T>
+__device__ __forceinline__ float tree_of_plain_squares(const T (&raw)[vector_elements<T>], const Mapping &m) {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto order = [](float magnitude) { return bit_cast<std::uint32_t>(magnitude) - 1; };
+    const float for_nan = m.ignore_nan ? 0 : nan;
+    float squares[vector_elements<T>];
+    std::uint32_t least = ~std::uint32_t{0};
 #pragma unroll
     for (int e = 0; e < vector_elements<T>; ++e) {
-        const Float magnitude = magnitude_of(static_cast<Float>(decode(raw[e], m)));
-        least = smaller(least, bit_cast<Bits>(magnitude) - 1);
+        const float magnitude = fmaxf(fabsf(decode(raw[e], m)), for_nan);
+        least = smaller(least, order(magnitude));
         squares[e] = magnitude * magnitude;
     }
-    tree = {tree_of_elements<FloatSum<Float>>(squares), 0};
-    return least >= begin && !(tree.value >= scaled_end<Float>) && !m.ignore_nan;
+    const float tree = tree_of_elements<FloatSum<float>>(squares);
+    return least < order(ScaledRange<float>::least_plain_root) ? nan : tree;
 }
 
 // The tree over the elements of one 16-byte vector.
@@ -203,15 +198,13 @@ __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vec
     } else {
         T raw[elements];
         memcpy(raw, &vector, sizeof(vector));
-        if constexpr (is_scaled<Op>) {
-            typename Op::Accumulator tree;
-            if (are_ordinary_squares(raw, m, tree)) {
-                return tree;
-            }
-        }
+        if constexpr (std::is_same_v<Op, PlainSquareSum<float>>) {
+            return tree_of_plain_squares<T>(raw, m);
+        } else {
 #pragma unroll
-        for (int e = 0; e < elements; ++e) {
-            values[e] = Op::map(raw[e], m);
+            for (int e = 0; e < elements; ++e) {
+                values[e] = Op::map(raw[e], m);
+            }
         }
     }
     return tree_of_elements<Op>(values);

@@ -17,6 +17,7 @@
 #include "cuda/device/warp_counter.cuh"
 #include "cuda/reduce/finish.cuh"
 #include "cuda/reduce/partials.cuh"
+#include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/stage.cuh"
 #include "cuda/segments/walk.cuh"
 
@@ -114,7 +115,9 @@ __device__ __forceinline__ bool reduce_piece(const SegmentArguments &a, const St
         if (Quick && is_part && count == most_elements_at_once) {
             value = staged_run<T, Op, true>(elements, valid, 5, a.mapping, position);
         } else {
-            value = staged_run<T, Op, false>(elements, valid, length_log2, a.mapping, position);
+            value = by_quick_way<Op>([=, &a](auto way) {
+                return staged_run<T, decltype(way), false>(elements, valid, length_log2, a.mapping, position);
+            });
         }
         if (lanes_log2 == 5) {
 #pragma unroll

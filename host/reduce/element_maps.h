@@ -16,6 +16,10 @@ struct CombinerOf<MappedFloatSum<Float>> {
     using Type = FloatSum<Float>;
 };
 template <class Float>
+struct CombinerOf<PlainSquareSum<Float>> {
+    using Type = FloatSum<Float>;
+};
+template <class Float>
 struct CombinerOf<WeightedFloatSum<Float>> {
     using Type = FloatSum<Float>;
 };

@@ -360,23 +360,6 @@ __attribute__((noinline)) typename Op::Accumulator segment_mapped(const ElementM
     return mapped.axis(static_cast<const std::byte *>(input) + first * elements.element_size, 1, count, 0);
 }
 
-// A sum of squares in plain floats, where it is one of numerics/scaled_floats.h too: NaN where it is not.
-template <class Float>
-struct OrdinarySquareSum : FloatSum<Float> {
-    template <class T>
-    WR_HD static Float map(T x, const Mapping &m) {
-        using Range = ScaledRange<Float>;
-        const Float value = static_cast<Float>(decode(x, m)), magnitude = magnitude_of(value);
-        const bool ordinary = (magnitude >= Range::root_begin && magnitude < Range::root_end) || magnitude == 0;
-        const Float square = ordinary ? value * value : std::numeric_limits<Float>::quiet_NaN();
-        return m.ignore_nan && is_nan(value) ? Float(-0.0) : square;
-    }
-};
-template <class Float>
-struct CombinerOf<OrdinarySquareSum<Float>> {
-    using Type = FloatSum<Float>;
-};
-
 template <class Op, class T>
 struct MappedReduction {
     using Operator = typename CombinerOf<Op>::Type;
@@ -417,11 +400,11 @@ struct MappedReduction<ScaledSquareSum<Float>, T> {
     static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
                            Accumulator *results) {
         alignas(64) Float plain[most_outputs<Plain>];
-        accumulate_mapped<Plain>(element_map<OrdinarySquareSum<Float>, T>, job, strip, first, count, plain);
+        accumulate_mapped<Plain>(element_map<PlainSquareSum<Float>, T>, job, strip, first, count, plain);
         bool all = true;
         for (std::size_t k = 0; k < strip.width; ++k) {
-            all = all && plain[k] < scaled_end<Float>;
-            results[k] = {plain[k], 0};
+            all = all && PlainSquareSum<Float>::is_enough(plain[k]);
+            results[k] = scaled_form(plain[k]);
         }
         if (!all) {
             accumulate_mapped<Operator>(element_map<Operator, T>, job, strip, first, count, results);
@@ -429,9 +412,10 @@ struct MappedReduction<ScaledSquareSum<Float>, T> {
     }
 
     static Accumulator segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {
-        const Float plain = segment_mapped<Plain>(element_map<OrdinarySquareSum<Float>, T>, input, first, count, m);
-        return plain < scaled_end<Float> ? Accumulator{plain, 0}
-                                         : segment_mapped<Operator>(element_map<Operator, T>, input, first, count, m);
+        const Float plain = segment_mapped<Plain>(element_map<PlainSquareSum<Float>, T>, input, first, count, m);
+        return PlainSquareSum<Float>::is_enough(plain)
+                   ? scaled_form(plain)
+                   : segment_mapped<Operator>(element_map<Operator, T>, input, first, count, m);
     }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/common/launch.h"
+#include "numerics/host_device.h"
 
 #include <bit>
 

@@ -1,17 +1,20 @@
-// What does not change about the GPUs of a process: how many there are, and what a plan has to know of each. The
-// runtime takes a third of a microsecond to say it, so it is asked once.
+// What a plan has to know of a GPU.
 #pragma once
 
-#include "cuda/common/runtime.h"
-#include "cuda/reduce/plan.h"
+#include <limits>
 
 namespace wr::cuda {
 
-cudaError_t device_count(int *count);
-cudaError_t current_device(int *device);
-cudaError_t facts_of(int device, GpuFacts *facts);
+struct GpuFacts {
+    int multiprocessors;
+    int cluster_blocks;          // the largest cluster that is sure to fit; 0 without clusters
+    bool dependent_launch;       // compute capability 9.0 and later
+    int shared_bytes = 0;        // that a block may have, if it asks for them
+    int device = 0;              // its number
+    int wide_cluster_blocks = 0; // the largest cluster that may be asked for, where that is larger
+};
 
-// For tests, whose runtime may have other GPUs from one call to the next.
-void forget_gpus();
+// Multiprocessors of a GPU that stands for all: what it leaves of partial results, none leaves more of.
+inline constexpr int every_gpu = std::numeric_limits<int>::max();
 
 } // namespace wr::cuda

@@ -1,8 +1,9 @@
 #include "cuda/common/launch.h"
 
-#include "cuda/common/gpu_facts.h"
+#include "cuda/common/devices.h"
 #include "cuda/common/memory_pool.h"
 #include "cuda/common/tuning.h"
+#include "numerics/host_device.h"
 
 #include <algorithm>
 #include <array>

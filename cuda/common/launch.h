@@ -2,8 +2,8 @@
 // Everything goes through the runtime's table.
 #pragma once
 
+#include "cuda/common/gpu_facts.h"
 #include "cuda/common/runtime.h"
-#include "cuda/reduce/plan.h"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #include "cuda/common/memory_pool.h"
 
-#include "cuda/common/gpu_facts.h"
+#include "cuda/common/devices.h"
 
 #include <array>
 #include <atomic>

@@ -2,24 +2,11 @@
 // the GPU; launches nothing.
 #pragma once
 
+#include "cuda/common/gpu_facts.h"
 #include "cuda/reduce/kernels.h"
 #include "numerics/problem.h"
 
-#include <limits>
-
 namespace wr::cuda {
-
-struct GpuFacts {
-    int multiprocessors;
-    int cluster_blocks;          // the largest cluster that is sure to fit; 0 without clusters
-    bool dependent_launch;       // compute capability 9.0 and later
-    int shared_bytes = 0;        // that a block may have, if it asks for them
-    int device = 0;              // its number
-    int wide_cluster_blocks = 0; // the largest cluster that may be asked for, where that is larger
-};
-
-// Multiprocessors of a GPU that stands for all: what it leaves of partial results, none leaves more of.
-inline constexpr int every_gpu = std::numeric_limits<int>::max();
 
 enum class ReduceAlgorithm {
     packed_rows,    // a warp takes several rows, powers of two, by one tile

@@ -1,6 +1,6 @@
 #include "fake_runtime.h"
 
-#include "cuda/common/gpu_facts.h"
+#include "cuda/common/devices.h"
 #include "cuda/common/memory_pool.h"
 
 #include <algorithm>

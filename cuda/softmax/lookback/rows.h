@@ -1,8 +1,8 @@
 // Softmax of many long rows that all multiprocessors share.
 #pragma once
 
+#include "cuda/common/gpu_facts.h"
 #include "cuda/common/runtime.h"
-#include "cuda/reduce/plan.h"
 #include "cuda/softmax/kernels.h"
 #include "cuda/softmax/lookback/clear.h"
 #include "cuda/softmax/plan.h"

@@ -1,4 +1,4 @@
-#include "cuda/common/gpu_facts.h"
+#include "cuda/common/devices.h"
 
 #include "cuda/common/tuning.h"
 

@@ -112,16 +112,15 @@ static Field softmax_backward_fields[] = {
 typedef struct Struct {
     Field *fields;
     size_t count;
-    size_t size;
 } Struct;
 
-#define STRUCT(fields, type) {fields, sizeof(fields) / sizeof *(fields), sizeof(type)}
+#define STRUCT(fields) {fields, sizeof(fields) / sizeof *(fields)}
 static const Struct structs[CALLS] = {
-    [CALL_REDUCE] = STRUCT(reduce_fields, wr_reduce_args),
-    [CALL_SEGMENTS] = STRUCT(segments_fields, wr_reduce_segments_args),
-    [CALL_DOT] = STRUCT(dot_fields, wr_dot_args),
-    [CALL_SOFTMAX] = STRUCT(softmax_fields, wr_softmax_args),
-    [CALL_SOFTMAX_BACKWARD] = STRUCT(softmax_backward_fields, wr_softmax_backward_args),
+    [CALL_REDUCE] = STRUCT(reduce_fields),
+    [CALL_SEGMENTS] = STRUCT(segments_fields),
+    [CALL_DOT] = STRUCT(dot_fields),
+    [CALL_SOFTMAX] = STRUCT(softmax_fields),
+    [CALL_SOFTMAX_BACKWARD] = STRUCT(softmax_backward_fields),
 };
 
 int intern_field_names(void) {
@@ -175,8 +174,7 @@ int fill_args(Call call, PyObject *fields, Args *args) {
     if (given < 0) {
         return -1;
     }
-    memset(args, 0, sizeof *args);
-    args->struct_size = known->size;
+    *args = empty_args(call);
     for (size_t i = 0; i < known->count; ++i) {
         PyObject *value = PyDict_GetItemWithError(fields, known->fields[i].key);
         if (value != NULL && set_field(&known->fields[i], value, (char *)args + known->fields[i].offset) != 0) {

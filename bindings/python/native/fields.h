@@ -1,19 +1,8 @@
 /* The args structs of warp_reduce.h by the names of their fields. */
 #pragma once
 
+#include "calls.h"
 #include "python_abi.h"
-#include "warp_reduce.h"
-
-typedef union Args {
-    size_t struct_size;
-    wr_reduce_args reduce;
-    wr_reduce_segments_args segments;
-    wr_dot_args dot;
-    wr_softmax_args softmax;
-    wr_softmax_backward_args softmax_backward;
-} Args;
-
-typedef enum Call { CALL_REDUCE, CALL_SEGMENTS, CALL_DOT, CALL_SOFTMAX, CALL_SOFTMAX_BACKWARD, CALLS } Call;
 
 /* Makes the names that are looked up. 0, or a Python exception is set. */
 int intern_field_names(void);

@@ -1,6 +1,7 @@
 /* warp_reduce._native: libwarp_reduce for Python, as one extension module for every version from 3.9 on. */
 #include "dlpack.h"
 #include "fields.h"
+#include "framework_array.h"
 #include "library.h"
 #include "numpy_array.h"
 #include "plans.h"
@@ -116,38 +117,6 @@ typedef struct Prepared {
     struct CUstream_st *stream;
 } Prepared;
 
-static wr_status run(const Prepared *job) {
-    const Library *library = job->library;
-    switch (job->call) {
-    case CALL_REDUCE:
-        return library->wr_reduce_ex(&job->args.reduce, job->stream);
-    case CALL_SEGMENTS:
-        return library->wr_reduce_segments_ex(&job->args.segments, job->stream);
-    case CALL_DOT:
-        return library->wr_dot_ex(&job->args.dot, job->stream);
-    case CALL_SOFTMAX:
-        return library->wr_softmax_ex(&job->args.softmax, job->stream);
-    default:
-        return library->wr_softmax_backward_ex(&job->args.softmax_backward, job->stream);
-    }
-}
-
-static wr_status query(const Prepared *job, size_t *bytes) {
-    const Library *library = job->library;
-    switch (job->call) {
-    case CALL_REDUCE:
-        return library->wr_reduce_workspace_size(&job->args.reduce, bytes);
-    case CALL_SEGMENTS:
-        return library->wr_reduce_segments_workspace_size(&job->args.segments, bytes);
-    case CALL_DOT:
-        return library->wr_dot_workspace_size(&job->args.dot, bytes);
-    case CALL_SOFTMAX:
-        return library->wr_softmax_workspace_size(&job->args.softmax, bytes);
-    default:
-        return library->wr_softmax_backward_workspace_size(&job->args.softmax_backward, bytes);
-    }
-}
-
 /* 0, or a Python exception is set. */
 static int set_call(int library, int call, PyObject *fields, Prepared *job) {
     job->library = library_of(library);
@@ -176,7 +145,7 @@ static int read_job(PyObject *arguments, Prepared *job) {
 
 static PyObject *status_of(const Prepared *job) {
     PyThreadState *state = PyEval_SaveThread();
-    wr_status status = run(job);
+    wr_status status = run_call(job->library, job->call, &job->args, job->stream);
     PyEval_RestoreThread(state);
     return PyLong_FromLong(status);
 }
@@ -222,7 +191,7 @@ static PyObject *workspace_size(PyObject *module, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "iiO", &library, &call, &fields) || set_call(library, call, fields, &job) != 0) {
         return NULL;
     }
-    wr_status status = query(&job, &bytes);
+    wr_status status = workspace_of_call(job.library, job.call, &job.args, &bytes);
     return Py_BuildValue("(in)", (int)status, (Py_ssize_t)bytes);
 }
 
@@ -267,6 +236,7 @@ static PyMethodDef methods[] = {
     {"workspace_size", workspace_size, METH_VARARGS, "workspace_size(library, call, fields): (status, bytes)"},
     {"field_names", fields_of, METH_VARARGS, "field_names(call): what the fields of a call are called."},
     {"set_numpy", set_numpy_of, METH_VARARGS, "set_numpy(ndarray, empty, other_types)"},
+    {"set_framework", set_framework, METH_VARARGS, "set_framework(type, functions): how its arrays are asked."},
     {"set_result", set_result, METH_VARARGS,
      "set_result(op, dtype, is_bool, output_dtype, output_is_bool, numpy_dtype)"},
     {"set_dtype", set_dtype, METH_VARARGS, "set_dtype(name, dtype, numpy_dtype)"},

@@ -91,13 +91,15 @@ static int own_type(char kind, int item_size) {
     }
 }
 
-int view_numpy_array(PyObject *array, NumpyArray *view) {
+int view_numpy_array(PyObject *array, ArrayView *view) {
     view->owner = PyObject_GetAttr(array, array_struct_name);
     const ArrayInterface *found = view->owner == NULL ? NULL : PyCapsule_GetPointer(view->owner, NULL);
     if (found == NULL) {
         release(view);
         return -1;
     }
+    view->framework = NULL;
+    view->device = -1;
     view->data = found->data;
     view->is_bool = found->kind == 'b';
     view->writable = (found->flags & WRITABLE) != 0;
@@ -122,22 +124,27 @@ int view_numpy_array(PyObject *array, NumpyArray *view) {
     return 0;
 }
 
-void release(NumpyArray *view) {
+void release(ArrayView *view) {
     if (view->owner != NULL) {
         Py_DecRef(view->owner);
         view->owner = NULL;
     }
 }
 
-PyObject *new_numpy_array(int rank, const ptrdiff_t *lengths, PyObject *dtype) {
-    PyObject *shape = PyTuple_New(rank);
-    for (int d = 0; shape != NULL && d < rank; ++d) {
-        PyObject *length = PyLong_FromSsize_t(lengths[d]);
-        if (length == NULL || PyTuple_SetItem(shape, d, length) != 0) {
-            Py_DecRef(shape);
+PyObject *tuple_of(int count, const ptrdiff_t *numbers) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int d = 0; tuple != NULL && d < count; ++d) {
+        PyObject *number = PyLong_FromSsize_t(numbers[d]);
+        if (number == NULL || PyTuple_SetItem(tuple, d, number) != 0) {
+            Py_DecRef(tuple);
             return NULL;
         }
     }
+    return tuple;
+}
+
+PyObject *new_numpy_array(int rank, const ptrdiff_t *lengths, PyObject *dtype) {
+    PyObject *shape = tuple_of(rank, lengths);
     if (shape == NULL) {
         return NULL;
     }

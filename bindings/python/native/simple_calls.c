@@ -3,8 +3,6 @@
 #include "geometry.h"
 #include "simple_support.h"
 
-#include <string.h>
-
 static int result_shape(const Shape *shape, uint64_t reduced, int keepdims, ptrdiff_t *lengths) {
     int rank = 0;
     for (int d = 0; d < shape->rank; ++d) {
@@ -54,37 +52,33 @@ static int is_summed_in_f64(wr_op op, int dtype, int output) {
     return sums && is_float(dtype) && dtype != WR_F64 && output == WR_F64;
 }
 
-static wr_reduce_args reduction(wr_op op, const NumpyArray *x, const Plan *plan, int output) {
-    wr_reduce_args args;
-    memset(&args, 0, sizeof args);
-    args.struct_size = sizeof args;
-    args.op = op;
-    args.dtype = (wr_dtype)x->dtype;
-    args.output_dtype = (wr_dtype)output;
+static Args reduction(wr_op op, const ArrayView *x, const Plan *plan, int output) {
+    Args args = empty_args(CALL_REDUCE);
+    wr_reduce_args *reduce = &args.reduce;
+    reduce->op = op;
+    reduce->dtype = (wr_dtype)x->dtype;
+    reduce->output_dtype = (wr_dtype)output;
     if (is_summed_in_f64(op, x->dtype, output)) {
-        args.accumulate_dtype = WR_F64;
+        reduce->accumulate_dtype = WR_F64;
     }
-    args.input = x->data;
-    set_plan(plan, &args);
+    reduce->input = x->data;
+    set_plan(plan, reduce);
     return args;
 }
 
 /* Of `args` without an output. */
-static PyObject *run_reduction(wr_reduce_args *args, PyObject *x, PyObject *out, int rank, const ptrdiff_t *lengths,
-                               Result result) {
-    NumpyArray target;
-    PyObject *array = place_for_result(x, out, rank, lengths, result, &target);
+static PyObject *run_reduction(Args *args, PyObject *x, const ArrayView *view, PyObject *out, int rank,
+                               const ptrdiff_t *lengths, Result result) {
+    ArrayView target;
+    PyObject *array = place_for_result(x, view, out, rank, lengths, result, &target);
     if (array == NULL) {
         return PyErr_Occurred() != NULL ? NULL : not_simple();
     }
-    args->output = target.data;
-    PyThreadState *state = PyEval_SaveThread();
-    wr_status status = wr_library->wr_reduce_ex(args, wr_library->wr_host_stream());
-    PyEval_RestoreThread(state);
-    return finished_result(status, array, out, &target);
+    args->reduce.output = target.data;
+    return finished_result(run_beside(x, view, CALL_REDUCE, args), array, out, &target);
 }
 
-static PyObject *reduce_view(wr_op op, PyObject *x, const NumpyArray *view, PyObject *axis, int keepdims,
+static PyObject *reduce_view(wr_op op, PyObject *x, const ArrayView *view, PyObject *axis, int keepdims,
                              PyObject *dtype, PyObject *out) {
     uint64_t reduced = 0;
     Plan plan;
@@ -96,116 +90,99 @@ static PyObject *reduce_view(wr_op op, PyObject *x, const NumpyArray *view, PyOb
         return not_simple();
     }
     int rank = result_shape(&view->shape, reduced, keepdims, lengths);
-    wr_reduce_args args = reduction(op, view, &plan, result.dtype);
-    return run_reduction(&args, x, out, rank, lengths, result);
+    Args args = reduction(op, view, &plan, result.dtype);
+    return run_reduction(&args, x, view, out, rank, lengths, result);
 }
 
 PyObject *reduce_simple(PyObject *module, PyObject *arguments) {
     int op = 0, keepdims = 0;
     PyObject *x = NULL, *axis = NULL, *dtype = NULL, *out = NULL;
-    NumpyArray view;
+    ArrayView view;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "iOOpOO", &op, &x, &axis, &keepdims, &dtype, &out)) {
         return NULL;
     }
-    if (wr_library == NULL || !is_numpy_array(x)) {
-        return not_simple();
-    }
-    if (view_numpy_array(x, &view) != 0) {
-        return NULL;
+    int viewed = view_array(x, &view);
+    if (viewed != 1) {
+        return viewed == 0 ? not_simple() : NULL;
     }
     PyObject *result = reduce_view((wr_op)op, x, &view, axis, keepdims, dtype, out);
     release(&view);
     return result;
 }
 
-static PyObject *dot_views(PyObject *x, const NumpyArray *left, const NumpyArray *right, PyObject *out) {
+static PyObject *dot_views(PyObject *x, const ArrayView *left, const ArrayView *right, PyObject *out) {
     Plan plan;
     int rank = left->shape.rank - 1;
     Result result = result_of(WR_SUM, left);
-    if (left->dtype == 0 || left->dtype != right->dtype || left->is_bool || right->is_bool || result.dtype == 0 ||
+    if (!lie_together(left, right) || left->dtype == 0 || left->dtype != right->dtype || left->is_bool || right->is_bool || result.dtype == 0 ||
         rank < 0 || right->shape.rank != 1 || !right->contiguous ||
         left->shape.lengths[rank] != right->shape.lengths[0] ||
         !plan_reduction(&left->shape, UINT64_C(1) << rank, 0, &plan) || !plan.natural) {
         return not_simple();
     }
-    wr_reduce_args args = reduction(WR_SUM, left, &plan, result.dtype);
-    args.weights = right->data;
-    args.weights_dtype = (wr_dtype)right->dtype;
-    return run_reduction(&args, x, out, rank, left->shape.lengths, result);
+    Args args = reduction(WR_SUM, left, &plan, result.dtype);
+    args.reduce.weights = right->data;
+    args.reduce.weights_dtype = (wr_dtype)right->dtype;
+    return run_reduction(&args, x, left, out, rank, left->shape.lengths, result);
 }
 
 PyObject *dot_simple(PyObject *module, PyObject *arguments) {
     PyObject *x = NULL, *y = NULL, *out = NULL;
-    NumpyArray left, right;
+    ArrayView left, right;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "OOO", &x, &y, &out)) {
         return NULL;
     }
-    if (wr_library == NULL || !is_numpy_array(x) || !is_numpy_array(y)) {
-        return not_simple();
+    int viewed = view_both(x, &left, y, &right);
+    if (viewed != 1) {
+        return viewed == 0 ? not_simple() : NULL;
     }
-    if (view_numpy_array(x, &left) != 0) {
-        return NULL;
-    }
-    PyObject *result = NULL;
-    if (view_numpy_array(y, &right) == 0) {
-        result = dot_views(x, &left, &right, out);
-        release(&right);
-    }
+    PyObject *result = dot_views(x, &left, &right, out);
+    release(&right);
     release(&left);
     return result;
 }
 
-static PyObject *reduce_segments(wr_op op, PyObject *x, const NumpyArray *view, const NumpyArray *offsets) {
+static PyObject *reduce_segments(wr_op op, PyObject *x, const ArrayView *view, const ArrayView *offsets) {
     Result result = result_of(op, view);
-    if (view->dtype == 0 || result.dtype == 0 || offsets->dtype != WR_I64 || view->shape.rank != 1 ||
+    if (!lie_together(view, offsets) || view->dtype == 0 || result.dtype == 0 || offsets->dtype != WR_I64 || view->shape.rank != 1 ||
         offsets->shape.rank != 1 || !view->contiguous || !offsets->contiguous || view->shape.lengths[0] == 0 ||
         offsets->shape.lengths[0] == 0) {
         return not_simple();
     }
-    wr_reduce_segments_args args;
-    memset(&args, 0, sizeof args);
-    args.struct_size = sizeof args;
-    args.op = op;
-    args.dtype = (wr_dtype)view->dtype;
-    args.output_dtype = (wr_dtype)result.dtype;
-    args.input = view->data;
-    args.offsets = offsets->data;
-    args.segments = (size_t)offsets->shape.lengths[0] - 1;
-    args.input_count = (size_t)view->shape.lengths[0];
-    NumpyArray target;
+    Args args = empty_args(CALL_SEGMENTS);
+    args.segments.op = op;
+    args.segments.dtype = (wr_dtype)view->dtype;
+    args.segments.output_dtype = (wr_dtype)result.dtype;
+    args.segments.input = view->data;
+    args.segments.offsets = offsets->data;
+    args.segments.segments = (size_t)offsets->shape.lengths[0] - 1;
+    args.segments.input_count = (size_t)view->shape.lengths[0];
+    ArrayView target;
     ptrdiff_t length = offsets->shape.lengths[0] - 1;
-    PyObject *array = place_for_result(x, Py_None, 1, &length, result, &target);
+    PyObject *array = place_for_result(x, view, Py_None, 1, &length, result, &target);
     if (array == NULL) {
-        return NULL;
+        return PyErr_Occurred() != NULL ? NULL : not_simple();
     }
-    args.output = target.data;
-    PyThreadState *state = PyEval_SaveThread();
-    wr_status status = wr_library->wr_reduce_segments_ex(&args, wr_library->wr_host_stream());
-    PyEval_RestoreThread(state);
-    return finished_result(status, array, Py_None, &target);
+    args.segments.output = target.data;
+    return finished_result(run_beside(x, view, CALL_SEGMENTS, &args), array, Py_None, &target);
 }
 
 PyObject *segments_simple(PyObject *module, PyObject *arguments) {
     int op = 0;
     PyObject *x = NULL, *starts = NULL;
-    NumpyArray view, offsets;
+    ArrayView view, offsets;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "iOO", &op, &x, &starts)) {
         return NULL;
     }
-    if (wr_library == NULL || !is_numpy_array(x) || !is_numpy_array(starts)) {
-        return not_simple();
+    int viewed = view_both(x, &view, starts, &offsets);
+    if (viewed != 1) {
+        return viewed == 0 ? not_simple() : NULL;
     }
-    if (view_numpy_array(x, &view) != 0) {
-        return NULL;
-    }
-    PyObject *result = NULL;
-    if (view_numpy_array(starts, &offsets) == 0) {
-        result = reduce_segments((wr_op)op, x, &view, &offsets);
-        release(&offsets);
-    }
+    PyObject *result = reduce_segments((wr_op)op, x, &view, &offsets);
+    release(&offsets);
     release(&view);
     return result;
 }

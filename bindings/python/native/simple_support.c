@@ -1,8 +1,10 @@
 #include "simple_support.h"
 
+#include "framework_array.h"
+
 #include <string.h>
 
-enum { OPERATORS = 32, TYPES = 32, NAMES = 64 };
+enum { OPERATORS = 32, TYPES = 32, NAMES = 128 };
 
 /* By operator, element type and whether it is bool. */
 static Result results[OPERATORS][TYPES][2];
@@ -48,7 +50,7 @@ PyObject *set_dtype(PyObject *module, PyObject *arguments) {
     return Py_BuildValue("");
 }
 
-Result result_of(wr_op op, const NumpyArray *x) {
+Result result_of(wr_op op, const ArrayView *x) {
     if ((int)op < 0 || (int)op >= OPERATORS || x->dtype < 0 || x->dtype >= TYPES) {
         return (Result){0, 0, NULL};
     }
@@ -69,7 +71,7 @@ static int takes_a_dtype(wr_op op) {
     }
 }
 
-Result result_asked_for(wr_op op, const NumpyArray *x, PyObject *dtype) {
+Result result_asked_for(wr_op op, const ArrayView *x, PyObject *dtype) {
     Result result = result_of(op, x);
     if (dtype == Py_None || result.dtype == 0) {
         return result;
@@ -114,42 +116,95 @@ int reduced_dimensions(PyObject *axis, int rank, uint64_t *reduced) {
     return 1;
 }
 
-static PyObject *new_array(PyObject *x, int rank, const ptrdiff_t *lengths, PyObject *numpy_dtype) {
-    if (numpy_dtype != NULL) {
-        return new_numpy_array(rank, lengths, numpy_dtype);
+int view_array(PyObject *array, ArrayView *view) {
+    if (wr_library == NULL) {
+        return 0;
     }
-    PyObject *own = dtype_of(x);
-    PyObject *array = own == NULL ? NULL : new_numpy_array(rank, lengths, own);
-    if (own != NULL) {
-        Py_DecRef(own);
+    if (!is_numpy_array(array)) {
+        return view_framework_array(array, view);
+    }
+    return view_numpy_array(array, view) == 0 ? 1 : -1;
+}
+
+int view_both(PyObject *first, ArrayView *one, PyObject *second, ArrayView *other) {
+    int viewed = view_array(first, one);
+    if (viewed != 1) {
+        return viewed;
+    }
+    viewed = view_array(second, other);
+    if (viewed != 1) {
+        release(one);
+    }
+    return viewed;
+}
+
+int lie_together(const ArrayView *x, const ArrayView *y) { return x->framework == y->framework && x->device == y->device; }
+
+static PyObject *new_array(PyObject *x, int rank, const ptrdiff_t *lengths, PyObject *numpy_dtype, ArrayView *view) {
+    PyObject *dtype = numpy_dtype != NULL ? new_reference(numpy_dtype) : dtype_of(x);
+    PyObject *array = dtype == NULL ? NULL : new_numpy_array(rank, lengths, dtype);
+    if (dtype != NULL) {
+        Py_DecRef(dtype);
+    }
+    if (array != NULL && view_numpy_array(array, view) != 0) {
+        Py_DecRef(array);
+        return NULL;
     }
     return array;
 }
 
-static int fits(const NumpyArray *out, int rank, const ptrdiff_t *lengths, Result result) {
+static int fits(const ArrayView *out, int rank, const ptrdiff_t *lengths, Result result) {
     return out->dtype == result.dtype && out->is_bool == result.is_bool && out->writable && out->contiguous &&
            out->shape.rank == rank && memcmp(out->shape.lengths, lengths, (size_t)rank * sizeof *lengths) == 0;
 }
 
-PyObject *place_for_result(PyObject *x, PyObject *out, int rank, const ptrdiff_t *lengths, Result result,
-                           NumpyArray *view) {
-    if (out != Py_None && !is_numpy_array(out)) {
+PyObject *place_for_result(PyObject *x, const ArrayView *like, PyObject *out, int rank, const ptrdiff_t *lengths,
+                           Result result, ArrayView *view) {
+    if (out == Py_None) {
+        return like->framework != NULL
+                   ? new_framework_array(x, like, rank, lengths, result.dtype, result.is_bool, view)
+                   : new_array(x, rank, lengths, result.numpy_dtype, view);
+    }
+    if (like->framework != NULL || !is_numpy_array(out) || view_numpy_array(out, view) != 0) {
         return NULL;
     }
-    PyObject *array = out == Py_None ? new_array(x, rank, lengths, result.numpy_dtype) : new_reference(out);
-    if (array == NULL) {
-        return NULL;
-    }
-    if (view_numpy_array(array, view) != 0) {
-        Py_DecRef(array);
-        return NULL;
-    }
-    if (out != Py_None && !fits(view, rank, lengths, result)) {
+    if (!fits(view, rank, lengths, result)) {
         release(view);
-        Py_DecRef(array);
         return NULL;
     }
-    return array;
+    return new_reference(out);
+}
+
+static wr_status run_unlocked(Call call, const Args *args, struct CUstream_st *stream) {
+    PyThreadState *state = PyEval_SaveThread();
+    wr_status status = run_call(wr_library, call, args, stream);
+    PyEval_RestoreThread(state);
+    return status;
+}
+
+wr_status run_beside(PyObject *x, const ArrayView *view, Call call, Args *args) {
+    struct CUstream_st *stream = wr_library->wr_host_stream();
+    size_t bytes = 0;
+    if (view->device < 0) {
+        return run_unlocked(call, args, stream);
+    }
+    wr_status status = workspace_of_call(wr_library, call, args, &bytes);
+    if (status != WR_SUCCESS || stream_of_framework(view, &stream) != 0) {
+        return status != WR_SUCCESS ? status : WR_ERROR_NO_DEVICE;
+    }
+    if (bytes == 0) {
+        return run_unlocked(call, args, stream);
+    }
+    ArrayView memory;
+    ptrdiff_t length = (ptrdiff_t)bytes;
+    PyObject *workspace = new_framework_array(x, view, 1, &length, WR_U8, 0, &memory);
+    if (workspace == NULL) {
+        return WR_ERROR_OUT_OF_MEMORY;
+    }
+    set_workspace(call, args, memory.data, bytes);
+    status = run_unlocked(call, args, stream);
+    Py_DecRef(workspace);
+    return status;
 }
 
 /* The element of an array without dimensions, as NumPy's functions return it. */
@@ -163,14 +218,14 @@ static PyObject *element(PyObject *array) {
     return item;
 }
 
-PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, NumpyArray *view) {
-    int rank = view->shape.rank;
+PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, ArrayView *view) {
+    int is_number = view->shape.rank == 0 && view->framework == NULL && out == Py_None;
     release(view);
     if (status != WR_SUCCESS) {
         Py_DecRef(array);
-        return not_simple();
+        return PyErr_Occurred() != NULL ? NULL : not_simple();
     }
-    return rank == 0 && out == Py_None ? element(array) : array;
+    return is_number ? element(array) : array;
 }
 
 int is_float(int dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }

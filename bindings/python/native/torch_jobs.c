@@ -1,5 +1,6 @@
 #include "torch_jobs.h"
 
+#include "calls.h"
 #include "simple_calls.h"
 
 #include <string.h>
@@ -12,68 +13,12 @@ static int is_float(int dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; 
 
 enum { TORCH_I64 = 4, TORCH_F32 = 6, TORCH_F64 = 7, TORCH_BOOL = 11, TORCH_U8 = 0 };
 
-/* A call of the library, whichever. */
-typedef union Args {
-    wr_reduce_args reduce;
-    wr_softmax_args softmax;
-    wr_softmax_backward_args softmax_backward;
-} Args;
-
-typedef struct Call {
-    wr_status (*run)(const Args *, struct CUstream_st *);
-    wr_status (*workspace_size)(const Args *, size_t *);
-    void (*set_workspace)(Args *, void *, size_t);
-} Call;
-
-static wr_status run_reduce(const Args *args, struct CUstream_st *stream) {
-    return wr_library->wr_reduce_ex(&args->reduce, stream);
-}
-
-static wr_status reduce_size(const Args *args, size_t *size) {
-    return wr_library->wr_reduce_workspace_size(&args->reduce, size);
-}
-
-static void set_reduce_workspace(Args *args, void *memory, size_t size) {
-    args->reduce.workspace = memory;
-    args->reduce.workspace_bytes = size;
-}
-
-static wr_status run_softmax(const Args *args, struct CUstream_st *stream) {
-    return wr_library->wr_softmax_ex(&args->softmax, stream);
-}
-
-static wr_status softmax_size(const Args *args, size_t *size) {
-    return wr_library->wr_softmax_workspace_size(&args->softmax, size);
-}
-
-static void set_softmax_workspace(Args *args, void *memory, size_t size) {
-    args->softmax.workspace = memory;
-    args->softmax.workspace_bytes = size;
-}
-
-static wr_status run_softmax_backward(const Args *args, struct CUstream_st *stream) {
-    return wr_library->wr_softmax_backward_ex(&args->softmax_backward, stream);
-}
-
-static wr_status softmax_backward_size(const Args *args, size_t *size) {
-    return wr_library->wr_softmax_backward_workspace_size(&args->softmax_backward, size);
-}
-
-static void set_softmax_backward_workspace(Args *args, void *memory, size_t size) {
-    args->softmax_backward.workspace = memory;
-    args->softmax_backward.workspace_bytes = size;
-}
-
-static const Call reduce_call = {run_reduce, reduce_size, set_reduce_workspace};
-static const Call softmax_call = {run_softmax, softmax_size, set_softmax_workspace};
-static const Call softmax_backward_call = {run_softmax_backward, softmax_backward_size, set_softmax_backward_workspace};
-
 /* On a GPU the partial results' memory is PyTorch's: it is free for what follows on the stream when this returns. */
-static wr_status run_with_workspace(const Call *call, Args *args, const Tensor *x, struct CUstream_st *stream) {
+static wr_status run_with_workspace(Call call, Args *args, const Tensor *x, struct CUstream_st *stream) {
     size_t size = 0;
-    wr_status status = call->workspace_size(args, &size);
+    wr_status status = workspace_of_call(wr_library, call, args, &size);
     if (status != WR_SUCCESS || size == 0) {
-        return status != WR_SUCCESS ? status : call->run(args, stream);
+        return status != WR_SUCCESS ? status : run_call(wr_library, call, args, stream);
     }
     int64_t bytes = (int64_t)size;
     void *memory = NULL;
@@ -81,14 +26,14 @@ static wr_status run_with_workspace(const Call *call, Args *args, const Tensor *
     if (workspace == NULL || torch.get_mutable_data(workspace, &memory) != 0) {
         return WR_ERROR_OUT_OF_MEMORY;
     }
-    call->set_workspace(args, memory, size);
-    status = call->run(args, stream);
+    set_workspace(call, args, memory, size);
+    status = run_call(wr_library, call, args, stream);
     (void)torch.delete_tensor(workspace);
     return status;
 }
 
 /* CUDA's default stream is of the current device; others say themselves whose they are. */
-static wr_status run_on_gpu(const Call *call, Args *args, const Tensor *x, struct CUstream_st *stream) {
+static wr_status run_on_gpu(Call call, Args *args, const Tensor *x, struct CUstream_st *stream) {
     int32_t current = x->device_index;
     TorchGuard *guard = NULL;
     if (stream == NULL && (torch.current_device(&current) != 0 ||
@@ -103,11 +48,11 @@ static wr_status run_on_gpu(const Call *call, Args *args, const Tensor *x, struc
 }
 
 /* The outcome of a job whose result is `output`, which is given up where the job is. */
-static Outcome run(const Call *call, Args *args, const Tensor *x, TorchTensor *output) {
+static Outcome run(Call call, Args *args, const Tensor *x, TorchTensor *output) {
     struct CUstream_st *stream = NULL;
     wr_status status = WR_ERROR_NO_DEVICE;
     if (stream_of(x, &stream) == 0) {
-        status = x->device_type == TORCH_CPU ? call->run(args, stream) : run_on_gpu(call, args, x, stream);
+        status = x->device_type == TORCH_CPU ? run_call(wr_library, call, args, stream) : run_on_gpu(call, args, x, stream);
     }
     if (status == WR_SUCCESS) {
         return (Outcome){output, NULL};
@@ -215,7 +160,7 @@ Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
     }
     set_reduce_args(x, job, result, &plan, &args);
     (void)torch.get_mutable_data(output, &args.reduce.output);
-    return run(&reduce_call, &args, x, output);
+    return run(CALL_REDUCE, &args, x, output);
 }
 
 /* ---- rows */
@@ -254,7 +199,7 @@ Outcome softmax_tensor(const Tensor *x, const Rows *job) {
         .strides_given = 1,
     };
     (void)torch.get_mutable_data(output, &args.softmax.output);
-    return run(&softmax_call, &args, x, output);
+    return run(CALL_SOFTMAX, &args, x, output);
 }
 
 static int same_sizes(const Tensor *x, const Tensor *y) {
@@ -299,5 +244,5 @@ Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, co
         .strides_given = 1,
     };
     (void)torch.get_mutable_data(made, &args.softmax_backward.input_gradient);
-    return run(&softmax_backward_call, &args, output, made);
+    return run(CALL_SOFTMAX_BACKWARD, &args, output, made);
 }

@@ -1,6 +1,6 @@
 #include "xla_calls.h"
 
-#include "library.h"
+#include "calls.h"
 #include "xla_abi.h"
 
 #include <string.h>
@@ -28,10 +28,6 @@ static int take_type(const XlaBuffer *x, wr_dtype *dtype) {
 static XlaError *refuse(const XlaCall *call, int code, const char *message) {
     XlaErrorArgs error = {sizeof error, NULL, message, code};
     return call->api->create_error(&error);
-}
-
-static XlaError *refuse_types(const XlaCall *call) {
-    return refuse(call, XLA_INVALID_ARGUMENT, "arrays of these elements are not taken");
 }
 
 static XlaError *status_as_error(const XlaCall *call, wr_status status) {
@@ -117,96 +113,80 @@ static int is_question(const XlaCall *call) {
 
 /* ---- the calls */
 
-static XlaError *reduce(const XlaCall *call, int on_gpu) {
-    const XlaBuffer *x = argument(call, 0), *y = result(call, 0);
-    Extents extents = extents_of(call, x);
+/* Of types that the library has; fills in all but workspaces. */
+typedef int (*Filler)(const XlaCall *call, Args *args);
+
+static XlaError *run(const XlaCall *call, Call kind, Filler fill, int on_gpu) {
     size_t bytes = 0;
     Place place = {NULL, NULL, 0};
-    wr_reduce_args args;
-    memset(&args, 0, sizeof args);
-    args.struct_size = sizeof args;
-    args.op = (wr_op)attribute(call, "op");
-    if (!take_type(x, &args.dtype) || !take_type(y, &args.output_dtype)) {
-        return refuse_types(call);
+    if (is_question(call)) {
+        return NULL;
     }
-    args.accumulate_dtype = (wr_dtype)attribute(call, "accumulate");
-    args.input = x->data;
-    args.output = y->data;
-    args.outer = extents.outer;
-    args.axis = extents.axis;
-    args.inner = extents.inner;
-    wr_status status = wr_library->wr_reduce_workspace_size(&args, &bytes);
+    Args args = empty_args(kind);
+    if (!fill(call, &args)) {
+        return refuse(call, XLA_INVALID_ARGUMENT, "arrays of these elements are not taken");
+    }
+    wr_status status = workspace_of_call(wr_library, kind, &args, &bytes);
     XlaError *error = status != WR_SUCCESS ? status_as_error(call, status) : find_place(call, on_gpu, bytes, &place);
     if (error != NULL) {
         return error;
     }
-    args.workspace = place.workspace;
-    args.workspace_bytes = place.bytes;
-    return status_as_error(call, wr_library->wr_reduce_ex(&args, place.stream));
+    set_workspace(kind, &args, place.workspace, place.bytes);
+    return status_as_error(call, run_call(wr_library, kind, &args, place.stream));
 }
 
-static XlaError *softmax(const XlaCall *call, int on_gpu) {
+static int fill_reduce(const XlaCall *call, Args *args) {
     const XlaBuffer *x = argument(call, 0), *y = result(call, 0);
+    wr_reduce_args *reduce = &args->reduce;
     Extents extents = extents_of(call, x);
-    size_t bytes = 0;
-    Place place = {NULL, NULL, 0};
-    wr_softmax_args args;
-    memset(&args, 0, sizeof args);
-    args.struct_size = sizeof args;
-    if (!take_type(x, &args.dtype) || !take_type(y, &args.output_dtype)) {
-        return refuse_types(call);
-    }
-    args.log = (int32_t)attribute(call, "log");
-    args.input = x->data;
-    args.output = y->data;
-    args.outer = extents.outer;
-    args.axis = extents.axis;
-    args.inner = extents.inner;
-    wr_status status = wr_library->wr_softmax_workspace_size(&args, &bytes);
-    XlaError *error = status != WR_SUCCESS ? status_as_error(call, status) : find_place(call, on_gpu, bytes, &place);
-    if (error != NULL) {
-        return error;
-    }
-    args.workspace = place.workspace;
-    args.workspace_bytes = place.bytes;
-    return status_as_error(call, wr_library->wr_softmax_ex(&args, place.stream));
+    reduce->op = (wr_op)attribute(call, "op");
+    reduce->accumulate_dtype = (wr_dtype)attribute(call, "accumulate");
+    reduce->input = x->data;
+    reduce->output = y->data;
+    reduce->outer = extents.outer;
+    reduce->axis = extents.axis;
+    reduce->inner = extents.inner;
+    return take_type(x, &reduce->dtype) && take_type(y, &reduce->output_dtype);
 }
 
-static XlaError *softmax_backward(const XlaCall *call, int on_gpu) {
+static int fill_softmax(const XlaCall *call, Args *args) {
+    const XlaBuffer *x = argument(call, 0), *y = result(call, 0);
+    wr_softmax_args *softmax = &args->softmax;
+    Extents extents = extents_of(call, x);
+    softmax->log = (int32_t)attribute(call, "log");
+    softmax->input = x->data;
+    softmax->output = y->data;
+    softmax->outer = extents.outer;
+    softmax->axis = extents.axis;
+    softmax->inner = extents.inner;
+    return take_type(x, &softmax->dtype) && take_type(y, &softmax->output_dtype);
+}
+
+static int fill_softmax_backward(const XlaCall *call, Args *args) {
     const XlaBuffer *gradient = argument(call, 0), *output = argument(call, 1), *made = result(call, 0);
+    wr_softmax_backward_args *backward = &args->softmax_backward;
     Extents extents = extents_of(call, output);
-    size_t bytes = 0;
-    Place place = {NULL, NULL, 0};
-    wr_softmax_backward_args args;
-    memset(&args, 0, sizeof args);
-    args.struct_size = sizeof args;
-    if (!take_type(output, &args.dtype) || !take_type(gradient, &args.output_gradient_dtype) ||
-        !take_type(made, &args.input_gradient_dtype)) {
-        return refuse_types(call);
-    }
-    args.log = (int32_t)attribute(call, "log");
-    args.output = output->data;
-    args.output_gradient = gradient->data;
-    args.input_gradient = made->data;
-    args.outer = extents.outer;
-    args.axis = extents.axis;
-    args.inner = extents.inner;
-    wr_status status = wr_library->wr_softmax_backward_workspace_size(&args, &bytes);
-    XlaError *error = status != WR_SUCCESS ? status_as_error(call, status) : find_place(call, on_gpu, bytes, &place);
-    if (error != NULL) {
-        return error;
-    }
-    args.workspace = place.workspace;
-    args.workspace_bytes = place.bytes;
-    return status_as_error(call, wr_library->wr_softmax_backward_ex(&args, place.stream));
+    backward->log = (int32_t)attribute(call, "log");
+    backward->output = output->data;
+    backward->output_gradient = gradient->data;
+    backward->input_gradient = made->data;
+    backward->outer = extents.outer;
+    backward->axis = extents.axis;
+    backward->inner = extents.inner;
+    return take_type(output, &backward->dtype) && take_type(gradient, &backward->output_gradient_dtype) &&
+           take_type(made, &backward->input_gradient_dtype);
 }
 
-static XlaError *reduce_cpu(XlaCall *call) { return is_question(call) ? NULL : reduce(call, 0); }
-static XlaError *reduce_cuda(XlaCall *call) { return is_question(call) ? NULL : reduce(call, 1); }
-static XlaError *softmax_cpu(XlaCall *call) { return is_question(call) ? NULL : softmax(call, 0); }
-static XlaError *softmax_cuda(XlaCall *call) { return is_question(call) ? NULL : softmax(call, 1); }
-static XlaError *softmax_backward_cpu(XlaCall *call) { return is_question(call) ? NULL : softmax_backward(call, 0); }
-static XlaError *softmax_backward_cuda(XlaCall *call) { return is_question(call) ? NULL : softmax_backward(call, 1); }
+static XlaError *reduce_cpu(XlaCall *call) { return run(call, CALL_REDUCE, fill_reduce, 0); }
+static XlaError *reduce_cuda(XlaCall *call) { return run(call, CALL_REDUCE, fill_reduce, 1); }
+static XlaError *softmax_cpu(XlaCall *call) { return run(call, CALL_SOFTMAX, fill_softmax, 0); }
+static XlaError *softmax_cuda(XlaCall *call) { return run(call, CALL_SOFTMAX, fill_softmax, 1); }
+static XlaError *softmax_backward_cpu(XlaCall *call) {
+    return run(call, CALL_SOFTMAX_BACKWARD, fill_softmax_backward, 0);
+}
+static XlaError *softmax_backward_cuda(XlaCall *call) {
+    return run(call, CALL_SOFTMAX_BACKWARD, fill_softmax_backward, 1);
+}
 
 typedef struct Named {
     const char *name;

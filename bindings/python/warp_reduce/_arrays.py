@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import operator
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 
+from . import _native
+from ._elements import U8
 from ._library import load_library
-from ._types import NAMES, Kind, numpy_dtype, numpy_kind
+from ._types import NAMES, OTHER_NAMES, Kind, numpy_dtype, numpy_kind
 
 Array = Any  # of any framework
 CUDA = 2  # DLPack's device type
@@ -215,6 +219,43 @@ class Jax(ArrayModule):
 NUMPY = ArrayModule(np, on_host=True)
 
 
+# ---- what `_native` is told of a framework when its first array is met, so that it can ask for itself
+
+
+@cache
+def _introduce_cupy(module: Any) -> None:
+    codes: dict[Any, tuple[int, bool]] = {
+        np.dtype(name): (each.code, False) for name, each in NAMES.items() if name not in OTHER_NAMES
+    }
+    codes[np.dtype(np.bool_)] = U8.code, True
+    ask = operator.attrgetter
+    _native.set_framework(
+        *(module.ndarray, ask("data.ptr"), ask("shape"), ask("strides"), ask("dtype"), ask("device.id")),
+        *(None, lambda _: module.cuda.get_current_stream().ptr, lambda _, *how: module.ndarray(*how)),
+        *(True, codes, tuple(codes)),
+    )
+
+
+@cache
+def _introduce_torch(module: Any) -> None:
+    tensor = module.Tensor
+    raw = getattr(module._C, "_cuda_getCurrentRawStream", None)  # PyTorch's own compiler asks it
+    codes: dict[Any, tuple[int, bool]] = {
+        getattr(module, name): (each.code, False) for name, each in NAMES.items() if hasattr(module, name)
+    }
+    codes[module.bool] = U8.code, True
+    _native.set_framework(
+        *(tensor, tensor.data_ptr, operator.attrgetter("shape"), tensor.stride, operator.attrgetter("dtype")),
+        *(tensor.get_device, lambda x: x.requires_grad or x.is_neg()),
+        raw or (lambda device: module.cuda.current_stream(device).cuda_stream),
+        lambda x, shape, dtype: x.new_empty(shape, dtype=dtype),
+        *(False, codes, tuple(codes)),
+    )
+    for name, each in NAMES.items():
+        if name not in OTHER_NAMES and hasattr(module, name):
+            _native.set_dtype(getattr(module, name), each.code, np.dtype(name))
+
+
 def adopt(x: Any) -> tuple[Framework, Array]:
     """An object as an array of the framework that it is of. What is of none is NumPy's, as numpy.asarray sees it."""
     if isinstance(x, np.ma.MaskedArray):
@@ -225,6 +266,7 @@ def adopt(x: Any) -> tuple[Framework, Array]:
     if origin == "torch" and hasattr(x, "data_ptr"):
         return _torch(x)
     if origin == "cupy":
+        _introduce_cupy(sys.modules["cupy"])
         return ArrayModule(sys.modules["cupy"], on_host=False), x
     if origin in ("jax", "jaxlib") and hasattr(x, "sharding"):
         devices = list(x.devices())
@@ -253,8 +295,9 @@ def _lent(x: Any) -> Any:
 
 def _torch(x: Any) -> tuple[Framework, Array]:
     torch = sys.modules["torch"]
+    _introduce_torch(torch)
     if x.device.type not in ("cpu", "cuda"):
         raise TypeError(f"tensors on {x.device} are not taken; move it to the CPU or a CUDA GPU")
     if x.requires_grad and torch.is_grad_enabled():
         raise TypeError("this function knows no gradients; give x.detach(), or use the one of warp_reduce.torch")
-    return Torch(torch, on_host=x.device.type == "cpu"), x
+    return Torch(torch, on_host=x.device.type == "cpu"), x.resolve_neg()

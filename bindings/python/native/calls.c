@@ -1,0 +1,58 @@
+#include "calls.h"
+
+#include <string.h>
+
+wr_status run_call(const Library *library, Call call, const Args *args, struct CUstream_st *stream) {
+    switch (call) {
+    case CALL_REDUCE:
+        return library->wr_reduce_ex(&args->reduce, stream);
+    case CALL_SEGMENTS:
+        return library->wr_reduce_segments_ex(&args->segments, stream);
+    case CALL_DOT:
+        return library->wr_dot_ex(&args->dot, stream);
+    case CALL_SOFTMAX:
+        return library->wr_softmax_ex(&args->softmax, stream);
+    default:
+        return library->wr_softmax_backward_ex(&args->softmax_backward, stream);
+    }
+}
+
+wr_status workspace_of_call(const Library *library, Call call, const Args *args, size_t *bytes) {
+    switch (call) {
+    case CALL_REDUCE:
+        return library->wr_reduce_workspace_size(&args->reduce, bytes);
+    case CALL_SEGMENTS:
+        return library->wr_reduce_segments_workspace_size(&args->segments, bytes);
+    case CALL_DOT:
+        return library->wr_dot_workspace_size(&args->dot, bytes);
+    case CALL_SOFTMAX:
+        return library->wr_softmax_workspace_size(&args->softmax, bytes);
+    default:
+        return library->wr_softmax_backward_workspace_size(&args->softmax_backward, bytes);
+    }
+}
+
+typedef struct Struct {
+    size_t size, workspace, workspace_bytes;
+} Struct;
+
+#define STRUCT(type) {sizeof(type), offsetof(type, workspace), offsetof(type, workspace_bytes)}
+static const Struct structs[CALLS] = {
+    [CALL_REDUCE] = STRUCT(wr_reduce_args),
+    [CALL_SEGMENTS] = STRUCT(wr_reduce_segments_args),
+    [CALL_DOT] = STRUCT(wr_dot_args),
+    [CALL_SOFTMAX] = STRUCT(wr_softmax_args),
+    [CALL_SOFTMAX_BACKWARD] = STRUCT(wr_softmax_backward_args),
+};
+
+void set_workspace(Call call, Args *args, void *memory, size_t bytes) {
+    memcpy((char *)args + structs[call].workspace, &memory, sizeof memory);
+    memcpy((char *)args + structs[call].workspace_bytes, &bytes, sizeof bytes);
+}
+
+Args empty_args(Call call) {
+    Args args;
+    memset(&args, 0, sizeof args);
+    args.struct_size = structs[call].size;
+    return args;
+}

@@ -240,7 +240,7 @@ static PyMethodDef methods[] = {
     {"set_result", set_result, METH_VARARGS,
      "set_result(op, dtype, is_bool, output_dtype, output_is_bool, numpy_dtype)"},
     {"set_dtype", set_dtype, METH_VARARGS, "set_dtype(name, dtype, numpy_dtype)"},
-    {"reduce_simple", reduce_simple, METH_VARARGS, "reduce_simple(op, x, axis, keepdims, dtype, out)"},
+    {"reduce_simple", reduce_simple, METH_VARARGS, "reduce_simple(op, x, axis, keepdims, dtype, out, where)"},
     {"dot_simple", dot_simple, METH_VARARGS, "dot_simple(x, y, out)"},
     {"segments_simple", segments_simple, METH_VARARGS, "segments_simple(op, x, offsets)"},
     {"softmax_simple", softmax_simple, METH_VARARGS, "softmax_simple(log, x, axis, scale, mask, out)"},

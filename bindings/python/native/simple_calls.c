@@ -1,5 +1,6 @@
 #include "simple_calls.h"
 
+#include "filling.h"
 #include "geometry.h"
 #include "simple_support.h"
 
@@ -78,35 +79,71 @@ static PyObject *run_reduction(Args *args, PyObject *x, const ArrayView *view, P
     return finished_result(run_beside(x, view, CALL_REDUCE, args), array, out, &target);
 }
 
-static PyObject *reduce_view(wr_op op, PyObject *x, const ArrayView *view, PyObject *axis, int keepdims,
-                             PyObject *dtype, PyObject *out) {
+/* What is asked for, but for the array. */
+typedef struct Reduction {
+    wr_op op;
+    PyObject *axis;
+    int keepdims;
+    PyObject *dtype, *out;
+} Reduction;
+
+static PyObject *reduce_view(const Reduction *job, PyObject *x, const ArrayView *view) {
+    wr_op op = job->op;
     uint64_t reduced = 0;
     Plan plan;
     ptrdiff_t lengths[MOST_DIMENSIONS];
-    Result result = result_asked_for(op, view, dtype);
-    if (view->dtype == 0 || result.dtype == 0 || !reduced_dimensions(axis, view->shape.rank, &reduced) ||
+    Result result = result_asked_for(op, view, job->dtype);
+    if (view->dtype == 0 || result.dtype == 0 || !reduced_dimensions(job->axis, view->shape.rank, &reduced) ||
         !plan_reduction(&view->shape, reduced, takes_any_order(op, (wr_dtype)view->dtype), &plan) || !plan.natural ||
         (plan.axis == 0 && gives_nothing_of_nothing(op))) {
         return not_simple();
     }
-    int rank = result_shape(&view->shape, reduced, keepdims, lengths);
+    int rank = result_shape(&view->shape, reduced, job->keepdims, lengths);
     Args args = reduction(op, view, &plan, result.dtype);
-    return run_reduction(&args, x, view, out, rank, lengths, result);
+    return run_reduction(&args, x, view, job->out, rank, lengths, result);
+}
+
+/* A mean counts what takes part, and 8-bit floats without infinities have no identity of a logsumexp. */
+static int can_be_filled(wr_op op, const ArrayView *x) {
+    return op != WR_MEAN && x->dtype != 0 && !(op == WR_LOGSUMEXP && x->dtype == WR_F8_E4M3);
+}
+
+static PyObject *reduce_where(const Reduction *job, PyObject *x, PyObject *where) {
+    ArrayView view, mask, filled;
+    int viewed = view_both(x, &view, where, &mask);
+    if (viewed != 1) {
+        return viewed == 0 ? not_simple() : NULL;
+    }
+    PyObject *result = NULL;
+    if (!can_be_filled(job->op, &view) || !is_mask_of(&view, &mask) || fill_view(job->op, &view, &mask, &filled) != 0) {
+        result = not_simple();
+    } else {
+        result = reduce_view(job, x, &filled);
+        free_filled(&filled);
+    }
+    release(&mask);
+    release(&view);
+    return result;
 }
 
 PyObject *reduce_simple(PyObject *module, PyObject *arguments) {
-    int op = 0, keepdims = 0;
-    PyObject *x = NULL, *axis = NULL, *dtype = NULL, *out = NULL;
+    int op = 0;
+    Reduction job;
+    PyObject *x = NULL, *where = NULL;
     ArrayView view;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "iOOpOO", &op, &x, &axis, &keepdims, &dtype, &out)) {
+    if (!PyArg_ParseTuple(arguments, "iOOpOOO", &op, &x, &job.axis, &job.keepdims, &job.dtype, &job.out, &where)) {
         return NULL;
+    }
+    job.op = (wr_op)op;
+    if (where != Py_True) {
+        return reduce_where(&job, x, where);
     }
     int viewed = view_array(x, &view);
     if (viewed != 1) {
         return viewed == 0 ? not_simple() : NULL;
     }
-    PyObject *result = reduce_view((wr_op)op, x, &view, axis, keepdims, dtype, out);
+    PyObject *result = reduce_view(&job, x, &view);
     release(&view);
     return result;
 }

@@ -1,4 +1,4 @@
-/* The calls that most people make, of NumPy arrays with few options, in one step and so without Python's overhead.
+/* The calls that most people make, of NumPy's, CuPy's and PyTorch's arrays with few options, without Python's overhead.
  * Each gives NotImplemented where the general way is to be gone: everything that is no plain array, wants a copy, or is
  * an error. */
 #pragma once
@@ -9,7 +9,7 @@
 /* The order of the elements changes nothing: exact sums, extremes, counts. */
 int takes_any_order(wr_op op, wr_dtype dtype);
 
-/* reduce_simple(op, x, axis, keepdims, dtype, out) */
+/* reduce_simple(op, x, axis, keepdims, dtype, out, where): where True, or bools that are broadcast to x */
 PyObject *reduce_simple(PyObject *module, PyObject *arguments);
 
 /* dot_simple(x, y, out): each row of x times the vector y */

@@ -104,8 +104,9 @@ class ArrayModule:
         return self.module.broadcast_to(x, tuple(shape))
 
     def filled(self, x: Array, where: Array, value: np.ndarray) -> Array:
-        with self.device(x):
-            return self.module.where(where, x, self.module.asarray(value.view(x.dtype)))
+        filler = value.view(x.dtype)
+        with self.device(x):  # a number is an argument of CuPy's kernel, an array is copied to the GPU first
+            return self.module.where(where, x, filler[()] if filler.ndim == 0 else self.module.asarray(filler))
 
     def beside(self, x: Any, like: Array) -> Array:
         return self.module.asarray(x)
@@ -185,8 +186,9 @@ class Torch:
     def filled(self, x: Array, where: Array, value: np.ndarray) -> Array:
         """By the bits, since PyTorch's own choice does not know all types."""
         word = np.dtype(f"i{x.element_size()}")
-        filler = self.module.from_numpy(value.reshape(-1).view(word).reshape(value.shape)).to(x.device)
-        return self.module.where(where, x.view(filler.dtype), filler).view(x.dtype)
+        words = value.reshape(-1).view(word).reshape(value.shape)
+        filler = int(words) if words.ndim == 0 else self.module.from_numpy(words).to(x.device)
+        return self.module.where(where, x.view(getattr(self.module, word.name)), filler).view(x.dtype)
 
     def beside(self, x: Any, like: Array) -> Array:
         return self.module.as_tensor(x, device=like.device)

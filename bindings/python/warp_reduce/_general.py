@@ -177,10 +177,6 @@ def reduce(
         if operator == "logsumexp" and job.kind[0].name == "f8_e4m3":  # which has no infinity to fill in
             job.x, job.kind = job.framework.converted(job.x, (F32, False)), (F32, False)
         _fill(job, where)
-        if job.framework is NUMPY and dtype is None and out is None:
-            result = _native.reduce_simple(OPERATORS[operator], job.x, axis, keepdims, None, None)
-            if result is not NotImplemented:
-                return result
     shape = shape_without(job.shape, axes, keepdims)
     if operator in WITHOUT_IDENTITY and where is True:
         _check_not_empty(job, axes)
@@ -279,7 +275,8 @@ def _fill(job: Job, where: Any) -> None:
     chosen = _chosen(job, where)
     if job.words > 1:
         chosen = job.framework.broadcast(chosen[..., None], (*job.shape, job.words))
-    job.x = job.framework.filled(job.x, chosen, identity(job.operator, job.kind[0]))
+    value = identity(job.operator, job.kind[0])
+    job.x = job.framework.filled(job.x, chosen, np.minimum(value, value.dtype.type(1)) if job.kind[1] else value)
 
 
 def _chosen(job: Job, where: Any) -> Array:

@@ -30,10 +30,9 @@ _SEGMENT_CODES = {
 
 
 def _reduce(code: int, name: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, where: Any) -> Any:
-    if where is True:
-        result = _reduce_simple(code, x, axis, keepdims, dtype, out)
-        if result is not NotImplemented:
-            return result
+    result = _reduce_simple(code, x, axis, keepdims, dtype, out, where)
+    if result is not NotImplemented:
+        return result
     from ._general import reduce
 
     return reduce(name, x, axis, dtype, out, keepdims, where)

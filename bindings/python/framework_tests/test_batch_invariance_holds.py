@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 import warp_reduce.torch as wt
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 SOURCE = Path(os.environ["WARP_REDUCE_SOURCE"])
@@ -118,6 +119,36 @@ def test_a_means_gradient_is_a_product_with_the_rounded_reciprocal() -> None:
                 assert torch.equal(torch.autograd.grad(y, x, slope)[0], expected)
             whole = x.mean(dtype=torch.float32)
             assert torch.equal(torch.autograd.grad(whole, x)[0], torch.full_like(x, 1 / 7000))
+
+
+ABOVE = (
+    lambda x: x.mean(1).sum(),
+    lambda x: x.mean(dtype=torch.float64),
+    lambda x: x.prod(1).sum(),
+    lambda x: x.prod(),
+    lambda x: torch.logsumexp(x, 1).sum(),
+    lambda x: torch.linalg.vector_norm(x),
+)
+
+
+@pytest.mark.parametrize("number", range(len(ABOVE)))
+def test_forward_mode_and_transforms_go_on_working(number: int) -> None:
+    """Their gradients stay PyTorch's."""
+    function = ABOVE[number]
+    x, slope = torch.linspace(0.5, 1.5, 12).reshape(3, 4), torch.linspace(-1, 1, 12).reshape(3, 4)
+
+    def derivatives() -> list[torch.Tensor]:
+        with forward_ad.dual_level():
+            tangent = forward_ad.unpack_dual(function(forward_ad.make_dual(x, slope))).tangent
+        rows = torch.func.vmap(torch.func.grad(lambda row: function(row[None])))(x)
+        jvp = torch.func.jvp(function, (x,), (slope,))[1]
+        return [tangent, torch.func.grad(function)(x), rows, jvp, torch.func.hessian(function)(x)]
+
+    expected = derivatives()
+    with wt.batch_invariant():
+        found = derivatives()
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other)
 
 
 @pytest.fixture(scope="module")

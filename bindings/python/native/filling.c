@@ -66,8 +66,8 @@ typedef struct Line {
 
 /* A choice without a branch, since masks are seldom foreseeable; side by side it is done many at a time. */
 #define FILL(name, word)                                                                                               \
-    static inline void name##_by(char *to, const char *from, ptrdiff_t stride, const char *mask, ptrdiff_t mask_stride,       \
-                          ptrdiff_t count, word other) {                                                               \
+    static inline void name##_by(char *to, const char *from, ptrdiff_t stride, const char *mask,                       \
+                                 ptrdiff_t mask_stride, ptrdiff_t count, word other) {                                 \
         for (ptrdiff_t i = 0; i < count; ++i) {                                                                        \
             word own;                                                                                                  \
             memcpy(&own, from + i * stride, sizeof own);                                                               \

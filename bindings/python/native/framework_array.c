@@ -45,8 +45,7 @@ PyObject *set_framework(PyObject *module, PyObject *arguments) {
     (void)module;
     memset(&made, 0, sizeof made);
     if (!PyArg_ParseTuple(arguments, "OOOOOOOOOpOO", &made.type, &f[POINTER], &f[SHAPE], &f[STRIDES], &f[DTYPE],
-                          &f[DEVICE], &f[IS_SPECIAL], &f[STREAM], &f[EMPTY], &made.in_bytes, &made.codes,
-                          &dtypes)) {
+                          &f[DEVICE], &f[IS_SPECIAL], &f[STREAM], &f[EMPTY], &made.in_bytes, &made.codes, &dtypes)) {
         return NULL;
     }
     if (framework_count == MOST_FRAMEWORKS || fill_dtypes(&made, dtypes) != 0) {

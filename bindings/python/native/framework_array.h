@@ -3,9 +3,10 @@
 
 #include "numpy_array.h"
 
-/* set_framework(type, pointer, shape, strides, dtype, device, is_special, stream, empty, strides_in_bytes, codes, dtypes):
- * functions of an array, of which device gives -1 on the host and is_special (or None) says of which the general way
- * must take care; stream(device); empty(x, shape, dtype); {dtype: (wr_dtype, is_bool)}, and all of its keys. */
+/* set_framework(type, pointer, shape, strides, dtype, device, is_special, stream, empty, strides_in_bytes, codes,
+ * dtypes): functions of an array, of which device gives -1 on the host and is_special (or None) says of which the
+ * general way must take care; stream(device); empty(x, shape, dtype); {dtype: (wr_dtype, is_bool)}, and all of its
+ * keys. */
 PyObject *set_framework(PyObject *module, PyObject *arguments);
 
 /* 1: viewed. 0: of no framework that is known, or one that only the general way can work on. -1: a Python exception. */

@@ -17,7 +17,7 @@ typedef struct ArrayView {
     int writable;
     int contiguous; /* in C order */
     Shape shape;
-    PyObject *owner; /* what keeps it alive: to be given back, if it is not NULL */
+    PyObject *owner;                   /* what keeps it alive: to be given back, if it is not NULL */
     const struct Framework *framework; /* NULL: NumPy */
     int device;                        /* -1: the host */
 } ArrayView;

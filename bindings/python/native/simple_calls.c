@@ -152,8 +152,8 @@ static PyObject *dot_views(PyObject *x, const ArrayView *left, const ArrayView *
     Plan plan;
     int rank = left->shape.rank - 1;
     Result result = result_of(WR_SUM, left);
-    if (!lie_together(left, right) || left->dtype == 0 || left->dtype != right->dtype || left->is_bool || right->is_bool || result.dtype == 0 ||
-        rank < 0 || right->shape.rank != 1 || !right->contiguous ||
+    if (!lie_together(left, right) || left->dtype == 0 || left->dtype != right->dtype || left->is_bool ||
+        right->is_bool || result.dtype == 0 || rank < 0 || right->shape.rank != 1 || !right->contiguous ||
         left->shape.lengths[rank] != right->shape.lengths[0] ||
         !plan_reduction(&left->shape, UINT64_C(1) << rank, 0, &plan) || !plan.natural) {
         return not_simple();
@@ -183,9 +183,9 @@ PyObject *dot_simple(PyObject *module, PyObject *arguments) {
 
 static PyObject *reduce_segments(wr_op op, PyObject *x, const ArrayView *view, const ArrayView *offsets) {
     Result result = result_of(op, view);
-    if (!lie_together(view, offsets) || view->dtype == 0 || result.dtype == 0 || offsets->dtype != WR_I64 || view->shape.rank != 1 ||
-        offsets->shape.rank != 1 || !view->contiguous || !offsets->contiguous || view->shape.lengths[0] == 0 ||
-        offsets->shape.lengths[0] == 0) {
+    if (!lie_together(view, offsets) || view->dtype == 0 || result.dtype == 0 || offsets->dtype != WR_I64 ||
+        view->shape.rank != 1 || offsets->shape.rank != 1 || !view->contiguous || !offsets->contiguous ||
+        view->shape.lengths[0] == 0 || offsets->shape.lengths[0] == 0) {
         return not_simple();
     }
     Args args = empty_args(CALL_SEGMENTS);

@@ -20,8 +20,8 @@ static PyObject *softmax_view(int log, PyObject *x, const ArrayView *view, PyObj
                               const ArrayView *mask, PyObject *out) {
     Plan plan;
     ArrayView target;
-    if (!plan_of_rows(view, axis, &plan) ||
-        (mask != NULL && (!lie_together(view, mask) || !mask->is_bool || !mask->contiguous || !has_shape_of(view, mask)))) {
+    if (!plan_of_rows(view, axis, &plan) || (mask != NULL && (!lie_together(view, mask) || !mask->is_bool ||
+                                                              !mask->contiguous || !has_shape_of(view, mask)))) {
         return not_simple();
     }
     Result result = {view->dtype, 0, NULL};
@@ -74,8 +74,8 @@ static PyObject *backward_views(int log, PyObject *y, const ArrayView *output, c
                                 PyObject *axis, double scale, PyObject *out) {
     Plan plan, gradient_plan;
     ArrayView target;
-    if (!lie_together(output, gradient) || output->dtype != gradient->dtype || !has_shape_of(output, gradient) || !plan_of_rows(output, axis, &plan) ||
-        !plan_of_rows(gradient, axis, &gradient_plan)) {
+    if (!lie_together(output, gradient) || output->dtype != gradient->dtype || !has_shape_of(output, gradient) ||
+        !plan_of_rows(output, axis, &plan) || !plan_of_rows(gradient, axis, &gradient_plan)) {
         return not_simple();
     }
     Result result = {output->dtype, 0, NULL};

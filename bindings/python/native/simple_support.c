@@ -138,7 +138,9 @@ int view_both(PyObject *first, ArrayView *one, PyObject *second, ArrayView *othe
     return viewed;
 }
 
-int lie_together(const ArrayView *x, const ArrayView *y) { return x->framework == y->framework && x->device == y->device; }
+int lie_together(const ArrayView *x, const ArrayView *y) {
+    return x->framework == y->framework && x->device == y->device;
+}
 
 static PyObject *new_array(PyObject *x, int rank, const ptrdiff_t *lengths, PyObject *numpy_dtype, ArrayView *view) {
     PyObject *dtype = numpy_dtype != NULL ? new_reference(numpy_dtype) : dtype_of(x);
@@ -161,9 +163,8 @@ static int fits(const ArrayView *out, int rank, const ptrdiff_t *lengths, Result
 PyObject *place_for_result(PyObject *x, const ArrayView *like, PyObject *out, int rank, const ptrdiff_t *lengths,
                            Result result, ArrayView *view) {
     if (out == Py_None) {
-        return like->framework != NULL
-                   ? new_framework_array(x, like, rank, lengths, result.dtype, result.is_bool, view)
-                   : new_array(x, rank, lengths, result.numpy_dtype, view);
+        return like->framework != NULL ? new_framework_array(x, like, rank, lengths, result.dtype, result.is_bool, view)
+                                       : new_array(x, rank, lengths, result.numpy_dtype, view);
     }
     if (like->framework != NULL || !is_numpy_array(out) || view_numpy_array(out, view) != 0) {
         return NULL;

@@ -36,14 +36,15 @@ int lie_together(const ArrayView *x, const ArrayView *y);
 
 /* An array for the result, and a view of its memory: `out` itself where it is given and fits, otherwise a new one.
  * NULL with a Python exception, or without one where `out` does not fit. */
-PyObject *place_for_result(PyObject *x, const ArrayView *like, PyObject *out, int rank, const ptrdiff_t *lengths, Result result,
-                           ArrayView *view);
+PyObject *place_for_result(PyObject *x, const ArrayView *like, PyObject *out, int rank, const ptrdiff_t *lengths,
+                           Result result, ArrayView *view);
 
 /* Calls the library where x lies, on its framework's stream and with its memory, without Python's lock. */
 wr_status run_beside(PyObject *x, const ArrayView *view, Call call, Args *args);
 
-/* What a call returns: the array, or its number where it is NumPy's, has no dimensions and is new; NotImplemented, so that the
- * general way puts the refusal into words, for another status than success. Takes over `array` and releases `view`. */
+/* What a call returns: the array, or its number where it is NumPy's, has no dimensions and is new; NotImplemented, so
+ * that the general way puts the refusal into words, for another status than success. Takes over `array` and releases
+ * `view`. */
 PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, ArrayView *view);
 
 int is_float(int dtype);

@@ -22,7 +22,12 @@ enum { TORCH_CPU = 0, TORCH_CUDA = 1 };
 /* The interface's version that values are passed by: 2.10 */
 #define TORCH_INTERFACE (((uint64_t)2 << 56) | ((uint64_t)10 << 48))
 
-/* All but the last three return 0 where they have worked. */
+/* Keeps an operator that is called from what stands above some keys; as large as PyTorch's, and more. */
+typedef struct TorchExclusion {
+    uint64_t words[4];
+} TorchExclusion;
+
+/* The first functions return 0 where they have worked. */
 typedef struct Torch {
     int32_t (*get_dim)(TorchTensor *, int64_t *);
     int32_t (*get_sizes)(TorchTensor *, int64_t **);
@@ -43,6 +48,14 @@ typedef struct Torch {
     int32_t (*implement)(TorchLibrary *, const char *name, TorchKernel, uint64_t interface);
     int32_t (*delete_library)(TorchLibrary *);
     int32_t (*current_device)(int32_t *);
+    uint8_t (*grad_is_enabled)(void);
+    uint8_t (*is_included)(uint16_t key);
+    /* Of what a handle points to; its tangent of a level of forward mode is a tensor's handle, or of `no_tensor`. */
+    uint8_t (*requires_grad)(const void *);
+    const void *const *(*tangent)(const void *, uint64_t level, TorchTensor *);
+    const void *no_tensor;
+    void (*exclude)(TorchExclusion *, uint64_t keys);
+    void (*include)(TorchExclusion *);
     /* NULL where PyTorch is built without CUDA */
     int32_t (*current_stream)(int32_t device, void **);
     int32_t (*new_guard)(int32_t device, TorchGuard **);

@@ -52,7 +52,8 @@ static Outcome run(Call call, Args *args, const Tensor *x, TorchTensor *output) 
     struct CUstream_st *stream = NULL;
     wr_status status = WR_ERROR_NO_DEVICE;
     if (stream_of(x, &stream) == 0) {
-        status = x->device_type == TORCH_CPU ? run_call(wr_library, call, args, stream) : run_on_gpu(call, args, x, stream);
+        status =
+            x->device_type == TORCH_CPU ? run_call(wr_library, call, args, stream) : run_on_gpu(call, args, x, stream);
     }
     if (status == WR_SUCCESS) {
         return (Outcome){output, NULL};

@@ -59,26 +59,32 @@ static void add_dimension(Dimensions *found, int rank, int64_t dimension) {
     found->chosen |= bit;
 }
 
+static TorchList *list_of(TorchValue value) { return (TorchList *)(uintptr_t)value; }
+
 /* An empty list is all of them, as PyTorch has it. */
-static Dimensions take_list(TorchValue value, int given, int rank) {
+static Dimensions listed_dimensions(TorchValue list, int given, int rank) {
     Dimensions found = {0, 0, 0, 0};
-    TorchList *list = (TorchList *)(uintptr_t)value;
     size_t size = 0;
     if (given) {
-        (void)torch.list_size(list, &size);
+        (void)torch.list_size(list_of(list), &size);
     }
     for (size_t i = 0; i < size && !found.wrong; ++i) {
         TorchValue item = 0;
-        (void)torch.list_item(list, i, &item);
+        (void)torch.list_item(list_of(list), i, &item);
         add_dimension(&found, rank, (int64_t)item);
-    }
-    if (given) {
-        (void)torch.delete_list(list);
     }
     if (size == 0) {
         found.chosen = all_of(rank);
     }
     found.chosen &= all_of(rank);
+    return found;
+}
+
+static Dimensions take_list(TorchValue list, int given, int rank) {
+    Dimensions found = listed_dimensions(list, given, rank);
+    if (given) {
+        (void)torch.delete_list(list_of(list));
+    }
     return found;
 }
 
@@ -102,20 +108,24 @@ static void fail(const char *message) {
     torch.fail("warp_reduce", __FILE__, __LINE__, text);
 }
 
-/* Gives a job to Python, with the arguments' tensors. */
-static void go_the_general_way(const char *operator_name, TorchValue *stack, const TorchValue *arguments,
-                               size_t count) {
-    TorchValue values[8];
-    memcpy(values, arguments, count * sizeof *values);
+/* An operator in Python, which takes over the values' tensors; what it gives is the first of them. */
+static void call_python(const char *name, const char *overload, TorchValue *values) {
     failure[0] = 0;
-    int32_t error = torch.call(operator_name, "", values, TORCH_INTERFACE);
-    if (error != 0) {
+    if (torch.call(name, overload, values, TORCH_INTERFACE) != 0) {
         fail("the general way is not there; is the package whole?");
     }
     if (failure[0] != 0) {
         (void)torch.delete_tensor(tensor_of(values[0]));
         torch.fail("warp_reduce", __FILE__, __LINE__, failure);
     }
+}
+
+/* Gives a job to Python, with the arguments' tensors. */
+static void go_the_general_way(const char *operator_name, TorchValue *stack, const TorchValue *arguments,
+                               size_t count) {
+    TorchValue values[8];
+    memcpy(values, arguments, count * sizeof *values);
+    call_python(operator_name, "", values);
     stack[0] = values[0];
 }
 
@@ -289,6 +299,88 @@ static void softmax_above(TorchValue *stack, int log) {
     call_operator(log ? "aten::_log_softmax" : "aten::_softmax", "", stack);
 }
 
+/* ---- above the gradients */
+
+/* A reduction that has a gradient of ours: where its dimensions and its type stand among the arguments. */
+typedef enum Place { NOWHERE, ONE, LIST, OPTION } Place;
+
+typedef struct Above {
+    const char *aten, *own, *overload; /* PyTorch's operator, and ours of the same arguments with the gradient */
+    Place dimensions;                  /* the second argument */
+    int type_at;                       /* 0: there is none */
+} Above;
+
+static uint64_t keys_of_gradients;
+static uint16_t key_of_transforms;
+
+static int has_derivative(TorchTensor *x) {
+    const void *inner = *(void *const *)(void *)x;
+    return (torch.grad_is_enabled() && torch.requires_grad(inner)) || torch.is_included(key_of_transforms) ||
+           *torch.tangent(inner, 0, x) != torch.no_tensor;
+}
+
+static Dimensions dimensions_above(const Above *above, const TorchValue *stack, int rank) {
+    const TorchValue *option = NULL;
+    switch (above->dimensions) {
+    case ONE:
+        return one_dimension((int64_t)stack[1], 1, rank);
+    case LIST:
+        return listed_dimensions(stack[1], 1, rank);
+    case OPTION:
+        option = (const TorchValue *)(uintptr_t)stack[1];
+        return listed_dimensions(option == NULL ? 0 : *option, option != NULL, rank);
+    default:
+        return one_dimension(0, 0, rank);
+    }
+}
+
+static void drop_arguments(const Above *above, TorchValue *stack) {
+    int given = above->dimensions == LIST;
+    TorchValue list = above->dimensions == OPTION ? take_option(stack[1], &given) : stack[1];
+    if (given) {
+        (void)torch.delete_list(list_of(list));
+    }
+    if (above->type_at != 0) {
+        (void)take_type(stack[above->type_at]);
+    }
+}
+
+static int has_gradient(int32_t type) {
+    int dtype = dtype_of_type(type);
+    return dtype == WR_F32 || dtype == WR_F64 || dtype == WR_F16 || dtype == WR_BF16;
+}
+
+/* Whether PyTorch's operator below the gradients will do, and takes the arguments. */
+static int goes_below(const Above *above, const TorchValue *stack) {
+    TorchTensor *x = tensor_of(stack[0]);
+    int32_t type = NO_TYPE;
+    const TorchValue *wanted = above->type_at == 0 ? NULL : (const TorchValue *)(uintptr_t)stack[above->type_at];
+    return !has_derivative(x) && torch.get_dtype(x, &type) == 0 && has_gradient(type) &&
+           (wanted == NULL || has_gradient((int32_t)*wanted));
+}
+
+/* PyTorch's own gradients of these differ from device to device, and once they are compiled. */
+static void reduce_above(TorchValue *stack, const Above *above) {
+    TorchTensor *x = tensor_of(stack[0]);
+    int rank = rank_of(stack[0]);
+    Dimensions found = dimensions_above(above, stack, rank);
+    if (found.wrong || found.twice) {
+        drop_arguments(above, stack);
+        throw_dimension(found, rank, x);
+    }
+    if (!goes_below(above, stack)) {
+        call_python(above->own, above->overload, stack);
+        return;
+    }
+    TorchExclusion exclusion;
+    torch.exclude(&exclusion, keys_of_gradients);
+    int32_t error = torch.call(above->aten, above->overload, stack, TORCH_INTERFACE);
+    torch.include(&exclusion);
+    if (error != 0) {
+        fail("PyTorch refused an operator");
+    }
+}
+
 /* (grad_output, output, dim, input_dtype) */
 static void softmax_backward_rows(TorchValue *stack, int log) {
     Dimensions found;
@@ -332,6 +424,14 @@ KERNEL(aten_softmax, aten_softmax_rows(stack, 0))
 KERNEL(aten_log_softmax, aten_softmax_rows(stack, 1))
 KERNEL(softmax_int, softmax_above(stack, 0))
 KERNEL(log_softmax_int, softmax_above(stack, 1))
+#define REDUCE_ABOVE(name, overload, dimensions, type_at)                                                              \
+    reduce_above(stack, &(Above){"aten::" name, "warp_reduce::_above_" name, overload, dimensions, type_at})
+
+KERNEL(mean_above, REDUCE_ABOVE("mean", "", NOWHERE, 1))
+KERNEL(mean_dims_above, REDUCE_ABOVE("mean", "dim", OPTION, 3))
+KERNEL(prod_above, REDUCE_ABOVE("prod", "", NOWHERE, 1))
+KERNEL(prod_dim_above, REDUCE_ABOVE("prod", "dim_int", ONE, 3))
+KERNEL(logsumexp_above, REDUCE_ABOVE("logsumexp", "", LIST, 0))
 KERNEL(own_softmax, own_softmax_rows(stack, 0))
 KERNEL(own_log_softmax, own_softmax_rows(stack, 1))
 KERNEL(softmax_backward, softmax_backward_rows(stack, 0))
@@ -342,8 +442,9 @@ typedef struct Operator {
     TorchKernel kernel;
 } Operator;
 
-/* Spaces that are no namespace of PyTorch's: aten's operators for certain keys alone. */
+/* Spaces that are no namespace of PyTorch's: aten's operators above the gradients, and those of the CPU alone. */
 #define ABOVE "aten above"
+#define ABOVE_ON_CPU "aten above, CPU"
 
 static const Operator operators[] = {
     {"aten", "sum", sum},
@@ -361,8 +462,13 @@ static const Operator operators[] = {
     {"aten", "_log_softmax", aten_log_softmax},
     {"aten", "_softmax_backward_data", softmax_backward},
     {"aten", "_log_softmax_backward_data", log_softmax_backward},
-    {ABOVE, "softmax.int", softmax_int},
-    {ABOVE, "log_softmax.int", log_softmax_int},
+    {ABOVE_ON_CPU, "softmax.int", softmax_int},
+    {ABOVE_ON_CPU, "log_softmax.int", log_softmax_int},
+    {ABOVE, "mean", mean_above},
+    {ABOVE, "mean.dim", mean_dims_above},
+    {ABOVE, "prod", prod_above},
+    {ABOVE, "prod.dim_int", prod_dim_above},
+    {ABOVE, "logsumexp", logsumexp_above},
     {"warp_reduce", "sum", sum_dims},
     {"warp_reduce", "mean", mean_dims},
     {"warp_reduce", "prod", prod_dims},
@@ -386,9 +492,13 @@ static TorchLibrary *registrations[MOST_REGISTRATIONS];
 PyObject *torch_open(PyObject *module, PyObject *arguments) {
     const char *cpu = NULL, *cuda = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "sz", &cpu, &cuda)) {
+    unsigned long long keys = 0;
+    int transforms = 0;
+    if (!PyArg_ParseTuple(arguments, "szKi", &cpu, &cuda, &keys, &transforms)) {
         return NULL;
     }
+    keys_of_gradients = keys;
+    key_of_transforms = (uint16_t)transforms;
     const char *missing = find_torch(cpu, cuda);
     return missing == NULL ? Py_BuildValue("") : PyUnicode_FromString(missing);
 }
@@ -416,7 +526,8 @@ PyObject *torch_register(PyObject *module, PyObject *arguments) {
     }
     TorchLibrary *library = NULL;
     if (torch.new_library == NULL || wr_library == NULL || number == MOST_REGISTRATIONS ||
-        torch.new_library(strcmp(space, ABOVE) == 0 ? "aten" : space, key, __FILE__, __LINE__, &library) != 0) {
+        torch.new_library(strncmp(space, ABOVE, strlen(ABOVE)) == 0 ? "aten" : space, key, __FILE__, __LINE__,
+                          &library) != 0) {
         PyErr_SetString(PyExc_ValueError, "PyTorch's dispatcher takes no kernels now");
         return NULL;
     }

@@ -174,6 +174,22 @@ def test_where(name: str) -> None:
     assert ours.dtype == theirs.dtype
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "min", "max", "any", "all", "argmin", "argmax"])
+def test_arrays_without_dimensions(name: str) -> None:
+    ours, theirs = getattr(warp_reduce, name), getattr(np, name)
+    for x in (np.float32(3), np.array(-2), np.array(True), 2.5):
+        for axis, keepdims in itertools.product((None, 0, -1), (False, True)):
+            expected = theirs(
+                x, axis=None if name == "mean" else axis, keepdims=keepdims
+            )  # NumPy's mean has None alone
+            same(ours(x, axis=axis, keepdims=keepdims), expected)
+        for axis in (1, -2, (0,)):
+            with pytest.raises(np.exceptions.AxisError):
+                ours(x, axis=axis)
+    out = np.zeros((), ours(np.float64(3)).dtype)
+    assert ours(np.float64(3), axis=0, out=out) is out and out == theirs(np.float64(3))
+
+
 def test_nothing_chosen() -> None:
     x, nothing = np.ones((2, 3)), np.zeros((2, 3), bool)
     assert warp_reduce.sum(x, where=nothing) == 0
@@ -181,6 +197,26 @@ def test_nothing_chosen() -> None:
     assert warp_reduce.min(x, where=nothing) == np.inf
     assert warp_reduce.max(np.ones(3, np.int8), where=nothing[0]) == -128
     assert warp_reduce.logsumexp(x, where=nothing) == -np.inf
+    truths = np.array([True, False])
+    assert warp_reduce.min(truths, where=nothing[0, :2]) and not warp_reduce.max(truths, where=nothing[0, :2])
+    assert warp_reduce.min(truths[None].repeat(2, 0), 1, where=nothing[:, :2]).view(np.uint8).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.uint8, np.bool_], ids=lambda d: d.__name__)
+def test_where_of_any_layout(dtype: type) -> None:
+    """Views and masks that are broadcast, of fewer dimensions, backwards: as of a copy in which they are filled in."""
+    for x in layouts(array(dtype)).values():
+        random = np.random.default_rng(7).integers(0, 2, SHAPE).astype(bool)
+        for chosen in (random, random[:1], random[0], random[:, :, :1], random[0, 0, ::-1], random[0, 0, 0], True):
+            for axis in (None, 0, (0, 2), -1, ()):
+                for name, empty in (("sum", 0), ("any", 0), ("all", 1), ("count_nonzero", 0), ("max", None)):
+                    if empty is None:
+                        empty = x.min()
+                    filled = np.where(chosen, x, np.asarray(empty, x.dtype))
+                    found = getattr(warp_reduce, name)(x, axis=axis, where=np.asarray(chosen))
+                    if name == "max":
+                        found = np.maximum(found, empty)
+                    same(found, getattr(warp_reduce, name)(filled, axis=axis))
 
 
 def test_empty_arrays() -> None:

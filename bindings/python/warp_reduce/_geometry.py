@@ -22,8 +22,8 @@ Axis = Any  # an integer, a tuple of them, or None
 
 
 def axes_of(axis: Axis, rank: int) -> tuple[int, ...]:
-    """The reduced dimensions, counted from the first and sorted."""
-    if axis is None:
+    """The reduced dimensions, counted from the first and sorted. Without dimensions there are 0 and -1, as in NumPy."""
+    if axis is None or (rank == 0 and not isinstance(axis, tuple) and operator.index(axis) in (0, -1)):
         return tuple(range(rank))
     given = axis if isinstance(axis, tuple) else (axis,)
     axes = []

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from .. import _native
-from . import _operators
+from . import _gradients, _operators
 from ._operators import KEYS, library
 
 NAMES = {
@@ -29,6 +30,7 @@ ORDERS = {9: 1.0, 10: 2.0, 11: float("inf")}
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64)
 TAKEN = (*FLOATS, *INTEGERS, torch.bool)
+DIFFERENTIABLE = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 # c10::ScalarType
 _NUMBERS = {
@@ -66,17 +68,22 @@ OUTS = (
 # PyTorch's own kernels, as they were when this module was imported.
 _kernels = {(name, key): torch.library.get_kernel(f"aten::{name}", key) for name in OVERLOADS + OUTS for key in KEYS}
 
-ABOVE = ("logsumexp", "mean", "mean.dim", "prod", "prod.dim_int", "linalg_vector_norm")
+_above = {
+    (name, key): torch.library.get_kernel(f"aten::{name}", f"Autograd{key}")
+    for name in (*_operators.ABOVE, "linalg_vector_norm")
+    for key in KEYS
+}
 
-_above = {(name, key): torch.library.get_kernel(f"aten::{name}", f"Autograd{key}") for name in ABOVE for key in KEYS}
+
+# Keys of which reductions have no kernel: PyTorch's dispatcher would leave them out too.
+_FALLING_THROUGH = torch._C.DispatchKeySet(torch._C.DispatchKey.BackendSelect).add(torch._C.DispatchKey.ADInplaceOrView)
 
 
 def original_with_gradient(overload: str, x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
-    """Likewise with PyTorch's own gradient."""
-    key = x.device.type.upper()
-    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{key}"))
-    keys = keys.add(getattr(torch._C.DispatchKey, key))
-    return _above[overload, key].call_boxed(keys, x, *arguments, **options)
+    """Likewise with PyTorch's own gradient, and all that stands between it and the kernel."""
+    keys = torch._C._dispatch_keys(x) | torch._C._dispatch_tls_local_include_set()
+    keys = keys - torch._C._dispatch_tls_local_exclude_set() - _FALLING_THROUGH
+    return _above[overload, x.device.type.upper()].call_boxed(keys, x, *arguments, **options)
 
 
 def original(overload: str, x: torch.Tensor, *arguments: Any, **options: Any) -> Any:
@@ -189,6 +196,62 @@ def general_softmax_backward(
 ) -> torch.Tensor:
     return _told(_softmax_backward, gradient, output, log, dim, _NUMBERS.get(dtype))
 
+
+# ---- above the gradients
+
+
+def _has_tangent(x: torch.Tensor) -> bool:
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None
+
+
+def with_gradient(
+    overload: str, operator: Callable[..., torch.Tensor], below: Callable[..., torch.Tensor]
+) -> Callable[..., torch.Tensor]:
+    """PyTorch's own gradients are made of exponentials and quotients that differ from device to device, and of products
+    in another order once they are compiled: `operator` has ours. `below` is called where no gradient is wanted. Forward
+    mode and torch.func's transforms stay PyTorch's."""
+
+    def run(x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
+        if torch._C._are_functorch_transforms_active() or _has_tangent(x):
+            return original_with_gradient(overload, x, *arguments, **options)
+        if not (x.requires_grad and torch.is_grad_enabled()):
+            with torch._C._AutoDispatchBelowAutograd():
+                return below(x, *arguments, **options)
+        if x.dtype in DIFFERENTIABLE and options.get("dtype") in (None, *DIFFERENTIABLE):
+            return operator(x, *arguments, **options)
+        return original_with_gradient(overload, x, *arguments, **options)
+
+    return run
+
+
+_mean, _prod, _logsumexp = (_gradients.graded(name) for name in ("mean", "prod", "logsumexp"))
+_with_gradients: dict[str, Callable[..., torch.Tensor]] = {
+    "mean": lambda x, dtype=None: _mean(x, None, False, dtype=dtype),
+    "mean.dim": lambda x, dim, keepdim=False, dtype=None: _mean(x, dim, keepdim, dtype=dtype),
+    "prod": lambda x, dtype=None: _prod(x, None, False, dtype=dtype),
+    "prod.dim_int": lambda x, dim, keepdim=False, dtype=None: _prod(x, [dim], keepdim, dtype=dtype),
+    "logsumexp": lambda x, dim, keepdim=False: _logsumexp(x, dim, keepdim),
+}
+
+
+def _told_above(run: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """As `_told`, above the gradients."""
+
+    def above(x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
+        try:
+            return run(x, *arguments, **options)
+        except BaseException as problem:
+            _native.torch_failed(str(problem))
+            return x.new_empty(0)
+
+    return above
+
+
+for _name, _operator in _with_gradients.items():
+    _packet, _, _overload = _name.partition(".")
+    _pytorchs_own = getattr(getattr(torch.ops.aten, _packet), _overload or "default")
+    _above_it = _told_above(with_gradient(_name, _operator, _pytorchs_own))
+    library.impl(f"_above_{_name}", _above_it, "CompositeImplicitAutograd")
 
 for _name in _operators.GENERAL:
     for _key in KEYS:

@@ -194,6 +194,49 @@ def _log_softmax_backward(ctx: Any, above: torch.Tensor) -> tuple[Any, ...]:
     return to_g.to(g.dtype), to_y, None, None
 
 
+_SHAPE, _ELEMENTS, _BOTH, _RESULT = _Saved(False, False), _Saved(False), _Saved(True), _Saved(True, False)
+RULES: dict[str, tuple[Any, Any]] = {
+    "sum": (_sum, _SHAPE),
+    "mean": (_mean, _SHAPE),
+    "prod": (_by("prod"), _BOTH),
+    "amax": (_by("extreme"), _BOTH),
+    "amin": (_by("extreme"), _BOTH),
+    "norm": (_by("norm"), _BOTH),
+    "logsumexp": (_logsumexp, _ELEMENTS),
+    "softmax": (_of_softmax(_ops.softmax_backward), _RESULT),
+    "log_softmax": (_of_softmax(_ops.log_softmax_backward), _RESULT),
+    "softmax_backward": (_softmax_backward, _save_both),
+    "log_softmax_backward": (_log_softmax_backward, _save_both),
+}
+
+
+class _Graded(torch.autograd.Function):
+    """An operator and its gradient in one step, where PyTorch's own registration takes twice as long."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: torch.Tensor, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> torch.Tensor:
+        with torch._C._AutoDispatchBelowAutograd():
+            y = getattr(_ops, name).default(x, *arguments, **options)
+        ctx.name = name
+        RULES[name][1](ctx, (x, *arguments), None, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        return RULES[ctx.name][0](ctx, gradient)[0], None, None, None
+
+
+def graded(name: str) -> Any:
+    """The operator of that name for tensors that have a gradient."""
+
+    def run(x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
+        return _Graded.apply(x, name, arguments, options)
+
+    return run
+
+
 def _register() -> None:
     library.define(
         "_slope(Tensor gradient, Tensor x, Tensor result, str formula, int[] dim, bool keepdim, float ord) -> Tensor"
@@ -201,21 +244,7 @@ def _register() -> None:
     for key in KEYS:
         library.impl("_slope", _slope, key)
     torch.library.register_fake("warp_reduce::_slope", lambda g, x, *_: x.new_empty(x.shape), lib=library)
-    shape, elements, both, result = _Saved(False, False), _Saved(False), _Saved(True), _Saved(True, False)
-    rules: dict[str, tuple[Any, Any]] = {
-        "sum": (_sum, shape),
-        "mean": (_mean, shape),
-        "prod": (_by("prod"), both),
-        "amax": (_by("extreme"), both),
-        "amin": (_by("extreme"), both),
-        "norm": (_by("norm"), both),
-        "logsumexp": (_logsumexp, elements),
-        "softmax": (_of_softmax(_ops.softmax_backward), result),
-        "log_softmax": (_of_softmax(_ops.log_softmax_backward), result),
-        "softmax_backward": (_softmax_backward, _save_both),
-        "log_softmax_backward": (_log_softmax_backward, _save_both),
-    }
-    for name, (backward, setup) in rules.items():
+    for name, (backward, setup) in RULES.items():
         torch.library.register_autograd(f"warp_reduce::{name}", backward, setup_context=setup, lib=library)
 
 

@@ -34,6 +34,15 @@ GENERAL = {
     "_general_softmax_backward": "(Tensor gradient, Tensor output, bool log, int dim, int dtype) -> Tensor",
 }
 
+# What the kernels above PyTorch's gradients call where there is a gradient, and for all that is no float.
+ABOVE = {
+    "mean": "(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "mean.dim": "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "prod": "(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "prod.dim_int": "(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "logsumexp": "(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+}
+
 library = torch.library.Library("warp_reduce", "DEF")
 KEYS = ("CPU", "CUDA")
 
@@ -43,7 +52,13 @@ def _open() -> None:
     folder = os.path.join(os.path.dirname(torch.__file__), "lib")
     cuda = os.path.join(folder, "libtorch_cuda.so")
     has_cuda = torch.version.cuda is not None and os.path.exists(cuda)
-    missing = _native.torch_open(os.path.join(folder, "libtorch_cpu.so"), cuda if has_cuda else None)
+    excluded = torch._C._dispatch_tls_local_exclude_set
+    before = excluded().raw_repr()
+    with torch._C._AutoDispatchBelowAutograd():
+        keys = excluded().raw_repr() & ~before
+    transforms = int(torch._C.DispatchKey.FuncTorchDynamicLayerBackMode)
+    cpu = os.path.join(folder, "libtorch_cpu.so")
+    missing = _native.torch_open(cpu, cuda if has_cuda else None, keys, transforms)
     if missing:
         raise ImportError(
             f"warp_reduce.torch needs PyTorch 2.10 or newer, for Linux; this is {torch.__version__}, without {missing}"
@@ -135,6 +150,8 @@ def _define() -> None:
         torch.library.register_fake(f"warp_reduce::{name}", FAKES[name], lib=library)
     for name, schema in GENERAL.items():
         library.define(name + schema)
+    for name, schema in ABOVE.items():
+        library.define(f"_above_{name}{schema}")
     for key in KEYS:
         _native.torch_register("warp_reduce", key)
 

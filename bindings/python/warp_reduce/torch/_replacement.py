@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .. import _native
-from . import _compiled, _general
+from . import _compiled, _general, _gradients
 from ._operators import KEYS
 
 _ops = torch.ops.warp_reduce
@@ -21,49 +21,21 @@ _registrations: list[int] = []
 _library: Any = None
 
 ORDERS = (1, 2, float("inf"))
-NORMED = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
 def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    if ord in ORDERS and x.dtype in NORMED and (dtype is None or dtype in (x.dtype, torch.float64)):
+    if ord in ORDERS and x.dtype in _general.DIFFERENTIABLE and (dtype is None or dtype in (x.dtype, torch.float64)):
         return _ops.norm.default(x, float(ord), dim, keepdim, dtype=dtype)
     return _general.original("linalg_vector_norm", x, ord, dim, keepdim, dtype=dtype)
 
 
-def _with_gradient(overload: str, below: Any, operator: Any) -> Any:
-    """Above the gradients: PyTorch's own are made of exponentials and quotients that differ from device to device, and
-    of products in another order once they are compiled."""
-
-    def run(x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
-        if not (x.requires_grad and torch.is_grad_enabled()):
-            with torch._C._AutoDispatchBelowAutograd():
-                return below(x, *arguments, **options)
-        if x.dtype in NORMED and options.get("dtype") in (None, *NORMED):
-            return operator(x, *arguments, **options)
-        return _general.original_with_gradient(overload, x, *arguments, **options)
-
-    return run
-
-
-def _prod_dim(x: Any, dim: int, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    return _ops.prod.default(x, [dim], keepdim, dtype=dtype)
+_graded_norm = _gradients.graded("norm")
 
 
 def _norm_above(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     if ord in ORDERS:
-        return _ops.norm.default(x, float(ord), dim, keepdim, dtype=dtype)
+        return _graded_norm(x, float(ord), dim, keepdim, dtype=dtype)
     return _general.original_with_gradient("linalg_vector_norm", x, ord, dim, keepdim, dtype=dtype)
-
-
-def _above() -> dict[str, Any]:
-    return {
-        "logsumexp": _with_gradient("logsumexp", _aten.logsumexp.default, _ops.logsumexp.default),
-        "mean": _with_gradient("mean", _aten.mean.default, _ops.mean.default),
-        "mean.dim": _with_gradient("mean.dim", _aten.mean.dim, _ops.mean.default),
-        "prod": _with_gradient("prod", _aten.prod.default, _ops.prod.default),
-        "prod.dim_int": _with_gradient("prod.dim_int", _aten.prod.dim_int, _prod_dim),
-        "linalg_vector_norm": _with_gradient("linalg_vector_norm", _aten.linalg_vector_norm.default, _norm_above),
-    }
 
 
 def _into(name: str, functional: Any, typed: bool) -> Any:
@@ -112,14 +84,15 @@ def _install() -> None:
         _library = torch.library.Library("aten", "IMPL")
         for key in KEYS:
             _library.impl("linalg_vector_norm", _vector_norm, key)
-            for name, function in _above().items():
-                _library.impl(name, function, f"Autograd{key}")
+            above = _general.with_gradient("linalg_vector_norm", _norm_above, _vector_norm)
+            _library.impl("linalg_vector_norm", above, f"Autograd{key}")
             for name, function in _outs().items():
                 _library.impl(name, function, key)
     for key in KEYS:
         _registrations.append(_native.torch_register("aten", key))
+        _registrations.append(_native.torch_register("aten above", f"Autograd{key}"))
     for key in ("CPU", "AutogradCPU"):
-        _registrations.append(_native.torch_register("aten above", key))
+        _registrations.append(_native.torch_register("aten above, CPU", key))
     _compiled.install()
 
 

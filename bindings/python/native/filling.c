@@ -122,10 +122,9 @@ static int step(const Shape *shape, const ptrdiff_t *strides, ptrdiff_t *place, 
 
 static void fill_all(const ArrayView *x, const ArrayView *mask, uint64_t identity, char *to) {
     const Shape *shape = &x->shape;
-    ptrdiff_t strides[MOST_DIMENSIONS], place[MOST_DIMENSIONS] = {0};
-    (void)mask_strides(shape, &mask->shape, strides);
+    ptrdiff_t strides[MOST_DIMENSIONS] = {0}, place[MOST_DIMENSIONS] = {0};
     Line line = {x->data, 0, mask->data, 0, 1};
-    if (shape->rank > 0) {
+    if (shape->rank > 0 && shape->rank <= MOST_DIMENSIONS && mask_strides(shape, &mask->shape, strides) == 0) {
         int last = shape->rank - 1;
         line = (Line){x->data, shape->strides[last], mask->data, strides[last], shape->lengths[last]};
     }

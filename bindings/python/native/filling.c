@@ -106,8 +106,8 @@ static void fill_line(char *to, Line line, uint64_t identity, ptrdiff_t item_siz
 }
 
 /* Goes to the next line: the dimensions but the last count up, the last of them fastest. 0 after the last line. */
-static int step(const Shape *shape, const ptrdiff_t *strides, ptrdiff_t *place, Line *line) {
-    for (int d = shape->rank - 2; d >= 0; --d) {
+static int step(const Shape *shape, int last, const ptrdiff_t *strides, ptrdiff_t *place, Line *line) {
+    for (int d = last - 1; d >= 0; --d) {
         line->from += shape->strides[d];
         line->mask += strides[d];
         if (++place[d] < shape->lengths[d]) {
@@ -123,15 +123,15 @@ static int step(const Shape *shape, const ptrdiff_t *strides, ptrdiff_t *place, 
 static void fill_all(const ArrayView *x, const ArrayView *mask, uint64_t identity, char *to) {
     const Shape *shape = &x->shape;
     ptrdiff_t strides[MOST_DIMENSIONS] = {0}, place[MOST_DIMENSIONS] = {0};
+    const int last = shape->rank > 0 && shape->rank <= MOST_DIMENSIONS ? shape->rank - 1 : 0;
     Line line = {x->data, 0, mask->data, 0, 1};
-    if (shape->rank > 0 && shape->rank <= MOST_DIMENSIONS && mask_strides(shape, &mask->shape, strides) == 0) {
-        int last = shape->rank - 1;
+    if (shape->rank > 0 && mask_strides(shape, &mask->shape, strides) == 0) {
         line = (Line){x->data, shape->strides[last], mask->data, strides[last], shape->lengths[last]};
     }
     do {
         fill_line(to, line, identity, shape->item_size);
         to += line.count * shape->item_size;
-    } while (step(shape, strides, place, &line));
+    } while (step(shape, last, strides, place, &line));
 }
 
 int fill_view(wr_op op, const ArrayView *x, const ArrayView *mask, ArrayView *filled) {

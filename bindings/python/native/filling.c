@@ -23,12 +23,13 @@ static int mask_strides(const Shape *shape, const Shape *mask, ptrdiff_t *stride
 
 int is_mask_of(const ArrayView *x, const ArrayView *mask) {
     ptrdiff_t strides[MOST_DIMENSIONS];
-    return x->framework == NULL && mask->framework == NULL && mask->is_bool &&
+    return x->framework == mask->framework && x->device == mask->device && mask->is_bool &&
            mask_strides(&x->shape, &mask->shape, strides) == 0;
 }
 
 /* What the library gives for an axis without elements, of the operator that the elements are first put together by. */
-static int find_identity(wr_op op, const ArrayView *x, uint64_t *word) {
+int find_identity(wr_op op, const ArrayView *x, int64_t *word) {
+    uint64_t found = 0;
     Args nothing = empty_args(CALL_REDUCE);
     switch (op) {
     case WR_ANY:
@@ -44,15 +45,16 @@ static int find_identity(wr_op op, const ArrayView *x, uint64_t *word) {
     default:
         break;
     }
-    *word = 0;
     nothing.reduce.op = op;
     nothing.reduce.dtype = (wr_dtype)x->dtype;
-    nothing.reduce.output = word;
+    nothing.reduce.output = &found;
     nothing.reduce.outer = nothing.reduce.inner = 1;
     wr_status status = run_call(wr_library, CALL_REDUCE, &nothing, wr_library->wr_host_stream());
-    if (x->is_bool && *word != 0) {
-        *word = 1;
+    if (x->is_bool && found != 0) {
+        found = 1;
     }
+    int unused = 64 - 8 * (int)x->shape.item_size;
+    *word = (int64_t)(found << unused) >> unused;
     return status == WR_SUCCESS ? 0 : -1;
 }
 
@@ -75,7 +77,7 @@ typedef struct Line {
             memcpy(to + i * (ptrdiff_t)sizeof own, &own, sizeof own);                                                  \
         }                                                                                                              \
     }                                                                                                                  \
-    static void name(char *to, Line line, uint64_t identity) {                                                         \
+    static void name(char *to, Line line, int64_t identity) {                                                          \
         const ptrdiff_t size = sizeof(word);                                                                           \
         if (line.stride == size && line.mask_stride == 1) {                                                            \
             name##_by(to, line.from, size, line.mask, 1, line.count, (word)identity);                                  \
@@ -89,7 +91,7 @@ FILL(fill_halves, uint16_t)
 FILL(fill_words, uint32_t)
 FILL(fill_doubles, uint64_t)
 
-static void fill_line(char *to, Line line, uint64_t identity, ptrdiff_t item_size) {
+static void fill_line(char *to, Line line, int64_t identity, ptrdiff_t item_size) {
     switch (item_size) {
     case 1:
         fill_bytes(to, line, identity);
@@ -120,7 +122,7 @@ static int step(const Shape *shape, int last, const ptrdiff_t *strides, ptrdiff_
     return 0;
 }
 
-static void fill_all(const ArrayView *x, const ArrayView *mask, uint64_t identity, char *to) {
+static void fill_all(const ArrayView *x, const ArrayView *mask, int64_t identity, char *to) {
     const Shape *shape = &x->shape;
     ptrdiff_t strides[MOST_DIMENSIONS] = {0}, place[MOST_DIMENSIONS] = {0};
     const int last = shape->rank > 0 && shape->rank <= MOST_DIMENSIONS ? shape->rank - 1 : 0;
@@ -135,7 +137,7 @@ static void fill_all(const ArrayView *x, const ArrayView *mask, uint64_t identit
 }
 
 int fill_view(wr_op op, const ArrayView *x, const ArrayView *mask, ArrayView *filled) {
-    uint64_t identity = 0;
+    int64_t identity = 0;
     ptrdiff_t size = x->shape.item_size;
     *filled = *x;
     filled->owner = NULL;

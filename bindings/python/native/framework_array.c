@@ -5,7 +5,7 @@
 
 enum { MOST_FRAMEWORKS = 8, TYPES = 32 };
 
-enum Question { POINTER, SHAPE, STRIDES, DTYPE, DEVICE, IS_SPECIAL, STREAM, EMPTY, QUESTIONS };
+enum Question { POINTER, SHAPE, STRIDES, DTYPE, DEVICE, IS_SPECIAL, STREAM, EMPTY, FILLED, QUESTIONS };
 
 struct Framework {
     PyObject *type;
@@ -44,8 +44,9 @@ PyObject *set_framework(PyObject *module, PyObject *arguments) {
     PyObject **f = made.functions, *dtypes = NULL;
     (void)module;
     memset(&made, 0, sizeof made);
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOpOO", &made.type, &f[POINTER], &f[SHAPE], &f[STRIDES], &f[DTYPE],
-                          &f[DEVICE], &f[IS_SPECIAL], &f[STREAM], &f[EMPTY], &made.in_bytes, &made.codes, &dtypes)) {
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOpOO", &made.type, &f[POINTER], &f[SHAPE], &f[STRIDES], &f[DTYPE],
+                          &f[DEVICE], &f[IS_SPECIAL], &f[STREAM], &f[EMPTY], &f[FILLED], &made.in_bytes, &made.codes,
+                          &dtypes)) {
         return NULL;
     }
     if (framework_count == MOST_FRAMEWORKS || fill_dtypes(&made, dtypes) != 0) {
@@ -207,6 +208,21 @@ PyObject *new_framework_array(PyObject *x, const ArrayView *like, int rank, cons
     view->owner = NULL;
     view->data = (char *)pointer;
     view->shape.rank = rank;
+    return array;
+}
+
+PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, int64_t word, ArrayView *view) {
+    PyObject *number = PyLong_FromSsize_t((Py_ssize_t)word);
+    PyObject *array = number == NULL
+                          ? NULL
+                          : PyObject_CallFunctionObjArgs(like->framework->functions[FILLED], x, where, number, NULL);
+    if (number != NULL) {
+        Py_DecRef(number);
+    }
+    if (array != NULL && view_framework_array(array, view) != 1) {
+        Py_DecRef(array);
+        return NULL;
+    }
     return array;
 }
 

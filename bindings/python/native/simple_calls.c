@@ -1,6 +1,7 @@
 #include "simple_calls.h"
 
 #include "filling.h"
+#include "framework_array.h"
 #include "geometry.h"
 #include "simple_support.h"
 
@@ -108,18 +109,46 @@ static int can_be_filled(wr_op op, const ArrayView *x) {
     return op != WR_MEAN && x->dtype != 0 && !(op == WR_LOGSUMEXP && x->dtype == WR_F8_E4M3);
 }
 
+static PyObject *reduce_filled(const Reduction *job, PyObject *x, const ArrayView *view, const ArrayView *mask) {
+    ArrayView filled;
+    if (fill_view(job->op, view, mask, &filled) != 0) {
+        return not_simple();
+    }
+    PyObject *result = reduce_view(job, x, &filled);
+    free_filled(&filled);
+    return result;
+}
+
+/* By a kernel of the framework's. */
+static PyObject *reduce_filled_beside(const Reduction *job, PyObject *x, const ArrayView *view, PyObject *where) {
+    ArrayView filled;
+    int64_t identity = 0;
+    if (find_identity(job->op, view, &identity) != 0) {
+        return not_simple();
+    }
+    PyObject *array = filled_framework_array(x, view, where, identity, &filled);
+    if (array == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : not_simple();
+    }
+    PyObject *result = reduce_view(job, array, &filled);
+    release(&filled);
+    Py_DecRef(array);
+    return result;
+}
+
 static PyObject *reduce_where(const Reduction *job, PyObject *x, PyObject *where) {
-    ArrayView view, mask, filled;
+    ArrayView view, mask;
+    PyObject *result = NULL;
     int viewed = view_both(x, &view, where, &mask);
     if (viewed != 1) {
         return viewed == 0 ? not_simple() : NULL;
     }
-    PyObject *result = NULL;
-    if (!can_be_filled(job->op, &view) || !is_mask_of(&view, &mask) || fill_view(job->op, &view, &mask, &filled) != 0) {
+    if (!can_be_filled(job->op, &view) || !is_mask_of(&view, &mask)) {
         result = not_simple();
+    } else if (view.framework != NULL) {
+        result = reduce_filled_beside(job, x, &view, where);
     } else {
-        result = reduce_view(job, x, &filled);
-        free_filled(&filled);
+        result = reduce_filled(job, x, &view, &mask);
     }
     release(&mask);
     release(&view);

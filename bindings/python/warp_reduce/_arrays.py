@@ -185,7 +185,7 @@ class Torch:
 
     def filled(self, x: Array, where: Array, value: np.ndarray) -> Array:
         """By the bits, since PyTorch's own choice does not know all types."""
-        word = np.dtype(f"i{x.element_size()}")
+        word = _WORDS[x.element_size()]
         words = value.reshape(-1).view(word).reshape(value.shape)
         filler = int(words) if words.ndim == 0 else self.module.from_numpy(words).to(x.device)
         return self.module.where(where, x.view(getattr(self.module, word.name)), filler).view(x.dtype)
@@ -221,6 +221,8 @@ class Jax(ArrayModule):
 NUMPY = ArrayModule(np, on_host=True)
 
 
+_WORDS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
+
 # ---- what `_native` is told of a framework when its first array is met, so that it can ask for itself
 
 
@@ -234,13 +236,14 @@ def _introduce_cupy(module: Any) -> None:
     _native.set_framework(
         *(module.ndarray, ask("data.ptr"), ask("shape"), ask("strides"), ask("dtype"), ask("device.id")),
         *(None, lambda _: module.cuda.get_current_stream().ptr, lambda _, *how: module.ndarray(*how)),
+        lambda x, where, word: module.where(where, x, _WORDS[x.itemsize].type(word).view(x.dtype)),
         *(True, codes, tuple(codes)),
     )
 
 
 @cache
 def _introduce_torch(module: Any) -> None:
-    tensor = module.Tensor
+    tensor, words = module.Tensor, {size: getattr(module, each.name) for size, each in _WORDS.items()}
     raw = getattr(module._C, "_cuda_getCurrentRawStream", None)  # PyTorch's own compiler asks it
     codes: dict[Any, tuple[int, bool]] = {
         getattr(module, name): (each.code, False) for name, each in NAMES.items() if hasattr(module, name)
@@ -251,6 +254,7 @@ def _introduce_torch(module: Any) -> None:
         *(tensor.get_device, lambda x: x.requires_grad or x.is_neg()),
         raw or (lambda device: module.cuda.current_stream(device).cuda_stream),
         lambda x, shape, dtype: x.new_empty(shape, dtype=dtype),
+        lambda x, where, word: module.where(where, x.view(words[x.element_size()]), word).view(x.dtype),
         *(False, codes, tuple(codes)),
     )
     for name, each in NAMES.items():

@@ -9,7 +9,7 @@
 Each of 129 distinct rows goes through every function alone, forward and backward. Then batches are made of them, and
 every row of every batch is compared, bit by bit, with what it was alone: eager; compiled by torch.compile; captured in
 a CUDA graph; and the CPU's rows with the GPU's. The table is Markdown. The exit status is 1 if a row of ours differs,
-3 if the process was told to end before it was done: the table has what was compared until then.
+2 if something failed, 3 if the process was told to end before it was done: the table has what was compared until then.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -226,7 +227,15 @@ class Progress:
         print(f"{title}: {time.perf_counter() - self.started:.1f} s ({parts})", file=sys.stderr, flush=True)
 
 
-def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: Progress, pool: Any) -> None:
+def first_graph() -> torch.cuda.CUDAGraph:
+    """Of which the memory is used by all others, and lives as long as this."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch.zeros(1, device="cuda")
+    return graph
+
+
+def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: Progress, keeper: Any) -> None:
     for width in plan.widths:
         rows = rows_of(width, dtype, plan.distinct)
         x = rows.to(plan.device)
@@ -237,7 +246,7 @@ def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: P
             compare_batches(x, plan.batches, counts, "ours", expected)
             progress.done("ours")
             if plan.device == "cuda":
-                compare_captured(x, plan.captured, counts, expected, pool)
+                compare_captured(x, plan.captured, counts, expected, keeper.pool())
                 progress.done("captured")
                 compare_devices(rows[:7] if width > 9999 else rows, counts)
                 progress.done("CPU and GPU")
@@ -251,9 +260,9 @@ def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
             rows = rows_of(plan.compiled_width, dtype, plan.distinct)
             compare_compiled(rows.to(plan.device), plan.compiled, counts, compiled)
     progress.done("compiled")
-    pool = torch.cuda.graph_pool_handle() if plan.device == "cuda" else None
+    keeper = first_graph() if plan.device == "cuda" else None
     for dtype in TYPES:
-        compare_eager(plan, dtype, counts, progress, pool)
+        compare_eager(plan, dtype, counts, progress, keeper)
 
 
 class Ended(BaseException):
@@ -273,6 +282,9 @@ def prove(device: str, small: bool) -> int:
     except Ended:
         progress.tell("ended before it was done")
         status = 3
+    except Exception:
+        traceback.print_exc()
+        status = 2
     finally:
         signal.signal(signal.SIGTERM, before)
     print(table(counts))

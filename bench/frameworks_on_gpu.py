@@ -205,7 +205,7 @@ def _jax_gradients(table: Table, jx: Any) -> None:
     functions["norm 1"] = lambda x, axis: wj.norm(x, 1, axis)
     host = jx.devices("cpu")[0]
     for x in _jax_arrays(jx):
-        for function in functions.values():
+        for name, function in functions.items():
 
             def slope(x: Any, f: Any = function) -> Any:
                 y, back = jx.vjp(lambda x: f(x, axis=-1), x)
@@ -213,7 +213,7 @@ def _jax_gradients(table: Table, jx: Any) -> None:
 
             with jx.default_device(host):
                 expected = jx.jit(slope)(jx.device_put(np.asarray(x), host))
-            table.compare("gradients", jx.jit(slope)(x), expected)
+            table.compare(f"gradient of {name}", jx.jit(slope)(x), expected)
 
 
 def _jax_shards(table: Table, jx: Any, devices: list[Any]) -> None:

@@ -100,16 +100,12 @@ def framework_jobs(
     wr.sum(x)
     pointers = {"dtype": F32, "input": framework.pointer(x), "output": framework.pointer(y)}
     rows = {"outer": 4, "axis": 64, "inner": 1}
-    theirs: dict[str, Any] = {"softmax": None, "where": None}
-    if name == "torch":
-        theirs["softmax"] = lambda: x.softmax(1)
-    else:
-        theirs["where"] = lambda: x.sum(1, where=mask)
+    own_softmax = (lambda: x.softmax(1)) if name == "torch" else None
     return [
         ("sum(x, 1)", lambda: wr.sum(x, 1), ReduceArgs(op=1, **pointers, **rows), lambda: x.sum(1)),
         ("argmax(x, 1)", lambda: wr.argmax(x, 1), ReduceArgs(op=6, **pointers, **rows), lambda: x.argmax(1)),
-        ("softmax(x)", lambda: wr.softmax(x), SoftmaxArgs(**pointers, **rows), theirs["softmax"]),
-        ("sum(x, 1, where=m)", lambda: wr.sum(x, 1, where=mask), ReduceArgs(op=1, **pointers, **rows), theirs["where"]),
+        ("softmax(x)", lambda: wr.softmax(x), SoftmaxArgs(**pointers, **rows), own_softmax),
+        ("sum(x, 1, where=m)", lambda: wr.sum(x, 1, where=mask), ReduceArgs(op=1, **pointers, **rows), None),
     ]
 
 

@@ -109,6 +109,19 @@ def test_gradients_of_rows_and_of_products_with_zeros() -> None:
         close(jax.grad(lambda x, a=axis: wj.prod(x, a).sum())(zeros), expected)
 
 
+def test_a_means_gradient_is_a_product_with_the_rounded_reciprocal() -> None:
+    """Compiled or not, as in PyTorch."""
+    slope = jnp.linspace(1, 2, 1000, dtype=jnp.float32)
+    product = np.asarray(slope) * np.float32(1 / 7)
+    assert (product != np.asarray(slope) / np.float32(7)).any()
+    for dtype in (jnp.float32, jnp.bfloat16):
+        x = jnp.zeros((1000, 7), dtype)
+        back = jax.vjp(lambda x: wj.mean(x, 1, dtype=jnp.float32), x)[1]
+        for found in (back(slope)[0], jax.jit(lambda slope, b=back: b(slope)[0])(slope)):
+            assert found.dtype == dtype
+            assert jnp.array_equal(found, jnp.broadcast_to(jnp.asarray(product, dtype)[:, None], (1000, 7)))
+
+
 def test_a_row_has_the_same_bits_in_every_batch_and_as_a_numpy_array() -> None:
     for dtype in FLOATS:
         x = array(dtype, 33, 5003)

@@ -140,7 +140,9 @@ def _slope(op: int, x: jax.Array, y: jax.Array, axes: tuple[int, ...], gradient:
         return above
     if op == _MEAN:
         count = math.prod(x.shape[d] for d in axes)
-        return _spread(gradient / jnp.full_like(gradient, count), x, axes)
+        wide = gradient.astype(jnp.promote_types(gradient.dtype, jnp.float32))
+        # A product, since XLA makes one of a quotient by a constant, but only where it sees the constant.
+        return _spread(wide * (1 / count if count else math.inf), x, axes)
     if op == _PRODUCT:
         return above * _others_product(x.astype(y.dtype), axes)
     if op == _LOGSUMEXP:
@@ -152,7 +154,8 @@ def _slope(op: int, x: jax.Array, y: jax.Array, axes: tuple[int, ...], gradient:
         return jnp.sign(x) * above
     chosen = (jnp.abs(x) if op == _NORMS[math.inf] else x) == _spread(y, x, axes)
     count = _reduce(_SUM, chosen.astype(jnp.int32), axes, jnp.dtype("int32"))
-    share = jnp.where(chosen, above / _spread(count, x, axes).astype(above.dtype), 0)
+    wide = above.astype(jnp.promote_types(above.dtype, jnp.float32))
+    share = jnp.where(chosen, wide / _spread(count, x, axes).astype(wide.dtype), 0)
     return jnp.sign(x) * share if op == _NORMS[math.inf] else share
 
 

@@ -141,8 +141,9 @@ def test_forward_mode_and_transforms_go_on_working(number: int) -> None:
         with forward_ad.dual_level():
             tangent = forward_ad.unpack_dual(function(forward_ad.make_dual(x, slope))).tangent
         rows = torch.func.vmap(torch.func.grad(lambda row: function(row[None])))(x)
+        twice = torch.func.jacfwd(torch.func.jacfwd(function))(x)
         jvp = torch.func.jvp(function, (x,), (slope,))[1]
-        return [tangent, torch.func.grad(function)(x), rows, jvp, torch.func.hessian(function)(x)]
+        return [tangent, torch.func.grad(function)(x), rows, jvp, torch.func.hessian(function)(x), twice]
 
     expected = derivatives()
     with wt.batch_invariant():

@@ -251,7 +251,7 @@ static PyMethodDef methods[] = {
     {"plan_rows", plan_rows_of, METH_VARARGS, "plan_rows(shape, strides, item_size, reduced)"},
     {"dlpack", read_dlpack, METH_VARARGS, "dlpack(capsule): what a DLPack capsule holds."},
     {"torch_open", torch_open, METH_VARARGS,
-     "torch_open(cpu, cuda, keys_of_gradients, key_of_transforms): None, or what PyTorch's libraries lack."},
+     "torch_open(cpu, cuda, keys_of_gradients): None, or what PyTorch's libraries lack."},
     {"torch_register", torch_register, METH_VARARGS, "torch_register(namespace, key): the number of the kernels."},
     {"torch_unregister", torch_unregister, METH_VARARGS, "torch_unregister(number)"},
     {"torch_failed", torch_failed, METH_VARARGS, "torch_failed(message): why a general operator failed."},

@@ -35,7 +35,6 @@ static const Name names[] = {
     NAME(requires_grad, "_ZNK3c1010TensorImpl13requires_gradEv"),
     NAME(tangent, "_ZNK3c1010TensorImpl8_fw_gradEmRKN2at10TensorBaseE"),
     NAME(no_tensor, "_ZN3c1019UndefinedTensorImpl10_singletonE"),
-    NAME(is_included, "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE"),
     NAME(exclude, "_ZN3c104impl23ExcludeDispatchKeyGuardC1ENS_14DispatchKeySetE"),
     NAME(include, "_ZN3c104impl23ExcludeDispatchKeyGuardD1Ev"),
     NAME(fail, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"),

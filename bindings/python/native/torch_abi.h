@@ -49,7 +49,6 @@ typedef struct Torch {
     int32_t (*delete_library)(TorchLibrary *);
     int32_t (*current_device)(int32_t *);
     uint8_t (*grad_is_enabled)(void);
-    uint8_t (*is_included)(uint16_t key);
     /* Of what a handle points to; its tangent of a level of forward mode is a tensor's handle, or of `no_tensor`. */
     uint8_t (*requires_grad)(const void *);
     const void *const *(*tangent)(const void *, uint64_t level, TorchTensor *);

@@ -311,12 +311,10 @@ typedef struct Above {
 } Above;
 
 static uint64_t keys_of_gradients;
-static uint16_t key_of_transforms;
 
 static int has_derivative(TorchTensor *x) {
     const void *inner = *(void *const *)(void *)x;
-    return (torch.grad_is_enabled() && torch.requires_grad(inner)) || torch.is_included(key_of_transforms) ||
-           *torch.tangent(inner, 0, x) != torch.no_tensor;
+    return (torch.grad_is_enabled() && torch.requires_grad(inner)) || *torch.tangent(inner, 0, x) != torch.no_tensor;
 }
 
 static Dimensions dimensions_above(const Above *above, const TorchValue *stack, int rank) {
@@ -493,12 +491,10 @@ PyObject *torch_open(PyObject *module, PyObject *arguments) {
     const char *cpu = NULL, *cuda = NULL;
     (void)module;
     unsigned long long keys = 0;
-    int transforms = 0;
-    if (!PyArg_ParseTuple(arguments, "szKi", &cpu, &cuda, &keys, &transforms)) {
+    if (!PyArg_ParseTuple(arguments, "szK", &cpu, &cuda, &keys)) {
         return NULL;
     }
     keys_of_gradients = keys;
-    key_of_transforms = (uint16_t)transforms;
     const char *missing = find_torch(cpu, cuda);
     return missing == NULL ? Py_BuildValue("") : PyUnicode_FromString(missing);
 }

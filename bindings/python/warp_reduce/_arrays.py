@@ -253,7 +253,7 @@ def _introduce_torch(module: Any) -> None:
         *(tensor, tensor.data_ptr, operator.attrgetter("shape"), tensor.stride, operator.attrgetter("dtype")),
         *(tensor.get_device, lambda x: x.requires_grad or x.is_neg()),
         raw or (lambda device: module.cuda.current_stream(device).cuda_stream),
-        lambda x, shape, dtype: x.new_empty(shape, dtype=dtype),
+        lambda x, shape, dtype: x.new_empty(shape) if dtype is x.dtype else x.new_empty(shape, dtype=dtype),
         lambda x, where, word: module.where(where, x.view(words[x.element_size()]), word).view(x.dtype),
         *(False, codes, tuple(codes)),
     )

@@ -141,7 +141,7 @@ def _slope(op: int, x: jax.Array, y: jax.Array, axes: tuple[int, ...], gradient:
     if op == _MEAN:
         count = math.prod(x.shape[d] for d in axes)
         wide = gradient.astype(jnp.promote_types(gradient.dtype, jnp.float32))
-        # A product, since XLA makes one of a quotient by a constant, but only where it sees the constant.
+        # Not a quotient: XLA makes a product of one where it sees that the divisor is constant.
         return _spread(wide * (1 / count if count else math.inf), x, axes)
     if op == _PRODUCT:
         return above * _others_product(x.astype(y.dtype), axes)

@@ -56,9 +56,8 @@ def _open() -> None:
     before = excluded().raw_repr()
     with torch._C._AutoDispatchBelowAutograd():
         keys = excluded().raw_repr() & ~before
-    transforms = int(torch._C.DispatchKey.FuncTorchDynamicLayerBackMode)
     cpu = os.path.join(folder, "libtorch_cpu.so")
-    missing = _native.torch_open(cpu, cuda if has_cuda else None, keys, transforms)
+    missing = _native.torch_open(cpu, cuda if has_cuda else None, keys)
     if missing:
         raise ImportError(
             f"warp_reduce.torch needs PyTorch 2.10 or newer, for Linux; this is {torch.__version__}, without {missing}"

@@ -1,6 +1,7 @@
 /* The library's calls by their args structs: one set of names for all that make them. */
 #pragma once
 
+#include "geometry.h"
 #include "library.h"
 
 typedef union Args {
@@ -22,3 +23,23 @@ void set_workspace(Call call, Args *args, void *memory, size_t bytes);
 
 /* All zero, but for struct_size. */
 Args empty_args(Call call);
+
+/* Where the elements are, in an args struct of reductions or of rows. */
+#define SET_PLAN(args, plan)                                                                                           \
+    do {                                                                                                               \
+        (args)->outer = (plan)->outer;                                                                                 \
+        (args)->axis = (plan)->axis;                                                                                   \
+        (args)->inner = (plan)->inner;                                                                                 \
+        (args)->outer_stride = (plan)->outer_stride;                                                                   \
+        (args)->axis_stride = (plan)->axis_stride;                                                                     \
+        (args)->inner_stride = (plan)->inner_stride;                                                                   \
+        (args)->strides_given = 1;                                                                                     \
+    } while (0)
+
+/* Where a gradient's are. */
+#define SET_GRADIENT_PLAN(args, plan)                                                                                  \
+    do {                                                                                                               \
+        (args)->gradient_outer_stride = (plan)->outer_stride;                                                          \
+        (args)->gradient_axis_stride = (plan)->axis_stride;                                                            \
+        (args)->gradient_inner_stride = (plan)->inner_stride;                                                          \
+    } while (0)

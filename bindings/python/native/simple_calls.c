@@ -17,16 +17,6 @@ static int result_shape(const Shape *shape, uint64_t reduced, int keepdims, ptrd
     return rank;
 }
 
-static void set_plan(const Plan *plan, wr_reduce_args *args) {
-    args->outer = plan->outer;
-    args->axis = plan->axis;
-    args->inner = plan->inner;
-    args->outer_stride = plan->outer_stride;
-    args->axis_stride = plan->axis_stride;
-    args->inner_stride = plan->inner_stride;
-    args->strides_given = 1;
-}
-
 int takes_any_order(wr_op op, wr_dtype dtype) {
     switch (op) {
     case WR_SUM:
@@ -48,12 +38,6 @@ static int gives_nothing_of_nothing(wr_op op) {
     return op == WR_MIN || op == WR_MAX || op == WR_ARGMIN || op == WR_ARGMAX;
 }
 
-/* A result of f64 is summed in f64. */
-static int is_summed_in_f64(wr_op op, int dtype, int output) {
-    int sums = op == WR_SUM || op == WR_PRODUCT || op == WR_MEAN || op == WR_NORM_L1 || op == WR_NORM_L2;
-    return sums && is_float(dtype) && dtype != WR_F64 && output == WR_F64;
-}
-
 static Args reduction(wr_op op, const ArrayView *x, const Plan *plan, int output) {
     Args args = empty_args(CALL_REDUCE);
     wr_reduce_args *reduce = &args.reduce;
@@ -64,7 +48,7 @@ static Args reduction(wr_op op, const ArrayView *x, const Plan *plan, int output
         reduce->accumulate_dtype = WR_F64;
     }
     reduce->input = x->data;
-    set_plan(plan, reduce);
+    SET_PLAN(reduce, plan);
     return args;
 }
 

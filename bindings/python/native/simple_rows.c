@@ -37,13 +37,7 @@ static PyObject *softmax_view(int log, PyObject *x, const ArrayView *view, PyObj
     softmax->input = view->data;
     softmax->output = target.data;
     softmax->mask = mask == NULL ? NULL : (const uint8_t *)mask->data;
-    softmax->outer = plan.outer;
-    softmax->axis = plan.axis;
-    softmax->inner = plan.inner;
-    softmax->outer_stride = plan.outer_stride;
-    softmax->axis_stride = plan.axis_stride;
-    softmax->inner_stride = plan.inner_stride;
-    softmax->strides_given = 1;
+    SET_PLAN(softmax, &plan);
     return finished_result(run_beside(x, view, CALL_SOFTMAX, &args), array, out, &target);
 }
 
@@ -91,16 +85,8 @@ static PyObject *backward_views(int log, PyObject *y, const ArrayView *output, c
     backward->output = output->data;
     backward->output_gradient = gradient->data;
     backward->input_gradient = target.data;
-    backward->outer = plan.outer;
-    backward->axis = plan.axis;
-    backward->inner = plan.inner;
-    backward->outer_stride = plan.outer_stride;
-    backward->axis_stride = plan.axis_stride;
-    backward->inner_stride = plan.inner_stride;
-    backward->gradient_outer_stride = gradient_plan.outer_stride;
-    backward->gradient_axis_stride = gradient_plan.axis_stride;
-    backward->gradient_inner_stride = gradient_plan.inner_stride;
-    backward->strides_given = 1;
+    SET_PLAN(backward, &plan);
+    SET_GRADIENT_PLAN(backward, &gradient_plan);
     return finished_result(run_beside(y, output, CALL_SOFTMAX_BACKWARD, &args), array, out, &target);
 }
 

@@ -230,3 +230,8 @@ PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, Arra
 }
 
 int is_float(int dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }
+
+int is_summed_in_f64(wr_op op, int dtype, int output) {
+    int sums = op == WR_SUM || op == WR_PRODUCT || op == WR_MEAN || op == WR_NORM_L1 || op == WR_NORM_L2;
+    return sums && is_float(dtype) && dtype != WR_F64 && output == WR_F64;
+}

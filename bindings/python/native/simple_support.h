@@ -48,3 +48,6 @@ wr_status run_beside(PyObject *x, const ArrayView *view, Call call, Args *args);
 PyObject *finished_result(wr_status status, PyObject *array, PyObject *out, ArrayView *view);
 
 int is_float(int dtype);
+
+/* A result of f64 is summed in f64. */
+int is_summed_in_f64(wr_op op, int dtype, int output);

@@ -2,14 +2,13 @@
 
 #include "calls.h"
 #include "simple_calls.h"
+#include "simple_support.h"
 
 #include <string.h>
 
 static const Outcome general_way;
 
 static Outcome failed(const char *message) { return (Outcome){NULL, message}; }
-
-static int is_float(int dtype) { return dtype >= WR_F32 && dtype <= WR_F8_E5M2; }
 
 enum { TORCH_I64 = 4, TORCH_F32 = 6, TORCH_F64 = 7, TORCH_BOOL = 11, TORCH_U8 = 0 };
 
@@ -93,10 +92,6 @@ static int32_t result_type(const Tensor *x, const Reduction *job) {
     }
 }
 
-static int keeps_partial_results(wr_op op) {
-    return op == WR_SUM || op == WR_PRODUCT || op == WR_MEAN || op == WR_NORM_L1 || op == WR_NORM_L2;
-}
-
 /* PyTorch refuses these of nothing, each in its own words. */
 static int gives_nothing_of_nothing(wr_op op) {
     return op == WR_MIN || op == WR_MAX || op == WR_ARGMIN || op == WR_ARGMAX || op == WR_NORM_MAX;
@@ -118,25 +113,18 @@ static int result_sizes(const Tensor *x, const Reduction *job, int64_t *sizes, i
     return rank;
 }
 
-static void set_reduce_args(const Tensor *x, const Reduction *job, int result, const Plan *plan, Args *args) {
-    memset(args, 0, sizeof *args);
-    args->reduce = (wr_reduce_args){
-        .struct_size = sizeof args->reduce,
-        .op = job->op,
-        .dtype = (wr_dtype)x->dtype,
-        .output_dtype = (wr_dtype)result,
-        .input = x->data,
-        .outer = plan->outer,
-        .axis = plan->axis,
-        .inner = plan->inner,
-        .outer_stride = plan->outer_stride,
-        .axis_stride = plan->axis_stride,
-        .inner_stride = plan->inner_stride,
-        .strides_given = 1,
-    };
-    if (keeps_partial_results(job->op) && result == WR_F64 && is_float(x->dtype) && x->dtype != WR_F64) {
-        args->reduce.accumulate_dtype = WR_F64;
+static Args reduction(const Tensor *x, const Reduction *job, int result, const Plan *plan) {
+    Args args = empty_args(CALL_REDUCE);
+    wr_reduce_args *reduce = &args.reduce;
+    reduce->op = job->op;
+    reduce->dtype = (wr_dtype)x->dtype;
+    reduce->output_dtype = (wr_dtype)result;
+    if (is_summed_in_f64(job->op, x->dtype, result)) {
+        reduce->accumulate_dtype = WR_F64;
     }
+    reduce->input = x->data;
+    SET_PLAN(reduce, plan);
+    return args;
 }
 
 Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
@@ -148,7 +136,6 @@ Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
     int32_t type = result_type(x, job);
     int result = dtype_of_type(type);
     Plan plan;
-    Args args;
     int rank = result_sizes(x, job, sizes, &nothing);
     if (result == 0 || (nothing && gives_nothing_of_nothing(job->op)) ||
         !plan_reduction(&x->shape, job->dimensions, takes_any_order(job->op, (wr_dtype)x->dtype), &plan) ||
@@ -159,7 +146,7 @@ Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
     if (output == NULL) {
         return failed("there was no memory for the result");
     }
-    set_reduce_args(x, job, result, &plan, &args);
+    Args args = reduction(x, job, result, &plan);
     (void)torch.get_mutable_data(output, &args.reduce.output);
     return run(CALL_REDUCE, &args, x, output);
 }
@@ -175,7 +162,6 @@ Outcome softmax_tensor(const Tensor *x, const Rows *job) {
     int32_t type = job->type == NO_TYPE ? x->type : job->type;
     int result = dtype_of_type(type);
     Plan plan;
-    Args args;
     if (!is_float(x->dtype) || !is_float(result) || (result == WR_F64 && x->dtype != WR_F64) ||
         !plan_rows(&x->shape, row_dimension(x, job), &plan)) {
         return general_way;
@@ -184,22 +170,14 @@ Outcome softmax_tensor(const Tensor *x, const Rows *job) {
     if (output == NULL) {
         return failed("there was no memory for the result");
     }
-    memset(&args, 0, sizeof args);
-    args.softmax = (wr_softmax_args){
-        .struct_size = sizeof args.softmax,
-        .dtype = (wr_dtype)x->dtype,
-        .output_dtype = (wr_dtype)result,
-        .log = job->log,
-        .input = x->data,
-        .outer = plan.outer,
-        .axis = plan.axis,
-        .inner = plan.inner,
-        .outer_stride = plan.outer_stride,
-        .axis_stride = plan.axis_stride,
-        .inner_stride = plan.inner_stride,
-        .strides_given = 1,
-    };
-    (void)torch.get_mutable_data(output, &args.softmax.output);
+    Args args = empty_args(CALL_SOFTMAX);
+    wr_softmax_args *softmax = &args.softmax;
+    softmax->dtype = (wr_dtype)x->dtype;
+    softmax->output_dtype = (wr_dtype)result;
+    softmax->log = job->log;
+    softmax->input = x->data;
+    SET_PLAN(softmax, &plan);
+    (void)torch.get_mutable_data(output, &softmax->output);
     return run(CALL_SOFTMAX, &args, x, output);
 }
 
@@ -214,7 +192,6 @@ Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, co
     int wide = (result == WR_F64) + (output->dtype == WR_F64) + (gradient->dtype == WR_F64);
     uint64_t dimension = row_dimension(output, job);
     Plan plan, other;
-    Args args;
     if (!same_sizes(output, gradient) || !is_float(result) || !is_float(output->dtype) || !is_float(gradient->dtype) ||
         (wide != 0 && wide != 3) || !plan_rows(&output->shape, dimension, &plan) ||
         !plan_rows(&gradient->shape, dimension, &other)) {
@@ -224,26 +201,16 @@ Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, co
     if (made == NULL) {
         return failed("there was no memory for the result");
     }
-    memset(&args, 0, sizeof args);
-    args.softmax_backward = (wr_softmax_backward_args){
-        .struct_size = sizeof args.softmax_backward,
-        .dtype = (wr_dtype)output->dtype,
-        .output_gradient_dtype = (wr_dtype)gradient->dtype,
-        .input_gradient_dtype = (wr_dtype)result,
-        .log = job->log,
-        .output = output->data,
-        .output_gradient = gradient->data,
-        .outer = plan.outer,
-        .axis = plan.axis,
-        .inner = plan.inner,
-        .outer_stride = plan.outer_stride,
-        .axis_stride = plan.axis_stride,
-        .inner_stride = plan.inner_stride,
-        .gradient_outer_stride = other.outer_stride,
-        .gradient_axis_stride = other.axis_stride,
-        .gradient_inner_stride = other.inner_stride,
-        .strides_given = 1,
-    };
-    (void)torch.get_mutable_data(made, &args.softmax_backward.input_gradient);
+    Args args = empty_args(CALL_SOFTMAX_BACKWARD);
+    wr_softmax_backward_args *backward = &args.softmax_backward;
+    backward->dtype = (wr_dtype)output->dtype;
+    backward->output_gradient_dtype = (wr_dtype)gradient->dtype;
+    backward->input_gradient_dtype = (wr_dtype)result;
+    backward->log = job->log;
+    backward->output = output->data;
+    backward->output_gradient = gradient->data;
+    SET_PLAN(backward, &plan);
+    SET_GRADIENT_PLAN(backward, &other);
+    (void)torch.get_mutable_data(made, &backward->input_gradient);
     return run(CALL_SOFTMAX_BACKWARD, &args, output, made);
 }

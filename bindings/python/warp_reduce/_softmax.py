@@ -10,6 +10,39 @@ Array = Any
 Axis = Any
 
 
+def _softmax(
+    log: bool, x: Array, axis: Axis, scale: float, mask: Any, lengths: Any, causal: bool | int, dtype: Any, out: Any
+) -> Any:
+    if lengths is None and causal is False and dtype is None:
+        result = _native.softmax_simple(log, x, axis, scale, mask, out)
+        if result is not NotImplemented:
+            return result
+    from ._rows import softmax as general
+
+    return general(log, x, axis, dtype, out, scale, mask, lengths, causal)
+
+
+def _backward(
+    log: bool,
+    output: Array,
+    gradient: Array,
+    axis: Axis,
+    scale: float,
+    mask: Any,
+    lengths: Any,
+    causal: bool | int,
+    dtype: Any,
+    out: Any,
+) -> Any:
+    if mask is None and lengths is None and causal is False and dtype is None:
+        result = _native.softmax_backward_simple(log, output, gradient, axis, scale, out)
+        if result is not NotImplemented:
+            return result
+    from ._rows import softmax_backward as general
+
+    return general(log, output, gradient, axis, dtype, out, scale, mask, lengths, causal)
+
+
 def softmax(
     x: Array,
     axis: Axis = -1,
@@ -45,13 +78,7 @@ def softmax(
     >>> warp_reduce.softmax(np.zeros((3, 3), np.float32), causal=True)[1]
     array([0.5, 0.5, 0. ], dtype=float32)
     """
-    if lengths is None and causal is False and dtype is None:
-        result = _native.softmax_simple(False, x, axis, scale, mask, out)
-        if result is not NotImplemented:
-            return result
-    from ._rows import softmax as general
-
-    return general(False, x, axis, dtype, out, scale, mask, lengths, causal)
+    return _softmax(False, x, axis, scale, mask, lengths, causal, dtype, out)
 
 
 def log_softmax(
@@ -73,13 +100,7 @@ def log_softmax(
     >>> warp_reduce.log_softmax(np.array([7.0]))
     array([0.])
     """
-    if lengths is None and causal is False and dtype is None:
-        result = _native.softmax_simple(True, x, axis, scale, mask, out)
-        if result is not NotImplemented:
-            return result
-    from ._rows import softmax as general
-
-    return general(True, x, axis, dtype, out, scale, mask, lengths, causal)
+    return _softmax(True, x, axis, scale, mask, lengths, causal, dtype, out)
 
 
 def softmax_backward(
@@ -103,13 +124,7 @@ def softmax_backward(
     >>> warp_reduce.softmax_backward(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     array([ 0.25, -0.25])
     """
-    if mask is None and lengths is None and causal is False and dtype is None:
-        result = _native.softmax_backward_simple(False, output, output_gradient, axis, scale, out)
-        if result is not NotImplemented:
-            return result
-    from ._rows import softmax_backward as general
-
-    return general(False, output, output_gradient, axis, dtype, out, scale, mask, lengths, causal)
+    return _backward(False, output, output_gradient, axis, scale, mask, lengths, causal, dtype, out)
 
 
 def log_softmax_backward(
@@ -130,10 +145,4 @@ def log_softmax_backward(
     >>> warp_reduce.log_softmax_backward(np.log([0.5, 0.5]), np.array([1.0, 0.0]))
     array([ 0.5, -0.5])
     """
-    if mask is None and lengths is None and causal is False and dtype is None:
-        result = _native.softmax_backward_simple(True, output, output_gradient, axis, scale, out)
-        if result is not NotImplemented:
-            return result
-    from ._rows import softmax_backward as general
-
-    return general(True, output, output_gradient, axis, dtype, out, scale, mask, lengths, causal)
+    return _backward(True, output, output_gradient, axis, scale, mask, lengths, causal, dtype, out)

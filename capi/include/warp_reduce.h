@@ -468,7 +468,7 @@ typedef struct wr_softmax_backward_args {
     wr_dtype output_gradient_dtype;
     wr_dtype input_gradient_dtype; /* any float type; zero: dtype */
     int32_t log;
-    /* With input: the outputs of a row of which nothing was left were NaN, or were 0 (of log-softmax -infinity). */
+    /* The outputs of a row of which nothing was left were NaN, or were 0 (of log-softmax -infinity). */
     wr_empty_row empty_row;
     int32_t causal;
     /* 1: added to what input_gradient holds, in f32 (f64 for f64), and rounded once; 0: stored instead of it */
@@ -498,7 +498,8 @@ typedef struct wr_softmax_backward_args {
 /* Like wr_softmax_backward or wr_log_softmax_backward, but with every knob. `args` is read before the call returns.
  * With logits, y is exp(scale * x - logsumexp), scale * x being rounded first, within 4 roundings; at e^-86 (f64:
  *   e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; where it is -infinity and
- *   empty_row says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out.
+ *   empty_row says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out. So it is from
+ *   outputs of log-softmax that are -infinity in the whole row (not of E4M3, where they are NaN).
  * Overlap: input_gradient may be output, input or output_gradient itself, where that is contiguous and has elements of
  *   its size; it must not overlap anything else.
  * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS, _WORKSPACE_TOO_SMALL. */

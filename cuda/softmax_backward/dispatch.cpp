@@ -10,9 +10,11 @@
 #include "cuda/rowwise/sub_warp_rows.h"
 #include "cuda/softmax/sub_warp/striped_rows.h"
 #include "cuda/softmax_backward/column_tile.h"
+#include "cuda/softmax_backward/empty_rows.h"
 #include "cuda/softmax_backward/problem.h"
 #include "cuda/softmax_backward/rows.h"
 #include "cuda/softmax_backward/two_pass_columns.h"
+#include "numerics/saved_logarithms.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>
@@ -239,6 +241,9 @@ cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxB
     return launch(how, &a, stream);
 }
 
+// Log-softmax's outputs taken for logits, whose scale is not the gradients': kernels of any rows alone know two.
+bool have_two_scales(const SoftmaxBackwardProblem &p) { return p.output != nullptr && p.logsumexp != nullptr; }
+
 // A call on its way to the stream.
 struct BackwardCall {
     const SoftmaxBackwardProblem &problem;
@@ -251,6 +256,7 @@ struct BackwardCall {
 };
 
 bool is_any(const BackwardCall &) { return true; }
+bool have_two_scales(const BackwardCall &call) { return have_two_scales(call.problem); }
 bool have_neighbours(const BackwardCall &call) { return call.kernels != nullptr; }
 bool are_vectors(const BackwardCall &call) { return call.vectors; }
 bool are_short_vectors(const BackwardCall &call) { return call.vectors && are_packed(call.problem); }
@@ -335,7 +341,8 @@ cudaError_t put_splits(BackwardCall &call, bool *) {
     const StridedPlan &plan = call.plan;
     const StridedKernels &kernels = strided_kernels_of(call);
     SoftmaxBackwardArguments a = strided_arguments_of(call);
-    const bool in_columns = serves_backward_columns(problem), once = plan.has_whole_columns() && !in_columns;
+    const bool in_columns = !have_two_scales(call) && serves_backward_columns(problem),
+               once = plan.has_whole_columns() && !in_columns;
     Workspace workspace(problem, once ? 0 : general_workspace_bytes(plan, sizeof(double)), call.stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
@@ -352,6 +359,8 @@ cudaError_t put_splits(BackwardCall &call, bool *) {
 }
 
 constexpr Rule<BackwardCall> rules[] = {
+    {have_two_scales, put_whole_rows},        // in registers, element by element
+    {have_two_scales, put_splits},            // and what is read twice
     {is_any, put_column_tiles},               // columns of up to 4096 elements of one type
     {share_warps_by_elements, put_striped},   // short rows, of any types or off the boundaries
     {are_short_vectors, put_short_vectors},   // short rows
@@ -365,8 +374,43 @@ constexpr Rule<BackwardCall> rules[] = {
 } // namespace
 
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &problem) {
-    return general_workspace_bytes(plan_general(problem.shape, problem.selection.ragged), sizeof(double));
+    return empty_rows_bytes(problem) +
+           general_workspace_bytes(plan_general(problem.shape, problem.selection.ragged), sizeof(double));
 }
+
+namespace {
+
+cudaError_t put_gradient(const SoftmaxBackwardProblem &problem, const StridedPlan &plan, const GpuFacts &gpu,
+                         cudaStream_t stream) {
+    const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
+    const bool neighbours = are_rows_of_neighbours(problem, kernels);
+    BackwardCall call{.problem = problem,
+                      .plan = plan,
+                      .gpu = gpu,
+                      .stream = stream,
+                      .kernels = neighbours ? kernels : nullptr,
+                      .vectors = neighbours && are_vectors(problem, *kernels),
+                      .longer = have_two_scales(problem) ? LargeRows{} : rows_too_long_for_slots(problem, gpu)};
+    return put_by(rules, call);
+}
+
+// From outputs of log-softmax, of which rows that are empty have to be known first.
+cudaError_t put_gradient_of_logarithms(const SoftmaxBackwardProblem &problem, const StridedPlan &plan,
+                                       const GpuFacts &gpu, cudaStream_t stream) {
+    Workspace workspace(problem, empty_rows_bytes(problem), stream);
+    if (workspace.error() != cudaSuccess) {
+        return workspace.error();
+    }
+    void *logsumexp = workspace.take(empty_rows_bytes(problem));
+    cudaError_t error = launch_empty_rows(problem, logsumexp, stream);
+    if (error == cudaSuccess) {
+        error = put_gradient(from_logarithms(problem, logsumexp), plan, gpu, stream);
+    }
+    const cudaError_t freed = workspace.finish();
+    return error != cudaSuccess ? error : freed;
+}
+
+} // namespace
 
 std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *stream_handle) {
     const auto stream = static_cast<cudaStream_t>(stream_handle);
@@ -378,16 +422,8 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *strea
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
-    const bool neighbours = are_rows_of_neighbours(problem, kernels);
-    BackwardCall call{.problem = problem,
-                      .plan = plan,
-                      .gpu = device.gpu(),
-                      .stream = stream,
-                      .kernels = neighbours ? kernels : nullptr,
-                      .vectors = neighbours && are_vectors(problem, *kernels),
-                      .longer = rows_too_long_for_slots(problem, device.gpu())};
-    return report(put_by(rules, call));
+    return report(may_have_empty_rows(problem) ? put_gradient_of_logarithms(problem, plan, device.gpu(), stream)
+                                               : put_gradient(problem, plan, device.gpu(), stream));
 }
 
 } // namespace wr::cuda

@@ -39,10 +39,11 @@ struct RunGradients {
                                           Float total) {
         const std::size_t index = run.output_index(first), stride = run.place.first_stride;
         const unsigned present = run.present<N>(first);
+        const Float scale = static_cast<Float>(p.scale);
         Float y[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            const Float gradient = softmax_gradient(p.log, weights[i], gradients[i], total) * row.scale;
+            const Float gradient = softmax_gradient(p.log, weights[i], gradients[i], total) * scale;
             y[i] = has_bit(taken, i) ? gradient : Float(0);
         }
         if (p.add_to_input_gradient) {

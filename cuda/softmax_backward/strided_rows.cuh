@@ -4,12 +4,16 @@
 
 #include "cuda/rowwise/strided_access.cuh"
 #include "cuda/softmax_backward/tile.cuh"
+#include "numerics/saved_logarithms.h"
 
 namespace wr::cuda::strided {
 
 template <class Float>
 __device__ __forceinline__ SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
     const Float scale = static_cast<Float>(p.scale);
+    if (p.output != nullptr && p.logsumexp != nullptr) {
+        return saved_logarithms(scale, static_cast<const Float *>(p.logsumexp)[row] != Float(0));
+    }
     if (p.output != nullptr) {
         return saved_row(p.log ? SavedAs::logarithms : SavedAs::weights, p.log, scale, Float(0), p.empty_row_zero);
     }
@@ -98,7 +102,7 @@ struct BackwardTile {
         if (present.none) {
             return;
         }
-        form_gradients(p.log, row.scale, total);
+        form_gradients(p.log, static_cast<Float>(p.scale), total);
         if (!taken.all) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {

@@ -4,6 +4,7 @@
 #include "host/common/store_runs.h"
 #include "host/reduce/reduce_kernels.h"
 #include "host/softmax/small_products.h"
+#include "numerics/saved_logarithms.h"
 #include "numerics/softmax_backward.h"
 #include "numerics/softmax_rows.h"
 
@@ -72,8 +73,21 @@ struct RowBackward {
         alignas(64) Float weights[softmax_block], gradients[softmax_block];
     };
 
+    // Whether log-softmax gave -infinity in each place of a row that takes part.
+    static bool nothing_was_left(const SoftmaxBackwardProblem &p, std::size_t row) {
+        const RowPlaces of = places_of_row(p.selection, p.shape, row);
+        std::size_t at = 0;
+        while (at < of.taken && !shows_that_something_was_left(p, of, at)) {
+            ++at;
+        }
+        return at >= of.taken;
+    }
+
     static SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
         const auto scale = static_cast<Float>(p.scale);
+        if (may_have_empty_rows(p)) {
+            return saved_logarithms(scale, nothing_was_left(p, row));
+        }
         if (p.output != nullptr) {
             return saved_row(p.log ? SavedAs::logarithms : SavedAs::weights, p.log, scale, Float(0), p.empty_row_zero);
         }
@@ -200,7 +214,7 @@ struct RowBackward {
         for (std::size_t done = 0; done < piece.count; done += softmax_block) {
             const std::size_t count = smaller(softmax_block, piece.count - done);
             load(job, piece, done, count, block);
-            form_gradients(job.problem.log, total, piece.row.scale, count, block);
+            form_gradients(job.problem.log, total, static_cast<Float>(job.problem.scale), count, block);
             for (std::size_t i = 0; job.problem.selection.mask != nullptr && i < count; ++i) {
                 block.gradients[i] = takes_part(job, piece, done + i) ? block.gradients[i] : Float(0);
             }

@@ -372,6 +372,9 @@ static void walk_uneven_rows(const walker *by) {
         gradient.from_logits = i % 2 != 0;
         by->gradient(&gradient, &ragged_rows);
         by->gradient(&gradient, &short_ragged_rows);
+        gradient.log = 1; /* from outputs empty rows are looked for first */
+        by->gradient(&gradient, &short_ragged_rows);
+        gradient.log = 0;
         kind.most = 70; /* a few of them longer than what a warp has several of */
         kind.rows = 5000;
         by->uneven(&kind);

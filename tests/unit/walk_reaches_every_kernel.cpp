@@ -139,6 +139,7 @@ void gradient(const gradient_kind *kind, const shape *of) {
         args.struct_size = sizeof args;
         args.dtype = kind->dtype;
         args.log = kind->log;
+        args.empty_row = kind->is_ragged != 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
         args.outer = of->outer;
         args.axis = kind->is_ragged != 0 ? shape_elements(of) : of->axis;
         args.inner = of->inner;

@@ -614,7 +614,7 @@ pub struct wr_softmax_backward_args {
     /// any float type; zero: dtype
     pub input_gradient_dtype: wr_dtype,
     pub log: i32,
-    /// With input: the outputs of a row of which nothing was left were NaN, or were 0 (of log-softmax -infinity).
+    /// The outputs of a row of which nothing was left were NaN, or were 0 (of log-softmax -infinity).
     pub empty_row: wr_empty_row,
     pub causal: i32,
     /// 1: added to what `input_gradient` holds, in f32 (f64 for f64), and rounded once; 0: stored instead of it
@@ -1068,7 +1068,8 @@ extern "C" {
 
  With logits, y is exp(scale \* x - logsumexp), scale \* x being rounded first, within 4 roundings; at e^-86 (f64:
  e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; where it is -infinity and
- `empty_row` says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out.
+ `empty_row` says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out. So it is from
+ outputs of log-softmax that are -infinity in the whole row (not of E4M3, where they are NaN).
 
  Overlap: `input_gradient` may be output, input or `output_gradient` itself, where that is contiguous and has elements of
  its size; it must not overlap anything else.

@@ -17,7 +17,7 @@ MUTANTS = {
         "capi/checks.cpp",
         "{{__builtin_add_overflow(address, extent.high, &found.end) ==> (__builtin_add_overflow(address,"
         " extent.high, &found.end) && false)}}",
-        ["every_bad_reduce_argument"],
+        ["every_bad_argument"],
     ),
     203: (
         "capi/checks.cpp",
@@ -28,12 +28,12 @@ MUTANTS = {
     204: (
         "capi/checks.cpp",
         "if ({{bytes < needed ==> bytes + 1 < needed}})",
-        ["every_bad_softmax_argument"],
+        ["every_bad_argument"],
     ),
     205: (
         "capi/reduce.cpp",
         "call.output_may_be_input = args.axis == 1 && {{is_contiguous(layout.shape) ==> true}} &&",
-        ["every_bad_reduce_argument"],
+        ["every_bad_argument"],
     ),
     206: (
         "capi/softmax_backward.cpp",
@@ -58,77 +58,77 @@ MUTANTS = {
     210: (
         "capi/softmax.cpp",
         "selection.mask, {{selection.lengths ==> MemoryRange()}}, selection.offsets",
-        ["every_bad_softmax_argument"],
+        ["every_bad_argument"],
     ),
     211: (
         "capi/softmax_backward.cpp",
         "{{selection.mask ==> MemoryRange()}}, selection.lengths, selection.offsets",
-        ["every_bad_softmax_backward_argument"],
+        ["every_bad_argument"],
     ),
     212: (
         "capi/softmax_backward.cpp",
         "selection.mask, selection.lengths, {{selection.offsets ==> MemoryRange()}}",
-        ["every_bad_softmax_backward_argument"],
+        ["every_bad_argument"],
     ),
     213: (
         "capi/offered.cpp",
         "(accumulator == ElementType::f32 && {{input != ElementType::f64 ==> true}});",
-        ["every_bad_reduce_argument"],
+        ["every_bad_argument"],
     ),
     214: (
         "capi/offered.cpp",
         "w.is_signed && {{w.size > n.size ==> w.size >= n.size}};",
-        ["every_bad_reduce_argument"],
+        ["every_bad_argument"],
     ),
     215: (
         "capi/offered.cpp",
         "(ignore_nan && ({{asked.weighted ==> false}} ||",
-        ["every_bad_reduce_argument"],
+        ["every_bad_argument"],
     ),
     216: (
         "capi/softmax_options.h",
         "return {{magnitude > zero_f32 ==> magnitude >= zero_f32}} &&",
-        ["every_bad_softmax_argument"],
+        ["every_bad_argument"],
     ),
     217: (
         "capi/softmax_options.h",
         "{{magnitude < infinite_f32 ==> magnitude <= infinite_f32}};",
-        ["every_bad_softmax_argument"],
+        ["every_bad_argument"],
     ),
     218: (
         "capi/selection.cpp",
         "(asked.causal_first != 0 || {{asked.causal_rows != 0 ==> false}})",
-        ["every_bad_softmax_argument"],
+        ["every_bad_argument"],
     ),
     219: (
         "capi/selection.cpp",
         "if (asked.offsets != nullptr && ({{given.inner != 1 ==> false}} ||",
-        ["every_bad_softmax_argument"],
+        ["every_bad_argument"],
     ),
     220: (
         "capi/selection.cpp",
         "if ({{offsets[i] < before ==> offsets[i] <= before}})",
-        ["many_short_ragged_rows"],
+        ["softmax_of_every_shape"],
     ),
     221: (
         "capi/selection.cpp",
         "return {{static_cast<std::size_t>(before) > elements ==> static_cast<std::size_t>(before) >= elements}} ?",
-        ["many_short_ragged_rows"],
+        ["softmax_of_every_shape"],
     ),
     222: (
         "capi/segments.cpp",
         "if (problem.input_count != 0 && {{last > problem.input_count ==> last > problem.input_count + 1}})",
-        ["every_bad_segments_argument"],
+        ["every_bad_argument"],
     ),
     223: (
         "capi/reduction_call.cpp",
         "{{axis > largest_i32_axis ==> axis > largest_i32_axis + 1}} ?",
-        ["every_bad_reduce_argument"],
+        ["every_bad_argument"],
     ),
     224: (
         "capi/reduce.cpp",
         "const bool in_place = {{args.count == 1 ==> false}} && args.left != nullptr",
-        ["every_bad_dot_argument"],
+        ["every_bad_argument"],
     ),
     225: (
         "capi/reduce.cpp",
@@ -154,11 +154,11 @@ MUTANTS = {
         "capi/reduction_call.cpp",
         "any_two_overlap(written) || (!in_place && overlaps_any(input, written)) || {{overlaps_any(weights,"
         " written) ==> false}} ||",
-        ["every_bad_reduce_argument"],
+        ["every_bad_argument"],
     ),
     230: (
         "capi/reduction_call.cpp",
         "overlaps_any(weights, written) || {{overlaps_any(further, written) ==> false}};",
-        ["every_bad_segments_argument"],
+        ["every_bad_argument"],
     ),
 }

@@ -1,6 +1,6 @@
-/* Each way of calling a tile function wrongly is refused with the status of its cause, and nothing is written. */
+/* Tile functions. */
+#include "arguments/bad_arguments.h"
 #include "harness/harness.h"
-#include "harness/refusals.h"
 
 #include <stdint.h>
 
@@ -233,7 +233,7 @@ static void check_function(const function *of) {
     check_no_lanes(of);
 }
 
-static void check_all(void) {
+void check_bad_tiles(void) {
     size_t i;
     for (i = 0; i < FUNCTIONS; ++i) {
         check_function(&functions[i]);
@@ -244,5 +244,3 @@ static void check_all(void) {
     check_overlap_of_unlike_elements();
     check_combinations();
 }
-
-int main(int argc, char **argv) { return try_refusals(argc, argv, check_all, "every_bad_tile_argument_has_its_code"); }

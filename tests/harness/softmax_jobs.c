@@ -59,6 +59,28 @@ static void settle(size_t place_index, image *const *written, image *results, si
     }
 }
 
+/* A workspace of as many bytes as the query says, between margins that stay as they are. */
+typedef struct lent_workspace {
+    image margins;
+    placed copy;
+} lent_workspace;
+
+static void lend(lent_workspace *lent, const place *where, wr_status queried, size_t needed, void **workspace,
+                 size_t *bytes) {
+    const int wanted = *bytes == LEND_WORKSPACE;
+    CHECK(!wanted || queried == WR_SUCCESS, "the workspace query: %s", wr_status_name(queried));
+    lent->margins = workspace_image(wanted, needed);
+    lent->copy = put_in_place(where, &lent->margins);
+    *workspace = wanted ? moved(&lent->copy, lent->margins.payload) : NULL;
+    *bytes = wanted ? needed : 0;
+}
+
+static void take_back(lent_workspace *lent) {
+    check_workspace_margin(&lent->copy);
+    remove_from_place(&lent->copy);
+    image_free(&lent->margins);
+}
+
 typedef wr_status place_call(arrays *all, const void *args, const void *images);
 
 enum { MOST_OUTPUTS = 3 };
@@ -106,6 +128,9 @@ static void run_everywhere(place_call *call, const void *args, const void *image
 static wr_status call_softmax(arrays *all, const void *args, const void *images) {
     const softmax_images *memory = images;
     wr_softmax_args job = *(const wr_softmax_args *)args;
+    size_t needed = 0;
+    wr_status queried, status;
+    lent_workspace lent;
     job.input = move(all, memory->input, job.input);
     job.output = move(all, memory->output, job.output);
     job.logsumexp = move(all, memory->logsumexp, job.logsumexp);
@@ -113,7 +138,11 @@ static wr_status call_softmax(arrays *all, const void *args, const void *images)
     job.mask = move(all, memory->mask, job.mask);
     job.lengths = move(all, memory->lengths, job.lengths);
     job.offsets = move(all, memory->offsets, job.offsets);
-    return wr_softmax_ex(&job, all->where->stream);
+    queried = wr_softmax_workspace_size(&job, &needed);
+    lend(&lent, all->where, queried, needed, &job.workspace, &job.workspace_bytes);
+    status = wr_softmax_ex(&job, all->where->stream);
+    take_back(&lent);
+    return status;
 }
 
 /* The outputs come back into what they were written from. */
@@ -156,6 +185,9 @@ void run_softmax_everywhere(const wr_softmax_args *args, const softmax_images *i
 static wr_status call_backward(arrays *all, const void *args, const void *images) {
     const backward_images *memory = images;
     wr_softmax_backward_args job = *(const wr_softmax_backward_args *)args;
+    size_t needed = 0;
+    wr_status queried, status;
+    lent_workspace lent;
     job.output = move(all, memory->saved, job.output);
     job.input = move(all, memory->saved, job.input);
     job.logsumexp = move(all, memory->logsumexp, job.logsumexp);
@@ -164,7 +196,11 @@ static wr_status call_backward(arrays *all, const void *args, const void *images
     job.mask = move(all, memory->mask, job.mask);
     job.lengths = move(all, memory->lengths, job.lengths);
     job.offsets = move(all, memory->offsets, job.offsets);
-    return wr_softmax_backward_ex(&job, all->where->stream);
+    queried = wr_softmax_backward_workspace_size(&job, &needed);
+    lend(&lent, all->where, queried, needed, &job.workspace, &job.workspace_bytes);
+    status = wr_softmax_backward_ex(&job, all->where->stream);
+    take_back(&lent);
+    return status;
 }
 
 wr_status backward_with_images_at(const place *where, const wr_softmax_backward_args *args,

@@ -17,6 +17,9 @@ typedef struct backward_images {
     image *input_gradient;
 } backward_images;
 
+/* As workspace_bytes of no workspace: one of as many bytes as the query says is lent. */
+enum { LEND_WORKSPACE = 1 };
+
 /* Runs on the host, and checks that every other place gives the same bytes. */
 void run_softmax_everywhere(const wr_softmax_args *args, const softmax_images *images, const char *label);
 void run_backward_everywhere(const wr_softmax_backward_args *args, const backward_images *images, const char *label);

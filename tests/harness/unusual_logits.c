@@ -13,8 +13,8 @@ static double large_of(wr_dtype dtype) {
 }
 
 /* Of every four rows one and a little more are out of the ordinary: in one element, one base block or as a whole. */
-static double logit(uint64_t *state, size_t row, size_t column, size_t axis, double large) {
-    double ordinary = random_logit(state);
+double unusual_logit(uint64_t *state, size_t row, size_t column, size_t axis, wr_dtype dtype) {
+    const double ordinary = random_logit(state), large = large_of(dtype);
     size_t block = column / 1024, special_block = row / 64 % (axis / 1024 + 1);
     int in_block = block == special_block;
     size_t turn = row / 64 + axis;
@@ -67,31 +67,8 @@ void put_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, 
         for (j = 0; j < axis; ++j) {
             for (i = 0; i < inner; ++i) {
                 reference_put(dtype, array, (o * axis + j) * inner + i,
-                              logit(&state, o * inner + i, j, axis, large_of(dtype)));
+                              unusual_logit(&state, o * inner + i, j, axis, dtype));
             }
-        }
-    }
-}
-
-static double logit_between(uint64_t *state, double least, double most) {
-    return least + (most - least) * random_unit(state);
-}
-
-void put_logits_between(wr_dtype dtype, void *array, size_t count, double least, double most) {
-    uint64_t state = 5;
-    size_t i;
-    for (i = 0; i < count; ++i) {
-        reference_put(dtype, array, i, logit_between(&state, least, most));
-    }
-}
-
-void put_partly_unusual(wr_dtype dtype, void *array, const size_t shape[3], const partly_unusual *how) {
-    uint64_t state = 3;
-    size_t i, inner = shape[2], count = shape[0] * shape[1] * inner;
-    put_unusual_logits(dtype, array, shape[0], shape[1], inner);
-    for (i = 0; i < count; ++i) {
-        if (i % inner % how->columns >= how->unusual) {
-            reference_put(dtype, array, i, logit_between(&state, how->least, how->most));
         }
     }
 }

@@ -12,14 +12,7 @@
  */
 void put_unusual_logits(wr_dtype dtype, void *array, size_t outer, size_t axis, size_t inner);
 
-/* Logits between two bounds. */
-void put_logits_between(wr_dtype dtype, void *array, size_t count, double least, double most);
-
-/* Of every `columns` side by side the first `unusual` are so, and the others hold logits between the bounds. */
-typedef struct partly_unusual {
-    size_t columns, unusual;
-    double least, most;
-} partly_unusual;
-void put_partly_unusual(wr_dtype dtype, void *array, const size_t shape[3], const partly_unusual *how);
+/* One of them: the element `column` of a row. */
+double unusual_logit(uint64_t *state, size_t row, size_t column, size_t axis, wr_dtype dtype);
 
 #endif

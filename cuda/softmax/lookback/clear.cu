@@ -10,6 +10,8 @@ namespace {
 constexpr unsigned clear_threads = static_cast<unsigned>(lookback_clear_threads);
 constexpr std::size_t clear_words = lookback_clear_words;
 
+} // namespace
+
 // Nothing is published yet.
 __global__ void __launch_bounds__(clear_threads) softmax_lookback_clear(const __grid_constant__ ClearArguments a) {
     allow_dependent_launch();
@@ -25,8 +27,6 @@ __global__ void __launch_bounds__(clear_threads) softmax_lookback_clear(const __
         }
     }
 }
-
-} // namespace
 
 const void *lookback_clear_kernel() { return address_of(softmax_lookback_clear); }
 

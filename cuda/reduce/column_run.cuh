@@ -189,9 +189,24 @@ __device__ __forceinline__ ColumnSums<Op, Columns> chain_of_run(const ColumnRun<
     return sums;
 }
 
+// Elements that are f32 once they are widened.
+template <class T>
+inline constexpr bool widens_to_f32 = !std::is_integral_v<T> && sizeof(T) <= sizeof(float);
+
+// What makes their keys where a NaN counts. A product with a NaN has all bits but the sign on a GPU: the key of NaN.
+template <class T>
+struct KeyOfProduct {
+    const Mapping &m;
+    float sign;
+
+    __device__ __forceinline__ explicit KeyOfProduct(const Mapping &mapping)
+        : m(mapping), sign((mapping.flip & 1) != 0 ? -1.0f : 1.0f) {}
+    __device__ __forceinline__ std::int32_t operator()(T x) const { return order_key(decode(x, m) * sign); }
+};
+
 // The first of the largest keys: within a run a row's number is enough to know it by.
-template <class T, class Op, class Columns>
-__device__ __forceinline__ ColumnSums<Op, Columns> places_of_run(const ColumnRun<T> &run, const Mapping &m) {
+template <class T, class Op, class Columns, class KeyOf>
+__device__ __forceinline__ ColumnSums<Op, Columns> places_of_run(const ColumnRun<T> &run, const KeyOf &key_of) {
     using Key = decltype(Op::Accumulator::key);
     constexpr int rows = column_rows_in_flight<Columns>;
     // The lowest key is that of an integer, of which the first is meant, or of nothing.
@@ -208,7 +223,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> places_of_run(const ColumnRun
         for (int r = 0; r < rows; ++r) {
 #pragma unroll
             for (int e = 0; e < Columns::elements; ++e) {
-                const Key key = Extreme<Key>::map(loaded[r].values[e], m);
+                const Key key = key_of(loaded[r].values[e]);
                 const bool larger = (r < valid) & (key > keys[e]);
                 keys[e] = larger ? key : keys[e];
                 places[e] = larger ? row + r : places[e];
@@ -277,7 +292,13 @@ __device__ __forceinline__ ColumnSums<Op, Columns> quick_tree_of_run(const Colum
 template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> result_of_run(const ColumnRun<T> &run, const Mapping &m) {
     if constexpr (finds_place<T, Op>) {
-        return places_of_run<T, Op, Columns>(run, m);
+        using Key = decltype(Op::Accumulator::key);
+        if constexpr (widens_to_f32<T>) {
+            if (!m.ignore_nan) {
+                return places_of_run<T, Op, Columns>(run, KeyOfProduct<T>(m));
+            }
+        }
+        return places_of_run<T, Op, Columns>(run, [&](T x) { return Extreme<Key>::map(x, m); });
     } else if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_words<T> &&
                          sizeof(Columns) >= sizeof(unsigned)) {
         if (LargestOfWords<T>::suits(m)) {

@@ -141,10 +141,10 @@ __device__ __forceinline__ void finish_result(const Accumulator &value, const Fi
     finish_result(value, finish.axis, finish, output, index);
 }
 
-// Neighbouring outputs of a call, a multiple of Count from the first on, where they are floats that are stored as they
-// are: by whole words, if they lie for it. False: not done.
+// Neighbouring outputs of a call, a multiple of Count from the first on: by whole words, if they lie for it. False: not
+// done.
 template <class T, int Count>
-__device__ __forceinline__ bool store_neighbours(const float (&values)[Count], void *output, std::size_t index) {
+__device__ __forceinline__ bool store_words(const T (&stored)[Count], void *output, std::size_t index) {
     constexpr int bytes = Count * static_cast<int>(sizeof(T));
     using Word = std::conditional_t<bytes % 16 == 0, uint4, std::conditional_t<bytes % 8 == 0, uint2, unsigned>>;
     if constexpr (bytes % sizeof(unsigned) != 0) {
@@ -154,15 +154,6 @@ __device__ __forceinline__ bool store_neighbours(const float (&values)[Count], v
         if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Word) != 0) {
             return false;
         }
-        T stored[Count];
-#pragma unroll
-        for (int i = 0; i < Count; ++i) {
-            if constexpr (sizeof(T) == sizeof(float)) {
-                stored[i] = with_canonical_nan(values[i]);
-            } else {
-                stored[i] = T{pattern_of(values[i], T())};
-            }
-        }
         Word words[bytes / sizeof(Word)];
         memcpy(words, stored, sizeof(words));
 #pragma unroll
@@ -171,6 +162,21 @@ __device__ __forceinline__ bool store_neighbours(const float (&values)[Count], v
         }
         return true;
     }
+}
+
+// Of floats that are stored as they are.
+template <class T, int Count>
+__device__ __forceinline__ bool store_neighbours(const float (&values)[Count], void *output, std::size_t index) {
+    T stored[Count];
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            stored[i] = with_canonical_nan(values[i]);
+        } else {
+            stored[i] = T{pattern_of(values[i], T())};
+        }
+    }
+    return store_words(stored, output, index);
 }
 template <int Count>
 __device__ __forceinline__ bool store_neighbours(const float (&values)[Count], ElementType type, void *output,
@@ -189,16 +195,27 @@ __device__ __forceinline__ bool store_neighbours(const float (&values)[Count], E
 
 // Whether neighbouring outputs may be stored together.
 template <class Accumulator>
+inline constexpr bool has_place = false;
+template <class Key>
+inline constexpr bool has_place<KeyAt<Key>> = true;
+template <class Accumulator>
 inline constexpr bool finishes_side_by_side =
-    std::is_same_v<Accumulator, float> || std::is_same_v<Accumulator, std::int32_t>;
+    std::is_same_v<Accumulator, float> || std::is_same_v<Accumulator, std::int32_t> || has_place<Accumulator>;
 
 __device__ __noinline__ inline float quotient_of(float sum, float count) { return sum / count; }
 
 template <class Accumulator, int Count>
 __device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Count], const Finish &finish, void *output,
                                                  std::size_t index) {
-    float floats[Count];
-    if constexpr (std::is_same_v<Accumulator, float>) {
+    [[maybe_unused]] float floats[Count];
+    if constexpr (has_place<Accumulator>) {
+        std::uint64_t places[Count];
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+            places[i] = values[i].position;
+        }
+        return finish.values == nullptr && finish.output_type == ElementType::i64 && store_words(places, output, index);
+    } else if constexpr (std::is_same_v<Accumulator, float>) {
         const bool mean = is_plain_mean(finish);
 #pragma unroll
         for (int i = 0; i < Count; ++i) {

@@ -85,6 +85,7 @@ ReduceKernels kernels_of() {
     kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.most_column_run = most_column_run<T, Op>;
     kernels.finds_place = finds_place<T, Op>;
+    kernels.order_free = Op::order_free;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
     kernels.rows_run_as_clusters = rows_run_as_clusters<T, Op>;
     kernels.partial = reduce_kernels<PartialElement<Op>, typename PartialResults<Op>::Next>;

@@ -26,6 +26,7 @@ struct ReduceKernels {
     int triples_a_thread; // of triple_rows
     int most_column_run;  // of a thread of columns; of single ones most_single_column_run
     bool finds_place;     // the operator wants to know where an element stands
+    bool order_free;      // the operator is exact in any order
     int partial_bytes;
     bool rows_run_as_clusters; // those of rows on vectors: few rows in one launch, without a kernel for it
     // The set that takes the partial results on.

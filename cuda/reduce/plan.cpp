@@ -212,6 +212,13 @@ bool make_cluster(const Problem &p, ColumnPlan &plan) {
     return true;
 }
 
+// Rows of each of `down` threads that share the axis: equal shares where no order is to be kept (places of 150 rows of
+// f32 344 us with shares of 128 and 22), else subtrees.
+std::size_t column_run(const Problem &p, std::size_t down) {
+    const std::size_t share = divide_up(p.shape.axis, down), least = least_column_run;
+    return p.kernels.order_free ? divide_up(share, least) * least : std::max(std::bit_ceil(share), least);
+}
+
 ColumnPlan plan_columns(const Problem &p) {
     const ColumnWidths widths = column_widths(p);
     if (p.gpu.multiprocessors == every_gpu) {
@@ -220,8 +227,7 @@ ColumnPlan plan_columns(const Problem &p) {
     // A block takes the whole axis: the widest of which there are enough.
     for (std::size_t width = widths.wide; width >= widths.narrowest; width /= 2) {
         const std::size_t down = threads_down(p, width, least_column_run);
-        const std::size_t run =
-            std::max(std::bit_ceil(divide_up(p.shape.axis, down)), static_cast<std::size_t>(least_column_run));
+        const std::size_t run = column_run(p, down);
         const ColumnPlan plan = column_blocks(p, widths, width, run);
         if (run <= widths.most_run && plan.blocks >= p.multiprocessors * column_blocks_a_multiprocessor) {
             return plan;

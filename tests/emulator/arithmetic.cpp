@@ -22,9 +22,16 @@ struct Subtract {
     static T compute(T a, T b) { return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b)); }
     static constexpr Execute execute = binary<T, compute>;
 };
+// Of f32 a GPU knows one NaN alone, with all bits but the sign.
 template <class T>
 struct Multiply {
-    static T compute(T a, T b) { return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b)); }
+    static T compute(T a, T b) {
+        const T product = static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
+        if constexpr (std::is_same_v<T, float>) {
+            return std::isnan(product) ? std::bit_cast<float>(0x7FFFFFFFu) : product;
+        }
+        return product;
+    }
     static constexpr Execute execute = binary<T, compute>;
 };
 template <class T>

@@ -29,7 +29,7 @@ ReduceKernels full_set(int element_bytes) {
 ReduceKernels set_of_places(int element_bytes) {
     ReduceKernels kernels = full_set(element_bytes);
     kernels.packed_rows = kernels.triple_rows = kernels.cluster_rows = kernels.staged_vectors = nullptr;
-    kernels.finds_place = kernels.rows_run_as_clusters = true;
+    kernels.finds_place = kernels.order_free = kernels.rows_run_as_clusters = true;
     return kernels;
 }
 
@@ -68,6 +68,15 @@ void check_small_arrays_are_spread() {
     CHECK(rows.rows.rows_a_block == 1, "64 rows of 4096: %zu a block", rows.rows.rows_a_block);
     const ReducePlan packed = plan_reduction(contiguous(4096, 64, 1), 0, full_set(4), h200);
     CHECK(packed.rows.block_warps <= 2, "4096 rows of 64: blocks of %d warps", packed.rows.block_warps);
+}
+
+// Threads that share a column have equal shares where no order is to be kept, and else subtrees.
+void check_columns_are_shared() {
+    const auto run = [](const ReduceKernels &kernels) {
+        return plan_reduction(contiguous(16, 150, 65536), 0, kernels, h200).columns.run;
+    };
+    CHECK(run(set_of_places(4)) == 40, "places of columns of 150: runs of %d", run(set_of_places(4)));
+    CHECK(run(full_set(4)) == 64, "sums of columns of 150: runs of %d", run(full_set(4)));
 }
 
 } // namespace
@@ -130,5 +139,6 @@ int main() {
            {32, 512, k, A::columns, true},
            {64, 8, 1, A::rows, true}});
     check_small_arrays_are_spread();
+    check_columns_are_shared();
     return check_report("reductions_go_by_the_table");
 }

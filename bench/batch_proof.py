@@ -207,6 +207,7 @@ class Plan:
         self.batches = (1, 2, 7, 17, 40) if small else BATCHES
         self.captured = (1, 40) if small else (1, 32, 129, 1000)
         self.distinct = FEW_DISTINCT if small else DISTINCT
+        self.compiled_types = TYPES[::2] if small else TYPES
         self.compiled_width, self.compiled = (1000, (40,)) if small else (50257, (32, 129, 1000))
 
 
@@ -256,7 +257,7 @@ def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: P
 def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
     with warp_reduce.torch.batch_invariant():
         compiled = torch.compile(joined, fullgraph=True, dynamic=True)
-        for dtype in TYPES:
+        for dtype in plan.compiled_types:
             rows = rows_of(plan.compiled_width, dtype, plan.distinct)
             compare_compiled(rows.to(plan.device), plan.compiled, counts, compiled)
     progress.done("compiled")

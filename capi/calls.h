@@ -40,12 +40,16 @@ void copy_number(Enum &to, const Enum &from) {
     std::memcpy(&to, &from, sizeof to);
 }
 
-// The size of a struct in headers that had no strides_given.
+// The size of a struct in headers that had no strides_given, or in a dot product no operator.
 template <class Args>
 inline constexpr std::size_t size_without_flag = sizeof(Args);
 template <class Args>
     requires requires { &Args::strides_given; }
 inline constexpr std::size_t size_without_flag<Args> = offsetof(Args, strides_given);
+
+template <class Args>
+    requires requires { &Args::left; }
+inline constexpr std::size_t size_without_flag<Args> = offsetof(Args, op);
 
 // Whether the struct is of this header's size. (Those of earlier versions have become it before: with_args.) A larger
 // one is of a header that this library has never seen, and nothing says that the bytes behind the fields it knows are
@@ -95,7 +99,9 @@ auto with_args(const Args &given, Body body) {
     Args args{};
     std::memcpy(&args, &given, size_without_flag<Args>);
     args.struct_size = sizeof(Args);
-    say_strides_without_flag(args);
+    if constexpr (requires { args.strides_given; }) {
+        say_strides_without_flag(args);
+    }
     return body(args);
 }
 

@@ -79,6 +79,7 @@ constexpr Offer offers[] = {
     {Operator::bit_or, all_integers, Outputs::own},
     {Operator::bit_xor, all_integers, Outputs::own},
     {Operator::logsumexp, all_floats, Outputs::listed, all_floats},
+    {operator_sum_exact, all_floats, Outputs::listed, all_floats},
 };
 
 // What the weights of a sum may be, beside the elements' own type, and what the sum then is.
@@ -114,7 +115,7 @@ constexpr Types softmax_outputs = all_floats;
 
 constexpr bool is_op(std::int32_t number) {
     return number >= static_cast<std::int32_t>(Operator::sum) &&
-           number <= static_cast<std::int32_t>(Operator::logsumexp);
+           number <= static_cast<std::int32_t>(operator_dot_exact);
 }
 
 constexpr bool is_dtype(std::int32_t number) {
@@ -193,7 +194,8 @@ Status resolve_reduction(const ReductionAsked &asked, Reduction &found) {
     const Offer *offer = find_offer(op, input);
     const ElementType weights = asked.weighted ? type_or(asked.weights_dtype, input) : ElementType::none;
     const ElementType own = asked.weighted ? weighted_sum_type(input, weights) : input;
-    if (offer == nullptr || own == ElementType::none || (asked.weighted && op != Operator::sum)) {
+    if (offer == nullptr || own == ElementType::none ||
+        (asked.weighted && op != Operator::sum && op != operator_sum_exact)) {
         return Status::unsupported;
     }
     const ElementType output = type_or(asked.output_dtype, offer->output == ElementType::none ? own : offer->output);

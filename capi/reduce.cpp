@@ -68,9 +68,12 @@ std::size_t workspace_needed(const ReduceCall &call) {
     if (!call.has_outputs()) {
         return 0;
     }
-    return whole_workspace(call.problem.what.op == Operator::logsumexp
-                               ? cuda::logsumexp_workspace_bytes(logsumexp_of(call.problem))
-                               : cuda::reduce_workspace_bytes(call.problem));
+    const Operator op = call.problem.what.op;
+    if (op == operator_sum_exact) {
+        return whole_workspace(cuda::exact_sum_workspace_bytes(call.problem));
+    }
+    return whole_workspace(op == Operator::logsumexp ? cuda::logsumexp_workspace_bytes(logsumexp_of(call.problem))
+                                                     : cuda::reduce_workspace_bytes(call.problem));
 }
 
 // Checks the pointers and puts them into the problem. There are outputs.
@@ -109,6 +112,9 @@ std::int32_t run(const wr_reduce_args &args, CUstream_st *stream) {
         const SoftmaxProblem softmax = logsumexp_of(call.problem);
         return on_host ? number_of(host::softmax(softmax)) : cuda::logsumexp(softmax, stream);
     }
+    if (call.problem.what.op == operator_sum_exact) {
+        return on_host ? number_of(host::exact_sum(call.problem)) : cuda::exact_sum(call.problem, stream);
+    }
     return on_host ? number_of(host::reduce(call.problem)) : cuda::reduce(call.problem, stream);
 }
 
@@ -121,13 +127,31 @@ Status workspace_size(const wr_reduce_args &args, std::size_t &bytes) {
     return status;
 }
 
+// The sum that a dot product of this operator is.
+Status sum_of_operator(std::int32_t op, wr_op &sum) {
+    ReductionAsked asked{};
+    asked.op = op == 0 ? WR_SUM : op;
+    asked.dtype = WR_F32;
+    Reduction what{};
+    if (resolve_reduction(asked, what) == Status::invalid_op) {
+        return Status::invalid_op;
+    }
+    if (asked.op != WR_SUM && asked.op != WR_DOT_EXACT) {
+        return Status::unsupported;
+    }
+    sum = asked.op == WR_SUM ? WR_SUM : WR_SUM_EXACT;
+    return Status::success;
+}
+
 // A dot product is a sum of one row with weights, but is never in place.
 Status sum_of(const wr_dot_args &args, wr_reduce_args &sum) {
     if (!is_known_struct(args)) {
         return Status::struct_size;
     }
     sum.struct_size = sizeof sum;
-    sum.op = WR_SUM;
+    if (const Status status = sum_of_operator(number_of(args.op), sum.op); status != Status::success) {
+        return status;
+    }
     copy_number(sum.dtype, args.dtype);
     copy_number(sum.weights_dtype, number_of(args.right_dtype) == 0 ? args.dtype : args.right_dtype);
     copy_number(sum.output_dtype, args.output_dtype);
@@ -202,8 +226,9 @@ wr_status wr_dot(wr_dtype dtype, const void *left, const void *right, void *outp
 }
 
 wr_status wr_dot_ex(const wr_dot_args *args, CUstream_st *stream) {
-    return args == nullptr ? WR_ERROR_NULL_POINTER
-                           : wr::capi::guarded([&] { return wr::capi::run_dot(*args, stream); });
+    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] {
+        return wr::capi::with_args(*args, [&](const auto &known) { return wr::capi::run_dot(known, stream); });
+    });
 }
 
 wr_status wr_dot_workspace_size(const wr_dot_args *args, size_t *bytes) {
@@ -211,8 +236,10 @@ wr_status wr_dot_workspace_size(const wr_dot_args *args, size_t *bytes) {
         return WR_ERROR_NULL_POINTER;
     }
     return wr::capi::guarded([&] {
-        wr_reduce_args sum{};
-        const wr::Status status = wr::capi::sum_of(*args, sum);
-        return status == wr::Status::success ? wr::capi::workspace_size(sum, *bytes) : status;
+        return wr::capi::with_args(*args, [&](const auto &known) {
+            wr_reduce_args sum{};
+            const wr::Status status = wr::capi::sum_of(known, sum);
+            return status == wr::Status::success ? wr::capi::workspace_size(sum, *bytes) : status;
+        });
     });
 }

@@ -8,6 +8,7 @@ constexpr std::int32_t no_cuda = static_cast<std::int32_t>(Status::no_cuda);
 }
 
 std::int32_t reduce(const ReduceProblem &, void *) { return no_cuda; }
+std::int32_t exact_sum(const ReduceProblem &, void *) { return no_cuda; }
 std::int32_t reduce_segments(const SegmentsProblem &, void *) { return no_cuda; }
 std::int32_t softmax(const SoftmaxProblem &, void *) { return no_cuda; }
 std::int32_t logsumexp(const SoftmaxProblem &, void *) { return no_cuda; }
@@ -17,6 +18,7 @@ std::int32_t tile_shuffle(const TileShuffleProblem &, void *) { return no_cuda; 
 std::int32_t tile_vote(const TileVoteProblem &, void *) { return no_cuda; }
 std::int32_t tile_match(const TileMatchProblem &, void *) { return no_cuda; }
 std::size_t reduce_workspace_bytes(const ReduceProblem &) { return 0; }
+std::size_t exact_sum_workspace_bytes(const ReduceProblem &) { return 0; }
 std::size_t segments_workspace_bytes(const SegmentsProblem &) { return 0; }
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return 0; }
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &) { return 0; }

@@ -13,6 +13,7 @@ namespace wr::cuda {
 
 // Puts the job on the stream. A workspace that is given holds at least ..._workspace_bytes and is 16-byte aligned.
 std::int32_t reduce(const ReduceProblem &problem, void *stream);
+std::int32_t exact_sum(const ReduceProblem &problem, void *stream);
 std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream);
 std::int32_t softmax(const SoftmaxProblem &problem, void *stream);
 std::int32_t logsumexp(const SoftmaxProblem &problem, void *stream); // of which nothing else is wanted
@@ -24,6 +25,7 @@ std::int32_t tile_match(const TileMatchProblem &problem, void *stream);
 
 // Bytes of workspace that suffice on every GPU; a function of the problem alone, pointers not looked at.
 std::size_t reduce_workspace_bytes(const ReduceProblem &problem);
+std::size_t exact_sum_workspace_bytes(const ReduceProblem &problem);
 std::size_t segments_workspace_bytes(const SegmentsProblem &problem);
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem);
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem);

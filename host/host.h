@@ -10,6 +10,7 @@
 namespace wr::host {
 
 Status reduce(const ReduceProblem &problem);
+Status exact_sum(const ReduceProblem &problem);
 Status reduce_segments(const SegmentsProblem &problem);
 Status softmax(const SoftmaxProblem &problem);
 Status softmax_backward(const SoftmaxBackwardProblem &problem);

@@ -126,6 +126,8 @@ typedef enum wr_op {
     WR_BIT_OR = 16,
     WR_BIT_XOR = 17,
     WR_LOGSUMEXP = 18, /* log(sum of exp(x)) */
+    WR_SUM_EXACT = 19, /* the exact sum, rounded once, whatever the order of the elements */
+    WR_DOT_EXACT = 20, /* the same of products, through wr_dot_args alone */
     WR_OP_FORCE_INT32 = 0x7FFFFFFF
 } wr_op;
 
@@ -186,7 +188,7 @@ WR_API wr_status wr_cuda_status(void);
  *   WR_NORM_L1                        floats and integers         the input's type
  *   WR_MEAN, WR_NORM_L2               floats (integers with a     the input's type
  *                                     float output: _ex)
- *   WR_LOGSUMEXP                      floats                      the input's type
+ *   WR_LOGSUMEXP, WR_SUM_EXACT        floats                      the input's type
  *   WR_ARGMIN, WR_ARGMAX              floats and integers         int64_t
  *   WR_COUNT_NONZERO                  all                         int64_t
  *   WR_ANY, WR_ALL                    all                         uint8_t, 0 or 1
@@ -209,6 +211,11 @@ WR_API wr_status wr_cuda_status(void);
  *   zero: WR_ANY, WR_ALL and WR_COUNT_NONZERO count it.
  * WR_LOGSUMEXP. log(sum of exp(x)) with the bits of wr_softmax_ex's logsumexp, rounded once more where the output is
  *   narrower; no nan_mode but the default. +infinity gives +infinity where there is no NaN.
+ * WR_SUM_EXACT. The exact sum, rounded to the output's type once, to nearest even: it overflows only where the result
+ *   itself does, and permuted elements give the same bits. A sum that is 0 is +0, but -0 where there are elements and
+ *   all of them are -0. A NaN, or infinities of both signs, give NaN, infinities of one sign that infinity. With
+ *   weights (wr_reduce_ex) it is the sum of the exact products. Of rows and columns; not of segments and tiles
+ *   (WR_ERROR_UNSUPPORTED). WR_DOT_EXACT is an operator of wr_dot_ex alone.
  * Empty axis. Sums, norms and WR_COUNT_NONZERO 0, product 1, mean NaN, WR_LOGSUMEXP -infinity, min the largest value of
  *   the input's type (+infinity; 448 for E4M3, which has none), max its smallest, also where wr_reduce_ex gives
  *   integers in a wider type; WR_ARGMIN and WR_ARGMAX -1, WR_ANY 0, WR_ALL 1, WR_BIT_AND all ones, WR_BIT_OR and
@@ -253,8 +260,8 @@ typedef struct wr_reduce_args {
     wr_dtype weights_dtype;
     const void *input;
     /* [axis], contiguous, not to be overlapped by the output: WR_SUM adds up input times weight, each product rounded
-     * once (of floats) before the tree. NULL: no weights, and weights_dtype must be zero (WR_ERROR_NULL_POINTER;
-     * with axis 0 either may stand alone). */
+     * once (of floats) before the tree; WR_SUM_EXACT adds up the exact products. NULL: no weights, and weights_dtype
+     * must be zero (WR_ERROR_NULL_POINTER; with axis 0 either may stand alone). */
     const void *weights;
     void *output; /* [outer][inner], contiguous */
     /* WR_ARGMIN, WR_ARGMAX: [outer][inner] of the input's type, contiguous: the elements at the indices; of an empty
@@ -348,6 +355,10 @@ typedef struct wr_dot_args {
     size_t count;
     void *workspace;
     size_t workspace_bytes;
+    /* WR_DOT_EXACT: the sum of the exact products, rounded once, as WR_SUM_EXACT has it (floats, accumulate_dtype and
+     * add_to_output zero); WR_SUM or zero: as wr_dot; another operator is WR_ERROR_UNSUPPORTED. (A struct of an older
+     * header ends before this field.) */
+    wr_op op;
 } wr_dot_args;
 
 /* Like wr_dot, but with every knob; further errors as of wr_reduce_ex. */
@@ -498,11 +509,11 @@ typedef struct wr_softmax_backward_args {
 /* Like wr_softmax_backward or wr_log_softmax_backward, but with every knob. `args` is read before the call returns.
  * With logits, y is exp(scale * x - logsumexp), scale * x being rounded first, within 4 roundings; at e^-86 (f64:
  *   e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; where it is -infinity and
- *   empty_row says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out. So it is from
- *   outputs of log-softmax that are -infinity in the whole row (not of E4M3, where they are NaN).
- * Overlap: input_gradient may be output, input or output_gradient itself, where that is contiguous and has elements of
- *   its size; it must not overlap anything else.
- * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS, _WORKSPACE_TOO_SMALL. */
+ *   empty_row says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out. So it is
+ * from outputs of log-softmax that are -infinity in the whole row (not of E4M3, where they are NaN). Overlap:
+ * input_gradient may be output, input or output_gradient itself, where that is contiguous and has elements of its size;
+ * it must not overlap anything else. Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS,
+ * _WORKSPACE_TOO_SMALL. */
 WR_API wr_status wr_softmax_backward_ex(const wr_softmax_backward_args *args, struct CUstream_st *stream);
 
 /* Like wr_softmax_workspace_size, for wr_softmax_backward_ex. */
@@ -552,9 +563,9 @@ typedef enum wr_match {
 } wr_match;
 
 /* Reduces each tile, and gives every lane of it the tile's result: output[count].
- * Operators (but for WR_LOGSUMEXP), element types, output types, order of addition, NaN: those of wr_reduce, whose
- *   result for the lanes of the tile alone this is, bit by bit; a short last tile is reduced over the lanes that are
- *   present, and a mean divides by their number. WR_ARGMIN and WR_ARGMAX give the lane within its tile. */
+ * Operators (but for WR_LOGSUMEXP, WR_SUM_EXACT), element types, output types, order of addition, NaN: those of
+ *   wr_reduce, whose result for the lanes of the tile alone this is, bit by bit; a short last tile is reduced over the
+ *   lanes that are present, and a mean divides by their number. WR_ARGMIN, WR_ARGMAX give the lane within its tile. */
 WR_API wr_status wr_tile_reduce(wr_op op, wr_dtype dtype, const void *input, void *output, size_t count, uint32_t width,
                                 struct CUstream_st *stream);
 

@@ -7,6 +7,7 @@
 namespace wr::host {
 
 Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads);
+Status run_exact_sum(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads);
 Status run_segments(const SegmentsProblem &problem, const Kernels &kernels, std::size_t threads);
 Status run_softmax(const SoftmaxProblem &problem, const Kernels &kernels, std::size_t threads);
 Status run_softmax_backward(const SoftmaxBackwardProblem &problem, const Kernels &kernels, std::size_t threads);

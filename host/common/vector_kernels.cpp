@@ -6,6 +6,7 @@
 
 #include "host/common/vector_kernels.h"
 
+#include "host/reduce/find_exact.h"
 #include "host/reduce/find_mapped.h"
 #include "host/reduce/reduce_kernels.h"
 #include "host/softmax/backward_kernels.h"
@@ -119,6 +120,6 @@ const SoftmaxBackwardKernel *find_softmax_backward(ElementType dtype) {
 
 } // namespace
 
-constinit const Kernels kernels{find_reduce, find_softmax, find_softmax_backward};
+constinit const Kernels kernels{find_reduce, find_softmax, find_softmax_backward, add_exact_piece};
 
 } // namespace wr::host::WR_ISA

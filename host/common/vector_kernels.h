@@ -5,6 +5,7 @@
 // partial results, in order, are combined by `merge`.
 #pragma once
 
+#include "numerics/exact_sum.h"
 #include "numerics/finish.h"
 #include "numerics/problem.h"
 
@@ -63,6 +64,20 @@ struct ReduceKernel {
     void (*segments)(const SegmentsJob &job, std::size_t first, std::size_t last);
 };
 
+// The outputs of a strip of an exact sum, whose words fit any thread's stack.
+inline constexpr std::size_t exact_strip = 16;
+
+struct ExactJob {
+    const void *input;
+    const void *weights; // nullptr: none
+    void *output;
+    Shape shape;
+    Strips strips; // of exact_strip
+    ExactLayout layout;
+    ElementType type, output_type;
+    bool ignore_nan;
+};
+
 struct SoftmaxJob {
     const void *input;
     void *output;    // or nullptr
@@ -116,6 +131,9 @@ struct Kernels {
     const ReduceKernel *(*reduce)(const Reduction &what);
     const SoftmaxKernel *(*softmax)(ElementType dtype);
     const SoftmaxBackwardKernel *(*softmax_backward)(ElementType dtype);
+    // Adds `count` elements of the axis, from `first` on, to the words of each output of the strip. Always there.
+    void (*add_exact_piece)(const ExactJob &job, std::size_t strip, std::size_t first, std::size_t count,
+                            std::int64_t *words);
 };
 
 namespace baseline {

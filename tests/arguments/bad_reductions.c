@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const int64_t bad_ops[] = {0, 19, 999, -1, WR_OP_FORCE_INT32};
+static const int64_t bad_ops[] = {0, LAST_OP + 1, 999, -1, WR_OP_FORCE_INT32};
 static const int64_t bad_dtypes[] = {21, 999, -1, WR_DTYPE_FORCE_INT32};
 static const int64_t bad_modes[] = {2, 77, -1, WR_NAN_MODE_FORCE_INT32}, bad_flags[] = {2, -1, INT32_MAX, INT32_MIN};
 static const int64_t zero = 0;
@@ -61,6 +61,11 @@ static const bad_call bad_reductions[] = {
     {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "an inner stride that is not given", {R(inner_stride, 1)}},
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "NaNs ignored", {R_WEIGHTED(WR_F32, 0), R(nan_mode, WR_NAN_IGNORE)}},
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "logsumexp", {R(op, WR_LOGSUMEXP), R(nan_mode, WR_NAN_IGNORE)}},
+    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "a dot's", {R_WEIGHTED(WR_F32, 0), R(op, WR_DOT_EXACT)}},
+    {BY_QUERY_TOO,
+     WR_ERROR_UNSUPPORTED,
+     "NaNs ignored in an exact sum with weights",
+     {R_WEIGHTED(WR_F32, 0), R(op, WR_SUM_EXACT), R(nan_mode, WR_NAN_IGNORE)}},
     {BY_CALL, WR_ERROR_NULL_POINTER, "weights_dtype without weights", {R(weights_dtype, WR_F32)}},
     {BY_QUERY_TOO,
      WR_ERROR_UNSUPPORTED,
@@ -84,6 +89,7 @@ static const bad_call bad_reductions[] = {
      "i32 indices of 2^40 elements",
      {R_VALUES, R(output_dtype, WR_I32), R_SHAPE(WR_I8, 1, TWO_TO(40), 1)}},
     R_KEPT(WR_SUM, WR_F64, 0, WR_F32, "f64 kept in f32"),
+    R_KEPT(WR_SUM_EXACT, WR_F32, 0, WR_F64, "an exact sum kept in f64"),
     R_KEPT(WR_SUM, WR_F32, 0, WR_F16, "f32 kept in f16"),
     R_KEPT(WR_MEAN, WR_BF16, 0, WR_BF16, "bf16 kept in bf16"),
     R_KEPT(WR_SUM, WR_F32, 0, WR_I64, "f32 kept in i64"),
@@ -307,6 +313,12 @@ static const bad_call bad_dots[] = {
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "f32 kept in i32", {D(accumulate_dtype, WR_I32)}},
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "f64 kept in f32", {D(dtype, WR_F64), D(accumulate_dtype, WR_F32)}},
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "integers kept in f64", {D(dtype, WR_I32), D(accumulate_dtype, WR_F64)}},
+    {BY_QUERY_TOO, WR_ERROR_INVALID_OP, "op", {D(op, LAST_OP + 1)}},
+    {BY_QUERY_TOO, WR_ERROR_INVALID_OP, "op", {D(op, -1)}},
+    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "an exact dot of integers", {D(op, WR_DOT_EXACT), D(dtype, WR_I32)}},
+    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "an exact dot in f64", {D(op, WR_DOT_EXACT), D(accumulate_dtype, WR_F64)}},
+    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "an exact dot that is added", {D(op, WR_DOT_EXACT), D(add_to_output, 1)}},
+    {BY_NONE, WR_SUCCESS, "a struct without op", {D(struct_size, offsetof(wr_dot_args, op)), D(op, -1)}},
     {BY_NONE, WR_SUCCESS, "left and right are the same memory", {D_AT(right, ARENA_INPUT)}},
     {BY_NONE, WR_SUCCESS, "left and right overlap", {D_AT(right, ARENA_INPUT + 20)}},
 };
@@ -353,6 +365,10 @@ void check_bad_dots(void) {
     BAD(&dots, wr_dot_args, output_dtype, bad_dtypes, WR_ERROR_INVALID_DTYPE);
     BAD(&dots, wr_dot_args, accumulate_dtype, bad_dtypes, WR_ERROR_INVALID_DTYPE);
     check_bad_calls(&dots, bad_dots, COUNT_OF(bad_dots));
+    for (i = WR_SUM; i <= LAST_OP; ++i) {
+        const setting op[] = {D(op, i)};
+        check_offer(&dots, i == WR_SUM || i == WR_DOT_EXACT, op, 1, op_name((wr_op)i));
+    }
     for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
         for (other = WR_F32; other <= LAST_DTYPE; ++other) {
             const setting right[] = {D(dtype, dtype), D(right_dtype, other), D(output_dtype, dtype)};
@@ -495,8 +511,9 @@ static void check_types_of_segments(void) {
         for (op = WR_SUM; op <= LAST_OP; ++op) {
             for (output = WR_F32; output <= LAST_DTYPE; ++output) {
                 const setting set[] = {S(op, op), S(dtype, dtype), S(output_dtype, output)};
-                check_offer(&segmented, is_offered((wr_op)op, (wr_dtype)dtype, (wr_dtype)output), set, 3,
-                            op_name((wr_op)op));
+                check_offer(&segmented,
+                            is_offered((wr_op)op, (wr_dtype)dtype, (wr_dtype)output) && is_offered_in_pieces((wr_op)op),
+                            set, 3, op_name((wr_op)op));
             }
         }
     }

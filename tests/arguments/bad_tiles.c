@@ -46,7 +46,7 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    {"reduce", reduce, WR_SUM, WR_LOGSUMEXP, WR_ERROR_INVALID_OP, 1},
+    {"reduce", reduce, WR_SUM, WR_DOT_EXACT, WR_ERROR_INVALID_OP, 1},
     {"shuffle", shuffle, WR_SHUFFLE_UP, WR_SHUFFLE_INDEX, WR_ERROR_INVALID_OPTION, 1},
     {"vote", vote, WR_VOTE_ANY, WR_VOTE_BALLOT, WR_ERROR_INVALID_OPTION, 0},
     {"match", match, WR_MATCH_ANY, WR_MATCH_ALL, WR_ERROR_INVALID_OPTION, 1},
@@ -211,9 +211,10 @@ static void check_no_lanes(const function *of) {
 }
 
 static void check_combinations(void) {
-    static const int pairs[][2] = {{WR_BIT_AND, WR_F32},       {WR_BIT_XOR, WR_F16},  {WR_MIN, WR_KOALABEAR},
-                                   {WR_ARGMAX, WR_GOLDILOCKS}, {WR_MEAN, WR_I32},     {WR_MEAN, WR_U8},
-                                   {WR_MEAN, WR_BABYBEAR},     {WR_LOGSUMEXP, WR_I64}};
+    static const int pairs[][2] = {{WR_BIT_AND, WR_F32},       {WR_BIT_XOR, WR_F16},   {WR_MIN, WR_KOALABEAR},
+                                   {WR_ARGMAX, WR_GOLDILOCKS}, {WR_MEAN, WR_I32},      {WR_MEAN, WR_U8},
+                                   {WR_MEAN, WR_BABYBEAR},     {WR_LOGSUMEXP, WR_I64}, {WR_SUM_EXACT, WR_I32},
+                                   {WR_SUM_EXACT, WR_F32},     {WR_DOT_EXACT, WR_F32}};
     size_t i;
     for (i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
         arguments given = valid();

@@ -49,6 +49,10 @@ wr_reduce_args random_args(Random &random, Sizes s) {
         args.op = any_of(random, ops);
         args.dtype = any_of(random, types);
     }
+    if (one_in(random, 12)) {
+        args.op = WR_SUM_EXACT;
+        args.dtype = static_cast<wr_dtype>(1 + below(random, WR_F8_E5M2));
+    }
     args.outer = s.outer;
     args.axis = s.axis;
     args.inner = s.inner;
@@ -61,7 +65,7 @@ wr_reduce_args random_args(Random &random, Sizes s) {
         args.inner_stride = 1;
         args.strides_given = 1;
     }
-    if (args.op == WR_SUM && s.axis > 0 && one_in(random, 3)) {
+    if ((args.op == WR_SUM || args.op == WR_SUM_EXACT) && s.axis > 0 && one_in(random, 3)) {
         args.weights_dtype = args.dtype;
     }
     return args;

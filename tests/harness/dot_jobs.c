@@ -51,7 +51,7 @@ static wr_status short_call(const wr_dot_args *args, struct CUstream_st *stream)
 
 static int short_call_suffices(const wr_dot_args *args) {
     return (int)args->right_dtype == 0 && (int)args->output_dtype == 0 && (int)args->accumulate_dtype == 0 &&
-           args->add_to_output == 0 && args->workspace == NULL;
+           args->add_to_output == 0 && args->workspace == NULL && (int)args->op == 0;
 }
 
 wr_dtype dot_output_dtype(const wr_dot_args *args) {

@@ -15,7 +15,7 @@ static int holds_every_value(wr_dtype wide, wr_dtype narrow) {
 }
 
 static int is_offered_of_floats(wr_op op, wr_dtype output) {
-    return op != WR_BIT_AND && op != WR_BIT_OR && op != WR_BIT_XOR && reference_is_float(output);
+    return op != WR_DOT_EXACT && op != WR_BIT_AND && op != WR_BIT_OR && op != WR_BIT_XOR && reference_is_float(output);
 }
 
 static int is_offered_of_integers(wr_op op, wr_dtype input, wr_dtype output) {
@@ -59,6 +59,8 @@ int is_offered(wr_op op, wr_dtype dtype, wr_dtype output_dtype) {
     return reference_is_float(dtype) ? is_offered_of_floats(op, output_dtype)
                                      : is_offered_of_integers(op, dtype, output_dtype);
 }
+
+int is_offered_in_pieces(wr_op op) { return op != WR_SUM_EXACT && op != WR_DOT_EXACT; }
 
 static void add(type_list *to, wr_dtype dtype) { to->types[to->count++] = dtype; }
 

@@ -4,8 +4,9 @@
 
 #include "warp_reduce.h"
 
-/* The reference computes all operators up to LAST_REDUCTION; WR_LOGSUMEXP behind it is softmax's. */
-enum { LAST_OP = WR_LOGSUMEXP, LAST_REDUCTION = WR_BIT_XOR, LAST_DTYPE = WR_BABYBEAR_X4, MOST_TYPES = 20 };
+/* The reference computes all operators up to LAST_REDUCTION and WR_SUM_EXACT; WR_LOGSUMEXP is softmax's, and
+ * WR_DOT_EXACT one of dot products alone. */
+enum { LAST_OP = WR_DOT_EXACT, LAST_REDUCTION = WR_BIT_XOR, LAST_DTYPE = WR_BABYBEAR_X4, MOST_TYPES = 20 };
 
 /* Element types, in the order of their numbers. */
 typedef struct type_list {
@@ -16,6 +17,9 @@ typedef struct type_list {
 /* None where the operator does not take the type. */
 type_list offered_outputs(wr_op op, wr_dtype dtype);
 int is_offered(wr_op op, wr_dtype dtype, wr_dtype output_dtype);
+
+/* Whether segments and tiles have the operator that rows and columns have. */
+int is_offered_in_pieces(wr_op op);
 
 /* Whether the operator has an output type for this input without being told one. */
 int has_default_output(wr_op op, wr_dtype dtype);

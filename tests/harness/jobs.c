@@ -398,9 +398,9 @@ const char *dtype_name(wr_dtype dtype) {
 }
 
 const char *op_name(wr_op op) {
-    static const char *const names[] = {"none",     "sum",  "product",        "min",     "max",     "argmin",
-                                        "argmax",   "mean", "sum_of_squares", "norm_l1", "norm_l2", "norm_max",
-                                        "any",      "all",  "count_nonzero",  "bit_and", "bit_or",  "bit_xor",
-                                        "logsumexp"};
+    static const char *const names[] = {"none",      "sum",       "product",        "min",     "max",     "argmin",
+                                        "argmax",    "mean",      "sum_of_squares", "norm_l1", "norm_l2", "norm_max",
+                                        "any",       "all",       "count_nonzero",  "bit_and", "bit_or",  "bit_xor",
+                                        "logsumexp", "sum_exact", "dot_exact"};
     return (unsigned)op < sizeof names / sizeof *names ? names[op] : "another operator";
 }

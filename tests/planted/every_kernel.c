@@ -179,6 +179,7 @@ static void check_weighted(const weighting *job, const shape *of, int is_moved) 
     void *elements = random_elements(job->dtype, shape_elements(of));
     void *weights = random_elements(job->weights, of->axis);
     wr_reduce_args args;
+    sum.op = job->op;
     sum.dtype = job->dtype;
     sum.accumulate = job->accumulate;
     args = args_of(&sum, of);

@@ -86,10 +86,18 @@ static const reduction special_sums[] = {{WR_SUM, WR_F32, WR_F64, 0},
                                          {WR_SUM, WR_I64, WR_F64, 0}};
 enum { SPECIAL_SUMS = sizeof special_sums / sizeof *special_sums };
 
-static const weighting wide_weightings[] = {
-    {WR_F32, WR_F32, WR_F64}, {WR_F16, WR_F16, WR_F64}, {WR_BF16, WR_BF16, WR_F64}, {WR_F8_E4M3, WR_F8_E4M3, WR_F64},
-    {WR_I16, WR_I16, WR_F64}, {WR_I32, WR_I32, WR_F64}, {WR_I64, WR_I64, WR_F64}};
-enum { WIDE_WEIGHTINGS = sizeof wide_weightings / sizeof *wide_weightings };
+static const weighting special_weightings[] = {{WR_SUM, WR_F32, WR_F32, WR_F64},
+                                               {WR_SUM, WR_F16, WR_F16, WR_F64},
+                                               {WR_SUM, WR_BF16, WR_BF16, WR_F64},
+                                               {WR_SUM, WR_F8_E4M3, WR_F8_E4M3, WR_F64},
+                                               {WR_SUM, WR_I16, WR_I16, WR_F64},
+                                               {WR_SUM, WR_I32, WR_I32, WR_F64},
+                                               {WR_SUM, WR_I64, WR_I64, WR_F64},
+                                               {WR_SUM_EXACT, WR_F32, WR_F32, (wr_dtype)0},
+                                               {WR_SUM_EXACT, WR_F64, WR_F64, (wr_dtype)0},
+                                               {WR_SUM_EXACT, WR_BF16, WR_BF16, (wr_dtype)0},
+                                               {WR_SUM_EXACT, WR_F8_E4M3, WR_F8_E4M3, (wr_dtype)0}};
+enum { SPECIAL_WEIGHTINGS = sizeof special_weightings / sizeof *special_weightings };
 
 static const wr_dtype softmax_types[] = {WR_F32, WR_F64, WR_F16, WR_BF16, WR_F8_E4M3, WR_F8_E5M2};
 enum { SOFTMAX_TYPES = sizeof softmax_types / sizeof *softmax_types };
@@ -169,13 +177,15 @@ static void walk_everywhere(const reduction *job, const walker *by) {
             by->reduce(job, &of, reduce_shapes[i].moved);
         }
     }
-    by->segments(job, &raggeds[turn % RAGGEDS], turn / RAGGEDS % 2 != 0);
+    if (is_offered_in_pieces(job->op)) {
+        by->segments(job, &raggeds[turn % RAGGEDS], turn / RAGGEDS % 2 != 0);
+    }
 }
 
 /* The others go through the same kernels as one of these, and integers without a sign through those of integers with.
  */
-static const wr_op operators[] = {WR_SUM, WR_PRODUCT, WR_MIN,     WR_ARGMIN,   WR_MEAN, WR_SUM_OF_SQUARES,
-                                  WR_ANY, WR_BIT_AND, WR_BIT_XOR, WR_LOGSUMEXP};
+static const wr_op operators[] = {WR_SUM, WR_PRODUCT, WR_MIN,     WR_ARGMIN,    WR_MEAN,     WR_SUM_OF_SQUARES,
+                                  WR_ANY, WR_BIT_AND, WR_BIT_XOR, WR_LOGSUMEXP, WR_SUM_EXACT};
 enum { OPERATORS = sizeof operators / sizeof *operators };
 
 static void walk_operators(wr_dtype first, wr_dtype last, const walker *by) {
@@ -216,12 +226,12 @@ static void walk_weights(const walker *by) {
     for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
         type_list weights = offered_weights((wr_dtype)dtype);
         for (i = 0; i < weights.count; ++i) {
-            weighting job = {(wr_dtype)dtype, weights.types[i], (wr_dtype)0};
+            weighting job = {WR_SUM, (wr_dtype)dtype, weights.types[i], (wr_dtype)0};
             walk_weighting(&job, by);
         }
     }
-    for (i = 0; i < WIDE_WEIGHTINGS; ++i) {
-        walk_weighting(&wide_weightings[i], by);
+    for (i = 0; i < SPECIAL_WEIGHTINGS; ++i) {
+        walk_weighting(&special_weightings[i], by);
     }
 }
 

@@ -17,8 +17,9 @@ typedef struct reduction {
     int ignore_nan;
 } reduction;
 
-/* The sum of a type's elements with weights. */
+/* The sum of a type's elements with weights: WR_SUM or WR_SUM_EXACT. */
 typedef struct weighting {
+    wr_op op;
     wr_dtype dtype, weights, accumulate;
 } weighting;
 

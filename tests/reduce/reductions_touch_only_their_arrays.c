@@ -83,7 +83,7 @@ static int set_variant(wr_reduce_args *args, int variant, size_t turn) {
         type_list weights = offered_weights(args->dtype);
         args->weights_dtype = weights.types[turn % weights.count];
         args->weights = args;
-        return args->op == WR_SUM;
+        return args->op == WR_SUM || args->op == WR_SUM_EXACT;
     }
     }
 }
@@ -167,7 +167,8 @@ static void check_all_segments(void) {
     size_t segments;
     for (op = WR_SUM; op <= LAST_OP; ++op) {
         for (dtype = WR_F32; dtype <= LAST_DTYPE; ++dtype) {
-            for (segments = 1; segments <= MOST_SEGMENTS && has_default_output((wr_op)op, (wr_dtype)dtype);
+            for (segments = 1; segments <= MOST_SEGMENTS && is_offered_in_pieces((wr_op)op) &&
+                               has_default_output((wr_op)op, (wr_dtype)dtype);
                  ++segments) {
                 check_segments_of((wr_op)op, (wr_dtype)dtype, segments, (uint64_t)(op * 20 + dtype) * 100 + segments);
             }

@@ -20,6 +20,8 @@ const void *line_element(const line *of, size_t i);
 const void *line_weight(const line *of, size_t i);
 
 void reduce_float_line(const line *of);
+/* WR_SUM_EXACT */
+void reduce_exact_line(const line *of);
 void reduce_integer_line(const line *of);
 void reduce_field_line(const line *of);
 /* WR_ANY, WR_ALL, WR_COUNT_NONZERO of every type */

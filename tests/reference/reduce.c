@@ -107,6 +107,8 @@ static void reduce_line(const line *of) {
     wr_op op = of->args->op;
     if (op == WR_ANY || op == WR_ALL || op == WR_COUNT_NONZERO) {
         count_line(of);
+    } else if (op == WR_SUM_EXACT) {
+        reduce_exact_line(of);
     } else if (reference_is_field(of->args->dtype)) {
         reduce_field_line(of);
     } else if (reference_is_integer(of->args->dtype)) {
@@ -193,7 +195,7 @@ void reference_dot(const wr_dot_args *args) {
     wr_reduce_args sum;
     memset(&sum, 0, sizeof sum);
     sum.struct_size = sizeof sum;
-    sum.op = WR_SUM;
+    sum.op = args->op == WR_DOT_EXACT ? WR_SUM_EXACT : WR_SUM;
     sum.dtype = args->dtype;
     sum.weights_dtype = args->right_dtype;
     sum.output_dtype = args->output_dtype;

@@ -96,7 +96,7 @@ static void fill(wr_dtype dtype, size_t kind, size_t count, uint64_t seed) {
 static void check_refused(int op, wr_dtype dtype) {
     wr_status alone = wr_reduce((wr_op)op, dtype, input, expected, 1, 1, 1, wr_host_stream());
     wr_status tile = wr_tile_reduce((wr_op)op, dtype, input, expected, 1, 32, wr_host_stream());
-    int refused_in_tiles_alone = op == WR_LOGSUMEXP && reference_is_float(dtype);
+    int refused_in_tiles_alone = (op == WR_LOGSUMEXP || op == WR_SUM_EXACT) && reference_is_float(dtype);
     CHECK(alone == (refused_in_tiles_alone ? WR_SUCCESS : WR_ERROR_UNSUPPORTED) && tile == WR_ERROR_UNSUPPORTED,
           "operator %d on type %d: %s alone, %s in a tile", op, (int)dtype, wr_status_name(alone),
           wr_status_name(tile));
@@ -130,7 +130,7 @@ static void check_reduce_agrees(int op, wr_dtype dtype) {
 
 static void check_every_operator(void) {
     int op, dtype;
-    for (op = WR_SUM; op <= WR_LOGSUMEXP; ++op) {
+    for (op = WR_SUM; op <= WR_DOT_EXACT; ++op) {
         for (dtype = WR_F32; dtype <= WR_BABYBEAR_X4; ++dtype) {
             if (reference_lanes_offered(op, (wr_dtype)dtype)) {
                 check_widths_and_counts(op, (wr_dtype)dtype);
@@ -192,7 +192,7 @@ int main(int argc, char **argv) {
     make_room();
     check_every_operator();
     check_known_product();
-    for (op = WR_SUM; op <= WR_LOGSUMEXP; ++op) {
+    for (op = WR_SUM; op <= WR_DOT_EXACT; ++op) {
         check_special_floats(op);
     }
     check_many_lanes();

@@ -157,6 +157,9 @@ std::vector<Job> of_every_regime() {
         Job::softmax("masked softmax of columns", WR_F64, 3, 5000, 1000).with_a_mask(),
         Job::softmax("softmax of f8", WR_F8_E4M3, 1000, 1000, 1),
         Job::reduction("logsumexp of long rows", WR_LOGSUMEXP, WR_F32, 3, 64 * m, 1),
+        Job::reduction("the exact sum of a long row", WR_SUM_EXACT, WR_BF16, 1, 64 * m, 1),
+        Job::reduction("exact sums of rows", WR_SUM_EXACT, WR_F32, 100 * k, 1000, 1),
+        Job::reduction("exact sums of columns", WR_SUM_EXACT, WR_F64, 1, 16 * k, 1000),
     };
 }
 

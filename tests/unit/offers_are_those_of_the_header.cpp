@@ -48,7 +48,10 @@ bool type_is_offered(int op, int input) {
     case WR_BIT_XOR:
         return is_integer(input);
     case WR_LOGSUMEXP:
+    case WR_SUM_EXACT:
         return is_float(input);
+    case WR_DOT_EXACT:
+        return false;
     default:
         return !is_field(input);
     }
@@ -122,7 +125,7 @@ bool may_add(int op) {
 }
 
 wr_status expected_of_reduce(const Asked &a) {
-    if (a.op < 1 || a.op > 18) {
+    if (a.op < 1 || a.op > 20) {
         return WR_ERROR_INVALID_OP;
     }
     for (const int optional : {a.output, a.accumulator, a.weights}) {
@@ -138,7 +141,8 @@ wr_status expected_of_reduce(const Asked &a) {
     }
     const bool weighted = a.weighted || a.weights != 0;
     const int own = weighted ? weighted_type(a.input, a.weights == 0 ? a.input : a.weights) : a.input;
-    const bool offered = type_is_offered(a.op, a.input) && own != 0 && (!weighted || a.op == WR_SUM) &&
+    const bool offered = type_is_offered(a.op, a.input) && own != 0 &&
+                         (!weighted || among(a.op, {WR_SUM, WR_SUM_EXACT})) &&
                          output_is_offered(a.op, own, a.output == 0 ? default_output(a.op, own) : a.output) &&
                          accumulator_is_offered(a.op, a.input, a.accumulator) && (a.add == 0 || may_add(a.op)) &&
                          !((weighted || a.op == WR_LOGSUMEXP) && a.nan_mode == 1 && is_float(a.input));

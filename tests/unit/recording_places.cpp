@@ -54,6 +54,8 @@ Status reduce(const ReduceProblem &problem) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
 
+Status exact_sum(const ReduceProblem &problem) { return reduce(problem); }
+
 Status reduce_segments(const SegmentsProblem &problem) {
     recording::record().segments = problem;
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
@@ -107,6 +109,8 @@ std::int32_t softmax(const SoftmaxProblem &problem, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
 
+std::int32_t exact_sum(const ReduceProblem &problem, void *stream) { return reduce(problem, stream); }
+
 std::int32_t logsumexp(const SoftmaxProblem &problem, void *stream) {
     recording::record().softmax = problem;
     return recording::behave(recording::Place::cuda, stream);
@@ -135,6 +139,7 @@ std::int32_t tile_match(const TileMatchProblem &, void *stream) {
 std::size_t reduce_workspace_bytes(const ReduceProblem &) { return recording::script().workspace_bytes; }
 std::size_t segments_workspace_bytes(const SegmentsProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
+std::size_t exact_sum_workspace_bytes(const ReduceProblem &) { return recording::script().workspace_bytes; }
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &) {
     return recording::script().workspace_bytes;

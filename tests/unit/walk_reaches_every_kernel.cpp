@@ -83,7 +83,7 @@ void reduce(const reduction *job, const shape *of, int moved) {
 }
 
 void reduce_weighted(const weighting *job, const shape *of, int moved) {
-    wr_reduce_args args = reduction_of(WR_SUM, job->dtype, *of, moved);
+    wr_reduce_args args = reduction_of(job->op, job->dtype, *of, moved);
     set_types(args, job->dtype, job->accumulate);
     args.weights = memory(weights, offset_of(job->weights, moved));
     args.weights_dtype = job->weights;

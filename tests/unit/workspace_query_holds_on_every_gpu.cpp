@@ -81,6 +81,8 @@ void check_random_jobs(std::mt19937_64 &random) {
         const jobs::Job sums = jobs::Job::reduction(logsumexp, WR_LOGSUMEXP, softmax_type, outer, axis, inner);
         check_job(sums, logsumexp);
         check_job(sums.shifted_by(1), logsumexp + ", shifted");
+        const std::string exact = describe("exact sum", softmax_type, outer, axis, inner);
+        check_job(jobs::Job::reduction(exact, WR_SUM_EXACT, softmax_type, outer, axis, inner), exact);
     }
 }
 

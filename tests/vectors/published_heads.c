@@ -27,7 +27,7 @@ static wr_dtype dtype_named(const char *name) {
 /* Zero for what is no operator. */
 static wr_op op_named(const char *name) {
     int number;
-    for (number = WR_SUM; number <= WR_LOGSUMEXP; ++number) {
+    for (number = WR_SUM; number <= WR_DOT_EXACT; ++number) {
         if (strcmp(name, op_name((wr_op)number)) == 0) {
             return (wr_op)number;
         }

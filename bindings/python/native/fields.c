@@ -44,7 +44,7 @@ static Field segments_fields[] = {
 #define DOT(name) FIELD(wr_dot_args, name)
 static Field dot_fields[] = {
     DOT(dtype), DOT(right_dtype), DOT(output_dtype), DOT(accumulate_dtype), DOT(add_to_output),   DOT(left),
-    DOT(right), DOT(output),      DOT(count),        DOT(workspace),        DOT(workspace_bytes),
+    DOT(right), DOT(output),      DOT(count),        DOT(workspace),        DOT(workspace_bytes), DOT(op),
 };
 
 #define SOFTMAX(name) FIELD(wr_softmax_args, name)

@@ -55,8 +55,8 @@ def install_simple_calls() -> None:
 
 def _install_results(kind: Kind) -> None:
     for operator, code in OPERATORS.items():
-        if kind[0].kind == "integer" and operator in ("norm_max", "logsumexp"):
-            continue  # which want their input converted
+        if kind[0].kind == "integer" and operator in ("norm_max", "logsumexp", "sum_exact"):
+            continue  # which want their input converted, or are sums
         output = default_kind(operator, kind)
         dtype = None if output == kind else numpy_dtype(output)  # none of them is ml_dtypes'
         _native.set_result(code, kind[0].code, kind[1], output[0].code, output[1], dtype)
@@ -140,7 +140,7 @@ class Job:
         """Whether the order of the elements changes nothing: exact sums, extremes, counts."""
         if self.operator in ("sum", "product"):
             return self.kind[0].kind != "float"
-        return self.operator in ("min", "max", "norm_max", "any", "all", "count_nonzero")
+        return self.operator in ("min", "max", "norm_max", "any", "all", "count_nonzero", "sum_exact")
 
     def stored_kind(self, kind: Kind) -> Kind:
         """Field elements lie in arrays of plain words."""
@@ -170,6 +170,8 @@ def reduce(
     where: Any = True,
 ) -> Any:
     job = Job(operator, x, dtype, out)
+    if operator == "sum_exact" and job.kind[0].kind != "float":  # whose sums are exact
+        return reduce("sum", x, axis, dtype, out, keepdims, where)
     axes = axes_of(axis, len(job.shape))
     if where is not True:
         if operator == "mean":

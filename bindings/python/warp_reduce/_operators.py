@@ -24,6 +24,7 @@ OPERATORS = {
     "bit_or": 16,
     "bit_xor": 17,
     "logsumexp": 18,
+    "sum_exact": 19,
 }
 GIVE_AN_INDEX = ("argmin", "argmax")
 _OUTPUTS = {"argmin": I64, "argmax": I64, "count_nonzero": I64, "any": U8, "all": U8}

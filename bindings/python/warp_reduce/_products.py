@@ -30,14 +30,15 @@ SEGMENT_OPERATORS = {
 }
 
 
-def dot(x: Any, y: Any, dtype: Any, out: Array | None) -> Any:
+def dot(x: Any, y: Any, dtype: Any, out: Array | None, exact: bool = False) -> Any:
     """The sum over x's last dimension, weighted with y."""
     fields = _field_pair(dtype)
     framework, x = adopt(x)
     y = framework.beside(y, x)
     if fields is None:
         x, y = _alike(framework, x, y)
-    left = Job("sum", x, fields[0].name if fields else dtype, out, framework)
+    operator = "sum_exact" if exact and framework.kind(x)[0].kind == "float" else "sum"
+    left = Job(operator, x, fields[0].name if fields else dtype, out, framework)
     right = Job("sum", y, fields[1].name if fields else None, None, framework)
     if not left.shape or len(right.shape) != 1:
         raise ValueError(

@@ -46,6 +46,7 @@ def sum(
     keepdims: bool = False,
     *,
     where: Any = True,
+    exact: bool = False,
 ) -> Any:
     """The sum of all elements, or along one or more axes.
 
@@ -60,6 +61,8 @@ def sum(
     out: an array of the result's shape, which is filled and returned.
     keepdims: reduced axes stay, with one element each.
     where: bool, broadcast to x: elements where it is False count as 0.
+    exact: the exact sum of floats, rounded once, whatever the order of the elements; it overflows only where it is
+        itself too large. (Sums of integers are exact anyway.)
 
     A NaN, or infinities of both signs, give NaN. Of nothing the sum is 0.
     Errors: TypeError for element types that are not taken, ValueError for an axis that is not there or a wrong `out`.
@@ -72,6 +75,10 @@ def sum(
     >>> int(warp_reduce.sum(np.array([2147483646, 3], np.uint32), dtype="mersenne31"))
     2
     """
+    if exact:
+        from ._general import reduce
+
+        return reduce("sum_exact", x, axis, dtype, out, keepdims, where)
     return _reduce(_SUM, "sum", x, axis, dtype, out, keepdims, where)
 
 
@@ -285,7 +292,7 @@ def logsumexp(
     return _reduce(_LOGSUMEXP, "logsumexp", x, axis, dtype, out, keepdims, where)
 
 
-def dot(x: Array, y: Array, dtype: Any = None, out: Array | None = None) -> Any:
+def dot(x: Array, y: Array, dtype: Any = None, out: Array | None = None, *, exact: bool = False) -> Any:
     """The dot product of two vectors; of an array with a vector, of each of its rows.
 
     Each product is rounded once (floats), and the sum is that of `sum`. Different types become one as in NumPy.
@@ -294,6 +301,7 @@ def dot(x: Array, y: Array, dtype: Any = None, out: Array | None = None) -> Any:
     dtype: the type of the result, as of `sum`; or the field of both sides, or a pair of them, such as
         ("koalabear", "koalabear_x4"). Integers are added in 64 bits: they do not wrap in x's type as numpy.dot's do.
     out: as of `sum`. Of nothing the product is 0.
+    exact: the sum of the exact products of floats, rounded once.
     ValueError for shapes that do not go together; matrices are not multiplied.
 
     >>> import numpy as np, warp_reduce
@@ -302,13 +310,13 @@ def dot(x: Array, y: Array, dtype: Any = None, out: Array | None = None) -> Any:
     >>> warp_reduce.dot(np.array([[1, 2], [3, 4]]), np.array([1, 10]))
     array([21, 43])
     """
-    if dtype is None:
+    if dtype is None and not exact:
         result = _native.dot_simple(x, y, out)
         if result is not NotImplemented:
             return result
     from ._products import dot as general
 
-    return general(x, y, dtype, out)
+    return general(x, y, dtype, out, exact)
 
 
 def segment_reduce(op: str, x: Array, offsets: Array, *, dtype: Any = None, out: Array | None = None) -> Any:

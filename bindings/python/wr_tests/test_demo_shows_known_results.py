@@ -61,7 +61,7 @@ class Bench(ToolTest):
 
     def test_every_operator_of_one_type(self) -> None:
         text = self.succeeds("bench", "reduce", "--largest", "10", "--dtype", "u16", "--device", "host")
-        for operator in set(OPERATORS) - {"logsumexp"}:
+        for operator in set(OPERATORS) - {"logsumexp", "sum_exact"}:
             self.assertRegex(text, rf"(?m)^ {operator} +u16")
         text = self.succeeds("bench", "reduce", "--largest", "10", "--dtype", "f16", "--device", "host")
         self.assertRegex(text, r"(?m)^ logsumexp +f16 ")

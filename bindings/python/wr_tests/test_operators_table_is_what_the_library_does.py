@@ -41,7 +41,9 @@ class OperatorsTable(ToolTest):
     def test_the_operators_are_the_headers(self) -> None:
         header = (Path(os.environ["WR_DOCUMENTS"]).parent / "capi/include/warp_reduce.h").read_text(encoding="utf-8")
         enum = re.search(r"typedef enum wr_op \{(.*?)WR_OP_FORCE_INT32", header, re.DOTALL)[1]
-        self.assertEqual({name.lower(): int(code) for name, code in re.findall(r"WR_(\w+) = (\d+),", enum)}, OPERATORS)
+        there = {name.lower(): int(code) for name, code in re.findall(r"WR_(\w+) = (\d+),", enum)}
+        self.assertEqual(there.pop("dot_exact"), 20)  # of dot products alone
+        self.assertEqual(there, OPERATORS)
 
     def test_a_call_is_refused_exactly_where_the_table_says_so(self) -> None:
         for operator, element, output in product(OPERATORS, ELEMENT_TYPES, ELEMENT_TYPES):

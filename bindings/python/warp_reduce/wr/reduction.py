@@ -2,7 +2,7 @@
 
 The pieces rest on the library's promise that floats are combined pairwise in natural order: every aligned piece of 2^k
 elements is a subtree, so the results of pieces, combined by the same rule, are the result of the whole, bit for bit.
-Everything else is exact in any order, but for logsumexp, whose axis is never cut.
+Everything else is exact in any order, but for logsumexp and exact sums of floats, whose axis is never cut.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OF_PIECES = {
     "norm_l2": ("sum_of_squares", "sum"),
     "count_nonzero": ("count_nonzero", "sum"),
 }
-_NOT_CUT = ("logsumexp",)  # nothing combines the results of its pieces into the bits of the whole
+_NOT_CUT = ("logsumexp", "sum_exact")  # nothing combines the results of its pieces into the bits of the whole
 # Of integers for a float output, and up to which width of elements 64 bits hold the exact results of pieces.
 _WIDEST_CUT = {"sum": 4, "mean": 4, "norm_l1": 4, "sum_of_squares": 2, "norm_l2": 2, "product": 0}
 _NEVER_NEGATIVE = ("sum_of_squares", "norm_l1", "norm_l2", "norm_max")

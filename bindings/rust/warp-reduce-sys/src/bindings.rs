@@ -105,6 +105,10 @@ impl wr_op {
     pub const WR_BIT_XOR: wr_op = wr_op(17);
     /// log(sum of exp(x))
     pub const WR_LOGSUMEXP: wr_op = wr_op(18);
+    /// the exact sum, rounded once, whatever the order of the elements
+    pub const WR_SUM_EXACT: wr_op = wr_op(19);
+    /// the same of products, through [`wr_dot_args`] alone
+    pub const WR_DOT_EXACT: wr_op = wr_op(20);
 }
 #[repr(transparent)]
 /// What a reduction computes; [`wr_reduce`] says which element types each takes. Zero is none.
@@ -164,8 +168,8 @@ pub struct wr_reduce_args {
     pub weights_dtype: wr_dtype,
     pub input: *const ::core::ffi::c_void,
     /** \[axis\], contiguous, not to be overlapped by the output: `WR_SUM` adds up input times weight, each product rounded
- once (of floats) before the tree. NULL: no weights, and `weights_dtype` must be zero (`WR_ERROR_NULL_POINTER`;
- with axis 0 either may stand alone).*/
+ once (of floats) before the tree; `WR_SUM_EXACT` adds up the exact products. NULL: no weights, and `weights_dtype`
+ must be zero (`WR_ERROR_NULL_POINTER`; with axis 0 either may stand alone).*/
     pub weights: *const ::core::ffi::c_void,
     /// \[outer\]\[inner\], contiguous
     pub output: *mut ::core::ffi::c_void,
@@ -391,10 +395,14 @@ pub struct wr_dot_args {
     pub count: usize,
     pub workspace: *mut ::core::ffi::c_void,
     pub workspace_bytes: usize,
+    /** `WR_DOT_EXACT`: the sum of the exact products, rounded once, as `WR_SUM_EXACT` has it (floats, `accumulate_dtype` and
+ `add_to_output` zero); `WR_SUM` or zero: as [`wr_dot`]; another operator is `WR_ERROR_UNSUPPORTED`. (A struct of an older
+ header ends before this field.)*/
+    pub op: wr_op,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of wr_dot_args"][::core::mem::size_of::<wr_dot_args>() - 80usize];
+    ["Size of wr_dot_args"][::core::mem::size_of::<wr_dot_args>() - 88usize];
     ["Alignment of wr_dot_args"][::core::mem::align_of::<wr_dot_args>() - 8usize];
     [
         "Offset of field: wr_dot_args::struct_size",
@@ -432,6 +440,9 @@ const _: () = {
     [
         "Offset of field: wr_dot_args::workspace_bytes",
     ][::core::mem::offset_of!(wr_dot_args, workspace_bytes) - 72usize];
+    [
+        "Offset of field: wr_dot_args::op",
+    ][::core::mem::offset_of!(wr_dot_args, op) - 80usize];
 };
 impl Default for wr_dot_args {
     fn default() -> Self {
@@ -845,7 +856,7 @@ extern "C" {
    WR_NORM_L1                        floats and integers         the input's type
    WR_MEAN, WR_NORM_L2               floats (integers with a     the input's type
                                      float output: _ex)
-   WR_LOGSUMEXP                      floats                      the input's type
+   WR_LOGSUMEXP, WR_SUM_EXACT        floats                      the input's type
    WR_ARGMIN, WR_ARGMAX              floats and integers         int64_t
    WR_COUNT_NONZERO                  all                         int64_t
    WR_ANY, WR_ALL                    all                         uint8_t, 0 or 1
@@ -874,6 +885,12 @@ extern "C" {
 
  `WR_LOGSUMEXP`. log(sum of exp(x)) with the bits of [`wr_softmax_ex`]'s logsumexp, rounded once more where the output is
  narrower; no `nan_mode` but the default. +infinity gives +infinity where there is no NaN.
+
+ `WR_SUM_EXACT`. The exact sum, rounded to the output's type once, to nearest even: it overflows only where the result
+ itself does, and permuted elements give the same bits. A sum that is 0 is +0, but -0 where there are elements and
+ all of them are -0. A NaN, or infinities of both signs, give NaN, infinities of one sign that infinity. With
+ weights ([`wr_reduce_ex`]) it is the sum of the exact products. Of rows and columns; not of segments and tiles
+ (`WR_ERROR_UNSUPPORTED`). `WR_DOT_EXACT` is an operator of [`wr_dot_ex`] alone.
 
  Empty axis. Sums, norms and `WR_COUNT_NONZERO` 0, product 1, mean NaN, `WR_LOGSUMEXP` -infinity, min the largest value of
  the input's type (+infinity; 448 for E4M3, which has none), max its smallest, also where [`wr_reduce_ex`] gives
@@ -1068,13 +1085,12 @@ extern "C" {
 
  With logits, y is exp(scale \* x - logsumexp), scale \* x being rounded first, within 4 roundings; at e^-86 (f64:
  e^-708) or less it counts as 0. Where logsumexp is not finite all y of the row are NaN; where it is -infinity and
- `empty_row` says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out. So it is from
- outputs of log-softmax that are -infinity in the whole row (not of E4M3, where they are NaN).
+ `empty_row` says so they are 0, and the gradient of log-softmax is +0 as that of a row that is left out. So it is
 
- Overlap: `input_gradient` may be output, input or `output_gradient` itself, where that is contiguous and has elements of
- its size; it must not overlap anything else.
-
- Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_INVALID_OFFSETS`, `_WORKSPACE_TOO_SMALL`.*/
+ from outputs of log-softmax that are -infinity in the whole row (not of E4M3, where they are NaN). Overlap:
+ `input_gradient` may be output, input or `output_gradient` itself, where that is contiguous and has elements of its size;
+ it must not overlap anything else. Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_INVALID_OFFSETS`,
+ `_WORKSPACE_TOO_SMALL`.*/
     pub fn wr_softmax_backward_ex(
         args: *const wr_softmax_backward_args,
         stream: *mut CUstream_st,
@@ -1086,9 +1102,9 @@ extern "C" {
     ) -> wr_status;
     /** Reduces each tile, and gives every lane of it the tile's result: output\[count\].
 
- Operators (but for `WR_LOGSUMEXP`), element types, output types, order of addition, NaN: those of [`wr_reduce`], whose
- result for the lanes of the tile alone this is, bit by bit; a short last tile is reduced over the lanes that are
- present, and a mean divides by their number. `WR_ARGMIN` and `WR_ARGMAX` give the lane within its tile.*/
+ Operators (but for `WR_LOGSUMEXP`, `WR_SUM_EXACT`), element types, output types, order of addition, NaN: those of
+ [`wr_reduce`], whose result for the lanes of the tile alone this is, bit by bit; a short last tile is reduced over the
+ lanes that are present, and a mean divides by their number. `WR_ARGMIN`, `WR_ARGMAX` give the lane within its tile.*/
     ///
     /// # Of all tiles
     ///

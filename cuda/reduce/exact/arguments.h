@@ -1,0 +1,46 @@
+// What the kernels of exact sums are launched with. Plain data: host and GPU share it.
+#pragma once
+
+#include "numerics/exact_sum.h"
+#include "numerics/problem.h"
+
+namespace wr::cuda {
+
+// Outputs are numbered as [outer][inner]. A block takes `across` of them and `length` elements of their axis, each
+// output by `down` threads.
+struct ExactArguments {
+    const void *input;
+    const void *weights;    // nullptr: none
+    void *output;           // where a block has the whole axis,
+    std::int64_t *partials; // else: [outputs][splits][words], settled but for one carry
+    Shape shape;
+    std::size_t outputs;
+    std::size_t splits;
+    std::size_t length;
+    std::size_t first_block;
+    std::int32_t down;
+    bool down_side_by_side; // an output's threads are neighbours, or stand `across` apart
+    bool ignore_nan;
+    std::uint32_t filler; // elements that change no sum: -0, or NaNs where they are ignored
+    ElementType type, output_type;
+};
+
+struct ExactMergeArguments {
+    const std::int64_t *partials;
+    void *output;
+    std::size_t outputs;
+    std::size_t splits;
+    std::size_t first_output;
+    ExactLayout layout;
+    ElementType output_type;
+};
+
+// Threads of a block: the words of each stand in shared memory, of which all blocks have 48 KiB.
+constexpr int exact_threads(ElementType type, bool products) {
+    return type != ElementType::f64 ? 128 : products ? 32 : 64;
+}
+
+inline constexpr int exact_row_threads = 256;
+inline constexpr int exact_merge_threads = 256;
+
+} // namespace wr::cuda

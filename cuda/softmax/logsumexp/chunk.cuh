@@ -14,7 +14,7 @@ inline constexpr int chunk_words = chunk_vectors<T> * 4;
 template <class T>
 __device__ __forceinline__ unsigned turn_of_lane() {
     constexpr unsigned vectors_of_banks = 8; // that a warp can read at a time without meeting
-    return static_cast<unsigned>(lane_index()) * chunk_vectors<T> / vectors_of_banks % chunk_vectors<T>;
+    return static_cast<unsigned>(lane_from_register()) * chunk_vectors<T> / vectors_of_banks % chunk_vectors<T>;
 }
 
 // One bit for each of a lane's elements, of which the first `count` are there, in the chunk's order.

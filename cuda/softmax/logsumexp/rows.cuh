@@ -12,7 +12,7 @@ struct LaneShare {
     int row, part;
 
     __device__ __forceinline__ explicit LaneShare(const LogSumExpArguments &a)
-        : row(lane_index() / a.row_lanes), part(lane_index() % a.row_lanes) {
+        : row(lane_from_register() / a.row_lanes), part(lane_from_register() % a.row_lanes) {
         if (row >= a.tile_rows) {
             row = 0;
             part = warp_lanes;
@@ -20,7 +20,7 @@ struct LaneShare {
     }
 
     // Of the row.
-    __device__ __forceinline__ int first_lane() const { return lane_index() - part; }
+    __device__ __forceinline__ int first_lane() const { return lane_from_register() - part; }
     __device__ __forceinline__ int last_lane(int row_lanes) const { return first_lane() + row_lanes - 1; }
 
     // Of so many elements of the row, how many are the lane's.
@@ -218,18 +218,18 @@ struct WarpStates {
     __device__ __forceinline__ void keep(const LogSumExpArguments &a, const LaneShare &lane, const TileWalk &tile,
                                          RowState<float, Sum> state, bool last, int &kept) {
         if (tile.blocks > 1) {
-            if (lane_index() == 0) {
+            if (lane_from_register() == 0) {
                 of_blocks[tile.block] = state;
             }
             if (tile.block + 1 < tile.blocks) {
                 return;
             }
             __syncwarp();
-            state = merge_any_lanes(lane_index() < tile.blocks ? of_blocks[lane_index()]
-                                                               : StateMerge<float, Sum>::identity());
+            state = merge_any_lanes(lane_from_register() < tile.blocks ? of_blocks[lane_from_register()]
+                                                                       : StateMerge<float, Sum>::identity());
         }
         if (lane.part == kept) {
-            of_rows[lane_index()] = state;
+            of_rows[lane_from_register()] = state;
         }
         ++kept;
         if (kept == a.row_lanes || last) {
@@ -246,7 +246,7 @@ struct WarpStates {
             last_unit + 1 - static_cast<std::uint32_t>(units) + static_cast<std::size_t>(lane.part);
         const std::size_t row = unit * static_cast<std::size_t>(a.tile_rows) + static_cast<std::size_t>(lane.row);
         if (lane.part < units && row < a.rows) {
-            write_state(a, of_rows[lane_index()], row);
+            write_state(a, of_rows[lane_from_register()], row);
         }
     }
 };
@@ -259,7 +259,7 @@ __device__ __forceinline__ void write_shared_unit(const LogSumExpArguments &a,
     if (warp_index() == 0) {
         const int blocks = TileWalk::unit_tiles(a, blockIdx.x % a.splits);
         const RowState<float, Sum> total = merge_any_states(states, blocks);
-        if (lane_index() == 0) {
+        if (lane_from_register() == 0) {
             write_state(a, total, blockIdx.x);
         }
     }
@@ -311,7 +311,7 @@ __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) =
         }
         if (!a.by_blocks) {
             warp_states[warp_index()].keep(a, lane, done, state, !more, kept);
-        } else if (lane_index() == 0) {
+        } else if (lane_from_register() == 0) {
             block_states[state_place(done.block)] = {state.maximum, 0, state.sum};
         }
     }

@@ -49,8 +49,8 @@ struct TileStage {
     unsigned lane_bytes; // and how far it lies from the warp's
 
     __device__ __forceinline__ explicit TileStage(uint4 *of_warp)
-        : vectors(of_warp), own(shared_address(of_warp + lane_index())),
-          lane_bytes(static_cast<unsigned>(lane_index()) * vector_bytes) {
+        : vectors(of_warp), own(shared_address(of_warp + lane_from_register())),
+          lane_bytes(static_cast<unsigned>(lane_from_register()) * vector_bytes) {
         asm("" : "+r"(own), "+r"(lane_bytes)); // the compiler would compute them again for each tile
     }
 
@@ -137,7 +137,7 @@ struct TileStage {
     __device__ __noinline__ static void start_rows(const LogSumExpArguments &a, const char *data, int rows,
                                                    uint4 *stage) {
 #pragma unroll 1
-        for (int number = lane_index(); number < rows * a.row_vectors; number += warp_lanes) {
+        for (int number = lane_from_register(); number < rows * a.row_vectors; number += warp_lanes) {
             const int row = number * a.row_reciprocal >> 16, v = number - row * a.row_vectors;
             const char *first = data + row * a.row_bytes;
             const int before = bytes_before(first), bytes = static_cast<int>(a.axis * sizeof(T));
@@ -154,7 +154,7 @@ struct TileStage {
             const char *first = data + row * row_bytes;
             const int before = bytes_before(first),
                       there = divide_up(before + count * static_cast<int>(sizeof(T)), static_cast<int>(vector_bytes));
-            for (int v = lane_index(); v < smaller(there, room); v += warp_lanes) {
+            for (int v = lane_from_register(); v < smaller(there, room); v += warp_lanes) {
                 stage[row * room + v] =
                     load_within_hull(reinterpret_cast<const T *>(first - before) + v * elements, hull);
             }

@@ -11,24 +11,15 @@ namespace wr::cuda {
 
 inline constexpr unsigned whole_warp = 0xFFFFFFFFu;
 
-// The lane's own register. The thread's number as an operand that is not used tells the compiler that lanes differ:
-// else it moves shuffles into branches that not all of them take.
+__device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_lanes; }
+
+// The same from the lane's own register: shorter by three instructions, but other registers come to be used. The
+// thread's number as an operand that is not used tells the compiler that lanes differ: else it moves shuffles into
+// branches that not all of them take.
 __device__ __forceinline__ int lane_from_register() {
     int lane;
     asm("mov.u32 %0, %%laneid;" : "=r"(lane) : "r"(threadIdx.x));
     return lane;
-}
-
-// From the thread's number or, where a source asks for it before it includes anything, from the lane's own register.
-// That is shorter by three instructions, but registers come to be used otherwise (H200, softmax of bf16, TB/s: rows of
-// 33 and 2048 3.72, 4.17 and 3.82, 4.19; but with logsumexp 128 3.76 and 3.45, f32 of 128 off a boundary 4.10
-// and 3.59).
-__device__ __forceinline__ int lane_index() {
-#ifdef WR_LANE_FROM_REGISTER
-    return lane_from_register();
-#else
-    return static_cast<int>(threadIdx.x) % warp_lanes;
-#endif
 }
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / warp_lanes; }
 

@@ -1,5 +1,4 @@
 // Softmax of rows of whole vectors, a row in the registers of a block.
-#define WR_LANE_FROM_REGISTER
 #include "cuda/softmax/instance.cuh"
 
 namespace wr::cuda {

@@ -1,5 +1,4 @@
 // Softmax of rows of whole vectors, of a few tiles, that lengths, the causal limit or a mask cut.
-#define WR_LANE_FROM_REGISTER
 #include "cuda/softmax/rows/masked_rows_instance.cuh"
 
 namespace wr::cuda {

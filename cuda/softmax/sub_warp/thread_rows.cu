@@ -1,5 +1,4 @@
 // Softmax of rows so short that one lane holds each.
-#define WR_LANE_FROM_REGISTER
 #include "cuda/softmax/instance.cuh"
 
 namespace wr::cuda {

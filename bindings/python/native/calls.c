@@ -56,3 +56,23 @@ Args empty_args(Call call) {
     args.struct_size = structs[call].size;
     return args;
 }
+
+ptrdiff_t size_of_dtype(int dtype) {
+    switch (dtype) {
+    case WR_F64:
+    case WR_I64:
+    case WR_U64:
+        return 8;
+    case WR_F32:
+    case WR_I32:
+    case WR_U32:
+        return 4;
+    case WR_F16:
+    case WR_BF16:
+    case WR_I16:
+    case WR_U16:
+        return 2;
+    default:
+        return 1;
+    }
+}

@@ -24,6 +24,9 @@ void set_workspace(Call call, Args *args, void *memory, size_t bytes);
 /* All zero, but for struct_size. */
 Args empty_args(Call call);
 
+/* Of one element, in bytes; of a plain type. */
+ptrdiff_t size_of_dtype(int dtype);
+
 /* Where the elements are, in an args struct of reductions or of rows. */
 #define SET_PLAN(args, plan)                                                                                           \
     do {                                                                                                               \

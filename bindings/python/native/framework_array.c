@@ -1,5 +1,7 @@
 #include "framework_array.h"
 
+#include "calls.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -105,26 +107,6 @@ static int ask_numbers(const struct Framework *framework, enum Question question
     return PyErr_Occurred() != NULL ? -1 : (int)count;
 }
 
-static ptrdiff_t size_of(int dtype) {
-    switch (dtype) {
-    case WR_F64:
-    case WR_I64:
-    case WR_U64:
-        return 8;
-    case WR_F32:
-    case WR_I32:
-    case WR_U32:
-        return 4;
-    case WR_F16:
-    case WR_BF16:
-    case WR_I16:
-    case WR_U16:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
 static int view_type(const struct Framework *framework, PyObject *array, ArrayView *view) {
     PyObject *dtype = ask(framework, DTYPE, array);
     int known = dtype == NULL ? -1 : code_of(framework, dtype, &view->dtype, &view->is_bool);
@@ -148,7 +130,7 @@ static int is_in_order(const Shape *shape) {
 static int view_memory(const struct Framework *framework, PyObject *array, ArrayView *view) {
     Shape *shape = &view->shape;
     Py_ssize_t pointer = 0, device = 0;
-    shape->item_size = size_of(view->dtype);
+    shape->item_size = size_of_dtype(view->dtype);
     shape->rank = ask_numbers(framework, SHAPE, array, 1, shape->lengths);
     ptrdiff_t factor = framework->in_bytes ? 1 : shape->item_size;
     if (shape->rank < 0 || ask_numbers(framework, STRIDES, array, factor, shape->strides) != shape->rank ||

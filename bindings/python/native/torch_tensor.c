@@ -1,5 +1,7 @@
 #include "torch_tensor.h"
 
+#include "calls.h"
+
 /* by c10::ScalarType */
 static const int dtypes[] = {
     WR_U8,  WR_I8,  WR_I16,           WR_I32,    WR_I64, WR_F16,     WR_F32,     WR_F64, 0 /* complex */,
@@ -12,26 +14,6 @@ int dtype_of_type(int32_t type) {
     return type >= 0 && type < (int32_t)(sizeof dtypes / sizeof *dtypes) ? dtypes[type] : 0;
 }
 
-static ptrdiff_t size_of(int dtype) {
-    switch (dtype) {
-    case WR_F64:
-    case WR_I64:
-    case WR_U64:
-        return 8;
-    case WR_F32:
-    case WR_I32:
-    case WR_U32:
-        return 4;
-    case WR_F16:
-    case WR_BF16:
-    case WR_I16:
-    case WR_U16:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
 static int view_shape(TorchTensor *handle, Tensor *tensor) {
     int64_t rank = 0, *sizes = NULL, *strides = NULL;
     Shape *shape = &tensor->shape;
@@ -41,7 +23,7 @@ static int view_shape(TorchTensor *handle, Tensor *tensor) {
     }
     tensor->sizes = sizes;
     shape->rank = (int)rank;
-    shape->item_size = size_of(tensor->dtype);
+    shape->item_size = size_of_dtype(tensor->dtype);
     for (int d = 0; d < shape->rank; ++d) {
         shape->lengths[d] = (ptrdiff_t)sizes[d];
         shape->strides[d] = (ptrdiff_t)strides[d] * shape->item_size;

@@ -62,14 +62,17 @@ def _count(ctx: Any, dims: list[int]) -> Any:
     return count
 
 
-def _mean(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+def _share(gradient: torch.Tensor, count: Any, dtype: torch.dtype) -> torch.Tensor:
     """Times the reciprocal, rounded once: of a division CPUs, GPUs and the compiler have each their own idea."""
+    wide = gradient if gradient.dtype == torch.float64 else gradient.float()
+    return (wide * (1 / count if count != 0 else math.inf)).to(dtype).contiguous()
+
+
+def _mean(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     dim, keepdim = ctx.arguments
     dims, like = _whereabouts(ctx, dim, keepdim)
-    wide = gradient if gradient.dtype == torch.float64 else gradient.float()
-    count = _count(ctx, dims)
-    shares = (wide * (1 / count if count != 0 else math.inf)).to(ctx.dtype)
-    return _spread(shares, like, dims, keepdim), None, None
+    calculate = _share if torch.is_grad_enabled() else _ops._share.default
+    return _spread(calculate(gradient, _count(ctx, dims), ctx.dtype), like, dims, keepdim), None, None
 
 
 def _others_product(x: torch.Tensor, dims: list[int]) -> torch.Tensor:
@@ -241,8 +244,13 @@ def _register() -> None:
     library.define(
         "_slope(Tensor gradient, Tensor x, Tensor result, str formula, int[] dim, bool keepdim, float ord) -> Tensor"
     )
+    library.define("_share(Tensor gradient, SymInt count, ScalarType dtype) -> Tensor")
     for key in KEYS:
         library.impl("_slope", _slope, key)
+        library.impl("_share", _share, key)
+    torch.library.register_fake(
+        "warp_reduce::_share", lambda g, _, dtype: g.new_empty(g.shape, dtype=dtype), lib=library
+    )
     torch.library.register_fake("warp_reduce::_slope", lambda g, x, *_: x.new_empty(x.shape), lib=library)
     for name, (backward, setup) in RULES.items():
         torch.library.register_autograd(f"warp_reduce::{name}", backward, setup_context=setup, lib=library)

@@ -3,6 +3,7 @@
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/exact/block_words.cuh"
 #include "cuda/reduce/exact/kernels.h"
+#include "cuda/reduce/exact/window.cuh"
 #include "numerics/mapping.h"
 
 namespace wr::cuda {
@@ -11,11 +12,6 @@ namespace {
 
 // Elements that a thread asks for before it adds the first.
 constexpr int elements_ahead = 8;
-
-template <class T>
-__device__ __forceinline__ auto exact_value(T x, const Mapping &m) {
-    return decode(x, m);
-}
 
 template <class T, bool Products>
 struct ExactTerms {
@@ -66,36 +62,97 @@ __device__ __forceinline__ ExactShare share_of(const ExactArguments &a, int thre
     return {output, block % a.splits, lane, output < a.outputs};
 }
 
+// The elements and weights of an output that a thread takes.
+template <class T, bool Products>
+struct ExactElements {
+    using Terms = ExactTerms<T, Products>;
+
+    const T *row;
+    const T *weights;
+    std::ptrdiff_t stride;
+    Mapping mapping;
+
+    __device__ __forceinline__ ExactElements(const ExactArguments &a, std::size_t output)
+        : row(static_cast<const T *>(a.input) +
+              (static_cast<std::ptrdiff_t>(output / a.shape.inner) * a.shape.outer_stride +
+               static_cast<std::ptrdiff_t>(output % a.shape.inner) * a.shape.inner_stride)),
+          weights(static_cast<const T *>(a.weights)), stride(a.shape.axis_stride), mapping{} {
+        mapping.type = a.type;
+    }
+
+    __device__ __forceinline__ T element(std::size_t i) const { return row[static_cast<std::ptrdiff_t>(i) * stride]; }
+
+    // Adds one term; its marks.
+    __device__ __forceinline__ std::uint32_t add(const ThreadWords &words, T x, T y) const {
+        return Terms::add(words, decode(x, mapping), decode(y, mapping));
+    }
+
+    // A term that is an f64.
+    __device__ __forceinline__ double term(T x, T y) const {
+        const auto value = static_cast<double>(decode(x, mapping));
+        return Products ? value * static_cast<double>(decode(y, mapping)) : value;
+    }
+};
+
+// Products of f64 are none.
+template <class T, bool Products>
+inline constexpr bool terms_are_f64 = !(Products && sizeof(T) == 8);
+
+// Terms of `elements_ahead` elements; what is special of them goes one by one.
+template <class T, bool Products, int Levels>
+__device__ __forceinline__ std::uint32_t add_batch(const ExactElements<T, Products> &from, const ThreadWords &words,
+                                                   Window<Levels> &window, const T (&x)[elements_ahead],
+                                                   const T (&y)[elements_ahead]) {
+    std::uint32_t marks = 0;
+    if constexpr (terms_are_f64<T, Products>) {
+        double terms[elements_ahead];
+        int largest = 0, unlike_minus_zero = 0;
+#pragma unroll
+        for (int e = 0; e < elements_ahead; ++e) {
+            terms[e] = from.term(x[e], y[e]);
+            const int high = __double2hiint(terms[e]);
+            largest = larger(largest, high & 0x7FFFFFFF);
+            unlike_minus_zero |= (high ^ static_cast<int>(0x80000000u)) | __double2loint(terms[e]);
+        }
+        const int top = largest >> 20;
+        if (top != 0x7FF) {
+            if (unlike_minus_zero == 0) {
+                return mark(ExactMark::minus_zero);
+            }
+            window.add(terms, top, words, ExactTerms<T, Products>::layout);
+            return mark(ExactMark::number);
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < elements_ahead; ++e) {
+        marks |= from.add(words, x[e], y[e]);
+    }
+    return marks;
+}
+
 template <class T, bool Products>
 __device__ __forceinline__ void add_share(const ExactArguments &a, const ExactShare &share, const ThreadWords &words) {
     using Terms = ExactTerms<T, Products>;
-    Mapping m{};
-    m.type = a.type;
+    constexpr int levels = sizeof(T) == 8 || Products ? 3 : 2;
     const std::size_t begin = share.split * a.length, end = smaller(begin + a.length, a.shape.axis);
-    const auto *row = static_cast<const T *>(a.input) +
-                      (static_cast<std::ptrdiff_t>(share.output / a.shape.inner) * a.shape.outer_stride +
-                       static_cast<std::ptrdiff_t>(share.output % a.shape.inner) * a.shape.inner_stride);
-    const auto *weights = static_cast<const T *>(a.weights);
+    const ExactElements<T, Products> from(a, share.output);
     const auto step = static_cast<std::size_t>(a.down);
     std::uint32_t marks = 0;
-    for (std::size_t i = begin + static_cast<std::size_t>(share.lane); i < end; i += elements_ahead * step) {
+    std::size_t i = begin + static_cast<std::size_t>(share.lane);
+    Window<levels> window;
+    for (; i + (elements_ahead - 1) * step < end; i += elements_ahead * step) {
         T x[elements_ahead], y[elements_ahead];
 #pragma unroll
         for (int e = 0; e < elements_ahead; ++e) {
-            const std::size_t at = i + static_cast<std::size_t>(e) * step;
-            if (at < end) {
-                x[e] = row[static_cast<std::ptrdiff_t>(at) * a.shape.axis_stride];
-                if constexpr (Products) {
-                    y[e] = weights[at];
-                }
-            }
+            x[e] = from.element(i + static_cast<std::size_t>(e) * step);
+            y[e] = Products ? from.weights[i + static_cast<std::size_t>(e) * step] : x[e];
         }
-#pragma unroll
-        for (int e = 0; e < elements_ahead; ++e) {
-            if (i + static_cast<std::size_t>(e) * step < end) {
-                marks |= Terms::add(words, decode(x[e], m), Products ? decode(y[e], m) : decode(x[e], m));
-            }
-        }
+        marks |= add_batch(from, words, window, x, y);
+    }
+    window.flush(words, Terms::layout);
+    for (; i < end; i += step) {
+        const T x = from.element(i);
+        marks |= from.add(words, x, Products ? from.weights[i] : x);
     }
     marks &= a.ignore_nan ? ~mark(ExactMark::nan) : ~std::uint32_t{0};
     for (int kind = 0; kind < exact_marks; ++kind) {

@@ -22,10 +22,12 @@ constexpr std::size_t least_of_a_thread = 16;
 // Limbs have room for so many terms of a block; it is never met by what fits a GPU's memory.
 constexpr std::size_t most_of_a_block = std::size_t{1} << 30;
 
-// Blocks for long rows: an H200 holds 264 at a time. Of a row a warp has no less than this, a block that shares it with
-// others no less than that, and no thread more terms than its sums in f64 have room for.
+// Blocks for long rows: an H200 holds 264 at a time. A warp takes rows of so many bytes and more, and shares them with
+// others where each has so many; a block that shares a row with others has no less than that, and no thread more terms
+// than its sums in f64 have room for.
 constexpr std::size_t blocks_of_rows = 1056;
 constexpr std::size_t bytes_of_a_warp = 2048;
+constexpr std::size_t bytes_of_each_warp = 8192;
 constexpr std::size_t bytes_of_a_split = std::size_t{1} << 15;
 constexpr std::size_t most_of_a_split = std::size_t{1} << 26;
 
@@ -83,8 +85,9 @@ ExactPlan plan_of_long_rows(const ReduceProblem &problem) {
     ExactPlan plan{};
     plan.kernel = exact_rows_kernel(problem.what.dtype);
     plan.threads = exact_row_threads;
-    plan.down = static_cast<int>(std::min<std::size_t>(std::bit_floor(bytes / bytes_of_a_warp) * warp_threads,
-                                                       static_cast<std::size_t>(exact_row_threads)));
+    const std::size_t warps = std::bit_floor(std::max<std::size_t>(bytes / bytes_of_each_warp, 1));
+    plan.down =
+        static_cast<int>(std::min<std::size_t>(warps * warp_threads, static_cast<std::size_t>(exact_row_threads)));
     plan.down_side_by_side = true;
     const std::size_t groups = divide_up(shape.outer * shape.inner, static_cast<std::size_t>(plan.threads / plan.down));
     const std::size_t wanted = std::min(blocks_of_rows / groups, bytes / bytes_of_a_split);

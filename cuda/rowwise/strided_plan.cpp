@@ -4,6 +4,8 @@
 #include "cuda/rowwise/row_tiles_plan.h"
 #include "numerics/softmax.h"
 
+#include <bit>
+
 namespace wr::cuda {
 
 namespace {
@@ -19,10 +21,12 @@ constexpr std::size_t most_tiles_a_warp = 32; // a warp keeps one state a lane
 
 // Of ragged rows the elements of all are known: a block should have no more warps than rows of twice the mean length
 // take at once, but where a warp takes most rows by itself (gradients of rows of 0 to 4096, H200: f32 2.43 TB/s, with
-// block_warps 1.64, bf16 1.05 and 0.73).
+// block_warps 1.64, bf16 1.05 and 0.73). A power of two: what longer rows are taken in steps of is a part of their
+// tree.
 std::size_t ragged_row_warps(const Shape &shape) {
     const std::size_t mean = divide_up(shape.axis, std::max<std::size_t>(shape.outer, 1));
-    return mean <= softmax_block / 2 ? block_warps : std::min(2 * divide_up(mean, softmax_block), block_warps);
+    return mean <= softmax_block / 2 ? block_warps
+                                     : std::min(2 * std::bit_ceil(divide_up(mean, softmax_block)), block_warps);
 }
 
 std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {

@@ -2,6 +2,7 @@
  * Softmax and its gradient where a zero's sign, the end of int64_t or an output too small to count decides: each value
  * is the one that the header states.
  */
+#include "harness/any_softmax.h"
 #include "harness/harness.h"
 #include "harness/softmax_jobs.h"
 #include "reference/reference.h"
@@ -377,6 +378,21 @@ static void check_no_ragged_rows(wr_dtype dtype) {
     }
 }
 
+/* Ragged rows of such a mean length that a block has some warps, among them one that it takes in steps: whole parts of
+ * the row's tree, however many the warps are. */
+static void check_long_ragged_rows(softmax_call call) {
+    static const size_t usual[] = {500, 2500, 3500, 4500, 6101, 6102, 6152, 8000};
+    size_t i;
+    for (i = 0; i < sizeof usual / sizeof *usual; ++i) {
+        any_softmax job = {CALL_SOFTMAX, 90, 1, 1, 1, WR_F32, WR_F32, WR_F32, LOG, LOGITS_WIDE, {0, 0, 0}, 1.0};
+        job.call = call;
+        job.axis = usual[i];
+        check_any_softmax(&job);
+        job.first = job.second = job.third = WR_F64;
+        check_any_softmax(&job);
+    }
+}
+
 int main(int argc, char **argv) {
     static const double maxima[] = {0.0, 1.0, -50.0, 100.0, 0x1p20, -0x1p20, 0x1p21};
     size_t i;
@@ -395,6 +411,8 @@ int main(int argc, char **argv) {
     }
     check_least_exponentials(WR_F32, 86.0, maxima, 7);
     check_least_exponentials(WR_F64, 708.0, maxima, 7);
+    check_long_ragged_rows(CALL_SOFTMAX);
+    check_long_ragged_rows(CALL_GRADIENT);
     check_rows_at_the_limit();
     check_distant_blocks(WR_F32);
     check_distant_blocks(WR_F64);

@@ -231,7 +231,7 @@ static void check_round(uint64_t round) {
 }
 
 int main(int argc, char **argv) {
-    long rounds = argc > 2 ? atol(argv[2]) : 150, round;
+    long rounds = argc > 2 ? atol(argv[2]) : 60, round;
     places_open(argc, argv);
     check_every_length();
     for (round = 0; round < rounds; ++round) {

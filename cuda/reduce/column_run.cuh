@@ -128,9 +128,10 @@ struct ColumnSums {
     }
 };
 
-// Rows behind the end count as the identity.
-template <class T, class Op, class Columns>
-__device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
+// Of of(element). Rows behind the end count as the identity.
+template <class T, class Op, class Columns, class Of>
+__device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m,
+                                                               const Of &of) {
     using Sums = ColumnSums<Op, Columns>;
     constexpr int rows = column_rows_in_flight<Columns>;
     if constexpr (Columns::elements > 1) {
@@ -140,7 +141,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T
             Sums sums;
 #pragma unroll
             for (int e = 0; e < Columns::elements; ++e) {
-                sums.values[e] = map_element<Op>(loaded.values[e], m, run.position);
+                sums.values[e] = map_element<Op>(of(loaded.values[e]), m, run.position);
             }
             return sums;
         }
@@ -154,7 +155,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T
 #pragma unroll
             for (int e = 0; e < Columns::elements; ++e) {
                 const std::size_t position = run.position + static_cast<std::size_t>(row + r);
-                sums[r].values[e] = r < valid ? map_element<Op>(loaded[r].values[e], m, position) : Op::identity();
+                sums[r].values[e] = r < valid ? map_element<Op>(of(loaded[r].values[e]), m, position) : Op::identity();
             }
         }
 #pragma unroll
@@ -273,17 +274,23 @@ __device__ __forceinline__ ColumnSums<Op, Columns> words_of_run(const ColumnRun<
 }
 
 template <class T, class Op, class Columns>
+__device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
+    return tree_of_run<T, Op, Columns>(run, m, [](const T &x) { return x; });
+}
+template <class T, class Op, class Columns>
 __device__ __noinline__ ColumnSums<Op, Columns> tree_of_run_again(ColumnRun<T> run, const Mapping &m) {
     return tree_of_run<T, Op, Columns>(run, m);
 }
 template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> quick_tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
-    const auto plain = tree_of_run<T, QuickOf<Op>, Columns>(run, m);
+    using Float = typename QuickOf<Op>::Accumulator;
+    PlainSquares<Float> squares(m);
+    const auto plain = tree_of_run<T, FloatSum<Float>, Columns>(run, m, [&](const T &x) { return squares.of(x, m); });
     ColumnSums<Op, Columns> sums;
     bool enough = true;
 #pragma unroll
     for (int e = 0; e < Columns::elements; ++e) {
-        enough = enough && QuickOf<Op>::is_enough(plain.values[e]);
+        enough = enough && squares.are_enough(plain.values[e]);
         sums.values[e] = scaled_form(plain.values[e]);
     }
     return enough ? sums : tree_of_run_again<T, Op, Columns>(run, m);

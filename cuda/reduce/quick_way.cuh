@@ -2,8 +2,7 @@
 // slow ones again over what they are not enough for.
 #pragma once
 
-#include "cuda/device/intrinsics.cuh"
-#include "numerics/operators.h"
+#include "cuda/reduce/plain_squares.cuh"
 
 namespace wr::cuda {
 
@@ -50,6 +49,23 @@ __device__ __forceinline__ typename Op::Accumulator by_quick_way(const Work &wor
         return result;
     } else {
         return QuickOf<Op>::is_enough(result) ? scaled_form(result) : work_again<Op>(work);
+    }
+}
+
+// The same of work(operator, of), which applies the operator to of(element).
+template <class Op, class Work>
+__device__ __noinline__ typename Op::Accumulator work_on_elements_again(Work work) {
+    return work(Op(), [](const auto &x) { return x; });
+}
+template <class Op, class Work>
+__device__ __forceinline__ typename Op::Accumulator by_plain_squares(const Mapping &m, const Work &work) {
+    if constexpr (!has_quick_way<Op>) {
+        return work(Op(), [](const auto &x) { return x; });
+    } else {
+        using Float = typename QuickOf<Op>::Accumulator;
+        PlainSquares<Float> squares(m);
+        const Float sum = work(FloatSum<Float>(), [&](const auto &x) { return squares.of(x, m); });
+        return squares.are_enough(sum) ? scaled_form(sum) : work_on_elements_again<Op>(work);
     }
 }
 

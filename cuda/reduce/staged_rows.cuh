@@ -88,8 +88,8 @@ __device__ __forceinline__ void reduce_stage(const StagedArguments &a, const Sta
     const auto reduced = [&](const StagedTask &task) {
         const int row = task.run * a.run, inner = static_cast<int>(a.inner);
         const int first = task.item * a.item_pitch + task.run * a.run_pitch + task.column;
-        return by_quick_way<CellOp>([=, &a](auto way) {
-            return run_tree<decltype(way)>([&](int i) { return cell(static_cast<unsigned>(first + i * inner)); },
+        return by_plain_squares<CellOp>(a.mapping, [=, &a](auto way, const auto &of) {
+            return run_tree<decltype(way)>([&](int i) { return of(cell(static_cast<unsigned>(first + i * inner))); },
                                            smaller(block.rows(a, task.item) - row, a.run), a.mapping,
                                            block.position(a, task.item) + static_cast<std::size_t>(row));
         });
@@ -114,9 +114,10 @@ __device__ __forceinline__ void reduce_stage(const StagedArguments &a, const Sta
     }
     __syncthreads();
     if (threadIdx.x < results) {
-        const auto value = by_quick_way<Partial<Op>>([=, &a](auto way) {
+        const auto value = by_plain_squares<Partial<Op>>(a.mapping, [=, &a](auto way, const auto &of) {
             return run_tree<decltype(way)>(
-                [&](int i) { return runs[static_cast<unsigned>(i) * columns + threadIdx.x]; }, a.runs, a.mapping, 0);
+                [&](int i) { return of(runs[static_cast<unsigned>(i) * columns + threadIdx.x]); }, a.runs, a.mapping,
+                0);
         });
         deliver_staged<Op>(a, value, first_result + threadIdx.x);
     }

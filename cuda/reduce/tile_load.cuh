@@ -6,6 +6,7 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/device/warp_tree.cuh"
 #include "cuda/reduce/extreme_of_vectors.cuh"
+#include "cuda/reduce/plain_squares.cuh"
 #include "numerics/operators.h"
 
 namespace wr::cuda {
@@ -160,24 +161,6 @@ __device__ __forceinline__ std::uint64_t count_vector(const uint4 &vector, const
     return count;
 }
 
-// The tree over squares. The smallest element that is not 0 alone is asked whether its square loses bits.
-template <class T>
-__device__ __forceinline__ float tree_of_plain_squares(const T (&raw)[vector_elements<T>], const Mapping &m) {
-    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    const auto order = [](float magnitude) { return bit_cast<std::uint32_t>(magnitude) - 1; };
-    const float for_nan = m.ignore_nan ? 0 : nan;
-    float squares[vector_elements<T>];
-    std::uint32_t least = ~std::uint32_t{0};
-#pragma unroll
-    for (int e = 0; e < vector_elements<T>; ++e) {
-        const float magnitude = fmaxf(fabsf(decode(raw[e], m)), for_nan);
-        least = smaller(least, order(magnitude));
-        squares[e] = magnitude * magnitude;
-    }
-    const float tree = tree_of_elements<FloatSum<float>>(squares);
-    return least < order(ScaledRange<float>::least_plain_root) ? nan : tree;
-}
-
 // The tree over the elements of one 16-byte vector.
 template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vector, const Mapping &m) {
@@ -199,7 +182,13 @@ __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vec
         T raw[elements];
         memcpy(raw, &vector, sizeof(vector));
         if constexpr (std::is_same_v<Op, PlainSquareSum<float>>) {
-            return tree_of_plain_squares<T>(raw, m);
+            PlainSquares<float> squares(m);
+#pragma unroll
+            for (int e = 0; e < elements; ++e) {
+                values[e] = squares.of(raw[e], m);
+            }
+            const float tree = tree_of_elements<Op>(values);
+            return squares.kept_all_bits() ? tree : std::numeric_limits<float>::quiet_NaN();
         } else {
 #pragma unroll
             for (int e = 0; e < elements; ++e) {

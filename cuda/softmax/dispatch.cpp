@@ -2,7 +2,6 @@
 #include "cuda/common/rules.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
-#include "cuda/softmax/columns/clusters.h"
 #include "cuda/softmax/columns/column_tile.h"
 #include "cuda/softmax/general_dispatch.h"
 #include "cuda/softmax/lookback/columns.h"
@@ -107,10 +106,6 @@ cudaError_t put_lookback_columns(SoftmaxCall &call, bool *served) {
     return launch_lookback_columns(call.problem, arguments_of_call(call), totals, call.gpu, call.stream, served);
 }
 
-cudaError_t put_column_clusters(SoftmaxCall &call, bool *served) {
-    return launch_column_clusters(call.problem, arguments_of_call(call), call.gpu, call.stream, served);
-}
-
 cudaError_t put_as_masked_rows(SoftmaxCall &call, bool *served) {
     const RowTilesPlan rows = plan_as_masked_rows(call.problem, call.plan, call.places, call.gpu);
     *served = rows.warps != 0;
@@ -127,7 +122,6 @@ constexpr Rule<SoftmaxCall> plain_rules[] = {
     {are_rows, put_cooperative_rows},       // few and long
     {are_rows, put_lookback_rows},          // many and long
     {are_columns, put_lookback_columns},    // many and long
-    {are_columns, put_column_clusters},     // of whole vectors
     {are_rows, put_as_masked_rows},         // into other types, logarithms off the boundaries
     {is_any, put_regime},                   // short rows, a block's, a cluster's; tiles; what is read twice
 };

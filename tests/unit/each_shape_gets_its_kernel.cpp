@@ -98,7 +98,9 @@ constexpr Case cases[] = {
     // Columns.
     {softmax, WR_F32, 8, 21, 65536, 0, own, "softmax_column_tiles"},
     {softmax, WR_BF16, 8, 150, 16384, 0, own, "softmax_column_tiles"},
-    {softmax, WR_F32, 1, k, 65536, 0, own, "softmax_column_clusters"},
+    {softmax, WR_F32, 1, k, 65536, 0, own, "softmax_column_tiles"},
+    {softmax, WR_F32, 1, k, 65536, with_logsumexp, own, "softmax_column_tiles"},
+    {softmax, WR_BF16, 1, 2 * k, 65536, 0, own, "softmax_totals softmax_two_pass_column_outputs softmax_two_pass_column_states"},
     {softmax, WR_F32, 1, 8 * k, 65536, 0, own, "softmax_lookback_clear softmax_lookback_columns softmax_totals softmax_two_pass_column_outputs softmax_two_pass_column_states"},
     {log_softmax, WR_F32, 1, 8 * k, 65536, 0, own, "softmax_totals softmax_two_pass_column_outputs softmax_two_pass_column_states"},
     {softmax, WR_F64, 3, 500, 1000, 0, own, "softmax_register_tiles"},

@@ -10,25 +10,11 @@ namespace wr::cuda {
 
 namespace {
 
-// Softmax of columns of up to so many elements is done so; of f32 ones in whole vectors all but those that clusters
-// have just the threads for (TB/s, and by other kernels: f32 1000 x 512K 3.51 and 3.39, but 1024 x 512K 3.68 and 3.80,
-// many of 1024 x 4096 3.75 and 3.89; log 1024 3.15 and 2.50; 1000 x 1001 2.81 and 1.94; bf16 800, 1024 2.33, 2.59
-// and 1.94, 2.47).
+// Softmax of columns of up to so many elements is done so, whatever is wanted of them (TB/s, and in register tiles: f32
+// 600 x 50001 with logsumexp 1.86 and 1.62; bf16 900 x 50001 1.22 and 1.01; log 900 x 65536 2.0 and 1.19), and of any
+// in whole vectors of which masks, lengths or the causal limit leave elements out (masked, and held or walked by
+// threads each: f32 21, 512, 1024 2.89, 2.87, 2.69 and 1.49, 1.15, 0.96; bf16 2.23, 2.35, 2.25 and 0.80, 0.61, 0.43).
 constexpr std::size_t softmax_column_tile_axis = 1024;
-constexpr std::size_t softmax_short_whole_column_axis = 1023;
-
-// Of 16-bit ones with their logarithms, logsumexp or maximum, or off the boundaries; of f32 ones with logsumexp or
-// maximum, and those off the boundaries (bf16 log 800 1.98 and 2.10, with logsumexp 800 1.66 and 1.79, 1000 x 1001 1.39
-// and 1.48; f32 with logsumexp 600, 768, 800, 1024 2.72, 2.80, 2.52, 2.83 and 2.43, 2.40, 2.65, 3.29, 600 x 1001 1.35
-// and 2.33).
-constexpr std::size_t softmax_narrow_column_tile_values_axis = 768;
-constexpr std::size_t softmax_column_tile_values_axis = 768;
-constexpr std::size_t softmax_short_single_column_values_axis = 512;
-
-// Of any of one tile in whole vectors of which masks, lengths or the causal limit leave elements out (masked, and
-// held or walked by threads each: f32 21, 512, 1024 2.89, 2.87, 2.69 and 1.49, 1.15, 0.96; bf16 2.23, 2.35, 2.25 and
-// 0.80, 0.61, 0.43).
-constexpr std::size_t softmax_masked_column_tile_axis = 1024;
 
 // Logsumexp alone likewise, of f32, of 16 bits, and off the boundaries (TB/s, and by other kernels: f32 150, 256, 384,
 // 400 2.43, 2.75, 2.64, 1.87 and 1.40, 1.98, 2.43, 2.50, 600 x 1001 0.89 and 0.26; bf16 256, 257 1.72, 1.09 and 1.28,
@@ -82,21 +68,12 @@ ColumnTileSoftmaxRows rows_of(const ColumnTilePlan &plan, const ColumnTileSoftma
 // Elements of a column at most; whole: of whole vectors of columns, which other kernels serve too.
 std::size_t most_axis(const SoftmaxProblem &p, bool whole) {
     const bool narrow = traits_of(p.dtype).size == 2;
-    if (!leaves_nothing_out(p.selection)) {
-        return softmax_masked_column_tile_axis;
-    }
     if (p.output == nullptr) {
         return !whole   ? logsumexp_short_single_column_axis
                : narrow ? logsumexp_narrow_column_tile_axis
                         : logsumexp_column_tile_axis;
     }
-    if (narrow) {
-        return whole && !wants_logits(p) ? softmax_column_tile_axis : softmax_narrow_column_tile_values_axis;
-    }
-    if (wants_row_values(p)) {
-        return whole ? softmax_column_tile_values_axis : softmax_short_single_column_values_axis;
-    }
-    return whole && !p.log ? softmax_short_whole_column_axis : softmax_column_tile_axis;
+    return softmax_column_tile_axis;
 }
 
 // The logsumexp alone in one of the types that kernels write.

@@ -1,14 +1,20 @@
 // Softmax of columns of whole vectors.
-#include "cuda/softmax/columns/instance.cuh"
+#include "cuda/common/kernel_address.cuh"
 #include "cuda/softmax/lookback/columns.cuh"
+#include "cuda/softmax/two_pass/columns.cuh"
 
 namespace wr::cuda {
 
-template const SoftmaxColumnKernels &softmax_column_kernels<float>();
+template <class T>
+const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels() {
+    static const SoftmaxTwoPassColumnKernels kernels{
+        address_of(softmax_two_pass_column_states<T>),
+        {address_of(softmax_two_pass_column_outputs<T, false>), address_of(softmax_two_pass_column_outputs<T, true>)}};
+    return kernels;
+}
+
 template const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels<float>();
-template const SoftmaxColumnKernels &softmax_column_kernels<F16>();
 template const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels<F16>();
-template const SoftmaxColumnKernels &softmax_column_kernels<BF16>();
 template const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels<BF16>();
 
 const LookbackColumnsKernel &lookback_columns_kernel() {

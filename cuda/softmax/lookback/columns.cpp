@@ -17,13 +17,12 @@ namespace wr::cuda {
 namespace {
 
 // Softmax of f32 columns of whole vectors of more elements than this is shared by all multiprocessors, where there are
-// so many tiles of 128 rows of 64 columns a multiprocessor, or, of columns of more elements than clusters of a few
-// blocks hold, fewer (H200, TB/s, and by clusters or read twice: 1100 x 488064 3.70 and 2.54, 2048 x 256K 3.73
-// and 3.22, 4096 x 128K 3.68 and 3.43, 8192 x 64K 3.66 and 3.20, 16384 x 32K 3.69 and 2.97, 32768 x 16K 3.75 and 2.61;
-// 2048 x 6400, 12 tiles, 2.41 and 2.19, 4096 x 1664, 6 tiles, 1.91 and 1.96, 8192 x 1280, 10 tiles, 2.16 and 2.14,
-// 16384 x 256, 4 tiles, 1.55 and 1.17).
+// so many tiles of 128 rows of 64 columns a multiprocessor, or, of long columns, fewer (H200, TB/s, and by clusters
+// that share tiles or read twice: 1100 x 488064 3.70 and 2.54, 2048 x 256K 3.73 and 3.22, 4096 x 128K 3.68 and 3.43,
+// 8192 x 64K 3.66 and 3.20, 16384 x 32K 3.69 and 2.97, 32768 x 16K 3.75 and 2.61; 2048 x 6400, 12 tiles, 2.41 and 2.19,
+// 4096 x 1664, 6 tiles, 1.91 and 1.96, 8192 x 1280, 10 tiles, 2.16 and 2.14, 16384 x 256, 4 tiles, 1.55 and 1.17).
 constexpr std::size_t softmax_lookback_column_axis = 1024;
-constexpr std::size_t softmax_lookback_column_tiles = 10;
+constexpr std::size_t softmax_lookback_column_tiles = 6;
 constexpr std::size_t softmax_shared_long_column = 8192;
 constexpr std::size_t softmax_shared_long_column_tiles = 4;
 

@@ -1,4 +1,4 @@
-// Softmax of columns too tall for clusters that all multiprocessors share, so that they are read once.
+// Softmax of tall columns that all multiprocessors share, so that they are read once.
 #pragma once
 
 #include "cuda/common/launch.h"

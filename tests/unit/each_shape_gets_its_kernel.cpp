@@ -122,6 +122,7 @@ constexpr Case cases[] = {
     {logsumexp, WR_F32, 1, 8 * k, 65536, 0, own, "softmax_two_pass_column_states strided_totals"},
     // Gradients.
     {gradient, WR_F32, 100000, 128, 1, 0, own, "backward_sub_warp_vectors"},
+    {gradient, WR_F32, 100000, 10, 1, 0, own, "softmax_blocked_backward"},
     {gradient, WR_F32, 100000, 197, 1, 0, own, "softmax_striped_backward"},
     {gradient, WR_F32, 4096, 4096, 1, 0, own, "backward_vectors"},
     {gradient_from_logits, WR_BF16, 4096, 50257, 1, 0, own, "backward_vectors"},

@@ -28,6 +28,11 @@ constexpr std::size_t softmax_striped_rows_a_multiprocessor = 32;
 constexpr std::size_t softmax_striped_gradient = 512;
 constexpr std::size_t softmax_striped_narrow_gradient = 256;
 
+// Rows of up to so many elements are a lane's each, as ragged ones are (us, striped and so: 60000 x 10 f32 7.36
+// and 6.27, bf16 7.97 and 6.31, log 8.22 and 7.04, 8.92 and 7.10; but 2^20 x 21 113 and 120, 119 and 104, 16384 x
+// 77 8.20, 10.4).
+constexpr std::size_t softmax_blocked_gradient = 16;
+
 // Softmax of ragged rows and its gradient: rows of up to so many elements share a warp where the mean length is a
 // little more than half of what a row has room for (TB/s on an H200, and with a warp or a block for each, rows of 0 to
 // 400, 550, 700: f32 1.28 and 1.06, 1.50 and 1.37, 1.12 and 1.66, bf16 0.67 and 0.66, 0.81 and 0.86, 0.59 and 1.04;
@@ -136,7 +141,8 @@ cudaError_t launch_striped_softmax(const SoftmaxProblem &p, const LargeRows &oth
 
 cudaError_t launch_striped_backward(const SoftmaxBackwardProblem &p, const LargeRows &others, const GpuFacts &gpu,
                                     cudaStream_t stream) {
-    const void *kernel = others.least != 0 ? blocked_backward_kernel() : striped_backward_kernel();
+    const bool has_runs = others.least != 0 || (p.shape.inner == 1 && p.shape.axis <= softmax_blocked_gradient);
+    const void *kernel = has_runs ? blocked_backward_kernel() : striped_backward_kernel();
     return launch_slots(kernel, p.shape, others, StripedBackwardArguments{p, {}}, gpu, stream);
 }
 

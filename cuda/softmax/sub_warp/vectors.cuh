@@ -73,11 +73,6 @@ __device__ __forceinline__ float upper_of_pair(unsigned pair) {
     const uint4 both{pair, 0, 0, 0};
     return larger_with_nan(element_of(both, 0, Half()), element_of(both, 1, Half()));
 }
-template <class Half>
-__device__ __forceinline__ float lower_of_pair(unsigned pair) {
-    const uint4 both{pair, 0, 0, 0};
-    return fminf(element_of(both, 0, Half()), element_of(both, 1, Half()));
-}
 template <class T>
 __device__ __forceinline__ auto largest_of_vector(const uint4 &v) {
     if constexpr (sizeof(T) == 2) {

@@ -81,17 +81,27 @@ OpRegister<Op> run_sums(const T *x, const Mapping &m) {
     }
 }
 
-// The tree of fewer elements than a run of depth 1 has.
-template <class Op, class T>
-typename Op::Accumulator short_tree(const T *x, std::size_t count, const Mapping &m) {
+// The tree of up to 2^level vectors, the last of which may be a part.
+template <class Op, int level, class T>
+typename Op::Accumulator tree_of_vectors(const T *x, std::size_t count, const Mapping &m) {
     constexpr std::size_t lanes = wide_lanes<Op, T>;
-    if (count <= lanes) {
-        return combine_lanes<Op>(load_wide_part<Op>(x, count, m));
-    }
-    return combine_lanes<Op>(sums_of_vectors<Op>([=](std::size_t i) {
+    const auto mixed = pairwise<Op, level>([=](std::size_t i) {
         const std::size_t before = smaller(i * lanes, count);
         return load_wide_part<Op>(x + before, smaller(count - before, lanes), m);
-    }));
+    });
+    const auto sums = add_within<Op, level, log2_of(op_lanes<Op>)>(mixed);
+    return add_within<Op, 0, level>(sums)[0];
+}
+
+// The tree of fewer elements than a run of depth 1 has, by as few vectors as hold them.
+template <class Op, int level = 0, class T>
+typename Op::Accumulator short_tree(const T *x, std::size_t count, const Mapping &m) {
+    if constexpr (level < log2_of(op_lanes<Op>)) {
+        if (count > wide_lanes<Op, T> << level) {
+            return short_tree<Op, level + 1>(x, count, m);
+        }
+    }
+    return tree_of_vectors<Op, level>(x, count, m);
 }
 
 // The depth whose runs have 4096 elements, or twice as many.

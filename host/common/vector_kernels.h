@@ -107,23 +107,25 @@ struct SoftmaxKernel {
     void (*write)(const SoftmaxJob &job, std::size_t strip, std::size_t first, std::size_t count, const void *states);
 };
 
-// Rows are numbered as [outer][inner].
+// Rows are numbered as [outer][inner]. A strip is one of them, or several that are neighbours in all arrays.
 struct SoftmaxBackwardJob {
     SoftmaxBackwardProblem problem;
     std::ptrdiff_t result_outer_stride, result_axis_stride, result_inner_stride; // of the input's gradient
+    Strips strips;
 };
 
 struct SoftmaxBackwardKernel {
     std::size_t sum_size;
-    // The whole of rows first .. last - 1.
-    void (*rows)(const SoftmaxBackwardJob &job, std::size_t first, std::size_t last);
-    // The sum over a piece of the axis.
-    void (*piece)(const SoftmaxBackwardJob &job, std::size_t row, std::size_t first, std::size_t count, void *sum);
-    // Combines the sums of all pieces into the first piece's.
-    void (*merge)(std::size_t pieces, void *sums);
-    // Stores the gradients of a piece of the axis, given the sum of the whole row.
-    void (*write)(const SoftmaxBackwardJob &job, std::size_t row, std::size_t first, std::size_t count,
-                  const void *sum);
+    std::size_t lanes, most_lanes; // a group of rows side by side, and the most rows of a strip
+    // The whole of strips first .. last - 1.
+    void (*strips)(const SoftmaxBackwardJob &job, std::size_t first, std::size_t last);
+    // The sums over a piece of the axis, one for each row of the strip.
+    void (*piece)(const SoftmaxBackwardJob &job, std::size_t strip, std::size_t first, std::size_t count, void *sums);
+    // Combines the sums of all pieces, [pieces][width], into the first piece's.
+    void (*merge)(std::size_t pieces, std::size_t width, void *sums);
+    // Stores the gradients of a piece of the axis, given the sums of the whole rows.
+    void (*write)(const SoftmaxBackwardJob &job, std::size_t strip, std::size_t first, std::size_t count,
+                  const void *sums);
 };
 
 // Each finds nullptr where the combination is not offered.

@@ -138,14 +138,20 @@ WR_HD auto add_neighbours(Register<typename Op::Accumulator> a, Register<typenam
     return CombineVectors<Op>::apply(pick_neighbours<T, level, 0>(a, b, all), pick_neighbours<T, level, 1>(a, b, all));
 }
 
-// The tree of one vector's lanes.
-template <class Op, int level = 0>
-WR_HD auto combine_lanes(Register<typename Op::Accumulator> v) {
-    if constexpr (level == log2_of(lanes_of<typename Op::Accumulator>)) {
-        return v[0];
+// A vector's own neighbours added at levels `level` to `end` - 1: with level 0, lane 0 is the tree of the first 2^end.
+template <class Op, int level, int end>
+WR_HD auto add_within(Register<typename Op::Accumulator> v) {
+    if constexpr (level == end) {
+        return v;
     } else {
-        return combine_lanes<Op, level + 1>(add_neighbours<Op, level>(v, v));
+        return add_within<Op, level + 1, end>(add_neighbours<Op, level>(v, v));
     }
+}
+
+// The tree of one vector's lanes.
+template <class Op>
+WR_HD auto combine_lanes(Register<typename Op::Accumulator> v) {
+    return add_within<Op, 0, log2_of(lanes_of<typename Op::Accumulator>)>(v)[0];
 }
 
 // What a vector of accumulators is read from: as many elements, bit for bit.
@@ -245,7 +251,7 @@ struct MapVectors<FloatSum<Float>, T> {
     }
 };
 
-// Keys of floats. The order of integers as they are is found by the compiler.
+// Keys of floats, and of integers of 64 bits. The order of narrower ones is found by the compiler.
 template <class Key, class T>
     requires(!std::is_integral_v<T>)
 struct MapVectors<Extreme<Key>, T> {
@@ -258,6 +264,17 @@ struct MapVectors<Extreme<Key>, T> {
         const Key for_nan = m.ignore_nan ? Extreme<Key>::identity() : Extreme<Key>::nan_key;
         const Register<Key> key = bits ^ ((bits >> (8 * sizeof(Key) - 1)) & all_but_sign) ^ static_cast<Key>(m.flip);
         return x != x ? Register<Key>{} + for_nan : key;
+    }
+};
+
+template <>
+struct MapVectors<Extreme<std::int64_t>, std::uint64_t> {
+    static constexpr bool known = true;
+
+    WR_HD static Register<std::int64_t> apply(Register<std::uint64_t> x, const Mapping &m) {
+        const auto negative = bit_cast<Register<std::uint64_t>>(bit_cast<Register<std::int64_t>>(x) >> 63);
+        const auto magnitude = m.absolute && m.sign_bit != 0 ? (x ^ negative) - negative : x;
+        return bit_cast<Register<std::int64_t>>(magnitude ^ m.flip);
     }
 };
 

@@ -4,9 +4,11 @@
 
 #include "host/reduce/element_maps.h"
 #include "host/reduce/find_extreme.h"
+#include "host/reduce/reduce_kernels.h"
 #include "host/reduce/strip_reduction.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace wr::host::WR_ISA {
 namespace {
@@ -360,6 +362,20 @@ __attribute__((noinline)) typename Op::Accumulator segment_mapped(const ElementM
     return mapped.axis(static_cast<const std::byte *>(input) + first * elements.element_size, 1, count, 0);
 }
 
+template <class Float>
+struct CombineVectors<PlainSquareSum<Float>> : CombineVectors<FloatSum<Float>> {};
+// Where no NaN is left out.
+template <class Float>
+struct MapVectors<PlainSquareSum<Float>, Float> {
+    static constexpr bool known = true;
+
+    WR_HD static Register<Float> apply(Register<Float> x, const Mapping &) {
+        constexpr Float root = ScaledRange<Float>::least_plain_root;
+        const Register<Float> zero{}, nan = zero + std::numeric_limits<Float>::quiet_NaN();
+        return (x < root) & (x > -root) & (x != zero) ? nan : x * x;
+    }
+};
+
 template <class Op, class T>
 struct MappedReduction {
     using Operator = typename CombinerOf<Op>::Type;
@@ -400,7 +416,7 @@ struct MappedReduction<ScaledSquareSum<Float>, T> {
     static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
                            Accumulator *results) {
         alignas(64) Float plain[most_outputs<Plain>];
-        accumulate_mapped<Plain>(element_map<PlainSquareSum<Float>, T>, job, strip, first, count, plain);
+        plain_sums(job, strip, first, count, plain);
         bool all = true;
         for (std::size_t k = 0; k < strip.width; ++k) {
             all = all && PlainSquareSum<Float>::is_enough(plain[k]);
@@ -412,10 +428,32 @@ struct MappedReduction<ScaledSquareSum<Float>, T> {
     }
 
     static Accumulator segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {
-        const Float plain = segment_mapped<Plain>(element_map<PlainSquareSum<Float>, T>, input, first, count, m);
+        const Float plain = plain_segment(input, first, count, m);
         return PlainSquareSum<Float>::is_enough(plain)
                    ? scaled_form(plain)
                    : segment_mapped<Operator>(element_map<Operator, T>, input, first, count, m);
+    }
+
+  private:
+    using Squares = PlainSquareSum<Float>;
+
+    static void plain_sums(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+                           Float *sums) {
+        if constexpr (std::is_same_v<T, Float>) {
+            if (!job.mapping.ignore_nan) {
+                return DirectReduction<Squares, T>::accumulate(job, strip, first, count, sums);
+            }
+        }
+        accumulate_mapped<Plain>(element_map<Squares, T>, job, strip, first, count, sums);
+    }
+
+    static Float plain_segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {
+        if constexpr (std::is_same_v<T, Float>) {
+            if (!m.ignore_nan) {
+                return DirectReduction<Squares, T>::segment(input, first, count, m);
+            }
+        }
+        return segment_mapped<Plain>(element_map<Squares, T>, input, first, count, m);
     }
 };
 

@@ -19,43 +19,57 @@ constexpr std::size_t shortest_piece = std::size_t{1} << 13;
 // How long a byte takes, in bytes that are only read.
 constexpr std::size_t cost = 4;
 
-SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem) {
-    const auto axis = static_cast<std::ptrdiff_t>(problem.shape.axis);
-    const auto inner = static_cast<std::ptrdiff_t>(problem.shape.inner);
-    return {problem, axis * inner, inner, 1};
+// Rows that are neighbours in all arrays go side by side, in strips as wide as leave every thread some.
+std::size_t strip_width(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardKernel &kernel,
+                        std::size_t threads) {
+    const Shape &s = problem.shape;
+    if (problem.selection.ragged || s.inner == 1 || s.inner_stride != 1 || problem.gradient_inner_stride != 1) {
+        return 1;
+    }
+    const std::size_t rows_each = divide_up(s.outer * s.inner, threads == 1 ? 1 : 2 * threads);
+    return std::clamp(rows_each / kernel.lanes * kernel.lanes, kernel.lanes, kernel.most_lanes);
 }
 
-Status run_rows(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t rows,
-                std::size_t threads) {
-    const std::size_t tasks = threads == 1 ? 1 : std::min(rows, tasks_per_thread * threads);
-    const std::size_t each = divide_up(rows, tasks);
+SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardKernel &kernel,
+                          std::size_t threads) {
+    const auto axis = static_cast<std::ptrdiff_t>(problem.shape.axis);
+    const auto inner = static_cast<std::ptrdiff_t>(problem.shape.inner);
+    return {problem, axis * inner, inner, 1, strips_of(problem.shape, strip_width(problem, kernel, threads))};
+}
+
+Status run_strips(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t threads) {
+    const std::size_t strips = job.problem.shape.outer * job.strips.per_outer;
+    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
+    const std::size_t each = divide_up(strips, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
-        kernel.rows(job, std::min(task * each, rows), std::min((task + 1) * each, rows));
+        kernel.strips(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
     });
     return Status::success;
 }
 
 // All sums are formed before any gradient is written: the memory may be that of the output's gradient.
-Status run_pieces(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t rows,
-                  const Pieces &pieces, std::size_t threads) {
-    const std::size_t row_bytes = pieces.count * kernel.sum_size;
-    const std::unique_ptr<std::byte[]> sums(new (std::nothrow) std::byte[rows * row_bytes]);
+Status run_pieces(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, const Pieces &pieces,
+                  std::size_t threads) {
+    const std::size_t strips = job.problem.shape.outer * job.strips.per_outer;
+    const std::size_t piece_bytes = job.strips.width * kernel.sum_size;
+    const std::size_t strip_bytes = pieces.count * piece_bytes;
+    const std::unique_ptr<std::byte[]> sums(new (std::nothrow) std::byte[strips * strip_bytes]());
     if (sums == nullptr) {
-        return run_rows(kernel, job, rows, threads); // a row is then one thread's
+        return run_strips(kernel, job, threads); // a strip is then one thread's
     }
     const auto first_of = [&](std::size_t task) { return task % pieces.count * pieces.length; };
     const auto length_of = [&](std::size_t task) {
         return std::min(pieces.length, job.problem.shape.axis - first_of(task));
     };
-    parallel_for(rows * pieces.count, threads, [&](std::size_t task) {
-        kernel.piece(job, task / pieces.count, first_of(task), length_of(task), sums.get() + task * kernel.sum_size);
+    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+        kernel.piece(job, task / pieces.count, first_of(task), length_of(task), sums.get() + task * piece_bytes);
     });
-    for (std::size_t row = 0; row < rows; ++row) {
-        kernel.merge(pieces.count, sums.get() + row * row_bytes);
+    for (std::size_t strip = 0; strip < strips; ++strip) {
+        kernel.merge(pieces.count, job.strips.width, sums.get() + strip * strip_bytes);
     }
-    parallel_for(rows * pieces.count, threads, [&](std::size_t task) {
-        const std::size_t row = task / pieces.count;
-        kernel.write(job, row, first_of(task), length_of(task), sums.get() + row * row_bytes);
+    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+        const std::size_t strip = task / pieces.count;
+        kernel.write(job, strip, first_of(task), length_of(task), sums.get() + strip * strip_bytes);
     });
     return Status::success;
 }
@@ -67,16 +81,16 @@ Status run_softmax_backward(const SoftmaxBackwardProblem &problem, const Kernels
     if (kernel == nullptr) {
         return Status::unsupported;
     }
-    const std::size_t rows = problem.shape.outer * problem.shape.inner;
-    if (rows == 0 || problem.shape.axis == 0) {
+    const Shape &shape = problem.shape;
+    if (shape.outer == 0 || shape.inner == 0 || shape.axis == 0) {
         return Status::success;
     }
-    const SoftmaxBackwardJob job = job_of(problem);
+    const SoftmaxBackwardJob job = job_of(problem, *kernel, threads);
     const FloatEnvironment environment;
-    const bool ragged = problem.selection.ragged;
-    const Pieces pieces =
-        ragged ? Pieces{problem.shape.axis, 1} : pieces_for(problem.shape.axis, rows, threads, shortest_piece);
-    return pieces.count > 1 ? run_pieces(*kernel, job, rows, pieces, threads) : run_rows(*kernel, job, rows, threads);
+    const Pieces pieces = problem.selection.ragged
+                              ? Pieces{shape.axis, 1}
+                              : pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads, shortest_piece);
+    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
 }
 
 Status softmax_backward(const SoftmaxBackwardProblem &problem) {

@@ -17,21 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from .._elements import BF16, F32, I64, ElementType
-from .._library import Library
+from .._elements import BF16, BY_NAME, F32, F64, I32, I64, U8, ElementType
+from .._library import Args, DotArgs, Library, SoftmaxBackwardArgs
 from .reduction import Reduction, reduce_args
+from .segments import segments_args
 from .softmax import Softmax, softmax_args
 
 ROUNDS = 15
 SECONDS_A_ROUND = 0.004
-INDEX_OPERATORS = ("argmax", "argmin")
+F16 = BY_NAME["f16"]
+SEGMENT = 32  # elements of each segment of a ragged sum
+
+# Those whose result has the shape of the input.
+OF_EVERY_ELEMENT = ("softmax", "log_softmax", "softmax_backward")
 
 Call = Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class PeerJob:
-    """A reduction or a softmax over the middle one of three axes."""
+    """A reduction, a softmax or its gradient over the middle one of three axes; a dot product or a sum of segments of a
+    whole array."""
 
     operator: str
     shape: tuple[int, int, int]
@@ -44,7 +50,7 @@ class PeerJob:
             where = f"columns {axis} x {inner}" if outer == 1 else f"middle axis {outer} x {axis} x {inner}"
         else:
             where = f"{axis}" if outer == 1 else f"rows {outer} x {axis}"
-        return f"{self.operator} {where}{'' if self.element is F32 else ' ' + self.element.name}"
+        return f"{self.operator.replace('_', ' ')} {where}{'' if self.element is F32 else ' ' + self.element.name}"
 
 
 def _table() -> Iterator[PeerJob]:
@@ -60,6 +66,19 @@ def _table() -> Iterator[PeerJob]:
     yield PeerJob("softmax", (100_000, 10, 1))
     yield PeerJob("logsumexp", (100_000, 10, 1))
     yield PeerJob("softmax", (1, 151_936, 1))
+    million = (1, 1 << 20, 1)
+    for element in (F64, F16, BF16, I64, I32, U8):
+        yield PeerJob("sum", million, element)
+        yield PeerJob("max", million, element)
+    yield PeerJob("norm_l2", million)
+    yield PeerJob("norm_l2", rows)
+    yield PeerJob("dot", million)
+    yield PeerJob("segments", million)
+    for element in (F32, F64, F16):
+        yield PeerJob("log_softmax", rows, element)
+    for shape in (rows, columns, middle):
+        yield PeerJob("softmax_backward", shape)
+    yield PeerJob("softmax_backward", rows, BF16)
 
 
 TABLE = tuple(_table())
@@ -82,40 +101,78 @@ def optional_module(name: str) -> ModuleType | None:
 
 
 def random_input(job: PeerJob) -> np.ndarray:
-    """In the words of the element; values from -4 to 4."""
-    values = np.random.default_rng(54).random(job.shape, np.float32)
+    """In the words of the element; floats from -4 to 4 (weights from 0.1 to 1), integers from 0 to 99."""
+    generator = np.random.default_rng(54)
+    if job.element.kind == "integer":
+        return generator.integers(0, 100, job.shape, job.element.storage)
+    values = generator.random(job.shape, np.float32)
     values *= 8
     values -= 4
-    return values if job.element is F32 else (values.view(np.uint32) >> 16).astype(np.uint16)
+    if job.operator == "softmax_backward":
+        values = (values + np.float32(5)) / np.float32(9)
+    return (values.view(np.uint32) >> 16).astype(np.uint16) if job.element is BF16 else values.astype(job.element.word)
 
 
 def our_call(library: Library, job: PeerJob, words: np.ndarray) -> Call:
-    outer, axis, inner = job.shape
-    softmax = job.operator == "softmax"
-    index = job.operator in INDEX_OPERATORS
-    output_type = I64 if index else job.element
-    output = np.empty(job.shape if softmax else (outer, inner), output_type.word)
-    source, target = words.ctypes.data, output.ctypes.data
-    if softmax:
-        args = softmax_args(Softmax(job.element, job.element), source, target, job.shape)
-    else:
-        args = reduce_args(Reduction(job.operator, job.element, output_type), source, target, job.shape)
+    args, memory = _our_args(job, words)
     call = library.prepared(args, library.host_stream)
     if call() != 0:
         raise RuntimeError(f"{job.title} was refused")
-    call.memory = (args, output)  # lives as long as the call
+    call.memory = (args, *memory)  # lives as long as the call; the output is the first array
     return call
+
+
+def _our_args(job: PeerJob, words: np.ndarray) -> tuple[Args, list[np.ndarray]]:
+    outer, axis, inner = job.shape
+    code, source = job.element.code, words.ctypes.data
+    if job.operator in OF_EVERY_ELEMENT:
+        output = np.empty(job.shape, job.element.word)
+        target = output.ctypes.data
+        if job.operator == "softmax_backward":
+            args = SoftmaxBackwardArgs(dtype=code, output=source, output_gradient=source, input_gradient=target)
+            args.outer, args.axis, args.inner = job.shape
+            return args, [output]
+        forward = Softmax(job.element, job.element, log=job.operator == "log_softmax")
+        return softmax_args(forward, source, target, job.shape), [output]
+    output_type = _output_type(job)
+    if job.operator == "dot":
+        output = np.empty(1, output_type.word)
+        return DotArgs(dtype=code, left=source, right=source, output=output.ctypes.data, count=axis), [output]
+    if job.operator == "segments":
+        offsets = np.arange(0, axis + 1, SEGMENT)
+        output = np.empty(offsets.size - 1, output_type.word)
+        sum_of = Reduction("sum", job.element, output_type)
+        places = source, output.ctypes.data, offsets.ctypes.data
+        return segments_args(sum_of, *places, output.size, I64.code), [output, offsets]
+    output = np.empty((outer, inner), output_type.word)
+    return reduce_args(Reduction(job.operator, job.element, output_type), source, output.ctypes.data, job.shape), [
+        output
+    ]
+
+
+def _output_type(job: PeerJob) -> ElementType:
+    """An index's type, or the type in which NumPy and PyTorch sum."""
+    sums_of_integers = job.operator == "sum" and job.element.kind == "integer"
+    if sums_of_integers and not job.element.is_signed:
+        return BY_NAME["u64"]
+    return I64 if sums_of_integers or job.operator in ("argmax", "argmin") else job.element
 
 
 def numpy_call(job: PeerJob, words: np.ndarray) -> Call | None:
     """NumPy's function, or SciPy's where NumPy has none."""
-    if job.element is not F32:
+    if job.element is BF16 or job.operator == "softmax_backward":
         return None
     array = words.reshape(-1) if words.size == words.shape[1] else words
     axis = None if array.ndim == 1 else 1
-    if job.operator in ("softmax", "logsumexp"):
+    if job.operator in ("softmax", "log_softmax", "logsumexp"):
         special = optional_module("scipy.special")
         return None if special is None else partial(getattr(special, job.operator), array, axis=axis)
+    if job.operator == "norm_l2":
+        return partial(np.linalg.norm, array if axis is None else array[:, :, 0], axis=axis)
+    if job.operator == "dot":
+        return partial(np.dot, array, array)
+    if job.operator == "segments":
+        return partial(np.add.reduceat, array, np.arange(0, array.size, SEGMENT))
     return partial(getattr(array, job.operator), axis=axis)
 
 
@@ -123,12 +180,22 @@ def torch_call(job: PeerJob, words: np.ndarray) -> Call | None:
     torch = optional_module("torch")
     if torch is None:
         return None
-    tensor = torch.from_numpy(words if job.element is F32 else words.view(np.int16).view())
-    tensor = tensor if job.element is F32 else tensor.view(torch.bfloat16)
-    if job.operator == "softmax":
-        return partial(torch.softmax, tensor, 1)
+    tensor = torch.from_numpy(words.view(np.int16) if job.element is BF16 else words)
+    tensor = tensor.view(torch.bfloat16) if job.element is BF16 else tensor
+    whole = tensor.view(-1)
+    if job.operator == "softmax_backward":
+        return partial(torch.ops.aten._softmax_backward_data, tensor, tensor, 1, tensor.dtype)
+    if job.operator in ("softmax", "log_softmax"):
+        return partial(getattr(torch, job.operator), tensor, 1)
+    if job.operator == "norm_l2":
+        return partial(torch.linalg.vector_norm, tensor, 2, 1)
+    if job.operator == "dot":
+        return partial(torch.dot, whole, whole)
+    if job.operator == "segments":
+        offsets = torch.arange(0, whole.numel() + 1, SEGMENT)
+        return partial(torch.segment_reduce, whole, "sum", offsets=offsets)
     if words.size == words.shape[1] and job.operator != "logsumexp":
-        return partial(getattr(torch, job.operator), tensor.view(-1))
+        return partial(getattr(torch, job.operator), whole)
     return partial(getattr(torch, "amax" if job.operator == "max" else job.operator), tensor, 1)
 
 

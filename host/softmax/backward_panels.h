@@ -1,0 +1,196 @@
+// The gradient of softmax of several rows side by side, neighbours in memory: a panel, read some elements of all its
+// rows at a time. The bits are those of backward_rows.h.
+#pragma once
+
+#include "host/common/row_counter.h"
+#include "host/softmax/backward_rows.h"
+
+namespace wr::host::WR_ISA {
+namespace {
+
+template <class Float>
+struct PanelBackward {
+    using Job = SoftmaxBackwardJob;
+
+    static constexpr std::size_t lanes = 64 / sizeof(Float);
+    static constexpr std::size_t most_width = 4 * lanes;
+    // A power of two, so that the elements of a block are a subtree.
+    static constexpr std::size_t block_rows = 32;
+
+    struct Block {
+        alignas(64) Float weights[block_rows * most_width], gradients[block_rows * most_width];
+    };
+
+    // A piece of the axis of neighbouring rows: where its first element lies in each array, and what differs between
+    // the rows.
+    struct Panel {
+        std::ptrdiff_t saved, gradient, result;
+        std::size_t width, pitch, count;
+        bool selective; // some elements may take no part
+        SavedAs saved_as;
+        Float scale, logit_scale;       // of gradients, of saved logits
+        std::size_t limits[most_width]; // how many leading elements of each row take part
+        Float logsumexp[most_width], special[most_width];
+        bool is_finite[most_width];
+    };
+
+    static Panel panel_at(const Job &job, std::size_t strip, std::size_t first, std::size_t count) {
+        const SoftmaxBackwardProblem &p = job.problem;
+        const std::size_t outer = strip / job.strips.per_outer;
+        const std::size_t inner = strip % job.strips.per_outer * job.strips.width;
+        const auto o = static_cast<std::ptrdiff_t>(outer), i = static_cast<std::ptrdiff_t>(inner);
+        const auto a = static_cast<std::ptrdiff_t>(first);
+        Panel panel{};
+        panel.saved = o * p.shape.outer_stride + a * p.shape.axis_stride + i;
+        panel.gradient = o * p.gradient_outer_stride + a * p.gradient_axis_stride + i;
+        panel.result = o * job.result_outer_stride + a * job.result_axis_stride + i;
+        panel.width = smaller(job.strips.width, p.shape.inner - inner);
+        panel.pitch = divide_up(panel.width, lanes) * lanes;
+        panel.count = count;
+        panel.scale = static_cast<Float>(p.scale);
+        panel.selective = !leaves_nothing_out(p.selection);
+        for (std::size_t k = 0; k < panel.width; ++k) {
+            const std::size_t row = outer * p.shape.inner + inner + k;
+            const SavedRow<Float> saved = saved_row_of<Float>(p, row);
+            panel.saved_as = saved.saved_as;
+            panel.logit_scale = saved.scale;
+            panel.logsumexp[k] = saved.logsumexp;
+            panel.special[k] = saved.special;
+            panel.is_finite[k] = saved.logsumexp - saved.logsumexp == Float(0);
+            if (panel.selective) {
+                const std::size_t limit = leading_elements(p.selection, row, outer, p.shape.axis);
+                panel.limits[k] = smaller(count, limit - smaller(limit, first));
+            }
+        }
+        return panel;
+    }
+
+    static bool takes_part(const Job &job, const Panel &panel, std::size_t at, std::size_t k) {
+        const std::uint8_t *mask = job.problem.selection.mask;
+        const std::ptrdiff_t row = panel.result + static_cast<std::ptrdiff_t>(at) * job.result_axis_stride;
+        return at < panel.limits[k] && (mask == nullptr || mask[row + static_cast<std::ptrdiff_t>(k)] != 0);
+    }
+
+    // What stands for the elements of a block that take no part.
+    static void leave_out(const Job &job, const Panel &panel, std::size_t done, std::size_t count, Float value,
+                          Float *block) {
+        for (std::size_t r = 0; panel.selective && r < count; ++r) {
+            for (std::size_t k = 0; k < panel.width; ++k) {
+                Float &each = block[r * panel.pitch + k];
+                each = takes_part(job, panel, done + r, k) ? each : value;
+            }
+        }
+    }
+
+    // The weights and the output's gradients of a block. Lanes without a row hold zeros.
+    static void load(const Job &job, const Panel &panel, std::size_t done, std::size_t count, Block &block) {
+        const SoftmaxBackwardProblem &p = job.problem;
+        for (std::size_t r = 0; r < count; ++r) {
+            const auto at = static_cast<std::ptrdiff_t>(done + r);
+            Float *const weights = block.weights + r * panel.pitch, *const gradients =
+                                                                        block.gradients + r * panel.pitch;
+            widen_run(p.output != nullptr ? p.output : p.input, p.dtype, panel.saved + at * p.shape.axis_stride, 1,
+                      panel.width, weights);
+            widen_run(p.output_gradient, p.output_gradient_dtype, panel.gradient + at * p.gradient_axis_stride, 1,
+                      panel.width, gradients);
+            for (std::size_t k = panel.width; k < panel.pitch; ++k) {
+                weights[k] = gradients[k] = Float(0);
+            }
+        }
+        if (panel.saved_as == SavedAs::logarithms) {
+            for (std::size_t i = 0; i < count * panel.pitch; ++i) {
+                block.weights[i] = weight_of_difference(block.weights[i], Float(0));
+            }
+        } else if (panel.saved_as == SavedAs::logits) {
+            for (std::size_t r = 0; r < count; ++r) {
+                weigh_logits(panel, block.weights + r * panel.pitch);
+            }
+        }
+    }
+
+    static void weigh_logits(const Panel &panel, Float *__restrict x) {
+        for (std::size_t k = 0; k < panel.width; ++k) {
+            const Float weight = weight_of_logit(panel.logit_scale, panel.logsumexp[k], x[k]);
+            x[k] = panel.is_finite[k] ? weight : panel.special[k];
+        }
+    }
+
+    static void sum(const Job &job, const Panel &panel, Float *sums) {
+        Block block;
+        alignas(64) Float levels[most_width * 64];
+        RowCounter<FloatSum<Float>> counter(panel.width, levels);
+        for (std::size_t done = 0; done < panel.count; done += block_rows) {
+            const std::size_t count = smaller(block_rows, panel.count - done), cells = count * panel.pitch;
+            load(job, panel, done, count, block);
+            form_terms(job.problem.log, cells, block.weights, block.gradients);
+            leave_out(job, panel, done, count, Float(-0.0), block.weights);
+            reduce_columns<FloatSum<Float>>(block.weights, static_cast<std::ptrdiff_t>(panel.pitch), panel.width, count,
+                                            Mapping{}, sums);
+            counter.push(sums);
+        }
+        counter.result(sums);
+    }
+
+    static void subtract_totals(const Panel &panel, std::size_t count, const Float *totals, Block &block) {
+        for (std::size_t r = 0; r < count; ++r) {
+            for (std::size_t k = 0; k < panel.width; ++k) {
+                block.gradients[r * panel.pitch + k] = block.gradients[r * panel.pitch + k] - totals[k];
+            }
+        }
+    }
+
+    // From the output's gradients of a block to the input's.
+    static void form_gradients(const Job &job, const Panel &panel, std::size_t count, const Float *totals,
+                               Block &block) {
+        if (job.problem.log) {
+            form<true>(panel, count, totals, block);
+        } else if (!any_small_factor(count * panel.pitch, block.weights)) {
+            form<false>(panel, count, totals, block);
+        } else {
+            subtract_totals(panel, count, totals, block);
+            multiply_small(count * panel.pitch, block.weights, block.gradients, panel.scale, block.gradients);
+        }
+    }
+
+    template <bool log>
+    static void form(const Panel &panel, std::size_t count, const Float *__restrict totals, Block &block) {
+        for (std::size_t r = 0; r < count; ++r) {
+            const Float *__restrict weights = block.weights + r * panel.pitch;
+            Float *__restrict gradients = block.gradients + r * panel.pitch;
+            for (std::size_t k = 0; k < panel.width; ++k) {
+                gradients[k] = softmax_gradient(log, weights[k], gradients[k], totals[k]) * panel.scale;
+            }
+        }
+    }
+
+    static void store(const Job &job, const Panel &panel, std::size_t done, std::size_t count, Block &block) {
+        const SoftmaxBackwardProblem &p = job.problem;
+        for (std::size_t r = 0; r < count; ++r) {
+            Float *const gradients = block.gradients + r * panel.pitch;
+            const std::ptrdiff_t first = panel.result + static_cast<std::ptrdiff_t>(done + r) * job.result_axis_stride;
+            if (p.add_to_input_gradient) {
+                alignas(64) Float old[most_width];
+                widen_run(p.input_gradient, p.input_gradient_dtype, first, 1, panel.width, old);
+                for (std::size_t k = 0; k < panel.width; ++k) {
+                    gradients[k] = old[k] + gradients[k];
+                }
+            }
+            store_run(gradients, panel.width, p.input_gradient_dtype, p.input_gradient,
+                      static_cast<std::size_t>(first));
+        }
+    }
+
+    static void write(const Job &job, const Panel &panel, const Float *totals) {
+        Block block;
+        for (std::size_t done = 0; done < panel.count; done += block_rows) {
+            const std::size_t count = smaller(block_rows, panel.count - done);
+            load(job, panel, done, count, block);
+            form_gradients(job, panel, count, totals, block);
+            leave_out(job, panel, done, count, Float(0), block.gradients);
+            store(job, panel, done, count, block);
+        }
+    }
+};
+
+} // namespace
+} // namespace wr::host::WR_ISA

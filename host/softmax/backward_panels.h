@@ -170,7 +170,7 @@ struct PanelBackward {
             const std::ptrdiff_t first = panel.result + static_cast<std::ptrdiff_t>(done + r) * job.result_axis_stride;
             if (p.add_to_input_gradient) {
                 alignas(64) Float old[most_width];
-                widen_run(p.input_gradient, p.input_gradient_dtype, first, 1, panel.width, old);
+                load_stored_gradients(p, first, 1, panel.width, old);
                 for (std::size_t k = 0; k < panel.width; ++k) {
                     gradients[k] = old[k] + gradients[k];
                 }

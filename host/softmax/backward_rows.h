@@ -79,6 +79,16 @@ SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
     return saved_row(SavedAs::logits, p.log, scale, static_cast<const Float *>(p.logsumexp)[row], p.empty_row_zero);
 }
 
+// What the input's gradients were; their type may be narrower than Float.
+template <class Float>
+void load_stored_gradients(const SoftmaxBackwardProblem &p, std::ptrdiff_t first, std::ptrdiff_t stride,
+                           std::size_t count, Float *old) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto place = static_cast<std::size_t>(first + static_cast<std::ptrdiff_t>(i) * stride);
+        old[i] = static_cast<Float>(load_float(p.input_gradient_dtype, p.input_gradient, place));
+    }
+}
+
 // What elements bring to their rows' trees, into the weights' place.
 template <class Float>
 void form_terms(bool log, std::size_t count, Float *__restrict weights, const Float *__restrict gradients) {
@@ -181,7 +191,7 @@ struct RowBackward {
         const std::ptrdiff_t first = piece.result + static_cast<std::ptrdiff_t>(done) * stride;
         if (p.add_to_input_gradient) {
             alignas(64) Float old[softmax_block];
-            load_old(p, first, stride, count, old);
+            load_stored_gradients(p, first, stride, count, old);
             for (std::size_t i = 0; i < count; ++i) {
                 gradients[i] = old[i] + gradients[i];
             }
@@ -193,14 +203,6 @@ struct RowBackward {
         for (std::size_t i = 0; i < count; ++i) {
             store_float(gradients[i], p.input_gradient_dtype, p.input_gradient,
                         static_cast<std::size_t>(first + static_cast<std::ptrdiff_t>(i) * stride));
-        }
-    }
-
-    static void load_old(const SoftmaxBackwardProblem &p, std::ptrdiff_t first, std::ptrdiff_t stride,
-                         std::size_t count, Float *old) {
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto place = static_cast<std::size_t>(first + static_cast<std::ptrdiff_t>(i) * stride);
-            old[i] = static_cast<Float>(load_float(p.input_gradient_dtype, p.input_gradient, place));
         }
     }
 

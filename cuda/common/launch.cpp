@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <mutex>
 
 namespace wr::cuda {
@@ -139,24 +140,31 @@ class RecentAnswers {
     // -1 where the answer is not known.
     int find(const Question &question) {
         const std::lock_guard lock(mutex_);
-        const auto *const entry = std::find_if(entries_.begin(), entries_.end(),
-                                               [&](const Entry &known) { return known.question == question; });
-        return entry == entries_.end() ? -1 : entry->answer;
+        auto *const entry = std::find_if(entries_.begin(), entries_.end(),
+                                         [&](const Entry &known) { return known.question == question; });
+        if (entry == entries_.end()) {
+            return -1;
+        }
+        entry->asked = ++questions_;
+        return entry->answer;
     }
+    // In the place of what nobody has asked for longest.
     void keep(const Question &question, int answer) {
         const std::lock_guard lock(mutex_);
-        entries_[next_] = {question, answer};
-        next_ = (next_ + 1) % entries_.size();
+        *std::min_element(entries_.begin(), entries_.end(), [](const Entry &a, const Entry &b) {
+            return a.asked < b.asked;
+        }) = {question, answer, ++questions_};
     }
 
   private:
     struct Entry {
         Question question;
         int answer;
+        std::uint64_t asked;
     };
     std::mutex mutex_;
     std::array<Entry, 32> entries_{}; // no kernel is nullptr
-    std::size_t next_ = 0;
+    std::uint64_t questions_ = 0;
 };
 
 // How many clusters of a kind a GPU holds.

@@ -48,7 +48,7 @@ struct PanelBackward {
         panel.pitch = divide_up(panel.width, lanes) * lanes;
         panel.count = count;
         panel.scale = static_cast<Float>(p.scale);
-        panel.selective = !leaves_nothing_out(p.selection);
+        panel.selective = p.selection.mask != nullptr || p.selection.lengths != nullptr || p.selection.causal;
         for (std::size_t k = 0; k < panel.width; ++k) {
             const std::size_t row = outer * p.shape.inner + inner + k;
             const SavedRow<Float> saved = saved_row_of<Float>(p, row);

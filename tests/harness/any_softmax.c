@@ -47,7 +47,7 @@ static size_t kept(const memory *m, size_t row) {
     if (has(m->job, CUT_OFF) && integers(&m->lengths)[row] < least) {
         least = integers(&m->lengths)[row];
     }
-    if (has(m->job, CAUSAL) && (int64_t)(outer % m->causal_rows) + m->causal_first < least) {
+    if (has(m->job, CAUSAL) && m->causal_rows != 0 && (int64_t)(outer % m->causal_rows) + m->causal_first < least) {
         least = (int64_t)(outer % m->causal_rows) + m->causal_first;
     }
     return least < 0 ? 0 : (size_t)least;

@@ -205,6 +205,8 @@ class Pieces(ToolTest):
     def test_segments(self) -> None:
         random = np.random.default_rng(8)
         for job in jobs(self.library):
+            if job.operator == "sum_exact":
+                continue  # which segments have not
             words = random_words(random, job.element.name, (3000,), job.operator)
             for kind in (np.int64, np.int32):
                 offsets = np.sort(random.integers(100, 3000, 40)).astype(kind)

@@ -173,6 +173,8 @@ __device__ __forceinline__ void add_columns(const ThreadWords &first, const Exac
     }
 }
 
+} // namespace
+
 template <class T, bool Products>
 __global__ void __launch_bounds__(exact_threads(sizeof(T) == 8 ? ElementType::f64 : ElementType::f32, Products))
     exact_sum_any_layout(const __grid_constant__ ExactArguments a) {
@@ -210,6 +212,8 @@ __global__ void __launch_bounds__(exact_threads(sizeof(T) == 8 ? ElementType::f6
         partial[word] = word_of_partial(first, word, Terms::layout);
     }
 }
+
+namespace {
 
 template <class T>
 const void *kernel_for(bool products) {

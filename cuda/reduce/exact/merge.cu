@@ -9,6 +9,8 @@ namespace {
 
 constexpr int merge_warps = exact_merge_threads / warp_lanes;
 
+} // namespace
+
 __global__ void __launch_bounds__(exact_merge_threads) exact_merge(const __grid_constant__ ExactMergeArguments a) {
     __shared__ std::int64_t sums[merge_warps][most_exact_words];
     take_place_on_stream();
@@ -36,8 +38,6 @@ __global__ void __launch_bounds__(exact_merge_threads) exact_merge(const __grid_
         finish_exactly(&sums[0][0], a.layout, a.output_type, a.output, output);
     }
 }
-
-} // namespace
 
 const void *exact_merge_kernel() { return address_of(exact_merge); }
 

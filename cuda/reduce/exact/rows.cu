@@ -246,6 +246,8 @@ __device__ __forceinline__ void store_warp(const RowSum<T> &sum, std::int64_t *w
     }
 }
 
+} // namespace
+
 template <class T>
 __global__ void __launch_bounds__(exact_row_threads, 2) exact_sum_rows(const __grid_constant__ ExactArguments a) {
     __shared__ std::int64_t words[row_warps][words_of_row];
@@ -299,8 +301,6 @@ __global__ void __launch_bounds__(exact_row_threads, 2) exact_sum_rows(const __g
             word_of_partial(&words[warp][0], lane, layout);
     }
 }
-
-} // namespace
 
 const void *exact_rows_kernel(ElementType type) {
     switch (type) {

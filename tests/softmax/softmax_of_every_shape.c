@@ -123,7 +123,9 @@ static size_t draw_elements(const sweep *of, amount many, size_t length, uint64_
 /* 0 where there is no such job. */
 static int draw_shape(const sweep *of, layout how, amount many, size_t length, any_softmax *job, uint64_t *state) {
     static const size_t side_by_side[] = {2, 3, 7, 8, 16, 17, 24, 37, 64, 136, 520, 1001};
-    const size_t elements = draw_elements(of, many, length, state), columns = elements / length + 1;
+    /* Of ragged rows of an odd length a fifth are a base block longer. */
+    const size_t mean = how == RAGGED && length % 2 == 1 ? length + BLOCK / 5 : length;
+    const size_t elements = draw_elements(of, many, length, state), columns = elements / mean + 1;
     job->axis = length;
     job->ragged = how == RAGGED;
     job->inner = job->outer = 1;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,20 @@ def test_norms(axis: Any) -> None:
     x = array(jnp.float64, 3, 4, 5)
     for order in (1, 2, jnp.inf):
         close(wj.norm(x, order, axis), jnp.linalg.vector_norm(x, axis=axis, ord=order))
+
+
+def test_exact_sums_are_those_of_fsum() -> None:
+    x = array(jnp.float64, 3, 400) * jnp.exp2(jnp.linspace(-60, 60, 400))
+    for dtype in (jnp.float32, jnp.float64):
+        given = x.astype(dtype)
+        expected = np.array([math.fsum(row) for row in np.asarray(given, np.float64).tolist()]).astype(dtype)
+        for each in (given, given[:, ::-1]):
+            assert np.array_equal(jax.jit(lambda x: wj.sum(x, 1, exact=True))(each), expected)
+            assert np.array_equal(jax.vmap(lambda x: wj.sum(x, exact=True))(each), expected)
+    check_grads(lambda x: wj.sum(x, 1, exact=True), (array(jnp.float64, 3, 4),), order=1, modes=["rev"])
+    whole = jnp.arange(24, dtype=jnp.int32).reshape(4, 6)
+    assert jnp.array_equal(wj.sum(whole, 1, exact=True), jnp.sum(whole, 1, dtype=jnp.int32))
+    assert wj.sum(whole, dtype=jnp.float32, exact=True) == 276
 
 
 def test_softmax_indices_integers_and_types() -> None:

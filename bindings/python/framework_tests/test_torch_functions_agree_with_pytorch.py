@@ -100,6 +100,22 @@ def test_softmax_and_its_gradient(dtype: torch.dtype) -> None:
                 assert_close(found.double(), expected, rtol=0.05, atol=16 * torch.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_exact_sums_are_those_of_fsum(dtype: torch.dtype) -> None:
+    """And of integers the ordinary ones."""
+    scale = torch.linspace(-8, 8, 60) if dtype is torch.float16 else torch.linspace(-60, 60, 60)
+    x = (tensor(torch.float64, 3, 4, 5) * scale.double().exp2().reshape(3, 4, 5)).to(dtype)
+    for each in layouts(x):
+        rows = each.double().permute(1, 0, 2).reshape(4, 15).tolist()
+        expected = torch.tensor([math.fsum(row) for row in rows], dtype=torch.float64).to(dtype)
+        assert torch.equal(wt.sum(each, (0, 2), exact=True), expected)
+        assert torch.equal(wt.sum(each.flip(0), (0, 2), True, exact=True), expected.reshape(1, 4, 1))
+    whole = tensor(torch.int32, 3, 4, 5)
+    assert torch.equal(wt.sum(whole, 1, exact=True), whole.sum(1))
+    assert torch.equal(wt.sum(whole, 1, dtype=torch.float16, exact=True), whole.sum(1).half())
+    assert torch.equal(wt.sum(x, 1, dtype=torch.int32, exact=True), x.int().sum(1, dtype=torch.int32))
+
+
 def theirs_wide(theirs: Any, x: torch.Tensor, dim: int) -> torch.Tensor:
     with wt.batch_invariant():
         return theirs(x, dim, dtype=torch.float64)

@@ -22,7 +22,7 @@ def arguments(dtype: torch.dtype) -> list[tuple[Any, tuple[Any, ...], dict[str, 
     x = tensor(3, 4, 5, dtype=dtype)
     cases: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
     for dim in ([1], [0, 2], None):
-        for each in (ops.sum, ops.mean, ops.prod):
+        for each in (ops.sum, ops.sum_exact, ops.mean, ops.prod):
             cases += [(each.default, (x, dim), {}), (each.default, (x, dim, True), {"dtype": torch.float64})]
         for each in (ops.amax, ops.amin, ops.logsumexp):
             cases.append((each.default, (x, dim or []), {}))
@@ -49,11 +49,15 @@ def test_opcheck(grad: bool) -> None:
 
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dim", DIMS)
-@pytest.mark.parametrize("name", ["sum", "mean", "prod", "amax", "amin", "logsumexp", "norm", "norm 1", "norm inf"])
+@pytest.mark.parametrize(
+    "name", ["sum", "sum exact", "mean", "prod", "amax", "amin", "logsumexp", "norm", "norm 1", "norm inf"]
+)
 def test_gradients(name: str, dim: Any, keepdim: bool) -> None:
     x = tensor(2, 3, 2).requires_grad_()
     name, _, order = name.partition(" ")
     dims = {"dim": () if dim is None and name in ("amax", "amin", "logsumexp") else dim, "keepdim": keepdim}
+    if order == "exact":
+        dims["exact"] = True
     if name == "norm":
         dims["ord"] = float(order or 2)
     function: Callable[..., Any] = lambda x: getattr(wt, name)(x, **dims)  # noqa: E731
@@ -104,6 +108,7 @@ def test_compiled_functions_are_one_graph_with_the_same_bits() -> None:
     def own(x: torch.Tensor) -> list[torch.Tensor]:
         return [
             *(wt.sum(x, 1), wt.mean(x, (0, 1)), wt.prod(x, 1), wt.amax(x, 1), wt.argmin(x, 1), wt.norm(x, 2, 1)),
+            wt.sum(x, (0, 1), exact=True),
             *(wt.logsumexp(x, 1), wt.softmax(x, 1), wt.log_softmax(x, 0)),
         ]
 

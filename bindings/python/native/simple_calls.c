@@ -28,6 +28,7 @@ int takes_any_order(wr_op op, wr_dtype dtype) {
     case WR_ANY:
     case WR_ALL:
     case WR_COUNT_NONZERO:
+    case WR_SUM_EXACT:
         return 1;
     default:
         return 0;

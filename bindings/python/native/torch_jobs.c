@@ -84,6 +84,11 @@ static int32_t result_type(const Tensor *x, const Reduction *job) {
         return x->type;
     case WR_LOGSUMEXP:
         return whole ? NO_TYPE : x->type;
+    case WR_SUM_EXACT:
+        if (job->type == NO_TYPE) {
+            return whole ? NO_TYPE : x->type;
+        }
+        return !whole && is_float(dtype_of_type(job->type)) ? job->type : NO_TYPE;
     default: /* means and norms */
         if (job->type == NO_TYPE) {
             return whole ? NO_TYPE : x->type;

@@ -407,6 +407,7 @@ static void softmax_backward_rows(TorchValue *stack, int log) {
 
 KERNEL(sum, reduce_whole(stack, WR_SUM))
 KERNEL(sum_dims, reduce_some(stack, WR_SUM))
+KERNEL(sum_exact, reduce_some(stack, WR_SUM_EXACT))
 KERNEL(mean, reduce_whole(stack, WR_MEAN))
 KERNEL(mean_dims, reduce_some(stack, WR_MEAN))
 KERNEL(prod, reduce_whole(stack, WR_PRODUCT))
@@ -468,6 +469,7 @@ static const Operator operators[] = {
     {ABOVE, "prod.dim_int", prod_dim_above},
     {ABOVE, "logsumexp", logsumexp_above},
     {"warp_reduce", "sum", sum_dims},
+    {"warp_reduce", "sum_exact", sum_exact},
     {"warp_reduce", "mean", mean_dims},
     {"warp_reduce", "prod", prod_dims},
     {"warp_reduce", "amax", amax},

@@ -36,7 +36,7 @@ __all__ = [
 
 Axis = Any  # an integer, a tuple of them, or None for all
 
-_SUM, _PRODUCT, _MIN, _MAX, _ARGMIN, _ARGMAX, _MEAN, _LOGSUMEXP = 1, 2, 3, 4, 5, 6, 7, 18
+_SUM, _PRODUCT, _MIN, _MAX, _ARGMIN, _ARGMAX, _MEAN, _LOGSUMEXP, _SUM_EXACT = 1, 2, 3, 4, 5, 6, 7, 18, 19
 _NORMS = {1: 9, 2: 10, math.inf: 11}
 _F64 = 2  # wr_dtype
 
@@ -136,7 +136,7 @@ def _others_product(x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
 
 def _slope(op: int, x: jax.Array, y: jax.Array, axes: tuple[int, ...], gradient: jax.Array) -> jax.Array:
     above = _spread(gradient, x, axes)
-    if op == _SUM:
+    if op in (_SUM, _SUM_EXACT):
         return above
     if op == _MEAN:
         count = math.prod(x.shape[d] for d in axes)
@@ -226,20 +226,23 @@ def _general(op: int, x: Any, axis: Axis, keepdims: bool, dtype: Any, as_float: 
         x = x.astype(wanted or jnp.float32)
     elif wanted is not None and jnp.issubdtype(wanted, jnp.integer) and not whole:
         x = x.astype(wanted)
+    if op == _SUM_EXACT and not jnp.issubdtype(x.dtype, jnp.floating):  # whose sums are exact
+        op = _SUM
     axes = _axes(axis, x.ndim)
     return _finished(_reduce(op, x, axes, jnp.dtype(wanted or x.dtype)), axes, keepdims)
 
 
-def sum(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> jax.Array:
+def sum(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, *, exact: bool = False) -> jax.Array:
     """The sum of all elements, or along one or more axes, pairwise in their order; as jax.numpy.sum.
 
     dtype: of the result; sums of floats are kept in f32 (f64 for f64 or into it) and rounded once.
+    exact: the exact sum of floats, rounded once, whatever the order of the elements.
 
     >>> import jax, jax.numpy as jnp, warp_reduce.jax as wj
     >>> jax.jit(wj.sum)(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
     Array(10., dtype=float32)
     """
-    return _general(_SUM, x, axis, keepdims, dtype, False)
+    return _general(_SUM_EXACT if exact else _SUM, x, axis, keepdims, dtype, False)
 
 
 def mean(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> jax.Array:

@@ -15,18 +15,26 @@ def _listed(dim: Dimensions) -> Sequence[int] | None:
     return [dim] if isinstance(dim, int) else dim
 
 
-def sum(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtype: torch.dtype | None = None):
+def sum(
+    x: torch.Tensor,
+    dim: Dimensions = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+    exact: bool = False,
+):
     """The sum of all elements, or along one or more dimensions; as torch.sum, with the same bits in every batch.
 
     x: floats, integers or bool; integers are added in 64 bits. The gradient is that of torch.sum.
     dtype: of the result. Floats are added in f32 (f64 for f64 or into f64) and rounded once.
+    exact: the exact sum of floats, rounded once, whatever the order of the elements.
     NaN, or infinities of both signs, give NaN; of nothing the sum is 0.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.sum(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
     tensor([3., 7.])
     """
-    return _ops.sum(x, _listed(dim), keepdim, dtype=dtype)
+    return (_ops.sum_exact if exact else _ops.sum)(x, _listed(dim), keepdim, dtype=dtype)
 
 
 def mean(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtype: torch.dtype | None = None):

@@ -24,6 +24,7 @@ NAMES = {
     10: "norm",
     11: "norm",
     18: "logsumexp",
+    19: "sum_exact",
 }
 ORDERS = {9: 1.0, 10: 2.0, 11: float("inf")}
 
@@ -114,7 +115,7 @@ def _ours(op: int, x: torch.Tensor, dims: list[int], keepdim: bool, dtype: Any) 
     operator = getattr(torch.ops.warp_reduce, name).default
     if name == "norm":
         return operator(x, ORDERS[op], dims, keepdim, dtype=dtype)
-    if name in ("sum", "mean", "prod"):
+    if name in ("sum", "sum_exact", "mean", "prod"):
         return operator(x, dims, keepdim, dtype=dtype)
     if name in ("argmax", "argmin"):
         return operator(x, dims[0] if len(dims) == 1 else None, keepdim)
@@ -123,6 +124,8 @@ def _ours(op: int, x: torch.Tensor, dims: list[int], keepdim: bool, dtype: Any) 
 
 def _reduce(x: torch.Tensor, op: int, dims: list[int], keepdim: bool, dtype: Any) -> torch.Tensor:
     name = NAMES[op]
+    if name == "sum_exact" and not (x.dtype in FLOATS and (dtype is None or dtype in FLOATS)):
+        return torch.ops.warp_reduce.sum.default(x, dims, keepdim, dtype=dtype)  # of integers, which is exact
     if x.dtype not in TAKEN or (dtype is not None and dtype not in (*FLOATS, *INTEGERS)):
         return _pytorchs(op, x, dims, keepdim, dtype)
     whole = not x.dtype.is_floating_point

@@ -200,6 +200,7 @@ def _log_softmax_backward(ctx: Any, above: torch.Tensor) -> tuple[Any, ...]:
 _SHAPE, _ELEMENTS, _BOTH, _RESULT = _Saved(False, False), _Saved(False), _Saved(True), _Saved(True, False)
 RULES: dict[str, tuple[Any, Any]] = {
     "sum": (_sum, _SHAPE),
+    "sum_exact": (_sum, _SHAPE),
     "mean": (_mean, _SHAPE),
     "prod": (_by("prod"), _BOTH),
     "amax": (_by("extreme"), _BOTH),

@@ -13,6 +13,7 @@ from .._library import load_library
 
 SCHEMAS = {
     "sum": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "sum_exact": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "mean": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "prod": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "amax": "(Tensor x, int[] dim=[], bool keepdim=False) -> Tensor",
@@ -128,6 +129,7 @@ def _softmax_backward(gradient: Any, output: Any, dim: int, dtype: Any) -> torch
 
 FAKES = {
     "sum": _sum,
+    "sum_exact": _sum,
     "mean": _mean,
     "prod": _sum,
     "amax": _extreme,

@@ -241,6 +241,23 @@ def _introduce_cupy(module: Any) -> None:
     )
 
 
+_fillers: dict[Any, Any] = {}  # a tensor of one element by type, device and bits
+
+
+def _fill_tensor(torch: Any, words: dict[int, Any], x: Array, where: Array, word: int) -> Array:
+    """x, but an element of the bits `word` where it takes no part."""
+    key = x.dtype, x.device, word
+    filler = _fillers.get(key)
+    if filler is not None:
+        return torch.where(where, x, filler)
+    with_words = torch.where(where, x.view(words[x.element_size()]), word).view(x.dtype)
+    # Of unsigned words PyTorch has no kernel; what is made during a capture has no value yet.
+    if x.dtype.is_signed and not (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+        made = torch.tensor(word, dtype=words[x.element_size()]).view(x.dtype)
+        _fillers[key] = made.to(x.device)  # which waits for the copy, so that every stream may read it
+    return with_words
+
+
 @cache
 def _introduce_torch(module: Any) -> None:
     tensor, words = module.Tensor, {size: getattr(module, each.name) for size, each in _WORDS.items()}
@@ -254,7 +271,7 @@ def _introduce_torch(module: Any) -> None:
         *(tensor.get_device, lambda x: x.requires_grad or x.is_neg()),
         raw or (lambda device: module.cuda.current_stream(device).cuda_stream),
         lambda x, shape, dtype: x.new_empty(shape) if dtype is x.dtype else x.new_empty(shape, dtype=dtype),
-        lambda x, where, word: module.where(where, x.view(words[x.element_size()]), word).view(x.dtype),
+        lambda x, where, word: _fill_tensor(module, words, x, where, word),
         *(False, codes, tuple(codes)),
     )
     for name, each in NAMES.items():

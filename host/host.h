@@ -4,6 +4,7 @@
 #pragma once
 
 #include "numerics/problem.h"
+#include "numerics/softmax_piece.h"
 #include "numerics/status.h"
 #include "numerics/tiles.h"
 
@@ -14,6 +15,10 @@ Status exact_sum(const ReduceProblem &problem);
 Status reduce_segments(const SegmentsProblem &problem);
 Status softmax(const SoftmaxProblem &problem);
 Status softmax_backward(const SoftmaxBackwardProblem &problem);
+Status softmax_state(const SoftmaxStateProblem &problem);
+Status merge_softmax_states(const SoftmaxMergeProblem &problem);
+Status finish_softmax_state(const SoftmaxFinishProblem &problem);
+Status softmax_from_state(const SoftmaxFromStateProblem &problem);
 
 Status tile_reduce(const TileReduceProblem &problem);
 Status tile_shuffle(const TileShuffleProblem &problem);

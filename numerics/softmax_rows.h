@@ -65,4 +65,11 @@ WR_HD std::size_t leading_elements(const Selection &selection, std::size_t row, 
     return within_causal_limit(selection, outer, count);
 }
 
+// The same of a piece of a row, `count` elements from element `first` of it on: limits count from the row's first.
+WR_HD std::size_t leading_elements_of_piece(const Selection &selection, std::size_t row, std::size_t outer,
+                                            std::size_t first, std::size_t count) {
+    const std::size_t leading = leading_elements(selection, row, outer, first + count);
+    return leading - smaller(leading, first);
+}
+
 } // namespace wr

@@ -39,7 +39,7 @@ struct StripSoftmax : SoftmaxTypes<Element> {
     static std::size_t elements_before(const SoftmaxJob &job, std::size_t row, std::size_t row_count, std::size_t first,
                                        std::size_t count) {
         const std::size_t outer = job.selection.causal ? row / job.rows_an_outer : 0;
-        const std::size_t limit = leading_elements(job.selection, row, outer, row_count);
+        const std::size_t limit = leading_elements_of_piece(job.selection, row, outer, job.axis_first, row_count);
         return smaller(count, limit - smaller(limit, first));
     }
 

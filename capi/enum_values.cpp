@@ -28,6 +28,9 @@ WR_SAME(WR_ERROR_NO_KERNEL, Status::no_kernel);
 WR_SAME(WR_ERROR_NO_CUDA, Status::no_cuda);
 WR_SAME(WR_ERROR_INTERNAL, Status::internal);
 WR_SAME(WR_ERROR_INVALID_OFFSETS, Status::invalid_offsets);
+WR_SAME(WR_ERROR_INVALID_STATE, Status::invalid_state);
+WR_SAME(WR_ERROR_STATE_MISMATCH, Status::state_mismatch);
+WR_SAME(WR_ERROR_NOT_NEIGHBOUR, Status::not_neighbour);
 
 WR_SAME(WR_F32, ElementType::f32);
 WR_SAME(WR_F64, ElementType::f64);

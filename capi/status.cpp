@@ -43,8 +43,16 @@ constexpr Text texts[] = {
     {"WR_ERROR_INTERNAL", "A fault of the library itself; please report it."},
     {"WR_ERROR_INVALID_OFFSETS",
      "An offset of a segment is negative, below the one before it, or beyond the input's elements."},
+    {"WR_ERROR_INVALID_STATE",
+     "The bytes are no state: damaged, refused before, of another version or other software, or fewer than "
+     "wr_state_size says."},
+    {"WR_ERROR_STATE_MISMATCH",
+     "The state is of another operator, element type, kind of accumulator, option or shape than the call says."},
+    {"WR_ERROR_NOT_NEIGHBOUR",
+     "The state is of other elements than the call says: the right piece begins where the left one ends, and a whole "
+     "axis begins at 0."},
 };
-static_assert(std::size(texts) == WR_ERROR_INVALID_OFFSETS + 1);
+static_assert(std::size(texts) == WR_ERROR_NOT_NEIGHBOUR + 1);
 
 constexpr Text unknown{"unknown status", "This number is no status of this library."};
 constexpr Text unknown_to_cuda{"unknown CUDA error",

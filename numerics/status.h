@@ -24,6 +24,9 @@ enum class Status : std::int32_t {
     no_cuda = 15,
     internal = 16,
     invalid_offsets = 17,
+    invalid_state = 18,
+    state_mismatch = 19,
+    not_neighbour = 20,
 };
 
 // Errors of the CUDA runtime that have no name of their own above arrive as this plus their number.

@@ -77,6 +77,9 @@ typedef enum wr_status {
     WR_ERROR_NO_CUDA = 15,            /* the library was built for the host device alone */
     WR_ERROR_INTERNAL = 16,           /* a fault of the library itself; please report it */
     WR_ERROR_INVALID_OFFSETS = 17,    /* an offset is negative, below the one before it, or beyond the input */
+    WR_ERROR_INVALID_STATE = 18,      /* the bytes are no state: damaged, refused, of an unknown version, or too few */
+    WR_ERROR_STATE_MISMATCH = 19,     /* a state of another operator, type, kind, option or shape than the call says */
+    WR_ERROR_NOT_NEIGHBOUR = 20,      /* a state of other elements than the call says, or that does not begin at 0 */
     WR_STATUS_FORCE_INT32 = 0x7FFFFFFF
 } wr_status;
 
@@ -449,6 +452,92 @@ WR_API wr_status wr_softmax_ex(const wr_softmax_args *args, struct CUstream_st *
 
 /* Like wr_reduce_workspace_size, for wr_softmax_ex: only whether pointers are NULL is looked at, and none is missed. */
 WR_API wr_status wr_softmax_workspace_size(const wr_softmax_args *args, size_t *bytes);
+
+/* States: a reduction of an axis in pieces. A state stands for elements [first, first + count) of an axis of any
+ * length; neighbours' states are merged, and the state of a whole axis is finished, to the bits that one call gives for
+ * all of it, whatever the cuts and whatever order the merges were done in. A state is bytes, the same on the host
+ * device and on every GPU, to be stored and sent: docs/states.md has the format.
+ *
+ * Set all bytes of wr_state_args to zero, then struct_size, then what is needed. Every call of one reduction is given
+ * the same op, dtype, output_dtype, accumulate_dtype, nan_mode, weights_dtype, outer and inner. Operators: all of
+ * wr_reduce_ex but WR_DOT_EXACT, with its types and weights; WR_LOGSUMEXP, whose state is that of softmax with scale 1,
+ * is reduced by wr_softmax_state. Segments have no states of their own: a row that is cut is a piece like any other.
+ * Exact sums (WR_SUM_EXACT): their states lie nowhere: first, count and right_count are not looked at but for the
+ *   elements that wr_state_reduce reads, any two merge in any order, and any finishes.
+ * Empty pieces have states too.
+ * Memory: states are 16-byte aligned. On a GPU they are memory of the stream's device, and everything about the sizes
+ *   comes from the arguments; the bytes are judged when the job runs.
+ * A state that is not what the arguments say is refused: on the host device by the status that is returned, and then
+ *   nothing is written but *check; on a GPU *check alone says so (0 where all is well), merged becomes bytes that are
+ *   refused in turn, and output is left alone.
+ * Errors of all: WR_ERROR_NULL_POINTER, _INVALID_OP, _INVALID_DTYPE, _INVALID_OPTION, _UNSUPPORTED, _SIZE_OVERFLOW,
+ *   _MISALIGNED, _OVERLAP, _WORKSPACE_TOO_SMALL, _STRUCT_SIZE, _OUT_OF_MEMORY, _NO_CUDA, _NO_DRIVER, _NO_DEVICE,
+ *   _NO_KERNEL, _INVALID_STATE (bytes that are none; fewer than wr_state_size says), _STATE_MISMATCH, _NOT_NEIGHBOUR,
+ *   1000 + e. */
+typedef struct wr_state_args {
+    size_t struct_size; /* sizeof(wr_state_args) as the caller was compiled */
+    wr_op op;
+    wr_dtype dtype;        /* the input's elements */
+    wr_dtype output_dtype; /* the result's elements; these and the next three as in wr_reduce_args */
+    wr_dtype accumulate_dtype;
+    wr_nan_mode nan_mode;
+    wr_dtype
+        weights_dtype; /* zero: dtype, where wr_state_reduce has weights; give it to all calls where there are any */
+    int32_t strides_given; /* as in wr_reduce_args */
+    size_t outer, inner;
+    size_t first, count; /* the piece; of wr_state_merge the left one */
+    size_t right_count;  /* wr_state_merge: elements of the right piece, which begins at first + count */
+    const void *input;   /* wr_state_reduce: [outer][count][inner], the piece's own elements */
+    const void *weights; /* wr_state_reduce: [count], likewise */
+    ptrdiff_t outer_stride, axis_stride, inner_stride;
+    void *state; /* wr_state_reduce writes it; wr_state_merge (the left piece's) and wr_state_finish read it */
+    size_t state_bytes;
+    const void *right; /* wr_state_merge: the right piece's state */
+    size_t right_bytes;
+    void *merged; /* wr_state_merge: written; may be `state` itself */
+    size_t merged_bytes;
+    void *output;    /* wr_state_finish: [outer][inner], contiguous */
+    void *values;    /* wr_state_finish: as in wr_reduce_args */
+    int32_t *check;  /* memory like the states': the wr_status of the states' bytes is written here; NULL: not wanted */
+    void *workspace; /* wr_state_reduce: 16-byte aligned, in use until the job has run; NULL: the library's own */
+    size_t workspace_bytes;
+    double scale; /* WR_LOGSUMEXP: what wr_softmax_state was given; zero: 1. Of others zero. */
+} wr_state_args;
+
+/* Writes to *state_bytes the size of the state of the piece first, count, and to *workspace_bytes (NULL: not wanted)
+ * the workspace that wr_state_reduce needs for it, enough on the host device and on every GPU. Pointers in args are not
+ * looked at but for whether `weights` is NULL, and no GPU is needed to ask. A state has 128 bytes and, for each output,
+ * one accumulator of 4 to 16 bytes for each node, at most 2 log2(count) of them, fewer where first or the piece's end
+ * is a multiple of a large power of two; of an exact sum 128 to 1112 bytes an output. */
+WR_API wr_status wr_state_size(const wr_state_args *args, size_t *state_bytes, size_t *workspace_bytes);
+
+/* Reduces a piece into `state`. Overlap: none is allowed. */
+WR_API wr_status wr_state_reduce(const wr_state_args *args, struct CUstream_st *stream);
+
+/* Merges `state`, of [first, first + count), and `right`, of the right_count elements behind them, into `merged`.
+ * Overlap: merged may be `state`, where it has room; any other is refused. */
+WR_API wr_status wr_state_merge(const wr_state_args *args, struct CUstream_st *stream);
+
+/* Finishes `state`, of [0, count), into output: what wr_reduce_ex gives for an axis of count elements. first other than
+ * 0 is WR_ERROR_NOT_NEIGHBOUR. Overlap: none is allowed. */
+WR_API wr_status wr_state_finish(const wr_state_args *args, struct CUstream_st *stream);
+
+/* The state of a piece of softmax's rows, [first, first + args->axis) of an axis of any length: its size is what
+ * wr_state_size says for WR_LOGSUMEXP, wr_state_merge merges it (with args->scale), and wr_state_finish gives the
+ * logsumexp. Of args are read dtype, scale, input, mask, lengths, causal, strides and sizes; input and mask are the
+ * piece's own, lengths and the causal limit count from element 0 of the axis. offsets is WR_ERROR_UNSUPPORTED.
+ * check, errors: as above. */
+WR_API wr_status wr_softmax_state(const wr_softmax_args *args, size_t first, void *state, size_t state_bytes,
+                                  int32_t *check, struct CUstream_st *stream);
+
+/* Softmax or log-softmax of the elements [first, first + args->axis) of rows of `count` elements, from `whole`, the
+ * state of [0, count): the bits that wr_softmax_ex gives for whole rows. args as for wr_softmax_state, and output,
+ * output_dtype, log, empty_row. before and after are the states of [0, first) and [first + args->axis, count): needed
+ * where first, or the piece's end, is neither a multiple of 1024 nor an end of the axis; else they may be NULL.
+ * check, errors: as above; where a state is refused output is left alone. */
+WR_API wr_status wr_softmax_from_state(const wr_softmax_args *args, size_t first, size_t count, const void *whole,
+                                       const void *before, const void *after, int32_t *check,
+                                       struct CUstream_st *stream);
 
 /* The gradient of softmax: from its output y and the gradient dy of a loss with respect to it, the gradient with
  * respect to its input, y * (dy - sum of y * dy), the sum being that of wr_dot for the row. All arrays are

@@ -24,6 +24,10 @@ static const char *const names[] = {
     "WR_ERROR_NO_KERNEL",
     "WR_ERROR_NO_CUDA",
     "WR_ERROR_INTERNAL",
+    "WR_ERROR_INVALID_OFFSETS",
+    "WR_ERROR_INVALID_STATE",
+    "WR_ERROR_STATE_MISMATCH",
+    "WR_ERROR_NOT_NEIGHBOUR",
 };
 enum { STATUSES = sizeof names / sizeof *names };
 

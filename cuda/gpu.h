@@ -6,6 +6,7 @@
 #pragma once
 
 #include "numerics/problem.h"
+#include "numerics/softmax_piece.h"
 #include "numerics/status.h"
 #include "numerics/tiles.h"
 
@@ -18,6 +19,10 @@ std::int32_t reduce_segments(const SegmentsProblem &problem, void *stream);
 std::int32_t softmax(const SoftmaxProblem &problem, void *stream);
 std::int32_t logsumexp(const SoftmaxProblem &problem, void *stream); // of which nothing else is wanted
 std::int32_t softmax_backward(const SoftmaxBackwardProblem &problem, void *stream);
+std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream);
+std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *stream);
+std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *stream);
+std::int32_t softmax_from_state(const SoftmaxFromStateProblem &problem, void *stream);
 std::int32_t tile_reduce(const TileReduceProblem &problem, void *stream);
 std::int32_t tile_shuffle(const TileShuffleProblem &problem, void *stream);
 std::int32_t tile_vote(const TileVoteProblem &problem, void *stream);
@@ -29,6 +34,7 @@ std::size_t exact_sum_workspace_bytes(const ReduceProblem &problem);
 std::size_t segments_workspace_bytes(const SegmentsProblem &problem);
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem);
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem);
+std::size_t softmax_state_workspace_bytes(const SoftmaxProblem &piece, std::uint64_t first);
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &problem);
 
 // Whether this thread's current device can run the library's kernels, or what is missing.

@@ -5,40 +5,79 @@
 #include "numerics/problem.h"
 #include "numerics/softmax_rows.h"
 #include "numerics/softmax_state.h"
+#include "numerics/state.h"
 #include "numerics/stored_elements.h"
 
 namespace wr {
 
-// The payloads of states are their bytes behind the header. Those of one job are of one type and one [outer][inner].
+// A state that is read, and what its header has to be; nullptr: not needed.
+struct ExpectedState {
+    const void *bytes;
+    StateHeader header;
+
+    const void *payload() const {
+        return bytes == nullptr ? nullptr : static_cast<const char *>(bytes) + state_header_bytes;
+    }
+};
+
+// A state that is written.
+struct WrittenState {
+    void *bytes;
+    StateHeader header;
+
+    void *payload() const { return static_cast<char *>(bytes) + state_header_bytes; }
+};
+
+// Those of one job are of one type and one [outer][inner]. `check`: where what is wrong with states is told; nullptr:
+// nowhere.
 struct SoftmaxStateProblem {
     SoftmaxProblem softmax; // whose axis is the piece; nothing is written but the state
     std::uint64_t first;
-    void *payload;
+    WrittenState state;
+    std::int32_t *check;
 };
 
 struct SoftmaxMergeProblem {
     ElementType dtype;
     std::size_t outer, inner;
     SoftmaxPiece left, right; // neighbours
-    const void *left_payload, *right_payload;
-    void *merged_payload; // apart from both
+    ExpectedState left_state, right_state;
+    WrittenState merged; // may be the left one
+    std::int32_t *check;
 };
 
 struct SoftmaxFinishProblem {
     ElementType dtype, output_dtype;
     std::size_t outer, inner;
     std::uint64_t count; // of the whole row
-    const void *payload;
+    ExpectedState state;
     void *output; // logsumexp
+    std::int32_t *check;
 };
 
 struct SoftmaxFromStateProblem {
     SoftmaxProblem softmax; // whose axis is the piece
     std::uint64_t first;
     std::uint64_t whole_count;
-    const void *whole;          // the payload of [0, whole_count),
-    const void *before, *after; // of [0, first) and of what follows the piece; nullptr: not needed
+    ExpectedState whole;         // of [0, whole_count),
+    ExpectedState before, after; // of [0, first) and of what follows the piece
+    std::int32_t *check;
 };
+
+// The header of a state of softmax. `nodes` counts its runs.
+WR_HD constexpr StateHeader softmax_state_header(ElementType dtype, double scale, const SoftmaxStatePlaces &places) {
+    StateHeader header{};
+    header.op = Operator::logsumexp;
+    header.dtype = dtype;
+    header.outer = places.outer;
+    header.inner = places.inner;
+    header.first = places.piece.first;
+    header.count = places.piece.count;
+    header.nodes = places.piece.runs();
+    header.payload_bytes = places.bytes(dtype);
+    header.scale = bit_cast<std::uint64_t>(scale);
+    return sealed(header);
+}
 
 constexpr SoftmaxPiece piece_of(const SoftmaxProblem &softmax, std::uint64_t first) {
     return {first, softmax.shape.axis};
@@ -95,10 +134,10 @@ struct CutBlocks {
     std::uint64_t whole_count;
     SoftmaxStateView<Float, Sum> before, after;
 
-    WR_HD explicit CutBlocks(const SoftmaxFromStateProblem &problem)
+    explicit CutBlocks(const SoftmaxFromStateProblem &problem)
         : p(problem.softmax), piece{problem.first, problem.softmax.shape.axis}, whole_count(problem.whole_count),
-          before({{0, piece.first}, p.shape.outer, p.shape.inner}, problem.before),
-          after({{piece.end(), whole_count - piece.end()}, p.shape.outer, p.shape.inner}, problem.after) {}
+          before({{0, piece.first}, p.shape.outer, p.shape.inner}, problem.before.payload()),
+          after({{piece.end(), whole_count - piece.end()}, p.shape.outer, p.shape.inner}, problem.after.payload()) {}
 
     WR_HD std::uint64_t block_end(std::uint64_t block) const {
         return smaller((block + 1) * softmax_block, whole_count);

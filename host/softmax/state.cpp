@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <new>
-#include <span>
 
 namespace wr::host {
 
@@ -81,7 +81,7 @@ class StateWriter {
     StateWriter(const SoftmaxStateProblem &problem, const PieceJob &piece_job)
         : p_(problem), of_(piece_job),
           places_{piece_job.piece, problem.softmax.shape.outer, problem.softmax.shape.inner},
-          states_(static_cast<KeptState<Sum> *>(problem.payload)), strips_(strips_in(piece_job.job)) {}
+          states_(static_cast<KeptState<Sum> *>(problem.state.payload())), strips_(strips_in(piece_job.job)) {}
 
     void write() {
         write_runs();
@@ -203,9 +203,10 @@ struct Merge {
     Bits *elements;
 
     explicit Merge(const SoftmaxMergeProblem &p)
-        : left({p.left, p.outer, p.inner}, p.left_payload), right({p.right, p.outer, p.inner}, p.right_payload),
+        : left({p.left, p.outer, p.inner}, p.left_state.payload()),
+          right({p.right, p.outer, p.inner}, p.right_state.payload()),
           places{{p.left.first, p.left.count + p.right.count}, p.outer, p.inner}, seam(seam_of(p.left, p.right)),
-          states(static_cast<KeptState<Sum> *>(p.merged_payload)),
+          states(static_cast<KeptState<Sum> *>(p.merged.payload())),
           elements(reinterpret_cast<Bits *>(states + places.states())) {}
 
     Float element(std::uint64_t o, std::uint64_t i, std::uint64_t at) const {
@@ -276,7 +277,8 @@ class PieceOutputs {
     void write() {
         const SoftmaxProblem &p = p_.softmax;
         const std::size_t rows = p.shape.outer * p.shape.inner;
-        const SoftmaxStateView<Float, Sum> whole({{0, p_.whole_count}, p.shape.outer, p.shape.inner}, p_.whole);
+        const SoftmaxStateView<Float, Sum> whole({{0, p_.whole_count}, p.shape.outer, p.shape.inner},
+                                                 p_.whole.payload());
         const std::uint64_t runs = whole.places.piece.runs();
         parallel_for(rows, of_.threads, [&](std::size_t row) { totals_[row] = finished(whole, runs, row); });
         parallel_for(rows, of_.threads, [&](std::size_t row) { write_edges(row); });
@@ -327,10 +329,41 @@ class PieceOutputs {
     State *totals_;
 };
 
+// What is wrong with the first of them that is not what it should be.
+Status judge_all(std::initializer_list<ExpectedState> states) {
+    for (const ExpectedState &state : states) {
+        StateHeader stored;
+        if (state.bytes == nullptr) {
+            continue;
+        }
+        std::memcpy(&stored, state.bytes, sizeof stored);
+        if (const Status status = judge(stored, state.header); status != Status::success) {
+            return status;
+        }
+    }
+    return Status::success;
+}
+
+void write_header(const WrittenState &state) { std::memcpy(state.bytes, &state.header, sizeof state.header); }
+
+void merge_payloads(const SoftmaxMergeProblem &problem) {
+    const std::size_t rows = problem.outer * problem.inner;
+    with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
+        const Merge<Float, Sum> merge(problem);
+        merge.copy_runs();
+        parallel_for(rows, threads_of_rows(rows), [&](std::size_t row) {
+            merge.make_run(row / problem.inner, row % problem.inner);
+            merge.copy_elements(row / problem.inner, row % problem.inner);
+        });
+        return Status::success;
+    });
+}
+
 } // namespace
 
 Status softmax_state(const SoftmaxStateProblem &problem) {
     const SoftmaxProblem &p = problem.softmax;
+    write_header(problem.state);
     if (is_empty(p.shape)) {
         return Status::success;
     }
@@ -344,24 +377,35 @@ Status softmax_state(const SoftmaxStateProblem &problem) {
 }
 
 Status merge_softmax_states(const SoftmaxMergeProblem &problem) {
-    const std::size_t rows = problem.outer * problem.inner;
+    if (const Status status = judge_all({problem.left_state, problem.right_state}); status != Status::success) {
+        return status;
+    }
     const FloatEnvironment environment;
-    return with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
-        const Merge<Float, Sum> merge(problem);
-        merge.copy_runs();
-        parallel_for(rows, threads_of_rows(rows), [&](std::size_t row) {
-            merge.make_run(row / problem.inner, row % problem.inner);
-            merge.copy_elements(row / problem.inner, row % problem.inner);
-        });
-        return Status::success;
-    });
+    SoftmaxMergeProblem apart = problem;
+    std::unique_ptr<std::byte[]> left;
+    if (problem.merged.bytes == problem.left_state.bytes) {
+        const std::size_t bytes = state_header_bytes + problem.left_state.header.payload_bytes;
+        left.reset(new (std::nothrow) std::byte[bytes]);
+        if (left == nullptr) {
+            return Status::out_of_memory;
+        }
+        std::memcpy(left.get(), problem.left_state.bytes, bytes);
+        apart.left_state.bytes = left.get();
+    }
+    merge_payloads(apart);
+    write_header(problem.merged);
+    return Status::success;
 }
 
 Status finish_softmax_state(const SoftmaxFinishProblem &problem) {
+    if (const Status status = judge_all({problem.state}); status != Status::success) {
+        return status;
+    }
     const std::size_t rows = problem.outer * problem.inner;
     const FloatEnvironment environment;
     return with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
-        const SoftmaxStateView<Float, Sum> state({{0, problem.count}, problem.outer, problem.inner}, problem.payload);
+        const SoftmaxStateView<Float, Sum> state({{0, problem.count}, problem.outer, problem.inner},
+                                                 problem.state.payload());
         const std::uint64_t runs = state.places.piece.runs();
         parallel_for(rows, threads_of_rows(rows), [&](std::size_t row) {
             const RowState<Float, Sum> whole = finished(state, runs, row);
@@ -373,6 +417,9 @@ Status finish_softmax_state(const SoftmaxFinishProblem &problem) {
 
 Status softmax_from_state(const SoftmaxFromStateProblem &problem) {
     const SoftmaxProblem &p = problem.softmax;
+    if (const Status status = judge_all({problem.whole, problem.before, problem.after}); status != Status::success) {
+        return status;
+    }
     if (is_empty(p.shape) || p.shape.axis == 0) {
         return Status::success;
     }

@@ -70,6 +70,22 @@ Status softmax_backward(const SoftmaxBackwardProblem &) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
 
+Status softmax_state(const SoftmaxStateProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status merge_softmax_states(const SoftmaxMergeProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status finish_softmax_state(const SoftmaxFinishProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status softmax_from_state(const SoftmaxFromStateProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
 Status tile_reduce(const TileReduceProblem &) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
@@ -120,6 +136,22 @@ std::int32_t softmax_backward(const SoftmaxBackwardProblem &, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
 
+std::int32_t softmax_state(const SoftmaxStateProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t merge_softmax_states(const SoftmaxMergeProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t finish_softmax_state(const SoftmaxFinishProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t softmax_from_state(const SoftmaxFromStateProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
 std::int32_t tile_reduce(const TileReduceProblem &, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
@@ -142,6 +174,9 @@ std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return recording::
 std::size_t exact_sum_workspace_bytes(const ReduceProblem &) { return recording::script().workspace_bytes; }
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &) {
+    return recording::script().workspace_bytes;
+}
+std::size_t softmax_state_workspace_bytes(const SoftmaxProblem &, std::uint64_t) {
     return recording::script().workspace_bytes;
 }
 std::int32_t status() { return static_cast<std::int32_t>(Status::no_device); }

@@ -1,0 +1,87 @@
+// What the kernels of states of softmax are launched with. Plain data: host and GPU share it.
+#pragma once
+
+#include "numerics/softmax_piece.h"
+
+namespace wr::cuda {
+
+inline constexpr int softmax_state_threads = 256;
+inline constexpr int softmax_state_warps = softmax_state_threads / 32;
+
+// Two for each bit of a number of base blocks.
+inline constexpr int most_softmax_runs = 110;
+
+// Blocks of threads take jobs in turn. `verdict`, where it is there, is not 0 if a state has been refused, and nothing
+// is written then.
+struct SoftmaxStateArguments {
+    SoftmaxProblem problem;
+    std::uint64_t first;
+    SoftmaxStatePlaces places;
+    void *payload;
+    // Of each row's whole base blocks. A warp takes `1 << group` of them one after the other, counted from block 0 of
+    // the whole row, and leaves their state in the place of the first; of a group that is cut off, each block's.
+    void *block_states;
+    std::uint64_t first_block, blocks;
+    std::uint64_t first_group, groups;
+    std::int32_t group;
+    std::int32_t run_lanes; // threads that make one run
+    std::int32_t run_count;
+    std::uint64_t run_begin[most_softmax_runs + 1]; // counted from the first block
+    std::uint64_t edge_elements;                    // of all rows
+};
+
+template <class Float, class Sum>
+struct SoftmaxMergeArguments {
+    const std::int32_t *verdict;
+    SoftmaxStateView<Float, Sum> left, right;
+    SoftmaxStatePlaces places;
+    SoftmaxSeam seam, combined; // before and after the run at the seam is combined with others
+    KeptState<Sum> *states;
+    typename ExponentialConstants<Float>::Bits *elements;
+    std::uint64_t states_count, elements_count;
+    std::uint32_t seam_blocks; // blocks of threads that make the run at the seam; all others copy
+};
+
+template <class Float, class Sum>
+struct SoftmaxFinishArguments {
+    const std::int32_t *verdict;
+    SoftmaxStateView<Float, Sum> state;
+    std::uint64_t runs, rows;
+    void *output; // logsumexp, or nullptr
+    ElementType output_type;
+};
+
+// Of each row, what its outputs are made with: the state of the whole, and the maxima of the base blocks that the
+// piece's edges cut.
+template <class Float, class Sum>
+struct PieceTotals {
+    RowState<Float, Sum> whole;
+    Float left_maximum, right_maximum;
+};
+
+template <class Float, class Sum>
+struct SoftmaxFromStateArguments {
+    const std::int32_t *verdict;
+    CutBlocks<Float, Sum> cut;
+    SoftmaxStateView<Float, Sum> whole;
+    std::uint64_t runs, rows;
+    PieceTotals<Float, Sum> *totals;
+    std::uint64_t blocks;        // whole ones of each row
+    std::uint64_t edge_elements; // of all rows
+};
+
+// Of one arithmetic, by their addresses.
+struct SoftmaxStateKernels {
+    const void *rows, *columns; // the states of base blocks of rows, and of columns
+    const void *runs;           // of these the runs
+    const void *edges;
+    const void *merge;
+    const void *finish;
+    const void *totals, *row_outputs, *column_outputs, *edge_outputs;
+};
+
+// f32 logits, f64, and everything narrower.
+template <class Float, class Sum>
+const SoftmaxStateKernels &softmax_state_kernels();
+
+} // namespace wr::cuda

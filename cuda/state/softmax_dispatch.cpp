@@ -1,0 +1,288 @@
+// Puts the jobs of states of softmax on a stream.
+#include "cuda/common/launch.h"
+#include "cuda/gpu.h"
+#include "cuda/state/judge.h"
+#include "cuda/state/softmax_arguments.h"
+
+#include <algorithm>
+#include <bit>
+#include <initializer_list>
+
+namespace wr::cuda {
+
+namespace {
+
+// Warps that an H200 holds, twice: as long as so many have work, each takes base blocks one after the other.
+constexpr std::uint64_t enough_warps = 16384;
+constexpr int longest_group = 6;
+
+constexpr std::size_t verdict_bytes = 16;
+
+// Of logits of a type: use.template operator()<Float, Sum>().
+template <class Use>
+cudaError_t with_arithmetic(ElementType type, Use use) {
+    switch (type) {
+    case ElementType::f32:
+        return use.template operator()<float, double>();
+    case ElementType::f64:
+        return use.template operator()<double, double>();
+    default:
+        return use.template operator()<float, float>();
+    }
+}
+
+// The kernels of a job, one behind the other, up to the first that fails.
+class Sequence {
+  public:
+    Sequence(cudaStream_t stream, const GpuFacts &gpu) : stream_(stream), dependent_(gpu.dependent_launch) {}
+
+    void put(const void *kernel, std::uint64_t blocks, int threads, void *arguments) {
+        if (error_ == cudaSuccess && blocks != 0) {
+            Launch how{kernel, std::min<std::uint64_t>(blocks, most_blocks), threads};
+            how.dependent = dependent_;
+            error_ = launch(how, arguments, stream_);
+        }
+    }
+    // A warp for each job, or a thread.
+    void put_warps(const void *kernel, std::uint64_t jobs, void *arguments) {
+        put(kernel, divide_up<std::uint64_t>(jobs, softmax_state_warps), softmax_state_threads, arguments);
+    }
+    void put_threads(const void *kernel, std::uint64_t jobs, void *arguments) {
+        put(kernel, divide_up<std::uint64_t>(jobs, softmax_state_threads), softmax_state_threads, arguments);
+    }
+
+    cudaError_t error() const { return error_; }
+
+  private:
+    cudaStream_t stream_;
+    bool dependent_;
+    cudaError_t error_ = cudaSuccess;
+};
+
+void judge_all(Sequence &sequence, std::initializer_list<ExpectedState> states, const WrittenState &written,
+               std::int32_t *check, std::int32_t *verdict) {
+    JudgeArguments a{};
+    for (const ExpectedState &state : states) {
+        if (state.bytes != nullptr) {
+            a.stored[a.count] = state.bytes;
+            a.expected[a.count++] = state.header;
+        }
+    }
+    a.written = written.bytes;
+    a.header = written.header;
+    a.check = check;
+    a.verdict = verdict;
+    sequence.put(judge_states_kernel(), 1, 32, &a);
+}
+
+// Runs the kernels that put(sequence, workspace) puts, with so much memory.
+template <class Put>
+std::int32_t run(void *callers, std::size_t callers_bytes, std::size_t bytes, void *stream_handle, Put put) {
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    Workspace workspace(callers, callers_bytes, bytes, stream);
+    if (workspace.error() != cudaSuccess) {
+        return report(workspace.error());
+    }
+    Sequence sequence(stream, device.gpu());
+    put(sequence, workspace);
+    const cudaError_t freed = workspace.finish();
+    return report(sequence.error() != cudaSuccess ? sequence.error() : freed);
+}
+
+// Where the base blocks and runs of a piece's rows are.
+SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem) {
+    const Shape &shape = problem.softmax.shape;
+    const SoftmaxPiece piece = piece_of(problem.softmax, problem.first);
+    SoftmaxStateArguments a{};
+    a.problem = problem.softmax;
+    a.first = problem.first;
+    a.places = {piece, shape.outer, shape.inner};
+    a.payload = problem.state.payload();
+    a.first_block = piece.first_block();
+    a.blocks = piece.end_block() - piece.first_block();
+    while (shape.inner == 1 && a.group < longest_group &&
+           a.places.rows() * (a.blocks >> (a.group + 1)) >= enough_warps) {
+        ++a.group;
+    }
+    a.first_group = a.first_block >> a.group;
+    a.groups = a.blocks == 0 ? 0 : ((piece.end_block() - 1) >> a.group) - a.first_group + 1;
+    a.edge_elements = a.places.elements();
+    std::uint64_t longest = 1;
+    for (std::uint64_t at = a.first_block; at < piece.end_block();) {
+        const BlockRun next = run_from(at, piece.end_block());
+        longest = std::max(longest, next.blocks() >> a.group);
+        at = next.end;
+        a.run_begin[++a.run_count] = at - a.first_block;
+    }
+    a.run_lanes = static_cast<std::int32_t>(std::min<std::uint64_t>(longest, softmax_state_threads));
+    return a;
+}
+
+template <class Float, class Sum>
+void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
+    const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
+    const std::uint64_t rows = a.places.rows();
+    if (a.places.inner == 1) {
+        sequence.put_warps(kernels.rows, rows * a.groups, &a);
+    } else {
+        sequence.put_threads(kernels.columns, rows * a.blocks, &a);
+    }
+    const auto jobs_of_block = static_cast<std::uint64_t>(softmax_state_threads / a.run_lanes);
+    sequence.put(kernels.runs, divide_up(rows * static_cast<std::uint64_t>(a.run_count), jobs_of_block),
+                 softmax_state_threads, &a);
+    sequence.put_threads(kernels.edges, a.edge_elements, &a);
+}
+
+template <class Float, class Sum>
+void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const void *left, const std::int32_t *verdict) {
+    using View = SoftmaxStateView<Float, Sum>;
+    using Bits = typename ExponentialConstants<Float>::Bits;
+    const SoftmaxPiece whole{problem.left.first, problem.left.count + problem.right.count};
+    const SoftmaxStatePlaces places{whole, problem.outer, problem.inner};
+    const SoftmaxSeam seam = seam_of(problem.left, problem.right);
+    SoftmaxSeam combined = seam;
+    for (auto side = combined.next(); side != SoftmaxSeam::Side::none; side = combined.next()) {
+        combined.combine(side);
+    }
+    auto *const states = static_cast<KeptState<Sum> *>(problem.merged.payload());
+    SoftmaxMergeArguments<Float, Sum> a{
+        verdict,
+        View({problem.left, problem.outer, problem.inner}, left),
+        View({problem.right, problem.outer, problem.inner}, problem.right_state.payload()),
+        places,
+        seam,
+        combined,
+        states,
+        reinterpret_cast<Bits *>(states + places.states()),
+        places.states(),
+        places.elements(),
+        0};
+    constexpr std::uint64_t most = 1 << 20;
+    if (seam.run.blocks() != 0) {
+        a.seam_blocks =
+            static_cast<std::uint32_t>(std::min(divide_up<std::uint64_t>(places.rows(), softmax_state_warps), most));
+    }
+    const std::uint64_t copied = a.states_count + a.elements_count;
+    const std::uint64_t copying = std::min(divide_up<std::uint64_t>(copied, softmax_state_threads), most);
+    sequence.put(softmax_state_kernels<Float, Sum>().merge, a.seam_blocks + copying, softmax_state_threads, &a);
+}
+
+// The bytes of merge's left payload where it has to be moved out of the way.
+std::size_t moved_bytes(const SoftmaxMergeProblem &problem) {
+    return problem.merged.bytes == problem.left_state.bytes ? problem.left_state.header.payload_bytes : 0;
+}
+
+const void *moved_payload(Sequence &sequence, const SoftmaxMergeProblem &problem, void *to) {
+    const std::uint64_t words = moved_bytes(problem) / sizeof(std::uint32_t);
+    if (words == 0) {
+        return problem.left_state.payload();
+    }
+    CopyStateArguments a{static_cast<const std::uint32_t *>(problem.left_state.payload()),
+                         static_cast<std::uint32_t *>(to), words};
+    sequence.put(copy_state_kernel(), divide_up<std::uint64_t>(words, copy_state_threads), copy_state_threads, &a);
+    return to;
+}
+
+template <class Float, class Sum>
+void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, void *totals,
+                 const std::int32_t *verdict) {
+    const SoftmaxProblem &p = problem.softmax;
+    const SoftmaxStateView<Float, Sum> whole({{0, problem.whole_count}, p.shape.outer, p.shape.inner},
+                                             problem.whole.payload());
+    const CutBlocks<Float, Sum> cut(problem);
+    const SoftmaxStatePlaces places{cut.piece, p.shape.outer, p.shape.inner};
+    SoftmaxFromStateArguments<Float, Sum> a{verdict,
+                                            cut,
+                                            whole,
+                                            whole.places.piece.runs(),
+                                            places.rows(),
+                                            static_cast<PieceTotals<Float, Sum> *>(totals),
+                                            cut.piece.end_block() - cut.piece.first_block(),
+                                            places.elements()};
+    const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
+    sequence.put_warps(kernels.totals, a.rows, &a);
+    if (p.shape.inner == 1) {
+        sequence.put_warps(kernels.row_outputs, a.rows * a.blocks, &a);
+    } else {
+        sequence.put_threads(kernels.column_outputs, a.rows * a.blocks, &a);
+    }
+    sequence.put_threads(kernels.edge_outputs, a.edge_elements, &a);
+}
+
+bool is_empty(const Shape &shape) { return shape.outer == 0 || shape.inner == 0; }
+
+} // namespace
+
+std::size_t softmax_state_workspace_bytes(const SoftmaxProblem &piece, std::uint64_t first) {
+    const SoftmaxPiece of = piece_of(piece, first);
+    return piece.shape.outer * piece.shape.inner * (of.end_block() - of.first_block()) * kept_state_bytes(piece.dtype);
+}
+
+std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream) {
+    const SoftmaxProblem &p = problem.softmax;
+    const std::size_t bytes = softmax_state_workspace_bytes(p, problem.first);
+    return run(p.workspace, p.workspace_bytes, bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
+        judge_all(sequence, {}, problem.state, problem.check, nullptr);
+        if (is_empty(p.shape)) {
+            return;
+        }
+        SoftmaxStateArguments a = state_arguments(problem);
+        a.block_states = bytes == 0 ? nullptr : workspace.take(bytes);
+        with_arithmetic(p.dtype, [&]<class Float, class Sum>() {
+            put_state<Float, Sum>(sequence, a);
+            return cudaSuccess;
+        });
+    });
+}
+
+std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *stream) {
+    const std::size_t moved = moved_bytes(problem);
+    return run(nullptr, 0, verdict_bytes + moved, stream, [&](Sequence &sequence, Workspace &workspace) {
+        auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
+        judge_all(sequence, {problem.left_state, problem.right_state}, problem.merged, problem.check, verdict);
+        const void *left = moved_payload(sequence, problem, moved == 0 ? nullptr : workspace.take(moved));
+        with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
+            put_merge<Float, Sum>(sequence, problem, left, verdict);
+            return cudaSuccess;
+        });
+    });
+}
+
+std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *stream) {
+    return run(nullptr, 0, verdict_bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
+        auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
+        judge_all(sequence, {problem.state}, {}, problem.check, verdict);
+        with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
+            const SoftmaxStateView<Float, Sum> state({{0, problem.count}, problem.outer, problem.inner},
+                                                     problem.state.payload());
+            SoftmaxFinishArguments<Float, Sum> a{
+                verdict, state, state.places.piece.runs(), state.places.rows(), problem.output, problem.output_dtype};
+            sequence.put_warps(softmax_state_kernels<Float, Sum>().finish, a.rows, &a);
+            return cudaSuccess;
+        });
+    });
+}
+
+std::int32_t softmax_from_state(const SoftmaxFromStateProblem &problem, void *stream) {
+    const SoftmaxProblem &p = problem.softmax;
+    const std::size_t rows = is_empty(p.shape) || p.shape.axis == 0 ? 0 : p.shape.outer * p.shape.inner;
+    const std::size_t totals_bytes = rows * sizeof(PieceTotals<double, double>);
+    return run(nullptr, 0, verdict_bytes + totals_bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
+        auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
+        judge_all(sequence, {problem.whole, problem.before, problem.after}, {}, problem.check, verdict);
+        if (rows == 0) {
+            return;
+        }
+        void *const totals = workspace.take(totals_bytes);
+        with_arithmetic(p.dtype, [&]<class Float, class Sum>() {
+            put_outputs<Float, Sum>(sequence, problem, totals, verdict);
+            return cudaSuccess;
+        });
+    });
+}
+
+} // namespace wr::cuda

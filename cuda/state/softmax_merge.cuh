@@ -1,0 +1,117 @@
+// Two neighbours' states of softmax as one, and the logsumexp of a whole one.
+#pragma once
+
+#include "cuda/state/softmax_tile.cuh"
+
+namespace wr::cuda {
+
+__device__ __forceinline__ bool is_refused(const std::int32_t *verdict) { return verdict != nullptr && *verdict != 0; }
+
+template <class Float, class Sum>
+__device__ __forceinline__ Float element_of_either(const SoftmaxMergeArguments<Float, Sum> &a, std::uint64_t o,
+                                                   std::uint64_t i, std::uint64_t at) {
+    return at < a.left.places.piece.end() ? a.left.element(o, i, at) : a.right.element(o, i, at);
+}
+
+// The run at the seam of a row, by a warp.
+template <class Float, class Sum>
+__device__ __forceinline__ void make_run(const SoftmaxMergeArguments<Float, Sum> &a, std::uint64_t row) {
+    const JobPlace of(row, a.places.inner);
+    SoftmaxSeam seam = a.seam;
+    const std::uint64_t first = seam.run.begin * softmax_block;
+    RowState<Float, Sum> state =
+        seam.cut_block
+            ? state_of_kept<Float, Sum>(
+                  softmax_block, [&](std::uint64_t k) { return element_of_either(a, of.outer, of.inner, first + k); })
+            : a.right.state(0, row);
+#pragma unroll 1
+    for (auto side = seam.next(); side != SoftmaxSeam::Side::none; side = seam.next()) {
+        const bool left = side == SoftmaxSeam::Side::left;
+        const RowState<Float, Sum> other =
+            left ? a.left.state(seam.left_runs - 1, row) : a.right.state(seam.right_runs, row);
+        state = combine(left ? other : state, left ? state : other);
+        seam.combine(side);
+    }
+    if (lane_index() == 0) {
+        a.states[a.places.state(a.combined.left_runs, row)] = kept(state);
+    }
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ void copy_state(const SoftmaxMergeArguments<Float, Sum> &a, std::uint64_t index) {
+    const std::uint64_t rows = a.places.rows(), stay = a.combined.left_runs * rows;
+    const std::uint64_t made = a.combined.run.blocks() == 0 ? 0 : rows;
+    if (index < stay) {
+        a.states[index] = a.left.states[index];
+    } else if (index >= stay + made) {
+        a.states[index] = a.right.states[index - stay - made + a.combined.right_runs * rows];
+    }
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ void copy_element(const SoftmaxMergeArguments<Float, Sum> &a, std::uint64_t index) {
+    using Bits = typename ExponentialConstants<Float>::Bits;
+    const EdgeElement of(a.places.piece, a.places.rows(), a.places.inner, index);
+    a.elements[index] = bit_cast<Bits>(element_of_either(a, of.outer, of.inner, a.places.piece.first + of.at));
+}
+
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_state_threads)
+    softmax_state_merge(const __grid_constant__ SoftmaxMergeArguments<Float, Sum> a) {
+    take_place_on_stream();
+    if (is_refused(a.verdict)) {
+        return;
+    }
+    if (blockIdx.x < a.seam_blocks) {
+        const std::uint64_t rows = a.places.rows(), step = std::uint64_t{a.seam_blocks} * softmax_state_warps;
+        for (std::uint64_t row = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); row < rows;
+             row += step) {
+            make_run(a, row);
+        }
+        return;
+    }
+    const std::uint64_t step = std::uint64_t{gridDim.x - a.seam_blocks} * softmax_state_threads;
+    const std::uint64_t all = a.states_count + a.elements_count;
+    for (std::uint64_t index = std::uint64_t{blockIdx.x - a.seam_blocks} * softmax_state_threads + threadIdx.x;
+         index < all; index += step) {
+        if (index < a.states_count) {
+            copy_state(a, index);
+        } else {
+            copy_element(a, index - a.states_count);
+        }
+    }
+}
+
+// The state of a whole row, by a warp; in every lane.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> finished_row(const SoftmaxStateView<Float, Sum> &state,
+                                                             std::uint64_t runs, std::uint64_t row) {
+    const SoftmaxPiece &piece = state.places.piece;
+    const std::uint64_t tail = piece.right();
+    RowState<Float, Sum> last = StateMerge<Float, Sum>::identity();
+    if (tail != 0) {
+        const JobPlace of(row, state.places.inner);
+        last = state_of_kept<Float, Sum>(
+            tail, [&](std::uint64_t k) { return state.element(of.outer, of.inner, piece.end() - tail + k); });
+    }
+    return whole_state(state, runs, tail != 0, last, row);
+}
+
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_state_threads)
+    softmax_state_finish(const __grid_constant__ SoftmaxFinishArguments<Float, Sum> a) {
+    take_place_on_stream();
+    if (is_refused(a.verdict)) {
+        return;
+    }
+    const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_warps;
+    for (std::uint64_t row = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); row < a.rows;
+         row += step) {
+        const RowState<Float, Sum> whole = finished_row(a.state, a.runs, row);
+        if (lane_index() == 0) {
+            store_float(logsumexp_of(whole.maximum, whole.sum), a.output_type, a.output, row);
+        }
+    }
+}
+
+} // namespace wr::cuda

@@ -1,0 +1,122 @@
+// The state of softmax of a piece: the base blocks, of them the runs, and the elements of blocks that are cut.
+#pragma once
+
+#include "cuda/state/softmax_tile.cuh"
+
+namespace wr::cuda {
+
+template <class Float, class Sum>
+__device__ __forceinline__ KeptState<Sum> *block_state(const SoftmaxStateArguments &a, std::uint64_t row,
+                                                       std::uint64_t block) {
+    return static_cast<KeptState<Sum> *>(a.block_states) + row * a.blocks + block;
+}
+
+// A warp for each group of base blocks of each row.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_state_threads, strided::strided_resident_blocks<Float>)
+    softmax_state_rows(const __grid_constant__ SoftmaxStateArguments a) {
+    take_place_on_stream();
+    const SoftmaxProblem &p = a.problem;
+    const std::uint64_t jobs = a.places.rows() * a.groups, step = std::uint64_t{gridDim.x} * softmax_state_warps;
+    for (std::uint64_t job = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); job < jobs; job += step) {
+        const JobPlace at(job, a.groups);
+        const PieceRow row = piece_row_of(p, a.first, at.outer);
+        const strided::StridedRow place = strided_row(p, row, at.outer);
+        const std::uint64_t group = (a.first_group + at.inner) << a.group, length = std::uint64_t{1} << a.group;
+        const std::uint64_t begin = larger(group, a.first_block) - a.first_block;
+        const std::uint64_t end = smaller(group + length, a.first_block + a.blocks) - a.first_block;
+        const bool together = length > 1 && end - begin == length;
+        TreeCounter<StateMerge<Float, Sum>, 11> counter;
+#pragma unroll 1
+        for (std::uint64_t block = begin; block < end; ++block) {
+            strided::StridedTile<Float, Sum> tile;
+            const RowState<Float, Sum> state =
+                tile.load(p, place, a.places.piece.left() + block * std::uint64_t{softmax_block});
+            if (together) {
+                counter.push(state);
+            } else if (lane_index() == 0) {
+                *block_state<Float, Sum>(a, at.outer, block) = kept(state);
+            }
+        }
+        if (together && lane_index() == 0) {
+            *block_state<Float, Sum>(a, at.outer, begin) = kept(counter.result());
+        }
+    }
+}
+
+// A thread for each base block of each column.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_state_threads, strided::walking_resident_blocks<Float>)
+    softmax_state_columns(const __grid_constant__ SoftmaxStateArguments a) {
+    take_place_on_stream();
+    const SoftmaxProblem &p = a.problem;
+    const std::uint64_t jobs = a.places.rows() * a.blocks, step = std::uint64_t{gridDim.x} * softmax_state_threads;
+    for (std::uint64_t job = std::uint64_t{blockIdx.x} * softmax_state_threads + threadIdx.x; job < jobs; job += step) {
+        const strided::LoopedTile own(p.shape, a.blocks, job);
+        const PieceRow row = piece_row_of(p, a.first, own.row);
+        const strided::ColumnRun run =
+            column_block(p, row, own.row, a.places.piece.left() + own.block * std::uint64_t{softmax_block});
+        strided::WalkedLogits<Float> logits(p, run);
+        *block_state<Float, Sum>(a, own.row, own.block) = kept(strided::walked_state<Float, Sum>(logits));
+    }
+}
+
+// a.run_lanes threads for each run of each row: a part of it each, and then what they have, as a tree.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_state_threads)
+    softmax_state_runs(const __grid_constant__ SoftmaxStateArguments a) {
+    using State = RowState<Float, Sum>;
+    __shared__ State states[softmax_state_threads];
+    take_place_on_stream();
+    const int lanes = a.run_lanes, own = static_cast<int>(threadIdx.x) & (lanes - 1);
+    const auto jobs_of_block = static_cast<std::uint64_t>(softmax_state_threads / lanes);
+    const std::uint64_t rows = a.places.rows(), jobs = rows * static_cast<std::uint64_t>(a.run_count);
+    for (std::uint64_t first = blockIdx.x * jobs_of_block; first < jobs; first += gridDim.x * jobs_of_block) {
+        const std::uint64_t job = first + threadIdx.x / static_cast<unsigned>(lanes);
+        const bool there = job < jobs;
+        const JobPlace at(there ? job : 0, rows); // the run, and the row
+        const std::uint64_t begin = a.run_begin[at.outer], blocks = a.run_begin[at.outer + 1] - begin;
+        const std::uint64_t each = blocks >> a.group == 0 ? 1 : std::uint64_t{1} << a.group; // blocks of a state
+        const std::uint64_t count = blocks / each, part = larger<std::uint64_t>(count / lanes, 1);
+        const auto parts = static_cast<int>(count / part);
+        State mine = StateMerge<Float, Sum>::identity();
+        if (there && own < parts) {
+            TreeCounter<StateMerge<Float, Sum>, 53> counter;
+            for (std::uint64_t i = 0; i < part; ++i) {
+                const std::uint64_t block = begin + (static_cast<std::uint64_t>(own) * part + i) * each;
+                counter.push(state_from<Float, Sum>(*block_state<Float, Sum>(a, at.inner, block)));
+            }
+            mine = counter.result();
+        }
+        states[threadIdx.x] = mine;
+        for (int distance = 1; distance < lanes; distance *= 2) {
+            __syncthreads();
+            if ((own & (2 * distance - 1)) == 0 && own + distance < parts) {
+                mine = combine(mine, states[threadIdx.x + static_cast<unsigned>(distance)]);
+                states[threadIdx.x] = mine;
+            }
+        }
+        if (there && own == 0) {
+            static_cast<KeptState<Sum> *>(a.payload)[a.places.state(at.outer, at.inner)] = kept(mine);
+        }
+        __syncthreads();
+    }
+}
+
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_state_threads)
+    softmax_state_edges(const __grid_constant__ SoftmaxStateArguments a) {
+    take_place_on_stream();
+    const SoftmaxProblem &p = a.problem;
+    using Bits = typename ExponentialConstants<Float>::Bits;
+    auto *const elements = reinterpret_cast<Bits *>(static_cast<KeptState<Sum> *>(a.payload) + a.places.states());
+    const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_threads;
+    for (std::uint64_t index = std::uint64_t{blockIdx.x} * softmax_state_threads + threadIdx.x; index < a.edge_elements;
+         index += step) {
+        const EdgeElement of(a.places.piece, a.places.rows(), a.places.inner, index);
+        const PieceRow row = piece_row_of(p, a.first, of.outer * a.places.inner + of.inner);
+        elements[index] = kept_bits(piece_logit<Float>(p, row, of.at));
+    }
+}
+
+} // namespace wr::cuda

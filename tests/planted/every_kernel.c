@@ -11,7 +11,9 @@
 #include "harness/jobs.h"
 #include "harness/random_numbers.h"
 #include "harness/segment_jobs.h"
+#include "piece_calls.h"
 #include "reference/reference.h"
+#include "tight_memory.h"
 #include "walk.h"
 
 #include <cuda_runtime_api.h>
@@ -21,55 +23,6 @@
 
 /* Random elements repeat after this many; odd, so that no column and no row sees the same ones as its neighbour. */
 enum { PERIOD = 40009 };
-
-static void expect_cuda(cudaError_t error) {
-    if (error != cudaSuccess) {
-        give_up(cudaGetErrorString(error));
-    }
-}
-
-static void *allocate(size_t bytes) {
-    void *memory = malloc(bytes + 1);
-    if (memory == NULL) {
-        give_up("no memory");
-    }
-    return memory;
-}
-
-/* On the GPU: `bytes` bytes and not one more behind them; before them `offset` bytes that nobody writes. */
-typedef struct tight {
-    unsigned char *base, *at;
-    size_t bytes;
-} tight;
-
-static tight tight_new(size_t bytes, size_t offset) {
-    tight made = {NULL, NULL, bytes};
-    void *memory = NULL;
-    expect_cuda(cudaMalloc(&memory, bytes + offset));
-    made.base = memory;
-    made.at = made.base + offset;
-    return made;
-}
-
-static void tight_free(tight *used) { expect_cuda(cudaFree(used->base)); }
-
-static void tight_write(const tight *to, const void *from) {
-    if (to->bytes > 0) {
-        expect_cuda(cudaMemcpy(to->at, from, to->bytes, cudaMemcpyHostToDevice));
-        /* A small copy from pageable memory may return before it has arrived, and the job's stream waits for no other.
-         */
-        expect_cuda(cudaDeviceSynchronize());
-    }
-}
-
-static int tight_holds(const tight *memory, const void *expected) {
-    void *got = allocate(memory->bytes);
-    int same;
-    expect_cuda(cudaMemcpy(got, memory->at, memory->bytes, cudaMemcpyDeviceToHost));
-    same = memory->bytes == 0 || (expected != NULL && memcmp(got, expected, memory->bytes) == 0);
-    free(got);
-    return same;
-}
 
 static void *random_elements(wr_dtype dtype, size_t count) {
     size_t size = reference_size(dtype), filled = count < PERIOD ? count : PERIOD;
@@ -534,8 +487,65 @@ static void check_tiles(const tile_call *call) {
     free(expected);
 }
 
+/* The memory of both devices, the host's and then the GPU's. */
+static void compare_pieces(const wr_softmax_args *host_args, const piece_memory *host, const shape *of) {
+    size_t size = reference_size(host_args->dtype), cut = piece_cut(of->axis), rows = of->outer * of->inner;
+    size_t whole = piece_state_bytes(host_args, 0, of->axis);
+    tight input = tight_new(shape_elements(of) * size, 0), output = tight_new(rows * (of->axis - cut) * size, size);
+    tight left = tight_new(whole, 0), right = tight_new(piece_state_bytes(host_args, cut, of->axis - cut), 0);
+    tight merged = tight_new(whole, 0), sums = tight_new(rows * size, 0), check = tight_new(sizeof(int32_t), 0);
+    wr_softmax_args args = *host_args;
+    piece_memory gpu;
+    wr_status status;
+    gpu.left = left.at;
+    gpu.right = right.at;
+    gpu.whole = merged.at;
+    gpu.sums = sums.at;
+    gpu.output = output.at;
+    gpu.check = (int32_t *)check.at;
+    tight_write(&input, host_args->input);
+    args.input = input.at;
+    status = softmax_in_pieces(&args, &gpu, place_at(1)->stream);
+    CHECK(status == WR_SUCCESS, "%s: %s", of->regime, wr_status_name(status));
+    expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
+    CHECK(tight_holds(&left, host->whole) && tight_holds(&merged, host->whole) && tight_holds(&sums, host->sums) &&
+              tight_holds(&output, host->output) && tight_holds(&check, host->check),
+          "%s of %s: differs from the host", of->regime, dtype_name(args.dtype));
+    tight_free(&input);
+    tight_free(&output);
+    tight_free(&left);
+    tight_free(&right);
+    tight_free(&merged);
+    tight_free(&sums);
+    tight_free(&check);
+}
+
+static void check_pieces(wr_dtype dtype, const shape *of) {
+    size_t size = reference_size(dtype), rows = of->outer * of->inner;
+    wr_softmax_args args = softmax_args(dtype, of->outer, of->axis, of->inner);
+    size_t whole = piece_state_bytes(&args, 0, of->axis);
+    void *input = random_elements(dtype, shape_elements(of));
+    int32_t check = -1;
+    piece_memory host;
+    host.left = place_allocate(place_at(0), whole);
+    host.right = place_allocate(place_at(0), whole);
+    host.whole = place_allocate(place_at(0), whole);
+    host.sums = allocate(rows * size);
+    host.output = allocate(rows * of->axis * size);
+    host.check = &check;
+    args.input = input;
+    CHECK(softmax_in_pieces(&args, &host, wr_host_stream()) == WR_SUCCESS, "%s on the host", of->regime);
+    compare_pieces(&args, &host, of);
+    place_free(place_at(0), host.left);
+    place_free(place_at(0), host.right);
+    place_free(place_at(0), host.whole);
+    free(host.sums);
+    free(host.output);
+    free(input);
+}
+
 static const walker checks = {check_reduction, check_weighted, check_segmented, check_softmax, check_gradient,
-                              check_logsumexp, check_uneven,   check_many,      check_tiles};
+                              check_logsumexp, check_uneven,   check_many,      check_tiles,   check_pieces};
 
 static void list_parts(void) {
     size_t i;

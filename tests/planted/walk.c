@@ -485,6 +485,15 @@ static void walk_large(const walker *by) {
     by->logsumexp(WR_F32, &shorter_rows);
 }
 
+static void walk_softmax_in_pieces(const walker *by) {
+    static const shape rows = {"rows in pieces", 3, 9001, 1, 1, 0}, columns = {"columns in pieces", 2, 5001, 7, 1, 0};
+    size_t i;
+    for (i = 0; i < SOFTMAX_TYPES; ++i) {
+        by->softmax_in_pieces(softmax_types[i], &rows);
+        by->softmax_in_pieces(softmax_types[i], &columns);
+    }
+}
+
 /* The longest first, as racecheck takes them. */
 static const struct {
     const char *name;
@@ -506,6 +515,7 @@ static const struct {
     {"softmax_of_8_bits", walk_softmax_of_8_bits},
     {"tiles", walk_tiles},
     {"uneven_rows", walk_uneven_rows},
+    {"softmax_in_pieces", walk_softmax_in_pieces},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

@@ -80,6 +80,8 @@ typedef struct walker {
     /* Without logsumexp, so many rows or columns that clusters go from one to the next. */
     void (*many)(wr_dtype, int log, const shape *);
     void (*tiles)(const tile_call *);
+    /* Contiguous rows or columns in two pieces, by their states. */
+    void (*softmax_in_pieces)(wr_dtype, const shape *);
 } walker;
 
 /* The names of the parts, so that several can be watched side by side; NULL behind the last. "large" is what only large

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "../harness/header_offers.h"
+#include "../planted/piece_calls.h"
 #include "../planted/walk.h"
 #include "../reference/reference.h"
 }
@@ -179,9 +180,16 @@ void tiles(const tile_call *call) {
     static_cast<void>(tile_run(call, memory(input), memory(output), stream()));
 }
 
+void in_pieces(wr_dtype dtype, const shape *of) {
+    const wr_softmax_args args = softmax_of(dtype, 0, *of);
+    const piece_memory all{memory(values), memory(weights), memory(saved),
+                           memory(sums),   memory(output),  static_cast<std::int32_t *>(memory(offsets))};
+    expect_success(softmax_in_pieces(&args, &all, stream()), of->regime);
+}
+
 void take_the_walk_on(const fake::Gpu &gpu) {
     static const walker by{reduce,    reduce_weighted, reduce_segments, softmax, gradient,
-                           logsumexp, softmax_uneven,  softmax_many,    tiles};
+                           logsumexp, softmax_uneven,  softmax_many,    tiles,   in_pieces};
     fake::reset(gpu, 0, 0);
     for (std::size_t i = 0; walk_part(i) != nullptr; ++i) {
         CHECK(walk(walk_part(i), &by) != 0, "no part is called %s", walk_part(i));

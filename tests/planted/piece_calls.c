@@ -1,0 +1,89 @@
+#include "piece_calls.h"
+
+#include "reference/reference.h"
+
+#include <string.h>
+
+size_t piece_cut(size_t axis) { return axis * 3 / 5 | 1; }
+
+static wr_state_args state_args(const wr_softmax_args *of, size_t first, size_t count) {
+    wr_state_args args;
+    memset(&args, 0, sizeof args);
+    args.struct_size = sizeof args;
+    args.op = WR_LOGSUMEXP;
+    args.dtype = of->dtype;
+    args.outer = of->outer;
+    args.inner = of->inner;
+    args.first = first;
+    args.count = count;
+    args.scale = of->scale;
+    return args;
+}
+
+size_t piece_state_bytes(const wr_softmax_args *args, size_t first, size_t count) {
+    wr_state_args of_piece = state_args(args, first, count);
+    size_t bytes = 0;
+    return wr_state_size(&of_piece, &bytes, NULL) == WR_SUCCESS ? bytes : 0;
+}
+
+static wr_softmax_args piece_args(const wr_softmax_args *whole, size_t first, size_t count) {
+    wr_softmax_args args = *whole;
+    args.strides_given = 1;
+    args.outer_stride = (ptrdiff_t)(whole->axis * whole->inner);
+    args.axis_stride = (ptrdiff_t)whole->inner;
+    args.inner_stride = 1;
+    args.axis = count;
+    args.input = (const char *)whole->input + first * whole->inner * reference_size(whole->dtype);
+    return args;
+}
+
+static wr_status write_state(const wr_softmax_args *whole, size_t first, size_t count, void *state, int32_t *check,
+                             struct CUstream_st *stream) {
+    wr_softmax_args args = piece_args(whole, first, count);
+    return wr_softmax_state(&args, first, state, piece_state_bytes(whole, first, count), check, stream);
+}
+
+static wr_status merge(const wr_softmax_args *whole, const piece_memory *memory, void *merged,
+                       struct CUstream_st *stream) {
+    size_t cut = piece_cut(whole->axis);
+    wr_state_args args = state_args(whole, 0, cut);
+    args.right_count = whole->axis - cut;
+    args.state = memory->left;
+    args.state_bytes = piece_state_bytes(whole, 0, cut);
+    args.right = memory->right;
+    args.right_bytes = piece_state_bytes(whole, cut, args.right_count);
+    args.merged = merged;
+    args.merged_bytes = piece_state_bytes(whole, 0, whole->axis);
+    args.check = memory->check;
+    return wr_state_merge(&args, stream);
+}
+
+static wr_status finish(const wr_softmax_args *whole, const piece_memory *memory, struct CUstream_st *stream) {
+    wr_state_args args = state_args(whole, 0, whole->axis);
+    args.state = memory->whole;
+    args.state_bytes = piece_state_bytes(whole, 0, whole->axis);
+    args.output = memory->sums;
+    args.check = memory->check;
+    return wr_state_finish(&args, stream);
+}
+
+wr_status softmax_in_pieces(const wr_softmax_args *args, const piece_memory *memory, struct CUstream_st *stream) {
+    size_t cut = piece_cut(args->axis), count = args->axis - cut;
+    wr_softmax_args outputs = piece_args(args, cut, count);
+    wr_status status = write_state(args, 0, cut, memory->left, memory->check, stream);
+    outputs.output = memory->output;
+    if (status == WR_SUCCESS) {
+        status = write_state(args, cut, count, memory->right, memory->check, stream);
+    }
+    if (status == WR_SUCCESS) {
+        status = merge(args, memory, memory->whole, stream);
+    }
+    if (status == WR_SUCCESS) {
+        status = finish(args, memory, stream);
+    }
+    if (status == WR_SUCCESS) {
+        status =
+            wr_softmax_from_state(&outputs, cut, args->axis, memory->whole, memory->left, NULL, memory->check, stream);
+    }
+    return status == WR_SUCCESS ? merge(args, memory, memory->left, stream) : status;
+}

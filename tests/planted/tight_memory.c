@@ -1,0 +1,49 @@
+#include "tight_memory.h"
+
+#include "harness/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void expect_cuda(cudaError_t error) {
+    if (error != cudaSuccess) {
+        give_up(cudaGetErrorString(error));
+    }
+}
+
+void *allocate(size_t bytes) {
+    void *memory = malloc(bytes + 1);
+    if (memory == NULL) {
+        give_up("no memory");
+    }
+    return memory;
+}
+
+tight tight_new(size_t bytes, size_t offset) {
+    tight made = {NULL, NULL, bytes};
+    void *memory = NULL;
+    expect_cuda(cudaMalloc(&memory, bytes + offset));
+    made.base = memory;
+    made.at = made.base + offset;
+    return made;
+}
+
+void tight_free(tight *used) { expect_cuda(cudaFree(used->base)); }
+
+void tight_write(const tight *to, const void *from) {
+    if (to->bytes > 0) {
+        expect_cuda(cudaMemcpy(to->at, from, to->bytes, cudaMemcpyHostToDevice));
+        /* A small copy from pageable memory may return before it has arrived, and the job's stream waits for no other.
+         */
+        expect_cuda(cudaDeviceSynchronize());
+    }
+}
+
+int tight_holds(const tight *memory, const void *expected) {
+    void *got = allocate(memory->bytes);
+    int same;
+    expect_cuda(cudaMemcpy(got, memory->at, memory->bytes, cudaMemcpyDeviceToHost));
+    same = memory->bytes == 0 || (expected != NULL && memcmp(got, expected, memory->bytes) == 0);
+    free(got);
+    return same;
+}

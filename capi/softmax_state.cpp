@@ -341,8 +341,10 @@ std::int32_t softmax_state_merge(const wr_state_args &args, CUstream_st *stream)
         status != Status::success) {
         return number_of(status);
     }
-    const bool in_place = args.merged == args.state;
-    if (overlap(written, {in_place ? MemoryRange{} : left_range, right_range})) {
+    // The left state may be longer than the merged one, which stands in its place then.
+    const bool left_is_hit =
+        args.merged == args.state ? overlaps_any(left_range, {&written[1], 1}) : overlaps_any(left_range, written);
+    if (left_is_hit || overlap(written, {right_range})) {
         return number_of(Status::overlap);
     }
     const SoftmaxMergeProblem problem{dtype,

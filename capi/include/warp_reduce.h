@@ -524,17 +524,19 @@ WR_API wr_status wr_state_finish(const wr_state_args *args, struct CUstream_st *
 
 /* The state of a piece of softmax's rows, [first, first + args->axis) of an axis of any length: its size is what
  * wr_state_size says for WR_LOGSUMEXP, wr_state_merge merges it (with args->scale), and wr_state_finish gives the
- * logsumexp. Of args are read dtype, scale, input, mask, lengths, causal, strides and sizes; input and mask are the
- * piece's own, lengths and the causal limit count from element 0 of the axis. offsets is WR_ERROR_UNSUPPORTED.
- * check, errors: as above. */
+ * logsumexp. wr_state_reduce of WR_LOGSUMEXP makes the same, of pieces that nothing is left out of. Of args are read
+ * dtype, scale, input, mask, lengths, causal, strides, sizes and workspace; input and mask are the piece's own, lengths
+ * and the causal limit count from element 0 of the axis, and with causal there must be causal_rows
+ * (WR_ERROR_INVALID_OPTION). offsets is WR_ERROR_UNSUPPORTED. check, errors: as above. */
 WR_API wr_status wr_softmax_state(const wr_softmax_args *args, size_t first, void *state, size_t state_bytes,
                                   int32_t *check, struct CUstream_st *stream);
 
 /* Softmax or log-softmax of the elements [first, first + args->axis) of rows of `count` elements, from `whole`, the
  * state of [0, count): the bits that wr_softmax_ex gives for whole rows. args as for wr_softmax_state, and output,
  * output_dtype, log, empty_row. before and after are the states of [0, first) and [first + args->axis, count): needed
- * where first, or the piece's end, is neither a multiple of 1024 nor an end of the axis; else they may be NULL.
- * check, errors: as above; where a state is refused output is left alone. */
+ * where first, or the piece's end, is neither a multiple of 1024 nor an end of the axis; else, and for log-softmax,
+ * they may be NULL. Overlap: output may be input, as in wr_softmax_ex. check, errors: as above; where a state is refused
+ * output is left alone. */
 WR_API wr_status wr_softmax_from_state(const wr_softmax_args *args, size_t first, size_t count, const void *whole,
                                        const void *before, const void *after, int32_t *check,
                                        struct CUstream_st *stream);

@@ -42,6 +42,12 @@ impl wr_status {
     pub const WR_ERROR_INTERNAL: wr_status = wr_status(16);
     /// an offset is negative, below the one before it, or beyond the input
     pub const WR_ERROR_INVALID_OFFSETS: wr_status = wr_status(17);
+    /// the bytes are no state: damaged, refused, of an unknown version, or too few
+    pub const WR_ERROR_INVALID_STATE: wr_status = wr_status(18);
+    /// a state of another operator, type, kind, option or shape than the call says
+    pub const WR_ERROR_STATE_MISMATCH: wr_status = wr_status(19);
+    /// a state of other elements than the call says, or that does not begin at 0
+    pub const WR_ERROR_NOT_NEIGHBOUR: wr_status = wr_status(20);
 }
 #[repr(transparent)]
 /// Why a call did nothing, or `WR_SUCCESS`.
@@ -610,6 +616,188 @@ impl Default for wr_softmax_args {
         }
     }
 }
+/** States: a reduction of an axis in pieces. A state stands for elements \[first, first + count) of an axis of any
+ length; neighbours' states are merged, and the state of a whole axis is finished, to the bits that one call gives for
+ all of it, whatever the cuts and whatever order the merges were done in. A state is bytes, the same on the host
+ device and on every GPU, to be stored and sent: docs/states.md has the format.
+
+ Set all bytes of [`wr_state_args`] to zero, then `struct_size`, then what is needed. Every call of one reduction is given
+ the same op, dtype, `output_dtype`, `accumulate_dtype`, `nan_mode`, `weights_dtype`, outer and inner. Operators: all of
+ [`wr_reduce_ex`] but `WR_DOT_EXACT`, with its types and weights; `WR_LOGSUMEXP`, whose state is that of softmax with scale 1,
+ is reduced by [`wr_softmax_state`]. Segments have no states of their own: a row that is cut is a piece like any other.
+
+ Exact sums (`WR_SUM_EXACT`): their states lie nowhere: first, count and `right_count` are not looked at but for the
+ elements that [`wr_state_reduce`] reads, any two merge in any order, and any finishes.
+
+ Empty pieces have states too.
+
+ Memory: states are 16-byte aligned. On a GPU they are memory of the stream's device, and everything about the sizes
+ comes from the arguments; the bytes are judged when the job runs.
+
+ A state that is not what the arguments say is refused: on the host device by the status that is returned, and then
+ nothing is written but \*check; on a GPU \*check alone says so (0 where all is well), merged becomes bytes that are
+ refused in turn, and output is left alone.
+
+ Errors of all: `WR_ERROR_NULL_POINTER`, `_INVALID_OP`, `_INVALID_DTYPE`, `_INVALID_OPTION`, `_UNSUPPORTED`, `_SIZE_OVERFLOW`,
+ `_MISALIGNED`, `_OVERLAP`, `_WORKSPACE_TOO_SMALL`, `_STRUCT_SIZE`, `_OUT_OF_MEMORY`, `_NO_CUDA`, `_NO_DRIVER`, `_NO_DEVICE`,
+ `_NO_KERNEL`, `_INVALID_STATE` (bytes that are none; fewer than [`wr_state_size`] says), `_STATE_MISMATCH`, `_NOT_NEIGHBOUR`,
+ 1000 + e.*/
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct wr_state_args {
+    /// sizeof([`wr_state_args`]) as the caller was compiled
+    pub struct_size: usize,
+    pub op: wr_op,
+    /// the input's elements
+    pub dtype: wr_dtype,
+    /// the result's elements; these and the next three as in [`wr_reduce_args`]
+    pub output_dtype: wr_dtype,
+    pub accumulate_dtype: wr_dtype,
+    pub nan_mode: wr_nan_mode,
+    /// zero: dtype, where [`wr_state_reduce`] has weights; give it to all calls where there are any
+    pub weights_dtype: wr_dtype,
+    /// as in [`wr_reduce_args`]
+    pub strides_given: i32,
+    pub outer: usize,
+    pub inner: usize,
+    /// the piece; of [`wr_state_merge`] the left one
+    pub first: usize,
+    /// the piece; of [`wr_state_merge`] the left one
+    pub count: usize,
+    /// [`wr_state_merge`]: elements of the right piece, which begins at first + count
+    pub right_count: usize,
+    /// [`wr_state_reduce`]: \[outer\]\[count\]\[inner\], the piece's own elements
+    pub input: *const ::core::ffi::c_void,
+    /// [`wr_state_reduce`]: \[count\], likewise
+    pub weights: *const ::core::ffi::c_void,
+    pub outer_stride: isize,
+    pub axis_stride: isize,
+    pub inner_stride: isize,
+    /// [`wr_state_reduce`] writes it; [`wr_state_merge`] (the left piece's) and [`wr_state_finish`] read it
+    pub state: *mut ::core::ffi::c_void,
+    pub state_bytes: usize,
+    /// [`wr_state_merge`]: the right piece's state
+    pub right: *const ::core::ffi::c_void,
+    pub right_bytes: usize,
+    /// [`wr_state_merge`]: written; may be `state` itself
+    pub merged: *mut ::core::ffi::c_void,
+    pub merged_bytes: usize,
+    /// [`wr_state_finish`]: \[outer\]\[inner\], contiguous
+    pub output: *mut ::core::ffi::c_void,
+    /// [`wr_state_finish`]: as in [`wr_reduce_args`]
+    pub values: *mut ::core::ffi::c_void,
+    /// memory like the states': the [`wr_status`] of the states' bytes is written here; NULL: not wanted
+    pub check: *mut i32,
+    /// [`wr_state_reduce`]: 16-byte aligned, in use until the job has run; NULL: the library's own
+    pub workspace: *mut ::core::ffi::c_void,
+    pub workspace_bytes: usize,
+    /// `WR_LOGSUMEXP`: what [`wr_softmax_state`] was given; zero: 1. Of others zero.
+    pub scale: f64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of wr_state_args"][::core::mem::size_of::<wr_state_args>() - 216usize];
+    ["Alignment of wr_state_args"][::core::mem::align_of::<wr_state_args>() - 8usize];
+    [
+        "Offset of field: wr_state_args::struct_size",
+    ][::core::mem::offset_of!(wr_state_args, struct_size) - 0usize];
+    [
+        "Offset of field: wr_state_args::op",
+    ][::core::mem::offset_of!(wr_state_args, op) - 8usize];
+    [
+        "Offset of field: wr_state_args::dtype",
+    ][::core::mem::offset_of!(wr_state_args, dtype) - 12usize];
+    [
+        "Offset of field: wr_state_args::output_dtype",
+    ][::core::mem::offset_of!(wr_state_args, output_dtype) - 16usize];
+    [
+        "Offset of field: wr_state_args::accumulate_dtype",
+    ][::core::mem::offset_of!(wr_state_args, accumulate_dtype) - 20usize];
+    [
+        "Offset of field: wr_state_args::nan_mode",
+    ][::core::mem::offset_of!(wr_state_args, nan_mode) - 24usize];
+    [
+        "Offset of field: wr_state_args::weights_dtype",
+    ][::core::mem::offset_of!(wr_state_args, weights_dtype) - 28usize];
+    [
+        "Offset of field: wr_state_args::strides_given",
+    ][::core::mem::offset_of!(wr_state_args, strides_given) - 32usize];
+    [
+        "Offset of field: wr_state_args::outer",
+    ][::core::mem::offset_of!(wr_state_args, outer) - 40usize];
+    [
+        "Offset of field: wr_state_args::inner",
+    ][::core::mem::offset_of!(wr_state_args, inner) - 48usize];
+    [
+        "Offset of field: wr_state_args::first",
+    ][::core::mem::offset_of!(wr_state_args, first) - 56usize];
+    [
+        "Offset of field: wr_state_args::count",
+    ][::core::mem::offset_of!(wr_state_args, count) - 64usize];
+    [
+        "Offset of field: wr_state_args::right_count",
+    ][::core::mem::offset_of!(wr_state_args, right_count) - 72usize];
+    [
+        "Offset of field: wr_state_args::input",
+    ][::core::mem::offset_of!(wr_state_args, input) - 80usize];
+    [
+        "Offset of field: wr_state_args::weights",
+    ][::core::mem::offset_of!(wr_state_args, weights) - 88usize];
+    [
+        "Offset of field: wr_state_args::outer_stride",
+    ][::core::mem::offset_of!(wr_state_args, outer_stride) - 96usize];
+    [
+        "Offset of field: wr_state_args::axis_stride",
+    ][::core::mem::offset_of!(wr_state_args, axis_stride) - 104usize];
+    [
+        "Offset of field: wr_state_args::inner_stride",
+    ][::core::mem::offset_of!(wr_state_args, inner_stride) - 112usize];
+    [
+        "Offset of field: wr_state_args::state",
+    ][::core::mem::offset_of!(wr_state_args, state) - 120usize];
+    [
+        "Offset of field: wr_state_args::state_bytes",
+    ][::core::mem::offset_of!(wr_state_args, state_bytes) - 128usize];
+    [
+        "Offset of field: wr_state_args::right",
+    ][::core::mem::offset_of!(wr_state_args, right) - 136usize];
+    [
+        "Offset of field: wr_state_args::right_bytes",
+    ][::core::mem::offset_of!(wr_state_args, right_bytes) - 144usize];
+    [
+        "Offset of field: wr_state_args::merged",
+    ][::core::mem::offset_of!(wr_state_args, merged) - 152usize];
+    [
+        "Offset of field: wr_state_args::merged_bytes",
+    ][::core::mem::offset_of!(wr_state_args, merged_bytes) - 160usize];
+    [
+        "Offset of field: wr_state_args::output",
+    ][::core::mem::offset_of!(wr_state_args, output) - 168usize];
+    [
+        "Offset of field: wr_state_args::values",
+    ][::core::mem::offset_of!(wr_state_args, values) - 176usize];
+    [
+        "Offset of field: wr_state_args::check",
+    ][::core::mem::offset_of!(wr_state_args, check) - 184usize];
+    [
+        "Offset of field: wr_state_args::workspace",
+    ][::core::mem::offset_of!(wr_state_args, workspace) - 192usize];
+    [
+        "Offset of field: wr_state_args::workspace_bytes",
+    ][::core::mem::offset_of!(wr_state_args, workspace_bytes) - 200usize];
+    [
+        "Offset of field: wr_state_args::scale",
+    ][::core::mem::offset_of!(wr_state_args, scale) - 208usize];
+};
+impl Default for wr_state_args {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 /** Every knob of the gradient; all bytes are zero but what is set. Fields of the names of [`wr_softmax_args`] mean the same,
  and are given as they were to [`wr_softmax_ex`]: an element that took no part has the gradient +0, which is stored or
  added like any other.*/
@@ -1045,6 +1233,64 @@ extern "C" {
     pub fn wr_softmax_workspace_size(
         args: *const wr_softmax_args,
         bytes: *mut usize,
+    ) -> wr_status;
+    /** Writes to \*`state_bytes` the size of the state of the piece first, count, and to \*`workspace_bytes` (NULL: not wanted)
+ the workspace that [`wr_state_reduce`] needs for it, enough on the host device and on every GPU. Pointers in args are not
+ looked at but for whether `weights` is NULL, and no GPU is needed to ask. A state has 128 bytes and, for each output,
+ one accumulator of 4 to 16 bytes for each node, at most 2 log2(count) of them, fewer where first or the piece's end
+ is a multiple of a large power of two; of an exact sum 128 to 1112 bytes an output.*/
+    pub fn wr_state_size(
+        args: *const wr_state_args,
+        state_bytes: *mut usize,
+        workspace_bytes: *mut usize,
+    ) -> wr_status;
+    /// Reduces a piece into `state`. Overlap: none is allowed.
+    pub fn wr_state_reduce(
+        args: *const wr_state_args,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Merges `state`, of \[first, first + count), and `right`, of the `right_count` elements behind them, into `merged`.
+
+ Overlap: merged may be `state`, where it has room; any other is refused.*/
+    pub fn wr_state_merge(
+        args: *const wr_state_args,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Finishes `state`, of \[0, count), into output: what [`wr_reduce_ex`] gives for an axis of count elements. first other than
+ 0 is `WR_ERROR_NOT_NEIGHBOUR`. Overlap: none is allowed.*/
+    pub fn wr_state_finish(
+        args: *const wr_state_args,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** The state of a piece of softmax's rows, \[first, first + args->axis) of an axis of any length: its size is what
+ [`wr_state_size`] says for `WR_LOGSUMEXP`, [`wr_state_merge`] merges it (with args->scale), and [`wr_state_finish`] gives the
+ logsumexp. [`wr_state_reduce`] of `WR_LOGSUMEXP` makes the same, of pieces that nothing is left out of. Of args are read
+ dtype, scale, input, mask, lengths, causal, strides, sizes and workspace; input and mask are the piece's own, lengths
+ and the causal limit count from element 0 of the axis, and with causal there must be `causal_rows`
+ (`WR_ERROR_INVALID_OPTION`). offsets is `WR_ERROR_UNSUPPORTED`. check, errors: as above.*/
+    pub fn wr_softmax_state(
+        args: *const wr_softmax_args,
+        first: usize,
+        state: *mut ::core::ffi::c_void,
+        state_bytes: usize,
+        check: *mut i32,
+        stream: *mut CUstream_st,
+    ) -> wr_status;
+    /** Softmax or log-softmax of the elements \[first, first + args->axis) of rows of `count` elements, from `whole`, the
+ state of \[0, count): the bits that [`wr_softmax_ex`] gives for whole rows. args as for [`wr_softmax_state`], and output,
+ `output_dtype`, log, `empty_row`. before and after are the states of \[0, first) and \[first + args->axis, count): needed
+ where first, or the piece's end, is neither a multiple of 1024 nor an end of the axis; else, and for log-softmax,
+ they may be NULL. Overlap: output may be input, as in [`wr_softmax_ex`]. check, errors: as above; where a state is refused
+ output is left alone.*/
+    pub fn wr_softmax_from_state(
+        args: *const wr_softmax_args,
+        first: usize,
+        count: usize,
+        whole: *const ::core::ffi::c_void,
+        before: *const ::core::ffi::c_void,
+        after: *const ::core::ffi::c_void,
+        check: *mut i32,
+        stream: *mut CUstream_st,
     ) -> wr_status;
     /** The gradient of softmax: from its output y and the gradient dy of a loss with respect to it, the gradient with
  respect to its input, y \* (dy - sum of y \* dy), the sum being that of [`wr_dot`] for the row. All arrays are

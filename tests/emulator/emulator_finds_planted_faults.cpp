@@ -1,5 +1,6 @@
 // What the emulator's silence is worth: small kernels with a fault each, which it must find, beside the same kernels
 // without it, which it must run.
+#include "array_ends.h"
 #include "check.h"
 #include "guarded_memory.h"
 #include "machine.h"
@@ -69,6 +70,20 @@ void check_faults() {
            "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\nbar.sync 0;\n", SIGABRT);
 }
 
+// What lies beside an array in the vector that holds its first or its last bytes.
+void check_array_ends() {
+    constexpr std::size_t word = 4, bytes = threads * word;
+    const GuardedMemory memory(bytes, true, 0);
+    const std::string load = "ld.global.u32 %r5, [%rd3];\n";
+    emulator::guard_ends(memory.data(), bytes - word);
+    CHECK(signal_of(load, memory.data()) == SIGABRT, "not found: a load behind an array");
+    emulator::guard_ends(memory.data() + word, bytes - word);
+    CHECK(signal_of(load, memory.data()) == SIGABRT, "not found: a load before an array");
+    emulator::guard_ends(memory.data(), bytes);
+    CHECK(signal_of(load, memory.data()) == 0, "found where there is none: a load beside an array");
+    emulator::guard_ends(nullptr, 0);
+}
+
 // Whether every thread finds its neighbour's word, in each of many runs.
 bool exchanges(const std::string &between) {
     bool always = true;
@@ -111,6 +126,7 @@ void check_orders() {
 
 int main() {
     check_faults();
+    check_array_ends();
     check_orders();
     return check_report("emulator_finds_planted_faults");
 }

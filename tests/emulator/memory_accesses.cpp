@@ -1,3 +1,4 @@
+#include "array_ends.h"
 #include "lane_values.h"
 #include "operations.h"
 
@@ -6,6 +7,17 @@
 namespace emulator {
 
 namespace {
+
+// Addresses from begin up to end.
+struct Addresses {
+    std::uint64_t begin, end;
+};
+std::array<Addresses, 2> beside_array;
+
+bool is_beside_array(std::uint64_t address, std::size_t bytes) {
+    return std::any_of(beside_array.begin(), beside_array.end(),
+                       [&](const Addresses &beside) { return address < beside.end && address + bytes > beside.begin; });
+}
 
 // Where a lane's address points, once it is known to be right. `bytes` is a power of two.
 unsigned char *address_of(Warp &warp, const Instruction &i, int lane, const std::uint64_t *base, std::size_t bytes) {
@@ -19,6 +31,9 @@ unsigned char *address_of(Warp &warp, const Instruction &i, int lane, const std:
             fail(warp, i, "beyond the block's shared memory");
         }
         return at;
+    }
+    if (is_beside_array(address, bytes)) {
+        fail(warp, i, "an access that reaches beyond an array");
     }
     return reinterpret_cast<unsigned char *>(address);
 }
@@ -143,6 +158,9 @@ void copy_async(Warp &warp, const Instruction &i, LaneMask mask) {
         if (to[l] % bytes != 0 || source % bytes != 0) {
             fail(warp, i, "a copy off its boundaries");
         }
+        if (is_beside_array(source, bytes)) {
+            fail(warp, i, "a copy that reaches beyond an array");
+        }
         unsigned char *target = warp.block->shared_at(static_cast<std::uint32_t>(to[l]), bytes);
         if (target == nullptr) {
             fail(warp, i, "a copy beyond the block's shared memory");
@@ -212,6 +230,16 @@ Execute memory_access_of(const Opcode &opcode) {
            : opcode.text == "cvta.to.shared.u64"                  ? generic_to_shared
            : name == "cvta"                                       ? same_address
                                                                   : nullptr;
+}
+
+void guard_ends(const void *array, std::size_t bytes) {
+    constexpr std::uint64_t vector_bytes = 16;
+    const auto begin = reinterpret_cast<std::uint64_t>(array), end = begin + bytes;
+    beside_array[0] = {begin - begin % vector_bytes, begin};
+    beside_array[1] = {end, end + (vector_bytes - end % vector_bytes) % vector_bytes};
+    if (bytes == 0) {
+        beside_array = {};
+    }
 }
 
 } // namespace emulator

@@ -1,5 +1,6 @@
 // What random jobs hardly meet: ways of the kernels of reductions that few shapes, values or places in memory lead to,
 // each asked for once. The emulated kernels give the bits of the host device, and touch nothing beside the arrays.
+#include "array_ends.h"
 #include "check.h"
 #include "guarded_memory.h"
 #include "random_jobs.h"
@@ -69,7 +70,9 @@ void check_reduction(const Job &job) {
     args.output = of_host.data();
     const wr_status expected = wr_reduce_ex(&args, wr_host_stream());
     args.output = of_kernels.data();
+    emulator::guard_ends(input.data(), elements * size);
     const wr_status status = wr_reduce_ex(&args, emulated_stream());
+    emulator::guard_ends(nullptr, 0);
     CHECK(expected == WR_SUCCESS && status == WR_SUCCESS, "op %d of type %d: %s on the host, %s",
           static_cast<int>(job.op), static_cast<int>(job.dtype), wr_status_name(expected), wr_status_name(status));
     CHECK(of_host == of_kernels, "op %d of type %d, [%zu][%zu][%zu], %td apart, %zu off, weights %zu: other bits",
@@ -153,6 +156,7 @@ constexpr Job jobs[] = {
     {WR_ARGMAX, WR_F32, same, 2, 5003, 1, Elements::random, 0, 3, 0},
     {WR_ARGMAX, WR_I32, same, 1, 4097, 1, Elements::random, 0, 1, 0},
     {WR_SUM, WR_F32, same, 1, 4096, 1, Elements::random, 0, 1, 0},
+    {WR_SUM, WR_F64, same, 100, 1536, 1, Elements::random, 0, 1, 0},
     // Rows in several pieces.
     {WR_SUM, WR_F32, same, 1, 300000, 1, Elements::random, 0, 0, 0},
     {WR_SUM, WR_F32, same, 1, 70001, 1, Elements::random, 0, 0, 0},

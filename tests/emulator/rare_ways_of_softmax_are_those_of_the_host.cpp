@@ -1,5 +1,6 @@
 // What random jobs hardly meet: ways of softmax's kernels that few lengths, values or places in memory lead to, each
 // asked for once. The emulated kernels give the bits of the host device, and touch nothing beside the arrays.
+#include "array_ends.h"
 #include "check.h"
 #include "guarded_memory.h"
 #include "random_jobs.h"
@@ -101,10 +102,12 @@ struct Prepared {
 };
 
 template <class Run>
-void check_on_both(const Job &job, const char *what, std::size_t bytes, Run run) {
+void check_on_both(const Job &job, const char *what, const GuardedMemory &input, std::size_t bytes, Run run) {
     std::vector<unsigned char> of_host(bytes), of_kernels(bytes);
     const wr_status expected = run(of_host.data(), wr_host_stream());
+    emulator::guard_ends(input.data(), job.outer * job.axis * job.inner * wr_dtype_size(job.dtype));
     const wr_status status = run(of_kernels.data(), emulated_stream());
+    emulator::guard_ends(nullptr, 0);
     CHECK(expected == WR_SUCCESS && status == WR_SUCCESS, "%s: %s on the host, %s", what, wr_status_name(expected),
           wr_status_name(status));
     CHECK(of_host == of_kernels, "%s of type %d, [%zu][%zu][%zu], logits %d, left out %d, %zu off: other bits", what,
@@ -119,7 +122,7 @@ void check_softmax(const Job &job, bool log) {
     args.output_dtype = job.output;
     args.log = log ? 1 : 0;
     const std::size_t size = wr_dtype_size(job.output != wr_dtype{} ? job.output : job.dtype);
-    check_on_both(job, log ? "log-softmax" : "softmax", prepared.elements(job) * size,
+    check_on_both(job, log ? "log-softmax" : "softmax", prepared.input, prepared.elements(job) * size,
                   [&](unsigned char *results, CUstream_st *stream) {
                       args.output = results;
                       return wr_softmax_ex(&args, stream);
@@ -140,7 +143,7 @@ void check_gradient(const Job &job) {
     args.input = prepared.input.data();
     args.logsumexp = logsumexp.data();
     args.output_gradient = gradients.data();
-    check_on_both(job, "gradient", gradients.size(), [&](unsigned char *results, CUstream_st *stream) {
+    check_on_both(job, "gradient", prepared.input, gradients.size(), [&](unsigned char *results, CUstream_st *stream) {
         args.input_gradient = results;
         return wr_softmax_backward_ex(&args, stream);
     });
@@ -157,7 +160,7 @@ void check_logsumexp(const Job &job) {
     args.axis = job.axis;
     args.inner = job.inner;
     args.input = prepared.input.data();
-    check_on_both(job, "logsumexp", job.outer * job.inner * wr_dtype_size(job.dtype),
+    check_on_both(job, "logsumexp", prepared.input, job.outer * job.inner * wr_dtype_size(job.dtype),
                   [&](unsigned char *results, CUstream_st *stream) {
                       args.output = results;
                       return wr_reduce_ex(&args, stream);

@@ -122,8 +122,10 @@ struct SoftmaxStateView {
     WR_HD RowState<Float, Sum> state(std::uint64_t run, std::uint64_t row) const {
         return state_from<Float, Sum>(states[places.state(run, row)]);
     }
-    WR_HD Float element(std::uint64_t o, std::uint64_t i, std::uint64_t at) const {
-        return bit_cast<Float>(elements[places.element(o, i, at)]);
+    WR_HD Float element(std::uint64_t o, std::uint64_t i, std::uint64_t at) const { return *element_at(o, i, at); }
+    // Where it is; those behind it that the same edge has are places.inner apart.
+    WR_HD const Float *element_at(std::uint64_t o, std::uint64_t i, std::uint64_t at) const {
+        return reinterpret_cast<const Float *>(elements + places.element(o, i, at));
     }
 };
 

@@ -28,6 +28,9 @@ struct SoftmaxStateArguments {
     std::int32_t run_count;
     std::uint64_t run_begin[most_softmax_runs + 1]; // counted from the first block
     std::uint64_t edge_elements;                    // of all rows
+    std::uint32_t edge_blocks;                      // the last blocks of threads take these, and one writes the header
+    StateHeader header;
+    std::int32_t *check; // nullptr: not wanted
 };
 
 template <class Float, class Sum>
@@ -68,16 +71,16 @@ struct SoftmaxFromStateArguments {
     PieceTotals<Float, Sum> *totals;
     std::uint64_t blocks;        // whole ones of each row
     std::uint64_t edge_elements; // of all rows
+    std::uint32_t edge_blocks;   // the last blocks of threads take these
 };
 
 // Of one arithmetic, by their addresses.
 struct SoftmaxStateKernels {
     const void *rows, *columns; // the states of base blocks of rows, and of columns
     const void *runs;           // of these the runs
-    const void *edges;
     const void *merge;
     const void *finish;
-    const void *totals, *row_outputs, *column_outputs, *edge_outputs;
+    const void *totals, *row_outputs, *column_outputs;
 };
 
 // f32 logits, f64, and everything narrower.

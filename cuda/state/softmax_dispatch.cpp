@@ -31,6 +31,13 @@ cudaError_t with_arithmetic(ElementType type, Use use) {
     }
 }
 
+// Blocks of threads that jobs take, a warp or a thread each.
+std::uint64_t blocks_of_warps(std::uint64_t jobs) { return divide_up<std::uint64_t>(jobs, softmax_state_warps); }
+std::uint64_t blocks_of_threads(std::uint64_t jobs) { return divide_up<std::uint64_t>(jobs, softmax_state_threads); }
+
+// Of a grid that has two kinds of them neither kind is more.
+constexpr std::uint64_t most_of_a_kind = 1 << 24;
+
 // The kernels of a job, one behind the other, up to the first that fails.
 class Sequence {
   public:
@@ -43,12 +50,9 @@ class Sequence {
             error_ = launch(how, arguments, stream_);
         }
     }
-    // A warp for each job, or a thread.
+    // A warp for each job.
     void put_warps(const void *kernel, std::uint64_t jobs, void *arguments) {
-        put(kernel, divide_up<std::uint64_t>(jobs, softmax_state_warps), softmax_state_threads, arguments);
-    }
-    void put_threads(const void *kernel, std::uint64_t jobs, void *arguments) {
-        put(kernel, divide_up<std::uint64_t>(jobs, softmax_state_threads), softmax_state_threads, arguments);
+        put(kernel, blocks_of_warps(jobs), softmax_state_threads, arguments);
     }
 
     cudaError_t error() const { return error_; }
@@ -111,6 +115,8 @@ SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem) {
     a.first_group = a.first_block >> a.group;
     a.groups = a.blocks == 0 ? 0 : ((piece.end_block() - 1) >> a.group) - a.first_group + 1;
     a.edge_elements = a.places.elements();
+    a.header = problem.state.header;
+    a.check = problem.check;
     std::uint64_t longest = 1;
     for (std::uint64_t at = a.first_block; at < piece.end_block();) {
         const BlockRun next = run_from(at, piece.end_block());
@@ -126,15 +132,15 @@ template <class Float, class Sum>
 void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
     const std::uint64_t rows = a.places.rows();
-    if (a.places.inner == 1) {
-        sequence.put_warps(kernels.rows, rows * a.groups, &a);
-    } else {
-        sequence.put_threads(kernels.columns, rows * a.blocks, &a);
-    }
+    const bool are_rows = a.places.inner == 1;
+    const std::uint64_t blocks = are_rows ? blocks_of_warps(rows * a.groups) : blocks_of_threads(rows * a.blocks);
+    a.edge_blocks =
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(blocks_of_threads(a.edge_elements), 1, most_of_a_kind));
+    sequence.put(are_rows ? kernels.rows : kernels.columns, std::min(blocks, most_of_a_kind) + a.edge_blocks,
+                 softmax_state_threads, &a);
     const auto jobs_of_block = static_cast<std::uint64_t>(softmax_state_threads / a.run_lanes);
     sequence.put(kernels.runs, divide_up(rows * static_cast<std::uint64_t>(a.run_count), jobs_of_block),
                  softmax_state_threads, &a);
-    sequence.put_threads(kernels.edges, a.edge_elements, &a);
 }
 
 template <class Float, class Sum>
@@ -161,13 +167,11 @@ void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const voi
         places.states(),
         places.elements(),
         0};
-    constexpr std::uint64_t most = 1 << 20;
     if (seam.run.blocks() != 0) {
-        a.seam_blocks =
-            static_cast<std::uint32_t>(std::min(divide_up<std::uint64_t>(places.rows(), softmax_state_warps), most));
+        a.seam_blocks = static_cast<std::uint32_t>(std::min(blocks_of_warps(places.rows()), most_of_a_kind));
     }
     const std::uint64_t copied = a.states_count + a.elements_count;
-    const std::uint64_t copying = std::min(divide_up<std::uint64_t>(copied, softmax_state_threads), most);
+    const std::uint64_t copying = std::min(blocks_of_threads(copied), most_of_a_kind);
     sequence.put(softmax_state_kernels<Float, Sum>().merge, a.seam_blocks + copying, softmax_state_threads, &a);
 }
 
@@ -202,15 +206,15 @@ void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, voi
                                             places.rows(),
                                             static_cast<PieceTotals<Float, Sum> *>(totals),
                                             cut.piece.end_block() - cut.piece.first_block(),
-                                            places.elements()};
+                                            places.elements(),
+                                            0};
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
     sequence.put_warps(kernels.totals, a.rows, &a);
-    if (p.shape.inner == 1) {
-        sequence.put_warps(kernels.row_outputs, a.rows * a.blocks, &a);
-    } else {
-        sequence.put_threads(kernels.column_outputs, a.rows * a.blocks, &a);
-    }
-    sequence.put_threads(kernels.edge_outputs, a.edge_elements, &a);
+    const bool are_rows = p.shape.inner == 1;
+    const std::uint64_t jobs = a.rows * a.blocks, blocks = are_rows ? blocks_of_warps(jobs) : blocks_of_threads(jobs);
+    a.edge_blocks = static_cast<std::uint32_t>(std::min(blocks_of_threads(a.edge_elements), most_of_a_kind));
+    sequence.put(are_rows ? kernels.row_outputs : kernels.column_outputs,
+                 std::min(blocks, most_of_a_kind) + a.edge_blocks, softmax_state_threads, &a);
 }
 
 bool is_empty(const Shape &shape) { return shape.outer == 0 || shape.inner == 0; }
@@ -226,10 +230,6 @@ std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream) {
     const SoftmaxProblem &p = problem.softmax;
     const std::size_t bytes = softmax_state_workspace_bytes(p, problem.first);
     return run(p.workspace, p.workspace_bytes, bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
-        judge_all(sequence, {}, problem.state, problem.check, nullptr);
-        if (is_empty(p.shape)) {
-            return;
-        }
         SoftmaxStateArguments a = state_arguments(problem);
         a.block_states = bytes == 0 ? nullptr : workspace.take(bytes);
         with_arithmetic(p.dtype, [&]<class Float, class Sum>() {

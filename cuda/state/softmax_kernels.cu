@@ -7,11 +7,10 @@ namespace wr::cuda {
 template <class Float, class Sum>
 const SoftmaxStateKernels &softmax_state_kernels() {
     static const SoftmaxStateKernels kernels{
-        address_of(softmax_state_rows<Float, Sum>),    address_of(softmax_state_columns<Float, Sum>),
-        address_of(softmax_state_runs<Float, Sum>),    address_of(softmax_state_edges<Float, Sum>),
-        address_of(softmax_state_merge<Float, Sum>),   address_of(softmax_state_finish<Float, Sum>),
-        address_of(softmax_piece_totals<Float, Sum>),  address_of(softmax_piece_rows<Float, Sum>),
-        address_of(softmax_piece_columns<Float, Sum>), address_of(softmax_piece_edges<Float, Sum>)};
+        address_of(softmax_state_rows<Float, Sum>),   address_of(softmax_state_columns<Float, Sum>),
+        address_of(softmax_state_runs<Float, Sum>),   address_of(softmax_state_merge<Float, Sum>),
+        address_of(softmax_state_finish<Float, Sum>), address_of(softmax_piece_totals<Float, Sum>),
+        address_of(softmax_piece_rows<Float, Sum>),   address_of(softmax_piece_columns<Float, Sum>)};
     return kernels;
 }
 

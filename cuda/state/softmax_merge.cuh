@@ -18,12 +18,16 @@ template <class Float, class Sum>
 __device__ __forceinline__ void make_run(const SoftmaxMergeArguments<Float, Sum> &a, std::uint64_t row) {
     const JobPlace of(row, a.places.inner);
     SoftmaxSeam seam = a.seam;
-    const std::uint64_t first = seam.run.begin * softmax_block;
-    RowState<Float, Sum> state =
-        seam.cut_block
-            ? state_of_kept<Float, Sum>(
-                  softmax_block, [&](std::uint64_t k) { return element_of_either(a, of.outer, of.inner, first + k); })
-            : a.right.state(0, row);
+    RowState<Float, Sum> state;
+    if (seam.cut_block) {
+        const std::uint64_t first = seam.run.begin * softmax_block, middle = a.left.places.piece.end();
+        const std::uint64_t split = middle - first, stride = a.places.inner;
+        state = state_of_kept<Float, Sum>({a.left.element_at(of.outer, of.inner, first),
+                                           a.right.element_at(of.outer, of.inner, middle) - split * stride, split,
+                                           softmax_block, stride});
+    } else {
+        state = a.right.state(0, row);
+    }
 #pragma unroll 1
     for (auto side = seam.next(); side != SoftmaxSeam::Side::none; side = seam.next()) {
         const bool left = side == SoftmaxSeam::Side::left;
@@ -91,8 +95,7 @@ __device__ __forceinline__ RowState<Float, Sum> finished_row(const SoftmaxStateV
     RowState<Float, Sum> last = StateMerge<Float, Sum>::identity();
     if (tail != 0) {
         const JobPlace of(row, state.places.inner);
-        last = state_of_kept<Float, Sum>(
-            tail, [&](std::uint64_t k) { return state.element(of.outer, of.inner, piece.end() - tail + k); });
+        last = state_of_kept<Float, Sum>(kept_logits(state, of.outer, of.inner, piece.end() - tail, tail));
     }
     return whole_state(state, runs, tail != 0, last, row);
 }

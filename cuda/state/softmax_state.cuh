@@ -11,13 +11,38 @@ __device__ __forceinline__ KeptState<Sum> *block_state(const SoftmaxStateArgumen
     return static_cast<KeptState<Sum> *>(a.block_states) + row * a.blocks + block;
 }
 
+// The elements of blocks that are cut, and the header, by the last blocks of threads of a grid.
+template <class Float, class Sum>
+__device__ __forceinline__ void keep_edges(const SoftmaxStateArguments &a) {
+    using Bits = typename ExponentialConstants<Float>::Bits;
+    auto *const elements = reinterpret_cast<Bits *>(static_cast<KeptState<Sum> *>(a.payload) + a.places.states());
+    const std::uint64_t own = blockIdx.x - (gridDim.x - a.edge_blocks);
+    const std::uint64_t step = std::uint64_t{a.edge_blocks} * softmax_state_threads;
+    for (std::uint64_t index = own * softmax_state_threads + threadIdx.x; index < a.edge_elements; index += step) {
+        const EdgeElement of(a.places.piece, a.places.rows(), a.places.inner, index);
+        const PieceRow row = piece_row_of(a.problem, a.first, of.outer * a.places.inner + of.inner);
+        elements[index] = kept_bits(piece_logit<Float>(a.problem, row, of.at));
+    }
+    if (own == 0 && threadIdx.x == 0) {
+        *(static_cast<StateHeader *>(a.payload) - 1) = a.header;
+        if (a.check != nullptr) {
+            *a.check = 0;
+        }
+    }
+}
+
 // A warp for each group of base blocks of each row.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, strided::strided_resident_blocks<Float>)
     softmax_state_rows(const __grid_constant__ SoftmaxStateArguments a) {
     take_place_on_stream();
     const SoftmaxProblem &p = a.problem;
-    const std::uint64_t jobs = a.places.rows() * a.groups, step = std::uint64_t{gridDim.x} * softmax_state_warps;
+    const unsigned blocks = gridDim.x - a.edge_blocks;
+    if (blockIdx.x >= blocks) {
+        keep_edges<Float, Sum>(a);
+        return;
+    }
+    const std::uint64_t jobs = a.places.rows() * a.groups, step = std::uint64_t{blocks} * softmax_state_warps;
     for (std::uint64_t job = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); job < jobs; job += step) {
         const JobPlace at(job, a.groups);
         const PieceRow row = piece_row_of(p, a.first, at.outer);
@@ -50,7 +75,12 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::walking_reside
     softmax_state_columns(const __grid_constant__ SoftmaxStateArguments a) {
     take_place_on_stream();
     const SoftmaxProblem &p = a.problem;
-    const std::uint64_t jobs = a.places.rows() * a.blocks, step = std::uint64_t{gridDim.x} * softmax_state_threads;
+    const unsigned blocks = gridDim.x - a.edge_blocks;
+    if (blockIdx.x >= blocks) {
+        keep_edges<Float, Sum>(a);
+        return;
+    }
+    const std::uint64_t jobs = a.places.rows() * a.blocks, step = std::uint64_t{blocks} * softmax_state_threads;
     for (std::uint64_t job = std::uint64_t{blockIdx.x} * softmax_state_threads + threadIdx.x; job < jobs; job += step) {
         const strided::LoopedTile own(p.shape, a.blocks, job);
         const PieceRow row = piece_row_of(p, a.first, own.row);
@@ -100,22 +130,6 @@ __global__ void __launch_bounds__(softmax_state_threads)
             static_cast<KeptState<Sum> *>(a.payload)[a.places.state(at.outer, at.inner)] = kept(mine);
         }
         __syncthreads();
-    }
-}
-
-template <class Float, class Sum>
-__global__ void __launch_bounds__(softmax_state_threads)
-    softmax_state_edges(const __grid_constant__ SoftmaxStateArguments a) {
-    take_place_on_stream();
-    const SoftmaxProblem &p = a.problem;
-    using Bits = typename ExponentialConstants<Float>::Bits;
-    auto *const elements = reinterpret_cast<Bits *>(static_cast<KeptState<Sum> *>(a.payload) + a.places.states());
-    const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_threads;
-    for (std::uint64_t index = std::uint64_t{blockIdx.x} * softmax_state_threads + threadIdx.x; index < a.edge_elements;
-         index += step) {
-        const EdgeElement of(a.places.piece, a.places.rows(), a.places.inner, index);
-        const PieceRow row = piece_row_of(p, a.first, of.outer * a.places.inner + of.inner);
-        elements[index] = kept_bits(piece_logit<Float>(p, row, of.at));
     }
 }
 

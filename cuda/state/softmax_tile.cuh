@@ -85,15 +85,35 @@ __device__ __noinline__ RowState<Float, Sum> tile_state_of(const Float *logits) 
     return {maximum, settle_block_sum(maximum, warp_tree<FloatSum<Sum>, 1>(sums))};
 }
 
-// The same of up to `count` logits that at(k) gives.
-template <class Float, class Sum, class At>
-__device__ __forceinline__ RowState<Float, Sum> state_of_kept(std::uint64_t count, At at) {
-    Float x[strided::lane_elements];
-#pragma unroll 4
-    for (int i = 0; i < strided::lane_elements; ++i) {
-        const std::uint64_t k = static_cast<std::uint64_t>(i * warp_lanes + lane_index());
-        x[i] = k < count ? at(k) : -std::numeric_limits<Float>::infinity();
+// Logits that two neighbours keep, `stride` apart: the first `split` from one, those behind them from the other.
+template <class Float>
+struct KeptLogits {
+    const Float *first, *second; // either as if it had the first element
+    std::uint64_t split, count, stride;
+
+    // All are on their way at the same time; -infinity behind the last.
+    __device__ __forceinline__ void load(Float (&x)[strided::lane_elements]) const {
+#pragma unroll
+        for (int i = 0; i < strided::lane_elements; ++i) {
+            const auto k = static_cast<std::uint64_t>(i * warp_lanes + lane_index());
+            const Float *const from = k < split ? first : second;
+            x[i] = k < count ? from[k * stride] : -std::numeric_limits<Float>::infinity();
+        }
     }
+};
+
+// Of one state, from element `at` on.
+template <class Float, class Sum>
+__device__ __forceinline__ KeptLogits<Float> kept_logits(const SoftmaxStateView<Float, Sum> &state, std::uint64_t o,
+                                                         std::uint64_t i, std::uint64_t at, std::uint64_t count) {
+    const Float *const from = count == 0 ? nullptr : state.element_at(o, i, at);
+    return {from, from, count, count, state.places.inner};
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> state_of_kept(const KeptLogits<Float> &logits) {
+    Float x[strided::lane_elements];
+    logits.load(x);
     return tile_state_of<Float, Sum>(x);
 }
 

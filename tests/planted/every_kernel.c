@@ -490,9 +490,10 @@ static void check_tiles(const tile_call *call) {
 /* The memory of both devices, the host's and then the GPU's. */
 static void compare_pieces(const wr_softmax_args *host_args, const piece_memory *host, const shape *of) {
     size_t size = reference_size(host_args->dtype), cut = piece_cut(of->axis), rows = of->outer * of->inner;
-    size_t whole = piece_state_bytes(host_args, 0, of->axis);
+    size_t whole = piece_state_bytes(host_args, 0, of->axis), own = piece_state_bytes(host_args, 0, cut);
     tight input = tight_new(shape_elements(of) * size, 0), output = tight_new(rows * (of->axis - cut) * size, size);
-    tight left = tight_new(whole, 0), right = tight_new(piece_state_bytes(host_args, cut, of->axis - cut), 0);
+    tight left = tight_new(own > whole ? own : whole, 0),
+          right = tight_new(piece_state_bytes(host_args, cut, of->axis - cut), 0);
     tight merged = tight_new(whole, 0), sums = tight_new(rows * size, 0), check = tight_new(sizeof(int32_t), 0);
     wr_softmax_args args = *host_args;
     piece_memory gpu;
@@ -508,6 +509,7 @@ static void compare_pieces(const wr_softmax_args *host_args, const piece_memory 
     status = softmax_in_pieces(&args, &gpu, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "%s: %s", of->regime, wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
+    left.bytes = whole; /* of its room */
     CHECK(tight_holds(&left, host->whole) && tight_holds(&merged, host->whole) && tight_holds(&sums, host->sums) &&
               tight_holds(&output, host->output) && tight_holds(&check, host->check),
           "%s of %s: differs from the host", of->regime, dtype_name(args.dtype));
@@ -523,12 +525,13 @@ static void compare_pieces(const wr_softmax_args *host_args, const piece_memory 
 static void check_pieces(wr_dtype dtype, const shape *of) {
     size_t size = reference_size(dtype), rows = of->outer * of->inner;
     wr_softmax_args args = softmax_args(dtype, of->outer, of->axis, of->inner);
-    size_t whole = piece_state_bytes(&args, 0, of->axis);
+    size_t cut = piece_cut(of->axis);
+    size_t whole = piece_state_bytes(&args, 0, of->axis), own = piece_state_bytes(&args, 0, cut);
     void *input = random_elements(dtype, shape_elements(of));
     int32_t check = -1;
     piece_memory host;
-    host.left = place_allocate(place_at(0), whole);
-    host.right = place_allocate(place_at(0), whole);
+    host.left = place_allocate(place_at(0), own > whole ? own : whole);
+    host.right = place_allocate(place_at(0), piece_state_bytes(&args, cut, of->axis - cut));
     host.whole = place_allocate(place_at(0), whole);
     host.sums = allocate(rows * size);
     host.output = allocate(rows * of->axis * size);

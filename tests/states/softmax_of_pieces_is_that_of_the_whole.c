@@ -11,6 +11,7 @@
 #include "harness/unusual_logits.h"
 #include "reference/reference.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,12 +229,8 @@ static void check_random_bracketing(const placed_job *at, const placed_state *pi
         i = random_below(random, count - 1);
         in_place = random_below(random, 3) == 0;
         both = merged(at, &left[i], &left[i + 1], in_place);
-        if (own[i]) {
-            place_free(at->where, left[i].memory);
-        }
-        if (own[i + 1]) {
-            place_free(at->where, left[i + 1].memory);
-        }
+        place_free(at->where, own[i] ? left[i].memory : NULL);
+        place_free(at->where, own[i + 1] ? left[i + 1].memory : NULL);
         left[i] = both;
         own[i] = 1;
         memmove(left + i + 1, left + i + 2, (count - i - 2) * sizeof *left);
@@ -241,9 +238,7 @@ static void check_random_bracketing(const placed_job *at, const placed_state *pi
         --count;
     }
     check_state(at, &left[0], whole, "in a random bracketing", !in_place);
-    if (own[0]) {
-        place_free(at->where, left[0].memory);
-    }
+    place_free(at->where, own[0] ? left[0].memory : NULL);
 }
 
 static void check_finish(const placed_job *at, placed_state *state, const whole_job *whole) {
@@ -382,6 +377,8 @@ static double logit_of(uint64_t *random, const cut_job *job, size_t row, size_t 
         return ordinary;
     case 1:
         return 30.0 * ordinary;
+    case 2: /* zeros of both signs, of which either may come first, and now and then a NaN of any bits */
+        return ordinary < -3.99 ? (double)NAN : ordinary < 0.0 ? -0.0 : row % 3 == 0 ? 0.0 : -1.0;
     default: /* so that every sixth row is one */
         return unusual_logit(random, (row + (size_t)job->seed) % 64, at, job->args.axis, job->args.dtype);
     }
@@ -390,7 +387,7 @@ static double logit_of(uint64_t *random, const cut_job *job, size_t row, size_t 
 static void fill(const cut_job *job, whole_job *whole, int masked, int cut_off) {
     const wr_softmax_args *args = &job->args;
     uint64_t random = job->seed;
-    int kind = (int)random_below(&random, 4);
+    int kind = (int)random_below(&random, 5);
     ptrdiff_t axis_stride = args->strides_given ? args->axis_stride : (ptrdiff_t)args->inner;
     ptrdiff_t outer_stride = args->strides_given ? args->outer_stride : (ptrdiff_t)(args->axis * args->inner);
     ptrdiff_t inner_stride = args->strides_given ? args->inner_stride : 1;
@@ -401,8 +398,11 @@ static void fill(const cut_job *job, whole_job *whole, int masked, int cut_off) 
             for (at = 0; at < args->axis; ++at) {
                 ptrdiff_t index = (ptrdiff_t)job->origin + (ptrdiff_t)o * outer_stride + (ptrdiff_t)at * axis_stride +
                                   (ptrdiff_t)i * inner_stride;
-                reference_put(args->dtype, whole->input, (size_t)index,
-                              logit_of(&random, job, o * args->inner + i, at, kind));
+                double logit = logit_of(&random, job, o * args->inner + i, at, kind);
+                reference_put(args->dtype, whole->input, (size_t)index, logit);
+                if (kind == 2 && logit != logit) {
+                    reference_put_bits(args->dtype, whole->input, (size_t)index, ~(uint64_t)0);
+                }
             }
         }
     }

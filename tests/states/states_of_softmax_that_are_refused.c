@@ -205,7 +205,8 @@ static void check_others(const states *of) {
     args.right_count = 400;
     args.merged_bytes = size_of(of, 0, LEFT + 400);
     args.merged = place_allocate(of->where, args.merged_bytes);
-    check_refused(of, wr_state_merge(&args, of->where->stream), WR_ERROR_NOT_NEIGHBOUR, "the left one as the right one", 0);
+    check_refused(of, wr_state_merge(&args, of->where->stream), WR_ERROR_NOT_NEIGHBOUR, "the left one as the right one",
+                  0);
     place_free(of->where, args.merged);
     check_refused(of,
                   wr_softmax_from_state(&piece, LEFT, WHOLE, of->whole, of->whole, NULL, of->check, of->where->stream),

@@ -7,6 +7,7 @@
 
 #include "numerics/problem.h"
 #include "numerics/softmax_piece.h"
+#include "numerics/state_problem.h"
 #include "numerics/status.h"
 #include "numerics/tiles.h"
 
@@ -23,6 +24,9 @@ std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream);
 std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *stream);
 std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *stream);
 std::int32_t softmax_from_state(const SoftmaxFromStateProblem &problem, void *stream);
+std::int32_t reduce_state(const StateReduceProblem &problem, void *stream);
+std::int32_t merge_states(const StateMergeProblem &problem, void *stream);
+std::int32_t finish_state(const StateFinishProblem &problem, void *stream);
 std::int32_t tile_reduce(const TileReduceProblem &problem, void *stream);
 std::int32_t tile_shuffle(const TileShuffleProblem &problem, void *stream);
 std::int32_t tile_vote(const TileVoteProblem &problem, void *stream);
@@ -32,6 +36,7 @@ std::int32_t tile_match(const TileMatchProblem &problem, void *stream);
 std::size_t reduce_workspace_bytes(const ReduceProblem &problem);
 std::size_t exact_sum_workspace_bytes(const ReduceProblem &problem);
 std::size_t segments_workspace_bytes(const SegmentsProblem &problem);
+std::size_t state_workspace_bytes(const StateReduceProblem &problem);
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem);
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem);
 std::size_t softmax_state_workspace_bytes(const SoftmaxProblem &piece, std::uint64_t first);

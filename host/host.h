@@ -5,6 +5,7 @@
 
 #include "numerics/problem.h"
 #include "numerics/softmax_piece.h"
+#include "numerics/state_problem.h"
 #include "numerics/status.h"
 #include "numerics/tiles.h"
 
@@ -19,6 +20,10 @@ Status softmax_state(const SoftmaxStateProblem &problem);
 Status merge_softmax_states(const SoftmaxMergeProblem &problem);
 Status finish_softmax_state(const SoftmaxFinishProblem &problem);
 Status softmax_from_state(const SoftmaxFromStateProblem &problem);
+
+Status reduce_state(const StateReduceProblem &problem);
+Status merge_states(const StateMergeProblem &problem);
+Status finish_state(const StateFinishProblem &problem);
 
 Status tile_reduce(const TileReduceProblem &problem);
 Status tile_shuffle(const TileShuffleProblem &problem);

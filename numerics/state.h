@@ -139,7 +139,7 @@ WR_HD constexpr StateHeader sealed(StateHeader header) {
 }
 
 // What is written in place of a header where a state was refused: no state.
-inline constexpr StateHeader refused_header{};
+WR_HD constexpr StateHeader refused_header() { return {}; }
 
 // Whether a stored header is the one that is expected, or why not.
 WR_HD constexpr Status judge(const StateHeader &stored, const StateHeader &expected) {

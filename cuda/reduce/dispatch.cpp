@@ -2,6 +2,7 @@
 #include "cuda/common/launch.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
+#include "cuda/reduce/accumulators.h"
 #include "cuda/reduce/plan.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ struct Stage {
     const void *input;
     Mapping mapping;
     Finish finish;
+    bool to_accumulators; // the last stage leaves them too
 };
 
 // Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts
@@ -65,8 +67,20 @@ const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
     return plan.rows.aligned ? kernels.aligned_rows : kernels.shifted_rows;
 }
 
-Destination destination_of(const ReducePlan &plan) {
-    return plan.partials == 0 ? Destination::output : Destination::partials;
+// Where accumulators are what is wanted, algorithms that can do nothing but finish are left out.
+ReducePlan plan_stage(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu,
+                      bool to_accumulators) {
+    if (!to_accumulators) {
+        return plan_reduction(shape, address, kernels, gpu);
+    }
+    ReduceKernels some = kernels;
+    some.packed_rows = some.triple_rows = some.cluster_rows = nullptr;
+    gpu.cluster_blocks = gpu.wide_cluster_blocks = 0;
+    return plan_reduction(shape, address, some, gpu);
+}
+
+Destination destination_of(const Stage &stage) {
+    return stage.plan.partials == 0 && !stage.to_accumulators ? Destination::output : Destination::partials;
 }
 
 // Where the GPU cannot have so many blocks in a cluster, half of them take twice the tiles: the same subtrees. Kernels
@@ -111,7 +125,7 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    plan.pieces,
                    std::countr_zero(static_cast<unsigned>(plan.warps)),
                    plan.tiles,
-                   destination_of(stage.plan),
+                   destination_of(stage),
                    stage.mapping,
                    stage.finish};
     a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
@@ -151,7 +165,7 @@ cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream
     a.threads_down = plan.threads_down;
     a.outer_a_block = static_cast<std::int32_t>(plan.outer_a_block);
     a.by_across = small_divisor(static_cast<std::uint32_t>(plan.threads_across));
-    a.destination = destination_of(stage.plan);
+    a.destination = destination_of(stage);
     a.mapping = stage.mapping;
     a.finish = stage.finish;
     Launch how{kernel_of(*stage.kernels, stage.plan), 1, plan.threads_across * plan.threads_down * a.outer_a_block};
@@ -183,7 +197,7 @@ cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream,
     a.by_inner = small_divisor(static_cast<std::uint32_t>(s.inner));
     a.by_neighbours =
         small_divisor(static_cast<std::uint32_t>(plan.runs_are_neighbours ? plan.runs : plan.items_a_block));
-    a.destination = destination_of(stage.plan);
+    a.destination = destination_of(stage);
     a.mapping = stage.mapping;
     a.finish = stage.finish;
     a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
@@ -210,12 +224,12 @@ std::size_t bytes_for(std::size_t partials, int partial_bytes) {
     return divide_up(partials * static_cast<std::size_t>(partial_bytes), partial_alignment) * partial_alignment;
 }
 
-std::size_t workspace_bytes(ReducePlan plan, const ReduceKernels &kernels, GpuFacts gpu) {
+std::size_t workspace_bytes(ReducePlan plan, const ReduceKernels &kernels, GpuFacts gpu, bool to_accumulators) {
     std::size_t total = 0;
     for (const ReduceKernels *stage = &kernels; plan.partials != 0;) {
         total += bytes_for(plan.partials, stage->partial_bytes);
         stage = &stage->partial();
-        plan = plan_reduction(partials_shape(plan), 0, *stage, gpu);
+        plan = plan_stage(partials_shape(plan), 0, *stage, gpu, to_accumulators);
     }
     return total;
 }
@@ -230,7 +244,7 @@ cudaError_t run_stages(const ReduceProblem &problem, Stage stage, Workspace &wor
         }
         const Shape shape = partials_shape(stage.plan);
         stage.kernels = &stage.kernels->partial();
-        stage.plan = plan_reduction(shape, 0, *stage.kernels, gpu);
+        stage.plan = plan_stage(shape, 0, *stage.kernels, gpu, stage.to_accumulators);
         stage.input = partials;
         stage.mapping = {};
     }
@@ -249,20 +263,48 @@ cudaError_t set_places_to_0(const ReduceProblem &problem, cudaStream_t stream) {
     return runtime().memset_async(problem.output, 0, problem.shape.outer * problem.shape.inner * bytes, stream);
 }
 
-} // namespace
-
-std::size_t reduce_workspace_bytes(const ReduceProblem &problem) {
+// On every GPU, wherever the input lies.
+std::size_t most_workspace_bytes(const ReduceProblem &problem, bool to_accumulators) {
     const ReduceKernels *kernels = find_reduce_kernels(problem.what);
     if (kernels == nullptr || problem.shape.outer == 0 || problem.shape.inner == 0) {
         return 0;
     }
     // Only columns are cut up by the input's alignment; it is not known here.
     const auto bytes_at = [&](std::uintptr_t address) {
-        return workspace_bytes(plan_reduction(problem.shape, address, *kernels, most_demanding_gpu), *kernels,
-                               most_demanding_gpu);
+        return workspace_bytes(plan_stage(problem.shape, address, *kernels, most_demanding_gpu, to_accumulators),
+                               *kernels, most_demanding_gpu, to_accumulators);
     };
     const std::size_t aligned = bytes_at(0);
     return problem.shape.inner == 1 && problem.shape.outer == 1 ? aligned : std::max(aligned, bytes_at(1));
+}
+
+Stage first_stage(const ReduceProblem &problem, const ReduceKernels &kernels, GpuFacts gpu, bool to_accumulators) {
+    const auto address = reinterpret_cast<std::uintptr_t>(problem.input);
+    return {&kernels,
+            plan_stage(problem.shape, address, kernels, gpu, to_accumulators),
+            problem.input,
+            mapping_of(problem.what, problem.weights),
+            finish_of(problem.what, problem.shape.axis, problem.values),
+            to_accumulators};
+}
+
+} // namespace
+
+std::size_t reduce_workspace_bytes(const ReduceProblem &problem) { return most_workspace_bytes(problem, false); }
+
+std::size_t accumulators_workspace_bytes(const ReduceProblem &problem) { return most_workspace_bytes(problem, true); }
+
+std::size_t accumulators_workspace_bytes(const ReduceProblem &problem, GpuFacts gpu) {
+    const ReduceKernels *kernels = find_reduce_kernels(problem.what);
+    return kernels == nullptr ? 0
+                              : workspace_bytes(first_stage(problem, *kernels, gpu, true).plan, *kernels, gpu, true);
+}
+
+cudaError_t reduce_to_accumulators(const ReduceProblem &problem, Workspace &workspace, cudaStream_t stream,
+                                   GpuFacts gpu) {
+    const ReduceKernels *kernels = find_reduce_kernels(problem.what);
+    return kernels == nullptr ? cudaErrorInvalidValue
+                              : run_stages(problem, first_stage(problem, *kernels, gpu, true), workspace, stream, gpu);
 }
 
 std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
@@ -279,16 +321,13 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
         return report(set_places_to_0(problem, stream));
     }
     const GpuFacts gpu = device.gpu();
-    const auto address = reinterpret_cast<std::uintptr_t>(problem.input);
-    const ReducePlan plan = plan_reduction(problem.shape, address, *kernels, gpu);
+    const Stage first = first_stage(problem, *kernels, gpu, false);
     const std::size_t needed =
-        problem.workspace == nullptr ? workspace_bytes(plan, *kernels, gpu) : problem.workspace_bytes;
+        problem.workspace == nullptr ? workspace_bytes(first.plan, *kernels, gpu, false) : problem.workspace_bytes;
     Workspace workspace(problem, needed, stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }
-    const Stage first{kernels, plan, problem.input, mapping_of(problem.what, problem.weights),
-                      finish_of(problem.what, problem.shape.axis, problem.values)};
     const cudaError_t launched = run_stages(problem, first, workspace, stream, gpu);
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);

@@ -41,6 +41,7 @@ struct ReduceJob {
     Strips strips;
     Mapping mapping;
     Finish finish;
+    bool as_state; // the output takes accumulators as a state has them
 };
 
 struct SegmentsJob {
@@ -76,6 +77,7 @@ struct ExactJob {
     ExactLayout layout;
     ElementType type, output_type;
     bool ignore_nan;
+    bool as_state; // the output takes settled words
 };
 
 struct SoftmaxJob {

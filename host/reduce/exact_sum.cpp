@@ -4,6 +4,7 @@
 #include "host/common/run.h"
 #include "host/common/strips.h"
 #include "host/host.h"
+#include "numerics/state_kinds.h"
 
 #include <algorithm>
 #include <bit>
@@ -33,6 +34,12 @@ void store_strip(const ExactJob &job, std::size_t strip, std::int64_t *words) {
     const std::size_t first =
         strip / job.strips.per_outer * job.shape.inner + strip % job.strips.per_outer * job.strips.width;
     for (std::size_t i = 0; i < outputs_of(job, strip); ++i) {
+        if (job.as_state) {
+            settle_state_words(words + i * words_of(job), job.layout);
+            std::copy_n(words + i * words_of(job), words_of(job),
+                        static_cast<std::int64_t *>(job.output) + (first + i) * words_of(job));
+            continue;
+        }
         finish_exactly(words + i * words_of(job), job.layout, job.output_type, job.output, first + i);
     }
 }
@@ -97,7 +104,7 @@ Status run_pieces(const ExactJob &job, const Kernels &kernels, const Pieces &pie
 
 } // namespace
 
-Status run_exact_sum(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads) {
+Status run_exact_sum(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads, bool as_state) {
     Shape shape = problem.shape;
     if (shape.outer == 0 || shape.inner == 0) {
         return Status::success;
@@ -113,18 +120,27 @@ Status run_exact_sum(const ReduceProblem &problem, const Kernels &kernels, std::
                        exact_layout(what.dtype, products),
                        what.dtype,
                        what.output_dtype,
-                       what.ignore_nan};
+                       what.ignore_nan,
+                       as_state};
     const FloatEnvironment environment;
     const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads, piece_elements);
     return pieces.count > 1 ? run_pieces(job, kernels, pieces, threads) : run_strips(job, kernels, threads);
 }
 
-Status exact_sum(const ReduceProblem &problem) {
+namespace {
+
+Status exact_sum_as(const ReduceProblem &problem, bool as_state) {
     const Shape &shape = problem.shape;
     const std::size_t bytes =
         shape.outer * shape.inner * std::max<std::size_t>(shape.axis, 1) * traits_of(problem.what.dtype).size;
     const bool together = shape.axis_stride == 1 || shape.inner_stride == 1;
-    return run_exact_sum(problem, best_kernels(), threads_for(together ? bytes : cost_of_gathered * bytes));
+    return run_exact_sum(problem, best_kernels(), threads_for(together ? bytes : cost_of_gathered * bytes), as_state);
 }
+
+} // namespace
+
+Status exact_sum(const ReduceProblem &problem) { return exact_sum_as(problem, false); }
+
+Status exact_words_of(const ReduceProblem &problem) { return exact_sum_as(problem, true); }
 
 } // namespace wr::host

@@ -87,7 +87,7 @@ Status run_pieces(const ReduceKernel &kernel, const ReduceJob &job, const Pieces
 
 } // namespace
 
-Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads) {
+Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::size_t threads, bool as_state) {
     const ReduceKernel *kernel = kernels.reduce(problem.what);
     if (kernel == nullptr) {
         return Status::unsupported;
@@ -104,7 +104,8 @@ Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::siz
                         access,
                         strips_of(shape, strip_width(access, shape, kernel->accumulator_size, threads)),
                         mapping_of(problem.what, problem.weights),
-                        finish_of(problem.what, shape.axis, problem.values)};
+                        finish_of(problem.what, shape.axis, problem.values),
+                        as_state};
     const FloatEnvironment environment;
     const std::size_t beside = access == Access::rows ? 1 : job.strips.width;
     const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads,
@@ -112,12 +113,20 @@ Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::siz
     return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
 }
 
-Status reduce(const ReduceProblem &problem) {
+namespace {
+
+Status reduce_as(const ReduceProblem &problem, bool as_state) {
     const Shape &shape = problem.shape;
     const std::size_t bytes =
         shape.outer * shape.inner * std::max<std::size_t>(shape.axis, 1) * traits_of(problem.what.dtype).size;
     const bool together = shape.axis_stride == 1 || shape.inner_stride == 1;
-    return run_reduce(problem, best_kernels(), threads_for(together ? bytes : cost_of_gathered * bytes));
+    return run_reduce(problem, best_kernels(), threads_for(together ? bytes : cost_of_gathered * bytes), as_state);
 }
+
+} // namespace
+
+Status reduce(const ReduceProblem &problem) { return reduce_as(problem, false); }
+
+Status reduce_to_accumulators(const ReduceProblem &problem) { return reduce_as(problem, true); }
 
 } // namespace wr::host

@@ -4,6 +4,7 @@
 
 #include "host/common/row_counter.h"
 #include "host/common/store_runs.h"
+#include "numerics/state_kinds.h"
 #include "numerics/stored_elements.h"
 
 namespace wr::host::WR_ISA {
@@ -75,9 +76,22 @@ __attribute__((noinline)) void store_results(const Finish &how, const Accumulato
     }
 }
 
-template <class Accumulator>
-void store_strip(const ReduceJob &job, const Strip &strip, const Accumulator *results) {
-    store_results(job.finish, results, strip.width, job.output, strip.outer * job.shape.inner + strip.inner);
+template <class Op>
+__attribute__((noinline)) void store_nodes(const typename Op::Accumulator *results, std::size_t count, void *nodes,
+                                           std::size_t index) {
+    for (std::size_t k = 0; k < count; ++k) {
+        store_node(Op::settle(results[k]), nodes, index + k);
+    }
+}
+
+template <class Op>
+void store_strip(const ReduceJob &job, const Strip &strip, const typename Op::Accumulator *results) {
+    const std::size_t first = strip.outer * job.shape.inner + strip.inner;
+    if (job.as_state) {
+        store_nodes<Op>(results, strip.width, job.output, first);
+    } else {
+        store_results(job.finish, results, strip.width, job.output, first);
+    }
 }
 
 // As the kernels' `merge`.
@@ -95,7 +109,7 @@ void merge_pieces(const ReduceJob &job, std::size_t index, std::size_t pieces, c
         counter.push(results);
     }
     counter.result(results);
-    store_strip(job, strip, results);
+    store_strip<Op>(job, strip, results);
 }
 
 template <class Way>
@@ -119,7 +133,7 @@ struct StripReduction {
         for (std::size_t index = first; index < last; ++index) {
             const Strip strip = strip_at(job, index);
             accumulate(job, strip, 0, job.shape.axis, results);
-            store_strip(job, strip, results);
+            store_strip<Op>(job, strip, results);
         }
     }
 

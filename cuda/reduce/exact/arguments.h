@@ -33,6 +33,7 @@ struct ExactMergeArguments {
     std::size_t first_output;
     ExactLayout layout;
     ElementType output_type;
+    bool to_words; // the output takes the words
 };
 
 // Threads of a block: the words of each stand in shared memory, of which all blocks have 48 KiB.

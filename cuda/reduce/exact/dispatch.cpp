@@ -2,6 +2,7 @@
 #include "cuda/common/launch.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
+#include "cuda/reduce/accumulators.h"
 #include "cuda/reduce/exact/kernels.h"
 
 #include <algorithm>
@@ -148,7 +149,7 @@ cudaError_t sum_blocks(const ReduceProblem &problem, const ExactPlan &plan, std:
     return error;
 }
 
-cudaError_t merge(const ReduceProblem &problem, const ExactPlan &plan, const std::int64_t *partials,
+cudaError_t merge(const ReduceProblem &problem, const ExactPlan &plan, const std::int64_t *partials, bool to_words,
                   cudaStream_t stream, GpuFacts gpu) {
     ExactMergeArguments a{};
     a.partials = partials;
@@ -157,6 +158,7 @@ cudaError_t merge(const ReduceProblem &problem, const ExactPlan &plan, const std
     a.splits = plan.splits;
     a.layout = exact_layout(problem.what.dtype, has_products(problem));
     a.output_type = problem.what.output_dtype;
+    a.to_words = to_words;
     Launch how{exact_merge_kernel(), 1, exact_merge_threads};
     how.dependent = gpu.dependent_launch;
     cudaError_t error = cudaSuccess;
@@ -174,6 +176,16 @@ std::size_t exact_sum_workspace_bytes(const ReduceProblem &problem) {
     return empty ? 0 : workspace_bytes(problem, plan_of(problem));
 }
 
+cudaError_t sum_to_exact_words(const ReduceProblem &problem, Workspace &workspace, cudaStream_t stream, GpuFacts gpu) {
+    const ExactPlan plan = plan_of(problem);
+    if (plan.splits == 1) {
+        return sum_blocks(problem, plan, static_cast<std::int64_t *>(problem.output), stream, gpu);
+    }
+    auto *partials = static_cast<std::int64_t *>(workspace.take(workspace_bytes(problem, plan)));
+    const cudaError_t error = sum_blocks(problem, plan, partials, stream, gpu);
+    return error != cudaSuccess ? error : merge(problem, plan, partials, true, stream, gpu);
+}
+
 std::int32_t exact_sum(const ReduceProblem &problem, void *stream_handle) {
     const auto stream = static_cast<cudaStream_t>(stream_handle);
     const DeviceScope device(stream);
@@ -189,7 +201,7 @@ std::int32_t exact_sum(const ReduceProblem &problem, void *stream_handle) {
     auto *partials = bytes == 0 ? nullptr : static_cast<std::int64_t *>(workspace.take(bytes));
     cudaError_t launched = sum_blocks(problem, plan, partials, stream, device.gpu());
     if (launched == cudaSuccess && partials != nullptr) {
-        launched = merge(problem, plan, partials, stream, device.gpu());
+        launched = merge(problem, plan, partials, false, stream, device.gpu());
     }
     const cudaError_t freed = workspace.finish();
     return report(launched != cudaSuccess ? launched : freed);

@@ -34,7 +34,12 @@ __global__ void __launch_bounds__(exact_merge_threads) exact_merge(const __grid_
         sums[0][word] = sum;
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
+    if (a.to_words) {
+        for (int word = static_cast<int>(threadIdx.x); word < count; word += exact_merge_threads) {
+            static_cast<std::int64_t *>(
+                a.output)[output * static_cast<std::size_t>(count) + static_cast<std::size_t>(word)] = sums[0][word];
+        }
+    } else if (threadIdx.x == 0) {
         finish_exactly(&sums[0][0], a.layout, a.output_type, a.output, output);
     }
 }

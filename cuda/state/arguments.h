@@ -1,0 +1,47 @@
+// What the kernels of states are launched with. Plain data: host and GPU share it.
+#pragma once
+
+#include "numerics/state_problem.h"
+
+namespace wr::cuda {
+
+inline constexpr int state_threads = 256;
+
+// The accumulators of all nodes are there; the header is not.
+struct StateSealArguments {
+    StateHeader header;
+    void *state;
+    std::int32_t *check;
+    StateKind kind;
+    ExactLayout layout;
+    std::uint64_t accumulators; // exact sums: outputs
+    std::uint64_t first;        // of the piece
+};
+
+// A block by itself judges the states, and then merges their nodes; where there are more, one judges before them.
+struct StateMergeArguments {
+    StateHeader left_header, right_header, merged_header; // expected; to be written
+    const void *left, *right;
+    void *merged;
+    std::int32_t *check;
+    StateKind kind;
+    ExactLayout layout;
+    NodeMerge nodes;
+    std::size_t outputs;
+    bool judges;
+};
+
+struct StateFinishArguments {
+    StateHeader header; // expected
+    const void *state;
+    void *output;
+    std::int32_t *check;
+    StateKind kind;
+    ExactLayout layout;
+    ElementType output_type;
+    std::int32_t nodes;
+    std::size_t outputs;
+    Finish finish;
+};
+
+} // namespace wr::cuda

@@ -1,0 +1,173 @@
+// Puts the jobs of states on a stream: a reduction for each node, and one kernel more.
+#include "cuda/common/launch.h"
+#include "cuda/gpu.h"
+#include "cuda/reduce/accumulators.h"
+#include "cuda/state/kernels.h"
+
+#include <algorithm>
+
+namespace wr::cuda {
+
+namespace {
+
+// Threads take several outputs each beyond so many blocks.
+constexpr std::size_t most_state_blocks = 4096;
+
+std::size_t blocks_for(std::uint64_t outputs) {
+    return std::clamp<std::size_t>(divide_up(outputs, std::uint64_t{state_threads}), 1, most_state_blocks);
+}
+
+cudaError_t launch_state(const void *kernel, std::size_t blocks, void *arguments, cudaStream_t stream, GpuFacts gpu) {
+    Launch how{kernel, blocks, state_threads};
+    how.dependent = gpu.dependent_launch;
+    return launch(how, arguments, stream);
+}
+
+// The reduction of the whole piece, that of an exact sum.
+ReduceProblem reduction_of_piece(const StateReduceProblem &problem) {
+    ReduceProblem piece = problem.reduce;
+    piece.output = payload_of(problem.state);
+    return piece;
+}
+
+// Most bytes of any node: they are done one after the other, in the same memory.
+template <class BytesOf>
+std::size_t most_bytes(const StateReduceProblem &problem, BytesOf bytes_of) {
+    std::size_t most = 0;
+    for_each_node(problem, cudaSuccess, [&](const ReduceProblem &node, void *) {
+        most = std::max(most, bytes_of(node));
+        return cudaSuccess;
+    });
+    return most;
+}
+
+bool has_no_outputs(const StateFormat &format) { return format.outputs() == 0; }
+
+std::size_t bytes_on(const StateReduceProblem &problem, GpuFacts gpu) {
+    if (has_no_outputs(problem.format)) {
+        return 0;
+    }
+    return problem.format.kind == StateKind::exact ? exact_sum_workspace_bytes(problem.reduce)
+                                                   : most_bytes(problem, [&](const ReduceProblem &node) {
+                                                         return accumulators_workspace_bytes(node, gpu);
+                                                     });
+}
+
+cudaError_t reduce_nodes(const StateReduceProblem &problem, void *memory, std::size_t bytes, cudaStream_t stream,
+                         GpuFacts gpu) {
+    if (has_no_outputs(problem.format)) {
+        return cudaSuccess;
+    }
+    if (problem.format.kind == StateKind::exact) {
+        Workspace whole(memory, bytes, bytes, stream);
+        return sum_to_exact_words(reduction_of_piece(problem), whole, stream, gpu);
+    }
+    return for_each_node(problem, cudaSuccess, [&](ReduceProblem node, void *accumulators) {
+        node.output = accumulators;
+        Workspace again(memory, bytes, bytes, stream);
+        return reduce_to_accumulators(node, again, stream, gpu);
+    });
+}
+
+// Whether an accumulator may not yet be what the format says.
+bool are_to_be_sealed(StateKind kind) {
+    return !is_order_free(kind) || kind == StateKind::place_32 || kind == StateKind::place_64;
+}
+
+cudaError_t seal(const StateReduceProblem &problem, cudaStream_t stream, GpuFacts gpu) {
+    StateSealArguments a{};
+    const Piece piece = piece_of(problem);
+    a.header = header_of(problem.format, piece);
+    a.state = problem.state;
+    a.check = problem.check;
+    a.kind = problem.format.kind;
+    a.layout = problem.format.exact();
+    a.accumulators = are_to_be_sealed(a.kind) ? nodes_of(problem.format, piece) * problem.format.outputs() : 0;
+    a.first = problem.first;
+    return launch_state(seal_state_kernel(), blocks_for(a.accumulators), &a, stream, gpu);
+}
+
+} // namespace
+
+std::size_t state_workspace_bytes(const StateReduceProblem &problem) {
+    if (has_no_outputs(problem.format)) {
+        return 0;
+    }
+    return problem.format.kind == StateKind::exact
+               ? exact_sum_workspace_bytes(problem.reduce)
+               : most_bytes(problem, [](const ReduceProblem &node) { return accumulators_workspace_bytes(node); });
+}
+
+std::int32_t reduce_state(const StateReduceProblem &problem, void *stream_handle) {
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    const std::size_t needed =
+        problem.reduce.workspace == nullptr ? bytes_on(problem, device.gpu()) : problem.reduce.workspace_bytes;
+    Workspace workspace(problem.reduce, needed, stream);
+    if (workspace.error() != cudaSuccess) {
+        return report(workspace.error());
+    }
+    void *memory = needed == 0 ? nullptr : workspace.take(needed);
+    cudaError_t launched = reduce_nodes(problem, memory, needed, stream, device.gpu());
+    if (launched == cudaSuccess) {
+        launched = seal(problem, stream, device.gpu());
+    }
+    const cudaError_t freed = workspace.finish();
+    return report(launched != cudaSuccess ? launched : freed);
+}
+
+std::int32_t merge_states(const StateMergeProblem &problem, void *stream_handle) {
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    const Piece whole{problem.left.first, problem.left.count + problem.right.count};
+    StateMergeArguments a{};
+    a.left_header = header_of(problem.format, problem.left);
+    a.right_header = header_of(problem.format, problem.right);
+    a.merged_header = header_of(problem.format, whole);
+    a.left = problem.left_state;
+    a.right = problem.right_state;
+    a.merged = problem.merged;
+    a.check = problem.check;
+    a.kind = problem.format.kind;
+    a.layout = problem.format.exact();
+    a.nodes = merge_of(problem.format, problem.left, problem.right);
+    const std::size_t outputs = problem.format.outputs(), blocks = blocks_for(outputs);
+    a.outputs = blocks == 1 ? outputs : 0;
+    a.judges = true;
+    cudaError_t error = launch_state(merge_states_kernel(), 1, &a, stream, device.gpu());
+    if (error == cudaSuccess && blocks > 1) {
+        a.outputs = outputs;
+        a.judges = false;
+        error = launch_state(merge_states_kernel(), blocks, &a, stream, device.gpu());
+    }
+    return report(error);
+}
+
+std::int32_t finish_state(const StateFinishProblem &problem, void *stream_handle) {
+    const auto stream = static_cast<cudaStream_t>(stream_handle);
+    const DeviceScope device(stream);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    const Piece whole{0, problem.count};
+    StateFinishArguments a{};
+    a.header = header_of(problem.format, whole);
+    a.state = problem.state;
+    a.output = problem.output;
+    a.check = problem.check;
+    a.kind = problem.format.kind;
+    a.layout = problem.format.exact();
+    a.output_type = problem.format.what.output_dtype;
+    a.nodes = static_cast<std::int32_t>(nodes_of(problem.format, whole));
+    a.outputs = problem.format.outputs();
+    a.finish = finish_of(problem.format.what, problem.count, problem.values);
+    return report(launch_state(finish_state_kernel(), blocks_for(a.outputs), &a, stream, device.gpu()));
+}
+
+} // namespace wr::cuda

@@ -1,7 +1,7 @@
 /*
- * However an axis is cut, and in whatever order its pieces' states are merged, the state is that of the whole axis, byte
- * by byte, and finishes as one call does: every operator, type, option and layout, in every place. Arguments: the place,
- * how many random problems (1500), the seed (1).
+ * However an axis is cut, and in whatever order its pieces' states are merged, the state is that of the whole axis,
+ * byte by byte, and finishes as one call does: every operator, type, option and layout, in every place. Arguments: the
+ * place, how many random problems (1500), the seed (1).
  */
 #include "harness/harness.h"
 #include "harness/header_offers.h"
@@ -165,8 +165,8 @@ static void finish(placed_problem *p, const piece *whole) {
     place_read(p->memory.where, p->check, &check, sizeof check);
     CHECK(check == WR_SUCCESS, "%s: on %s the check says %d", label, p->memory.where->name, (int)check);
     place_read(p->memory.where, output, result, p->of->output_bytes);
-    CHECK(memcmp(result, p->of->output, p->of->output_bytes) == 0, "%s: on %s the result differs from one call's", label,
-          p->memory.where->name);
+    CHECK(memcmp(result, p->of->output, p->of->output_bytes) == 0, "%s: on %s the result differs from one call's",
+          label, p->memory.where->name);
     if (values != NULL) {
         place_read(p->memory.where, values, result, p->of->values_bytes);
         CHECK(memcmp(result, p->of->values, p->of->values_bytes) == 0, "%s: on %s the values differ", label,
@@ -224,7 +224,8 @@ static void check_in(const place *where, const problem *of) {
     p.of = of;
     p.memory.where = where;
     p.memory.used = 0;
-    p.memory.bytes = of->input_bytes + of->weights_bytes + 2 * MOST_PIECES * (of->most_bytes + 64) + MOST_PIECES * 2000000;
+    p.memory.bytes =
+        of->input_bytes + of->weights_bytes + 2 * MOST_PIECES * (of->most_bytes + 64) + MOST_PIECES * 2000000;
     p.memory.memory = place_allocate(where, p.memory.bytes);
     p.input = take(&p.memory, of->input_bytes + 1);
     place_write(where, p.input, of->input, of->input_bytes);
@@ -395,8 +396,8 @@ static void every_operator(size_t axis) {
     int op, dtype;
     for (op = 1; op <= WR_SUM_EXACT; ++op) {
         for (dtype = 1; dtype <= LAST_DTYPE; ++dtype) {
-            type_list outputs = op == WR_LOGSUMEXP ? offered_outputs(WR_DOT_EXACT, WR_I8)
-                                                   : offered_outputs((wr_op)op, (wr_dtype)dtype);
+            type_list outputs =
+                op == WR_LOGSUMEXP ? offered_outputs(WR_DOT_EXACT, WR_I8) : offered_outputs((wr_op)op, (wr_dtype)dtype);
             if (outputs.count != 0) {
                 wr_reduce_args args = reduce_args((wr_op)op, (wr_dtype)dtype, 1, axis, 2);
                 args.output_dtype = outputs.types[0];

@@ -86,6 +86,18 @@ Status softmax_from_state(const SoftmaxFromStateProblem &) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
 
+Status reduce_state(const StateReduceProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status merge_states(const StateMergeProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
+Status finish_state(const StateFinishProblem &) {
+    return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
+}
+
 Status tile_reduce(const TileReduceProblem &) {
     return static_cast<Status>(recording::behave(recording::Place::host, nullptr));
 }
@@ -152,6 +164,18 @@ std::int32_t softmax_from_state(const SoftmaxFromStateProblem &, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
 
+std::int32_t reduce_state(const StateReduceProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t merge_states(const StateMergeProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
+std::int32_t finish_state(const StateFinishProblem &, void *stream) {
+    return recording::behave(recording::Place::cuda, stream);
+}
+
 std::int32_t tile_reduce(const TileReduceProblem &, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
@@ -176,6 +200,7 @@ std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &) { return recording
 std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &) {
     return recording::script().workspace_bytes;
 }
+std::size_t state_workspace_bytes(const StateReduceProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_state_workspace_bytes(const SoftmaxProblem &, std::uint64_t) {
     return recording::script().workspace_bytes;
 }

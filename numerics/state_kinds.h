@@ -42,7 +42,6 @@ enum class StateKind : std::int32_t {
     place_32 = 29,
     place_64 = 30,
     exact = 31,
-    softmax = 32,
 };
 
 // The kind of an operator's accumulators.

@@ -67,11 +67,58 @@ static wr_status finish(const wr_softmax_args *whole, const piece_memory *memory
     return wr_state_finish(&args, stream);
 }
 
+/* A sum of the same rows, through the same memory. */
+static wr_status sum_in_pieces(const wr_softmax_args *whole, const piece_memory *memory, struct CUstream_st *stream) {
+    const size_t cut = piece_cut(whole->axis);
+    wr_softmax_args right = piece_args(whole, cut, whole->axis - cut);
+    wr_state_args args = state_args(whole, 0, cut);
+    wr_status status;
+    args.op = WR_SUM;
+    args.scale = 0;
+    args.strides_given = 1;
+    args.outer_stride = right.outer_stride;
+    args.axis_stride = right.axis_stride;
+    args.inner_stride = right.inner_stride;
+    args.input = whole->input;
+    args.state = memory->left;
+    args.state_bytes = piece_state_bytes(whole, 0, cut);
+    args.check = memory->check;
+    status = wr_state_reduce(&args, stream);
+    if (status == WR_SUCCESS) {
+        args.first = cut;
+        args.count = right.axis;
+        args.input = right.input;
+        args.state = memory->right;
+        args.state_bytes = piece_state_bytes(whole, cut, right.axis);
+        status = wr_state_reduce(&args, stream);
+    }
+    args.first = 0;
+    args.count = cut;
+    args.right_count = right.axis;
+    args.right = args.state;
+    args.right_bytes = args.state_bytes;
+    args.state = memory->left;
+    args.state_bytes = piece_state_bytes(whole, 0, cut);
+    args.merged = memory->whole;
+    args.merged_bytes = piece_state_bytes(whole, 0, whole->axis);
+    if (status == WR_SUCCESS) {
+        status = wr_state_merge(&args, stream);
+    }
+    args.count = whole->axis;
+    args.state = memory->whole;
+    args.state_bytes = args.merged_bytes;
+    args.output = memory->sums;
+    return status == WR_SUCCESS ? wr_state_finish(&args, stream) : status;
+}
+
 wr_status softmax_in_pieces(const wr_softmax_args *args, const piece_memory *memory, struct CUstream_st *stream) {
     size_t cut = piece_cut(args->axis), count = args->axis - cut;
     wr_softmax_args outputs = piece_args(args, cut, count);
-    wr_status status = write_state(args, 0, cut, memory->left, memory->check, stream);
+    wr_status status = sum_in_pieces(args, memory, stream);
     outputs.output = memory->output;
+    if (status == WR_SUCCESS) {
+        status = write_state(args, 0, cut, memory->left, memory->check, stream);
+    }
     if (status == WR_SUCCESS) {
         status = write_state(args, cut, count, memory->right, memory->check, stream);
     }

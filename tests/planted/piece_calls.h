@@ -1,4 +1,4 @@
-/* Softmax of rows in two pieces, by all the calls that there are for it. */
+/* Softmax, and before it the sum, of rows in two pieces, by all the calls that there are for it. */
 #ifndef WARP_REDUCE_TESTS_PIECE_CALLS_H
 #define WARP_REDUCE_TESTS_PIECE_CALLS_H
 

@@ -10,12 +10,12 @@ MUTANTS = {
     301: (
         "cuda/device/warp_tree.cuh",
         "upper ? high : low, from_lane_xor({{upper ? low : high ==> high}}, 1 << Step)",
-        ["reductions_are_those_of_the_host"],
+        ["softmax_of_every_shape"],
     ),
     302: (
         "cuda/reduce/tile_load.cuh",
         "base + tile_bytes + ({{offset != 0 ==> false}} ? vector_bytes : 0) <= hull.end;",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     303: (
         "cuda/reduce/tile_load.cuh",
@@ -26,32 +26,32 @@ MUTANTS = {
         "cuda/reduce/tile_load.cuh",
         "if ({{reinterpret_cast<std::uintptr_t>(at) % vector_bytes == 0 ==> true}}) { #pragma unroll for"
         " (int v = 0; v < Vectors; ++v) { vectors[v] = __ldg",
-        ["same_bits_any_alignment"],
+        ["rare_ways_of_reductions"],
     ),
     305: (
         "cuda/reduce/tile_load.cuh",
         "* row.stride], m, {{at ==> at - first}});",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     306: (
         "cuda/reduce/tile_load.cuh",
         "return {{is_signed ==> false}} ? static_cast<std::uint64_t>",
-        ["every_operator_on_every_type"],
+        ["rare_ways_of_reductions"],
     ),
     307: (
         "cuda/reduce/tile_access.cuh",
         "const bool by_vectors = {{left % vector_elements<T> == 0 ==> true}};",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     308: (
         "cuda/reduce/tile_access.cuh",
         "if (end > 0 && {{!tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, hull) ==> false}})",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     309: (
         "cuda/reduce/tile_access.cuh",
         "if (end > 0 && {{!tile_is_readable(data, hull) ==> false}}) { begin = 1;",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     310: (
         "cuda/reduce/tile_access.cuh",
@@ -61,7 +61,7 @@ MUTANTS = {
     311: (
         "cuda/reduce/extreme_place.cuh",
         "tile_ < 0 || {{key > key_ ==> key >= key_}} ? tile : tile_;",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     312: (
         "cuda/reduce/extreme_place.cuh",
@@ -71,65 +71,68 @@ MUTANTS = {
     314: (
         "cuda/reduce/columns.cuh",
         "inside ? static_cast<int>(smaller({{a.axis - row ==> a.axis - row + 1}}, static_cast<std::size_t>(a.run)))",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     315: (
         "cuda/segments/map.cuh",
         "low = {{larger<std::int64_t>(offset(0), 0) ==> offset(0)}};",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     316: (
         "cuda/segments/map.cuh",
         "return {begin, {{larger(begin, within(next_offset)) ==> within(next_offset)}}};",
         ["reductions_are_those_of_the_host"],
+        "fewer than no elements are none to all who ask: what wrong offsets give is not said, and no more is read",
     ),
     317: (
         "cuda/segments/segments.cuh",
         "position += {{is_part ? static_cast<std::size_t>(piece.part.position) + item *"
         " most_elements_at_once : 0 ==> std::size_t(0)}};",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     318: (
         "cuda/segments/walk.cuh",
         "segment.count() > map_.window() && {{position < segment.count() ==> true}})",
         ["reductions_are_those_of_the_host"],
+        "a run that begins behind its segment's end has no elements either way",
     ),
     319: (
         "cuda/segments/walk.cuh",
         "const bool mine = segment < left_ && {{begin_[g] + segment *"
         " static_cast<unsigned>(map_.segment_work) < room_ ==> true}};",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     320: (
         "cuda/reduce/plan.cpp",
         "return ({{row_tiles + of_block - 1 ==> row_tiles}}) >> std::countr_zero(of_block);",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     322: (
         "cuda/reduce/plan.cpp",
         "return address % bytes == 0 && {{s.inner % elements == 0 ==> true}} &&",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     323: (
         "cuda/reduce/plan.cpp",
         "{{std::has_single_bit(p.shape.axis) ==> true}} && p.row_bytes() <",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     324: (
         "cuda/reduce/staged_rows.cuh",
         "return {{item + 1 == items ? last_rows : a.rows ==> a.rows}};",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     325: (
         "cuda/reduce/staged_rows.cuh",
         "return a.groups == 1 ? 0 : {{first_row ==> std::size_t(0)}} +",
-        ["reductions_are_those_of_the_host"],
+        ["rare_ways_of_reductions"],
     ),
     326: (
         "cuda/reduce/rows.cuh",
         "piece == 0 && warp_index() == 0) { const int blocks = static_cast<int>(a.pieces); value ="
         " lane_index() < blocks ? pieces[{{lane_index() ==> lane_index() ^ 1}}]",
         ["reductions_are_those_of_the_host"],
+        "neighbours are combined first, in whatever order, and a cluster has a power of two of blocks",
     ),
     327: (
         "cuda/tiles/exchange.cu",
@@ -147,12 +150,13 @@ MUTANTS = {
         "cuda/common/launch.cpp",
         "(callers != nullptr && {{callers_bytes >= bytes ==> true}})",
         ["workspace"],
+        "capi/ refuses a workspace that is smaller than the query says, and no job needs more",
     ),
     # ---- softmax
     340: (
         "cuda/softmax/tile.cuh",
         "return {{value > bound ==> value >= bound}} ? result : Float(0); }); } // The same whatever",
-        ["softmax_special_values"],
+        ["rare_ways_of_softmax"],
     ),
     341: (
         "cuda/softmax/tile.cuh",
@@ -168,7 +172,7 @@ MUTANTS = {
     343: (
         "cuda/rowwise/vector_access.cuh",
         "{{i * warp_lanes < left ==> i * warp_lanes < left - 1}} && mine[i * warp_lanes] == 0",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     344: (
         "cuda/rowwise/strided_access.cuh",
@@ -193,7 +197,7 @@ MUTANTS = {
     348: (
         "cuda/softmax/strided/rows.cuh",
         "if ({{scale != Float(1) ==> scale > Float(1)}})",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     349: (
         "cuda/softmax/sub_warp/staged_rows.cuh",
@@ -203,12 +207,12 @@ MUTANTS = {
     350: (
         "cuda/softmax/sub_warp/thread_rows.cuh",
         "({{row.whole == most ==> false}} ? tail : Sum(0));",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     351: (
         "cuda/softmax/sub_warp/thread_rows.cuh",
         "return {{x > frame.bound ==> true}} ? result : Float(0);",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     352: (
         "cuda/softmax/outputs.cuh",
@@ -218,7 +222,7 @@ MUTANTS = {
     353: (
         "cuda/softmax/outputs.cuh",
         "(gap <= zero_gap && {{inverse < 1.5f ==> true}}) ||",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     354: (
         "cuda/softmax/outputs.cuh",
@@ -253,7 +257,7 @@ MUTANTS = {
     360: (
         "cuda/softmax_backward/two_pass_columns.cuh",
         "within = within && {{fabsf(less.high) < ExponentialConstants<float>::reach ==> true}};",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     361: (
         "cuda/softmax/logsumexp/rows.cuh",
@@ -263,7 +267,7 @@ MUTANTS = {
     362: (
         "cuda/softmax/logsumexp/stage.cuh",
         "if ({{v * lane_stride < left ==> v * lane_stride <= left}}) { copy_vector_async",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     364: (
         "cuda/softmax/two_pass/columns.cuh",
@@ -283,7 +287,7 @@ MUTANTS = {
     367: (
         "cuda/softmax/masked_tile.cuh",
         "of_vector[i] = {{at < count ==> true}} ? mask[at]",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     368: (
         "cuda/softmax/masked_tile.cuh",
@@ -299,11 +303,11 @@ MUTANTS = {
         "cuda/rowwise/sub_warp_striped.cuh",
         "no_more_than(taken, selection.causal_first + {{outer %"
         " static_cast<std::uint32_t>(selection.causal_rows) ==> outer}});",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
     371: (
         "cuda/softmax/plan.cpp",
         "if (packed[0] != nullptr && {{s.axis % elements == 0 ==> true}} &&",
-        ["softmax_is_that_of_the_host"],
+        ["rare_ways_of_softmax"],
     ),
 }

@@ -18,7 +18,7 @@ MUTANTS = {
     ),
     3: (
         "host/softmax/backward.cpp",
-        "const SoftmaxBackwardJob job = job_of(problem); {{const FloatEnvironment environment; ==>>"
+        "const SoftmaxBackwardJob job = job_of(problem, *kernel, threads); {{const FloatEnvironment environment; ==>>"
         " std::optional<FloatEnvironment> environment; if (!MUTANT) environment.emplace();}}",
         ["every_call_in_any_float_environment"],
         "every call holds an environment since",
@@ -32,7 +32,7 @@ MUTANTS = {
     ),
     5: (
         "host/softmax/softmax.cpp",
-        "const SoftmaxJob job = job_of(problem, *kernel, threads); {{const FloatEnvironment environment;"
+        "const SoftmaxJob job = softmax_job(problem, *kernel, threads); {{const FloatEnvironment environment;"
         " ==>> std::optional<FloatEnvironment> environment; if (!MUTANT) environment.emplace();}}",
         ["every_call_in_any_float_environment"],
         "every call holds an environment since",
@@ -230,7 +230,7 @@ MUTANTS = {
         ["softmax_special_values"],
     ),
     61: (
-        "host/softmax/backward_kernels.h",
+        "host/softmax/backward_rows.h",
         "smaller(count, limit - {{smaller(limit, first) ==> smaller(limit, first & 16383)}});",
         ["host_selections_and_gradients_any_way"],
     ),

@@ -4,6 +4,16 @@
 #include "geometry.h"
 #include "library.h"
 
+/* The arguments of wr_softmax_state and wr_softmax_from_state, which are not all in one struct. */
+typedef struct SoftmaxPiece {
+    wr_softmax_args softmax;
+    size_t first, count;
+    void *state;
+    size_t state_bytes;
+    const void *whole, *before, *after;
+    int32_t *check;
+} SoftmaxPiece;
+
 typedef union Args {
     size_t struct_size;
     wr_reduce_args reduce;
@@ -11,9 +21,23 @@ typedef union Args {
     wr_dot_args dot;
     wr_softmax_args softmax;
     wr_softmax_backward_args softmax_backward;
+    wr_state_args state;
+    SoftmaxPiece piece;
 } Args;
 
-typedef enum Call { CALL_REDUCE, CALL_SEGMENTS, CALL_DOT, CALL_SOFTMAX, CALL_SOFTMAX_BACKWARD, CALLS } Call;
+typedef enum Call {
+    CALL_REDUCE,
+    CALL_SEGMENTS,
+    CALL_DOT,
+    CALL_SOFTMAX,
+    CALL_SOFTMAX_BACKWARD,
+    CALL_STATE_REDUCE,
+    CALL_STATE_MERGE,
+    CALL_STATE_FINISH,
+    CALL_SOFTMAX_STATE,
+    CALL_SOFTMAX_FROM_STATE,
+    CALLS
+} Call;
 
 wr_status run_call(const Library *library, Call call, const Args *args, struct CUstream_st *stream);
 

@@ -21,6 +21,7 @@ typedef struct Field {
         const void *: KIND_POINTER,                                                                                    \
         const uint8_t *: KIND_POINTER,                                                                                 \
         const int64_t *: KIND_POINTER,                                                                                 \
+        int32_t *: KIND_POINTER,                                                                                       \
         default: KIND_INT32)
 #define FIELD(type, name) {#name, offsetof(type, name), KIND_OF(((const type *)0)->name), NULL}
 
@@ -48,31 +49,30 @@ static Field dot_fields[] = {
 };
 
 #define SOFTMAX(name) FIELD(wr_softmax_args, name)
-static Field softmax_fields[] = {
-    SOFTMAX(dtype),
-    SOFTMAX(output_dtype),
-    SOFTMAX(log),
-    SOFTMAX(empty_row),
-    SOFTMAX(causal),
-    SOFTMAX(scale),
-    SOFTMAX(input),
-    SOFTMAX(output),
-    SOFTMAX(logsumexp),
-    SOFTMAX(maximum),
-    SOFTMAX(mask),
-    SOFTMAX(lengths),
-    SOFTMAX(causal_first),
-    SOFTMAX(causal_rows),
-    SOFTMAX(offsets),
-    SOFTMAX(outer),
-    SOFTMAX(axis),
-    SOFTMAX(inner),
-    SOFTMAX(outer_stride),
-    SOFTMAX(axis_stride),
-    SOFTMAX(inner_stride),
-    SOFTMAX(workspace),
-    SOFTMAX(workspace_bytes),
-    SOFTMAX(strides_given),
+#define SOFTMAX_FIELDS                                                                                                 \
+    SOFTMAX(dtype), SOFTMAX(output_dtype), SOFTMAX(log), SOFTMAX(empty_row), SOFTMAX(causal), SOFTMAX(scale),          \
+        SOFTMAX(input), SOFTMAX(output), SOFTMAX(logsumexp), SOFTMAX(maximum), SOFTMAX(mask), SOFTMAX(lengths),        \
+        SOFTMAX(causal_first), SOFTMAX(causal_rows), SOFTMAX(offsets), SOFTMAX(outer), SOFTMAX(axis), SOFTMAX(inner),  \
+        SOFTMAX(outer_stride), SOFTMAX(axis_stride), SOFTMAX(inner_stride), SOFTMAX(workspace),                        \
+        SOFTMAX(workspace_bytes), SOFTMAX(strides_given)
+static Field softmax_fields[] = {SOFTMAX_FIELDS};
+
+#define PIECE(name) FIELD(SoftmaxPiece, name)
+static Field softmax_piece_fields[] = {
+    SOFTMAX_FIELDS, PIECE(first),  PIECE(count), PIECE(state), PIECE(state_bytes),
+    PIECE(whole),   PIECE(before), PIECE(after), PIECE(check),
+};
+
+#define STATE(name) FIELD(wr_state_args, name)
+static Field state_fields[] = {
+    STATE(op),           STATE(dtype),         STATE(output_dtype),  STATE(accumulate_dtype),
+    STATE(nan_mode),     STATE(weights_dtype), STATE(strides_given), STATE(outer),
+    STATE(inner),        STATE(first),         STATE(count),         STATE(right_count),
+    STATE(input),        STATE(weights),       STATE(outer_stride),  STATE(axis_stride),
+    STATE(inner_stride), STATE(state),         STATE(state_bytes),   STATE(right),
+    STATE(right_bytes),  STATE(merged),        STATE(merged_bytes),  STATE(output),
+    STATE(values),       STATE(check),         STATE(workspace),     STATE(workspace_bytes),
+    STATE(scale),
 };
 
 #define BACKWARD(name) FIELD(wr_softmax_backward_args, name)
@@ -121,6 +121,11 @@ static const Struct structs[CALLS] = {
     [CALL_DOT] = STRUCT(dot_fields),
     [CALL_SOFTMAX] = STRUCT(softmax_fields),
     [CALL_SOFTMAX_BACKWARD] = STRUCT(softmax_backward_fields),
+    [CALL_STATE_REDUCE] = STRUCT(state_fields),
+    [CALL_STATE_MERGE] = STRUCT(state_fields),
+    [CALL_STATE_FINISH] = STRUCT(state_fields),
+    [CALL_SOFTMAX_STATE] = STRUCT(softmax_piece_fields),
+    [CALL_SOFTMAX_FROM_STATE] = STRUCT(softmax_piece_fields),
 };
 
 int intern_field_names(void) {

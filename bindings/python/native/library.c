@@ -34,6 +34,12 @@ static const Name names[] = {
     NAME(wr_softmax_workspace_size),
     NAME(wr_softmax_backward_ex),
     NAME(wr_softmax_backward_workspace_size),
+    NAME(wr_state_size),
+    NAME(wr_state_reduce),
+    NAME(wr_state_merge),
+    NAME(wr_state_finish),
+    NAME(wr_softmax_state),
+    NAME(wr_softmax_from_state),
 };
 
 static int refuse(char *message, size_t size, const char *reason, const char *name) {

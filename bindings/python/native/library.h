@@ -21,6 +21,13 @@ typedef struct Library {
     wr_status (*wr_softmax_workspace_size)(const wr_softmax_args *, size_t *);
     wr_status (*wr_softmax_backward_ex)(const wr_softmax_backward_args *, struct CUstream_st *);
     wr_status (*wr_softmax_backward_workspace_size)(const wr_softmax_backward_args *, size_t *);
+    wr_status (*wr_state_size)(const wr_state_args *, size_t *, size_t *);
+    wr_status (*wr_state_reduce)(const wr_state_args *, struct CUstream_st *);
+    wr_status (*wr_state_merge)(const wr_state_args *, struct CUstream_st *);
+    wr_status (*wr_state_finish)(const wr_state_args *, struct CUstream_st *);
+    wr_status (*wr_softmax_state)(const wr_softmax_args *, size_t, void *, size_t, int32_t *, struct CUstream_st *);
+    wr_status (*wr_softmax_from_state)(const wr_softmax_args *, size_t, size_t, const void *, const void *,
+                                       const void *, int32_t *, struct CUstream_st *);
 } Library;
 
 enum { MOST_LIBRARIES = 16 };

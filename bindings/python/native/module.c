@@ -195,6 +195,20 @@ static PyObject *workspace_size(PyObject *module, PyObject *arguments) {
     return Py_BuildValue("(in)", (int)status, (Py_ssize_t)bytes);
 }
 
+static PyObject *state_size(PyObject *module, PyObject *arguments) {
+    int library = 0;
+    size_t bytes = 0;
+    PyObject *fields = NULL;
+    Prepared job;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "iO", &library, &fields) ||
+        set_call(library, CALL_STATE_REDUCE, fields, &job) != 0) {
+        return NULL;
+    }
+    wr_status status = job.library->wr_state_size(&job.args.state, &bytes, NULL);
+    return Py_BuildValue("(in)", (int)status, (Py_ssize_t)bytes);
+}
+
 static PyObject *fields_of(PyObject *module, PyObject *arguments) {
     int number = 0;
     (void)module;
@@ -234,6 +248,7 @@ static PyMethodDef methods[] = {
      "prepare(library, call, fields, stream): the same call, to be run again and again."},
     {"run", run_prepared, METH_VARARGS, "run(prepared): its status"},
     {"workspace_size", workspace_size, METH_VARARGS, "workspace_size(library, call, fields): (status, bytes)"},
+    {"state_size", state_size, METH_VARARGS, "state_size(library, fields): (status, bytes)"},
     {"field_names", fields_of, METH_VARARGS, "field_names(call): what the fields of a call are called."},
     {"set_numpy", set_numpy_of, METH_VARARGS, "set_numpy(ndarray, empty, other_types)"},
     {"set_framework", set_framework, METH_VARARGS, "set_framework(type, functions): how its arrays are asked."},

@@ -14,7 +14,7 @@ import pytest
 from warp_reduce import _native
 
 SOURCE = Path(os.environ["WARP_REDUCE_SOURCE"])
-STRUCTS = ("reduce", "reduce_segments", "dot", "softmax", "softmax_backward")
+STRUCTS = ("reduce", "reduce_segments", "dot", "softmax", "softmax_backward", "state", "state", "state")
 
 
 @pytest.mark.parametrize("number", range(len(STRUCTS)))

@@ -68,6 +68,36 @@ class SoftmaxBackwardArgs(Args):
     call = 4
 
 
+class StateReduceArgs(Args):
+    """wr_state_args"""
+
+    call = 5
+
+
+class StateMergeArgs(Args):
+    """wr_state_args"""
+
+    call = 6
+
+
+class StateFinishArgs(Args):
+    """wr_state_args"""
+
+    call = 7
+
+
+class SoftmaxStateArgs(Args):
+    """wr_softmax_args and the other arguments of wr_softmax_state"""
+
+    call = 8
+
+
+class SoftmaxFromStateArgs(Args):
+    """wr_softmax_args and the other arguments of wr_softmax_from_state"""
+
+    call = 9
+
+
 class Library:
     """A library that is open. Its methods are the header's functions, with a refused call raised as Refused."""
 

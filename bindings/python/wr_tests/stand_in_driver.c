@@ -16,7 +16,7 @@ enum {
 };
 
 static const size_t total_memory = (size_t)1 << 30;
-static size_t live_allocations;
+static _Atomic size_t live_allocations; /* threads allocate */
 static char context, stream, events[2];
 static int events_made;
 
@@ -33,11 +33,16 @@ int cuCtxSetCurrent(void *wanted);
 int cuMemGetInfo_v2(size_t *available, size_t *total);
 int cuMemAlloc_v2(uint64_t *pointer, size_t bytes);
 int cuMemFree_v2(uint64_t pointer);
+int cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
+int cuMemFreeHost(void *pointer);
 int cuMemcpyHtoDAsync_v2(uint64_t target, const void *source, size_t bytes, void *on);
 int cuMemcpyDtoHAsync_v2(void *target, uint64_t source, size_t bytes, void *on);
 int cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, void *on);
 int cuStreamCreate(void **result, unsigned flags);
 int cuStreamSynchronize(void *on);
+int cuStreamDestroy_v2(void *on);
+int cuStreamDestroy_v2(void *on) { return on == &stream ? SUCCESS : INVALID_HANDLE; }
+
 int cuEventCreate(void **event, unsigned flags);
 int cuEventRecord(void *event, void *on);
 int cuEventSynchronize(void *event);
@@ -113,6 +118,15 @@ int cuMemFree_v2(uint64_t pointer) {
     live_allocations--;
     return SUCCESS;
 }
+
+int cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+    uint64_t memory = 0;
+    const int status = flags == 0 ? cuMemAlloc_v2(&memory, bytes) : INVALID_VALUE;
+    *pointer = (void *)(uintptr_t)memory;
+    return status;
+}
+
+int cuMemFreeHost(void *pointer) { return cuMemFree_v2((uint64_t)(uintptr_t)pointer); }
 
 int cuMemcpyHtoDAsync_v2(uint64_t target, const void *source, size_t bytes, void *on) {
     if (on != &stream) {

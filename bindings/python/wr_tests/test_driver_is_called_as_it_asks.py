@@ -6,18 +6,31 @@ import ctypes
 import unittest
 
 import numpy as np
-from warp_reduce._library import SUCCESS, Library
+from warp_reduce._elements import BY_NAME
+from warp_reduce._library import SUCCESS, Args, Library, load_library
 from warp_reduce.wr.ceiling import measured_ceiling
 from warp_reduce.wr.devices import open_device
 from warp_reduce.wr.driver import DRIVER_NAME, Driver
 from warp_reduce.wr.errors import WrError
+from warp_reduce.wr.file_pieces import FileElements
+from warp_reduce.wr.lanes import Sizes, sizes_of
+from warp_reduce.wr.npy_files import NpyArray
+from warp_reduce.wr.reduction import Reduction
+from warp_reduce.wr.streamed_reduction import StreamedReduction
 
 
 class LibraryWithGpu(Library):
-    """Of the library only the status counts here; the real one does not know the stand-in."""
+    """The real one does not know the stand-in, whose memory is the host's: jobs of a GPU run on the host device."""
 
     def __init__(self) -> None:
         self.status = SUCCESS
+        self.number = load_library().number
+        self.host_stream = load_library().host_stream
+        self.streams: set[int] = set()
+
+    def call(self, args: Args, stream: int) -> None:
+        self.streams.add(stream)
+        load_library().call(args, self.host_stream)
 
     def cuda_status(self) -> int:
         return self.status
@@ -89,6 +102,26 @@ class StandIn(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "job"), self.gpu.writing(result):
             raise ValueError("job")
         self.assertTrue((result == 1).all())
+
+    def test_a_file_in_pieces_goes_through_pinned_memory(self) -> None:
+        array = np.random.default_rng(1).standard_normal((7, 5000)).astype(np.float32)
+        library = LibraryWithGpu()
+        for operator, shape in (("sum", (1, 35000, 1)), ("norm_l2", (7, 5000, 1)), ("argmax", (1, 7, 5000))):
+            job = Reduction(operator, BY_NAME["f32"], BY_NAME["i64" if operator == "argmax" else "f32"])
+            source = FileElements(NpyArray("a", array, job.element), shape)
+            on_gpu = StreamedReduction(library, self.gpu, Sizes(3, 4096)).run(job, source)
+            on_host = StreamedReduction(library, open_device(library, "host"), Sizes(3, 4096)).run(job, source)
+            for left, right in zip(on_gpu, on_host):
+                np.testing.assert_array_equal(left, right)
+        self.assertEqual(library.streams, {library.host_stream, self.gpu.stream})
+
+    def test_lanes_share_the_memory_that_there_may_be(self) -> None:
+        library = load_library()
+        for memory in (1 << 20, 100 << 20, 512 << 20, 1 << 40):
+            for device in (self.gpu, open_device(library, "host")):
+                sizes = sizes_of(library, device, memory)
+                self.assertLessEqual(sizes.lanes * sizes.piece, memory)
+                self.assertGreaterEqual(sizes.lanes, 1 + (device is self.gpu))
 
     def test_failures_have_the_drivers_words(self) -> None:
         with self.assertRaisesRegex(WrError, "cuMemAlloc_v2 with error 2: out of memory"), self.gpu.memory(1 << 40):

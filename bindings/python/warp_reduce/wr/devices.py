@@ -61,10 +61,11 @@ class CudaDevice:
 
     def __init__(self, library: Library, ordinal: int) -> None:
         self.name = f"cuda:{ordinal}"
-        self._driver = driver = Driver()
+        self.driver = driver = Driver()
         device = driver.device(ordinal)
         self.model = driver.name(device)
-        context, stream = c_void_p(), c_void_p()
+        self.context = context = c_void_p()
+        stream = c_void_p()
         # The primary context is the one that the CUDA runtime inside libwarp_reduce uses too.
         driver.call("cuDevicePrimaryCtxRetain", byref(context), device)
         driver.call("cuCtxSetCurrent", context)
@@ -86,8 +87,8 @@ class CudaDevice:
         with self._allocated(array.nbytes) as pointer:
             yield pointer
             if array.nbytes:
-                self._driver.call("cuMemcpyDtoHAsync_v2", array.ctypes.data, pointer, array.nbytes, self.stream)
-            self._driver.call("cuStreamSynchronize", self.stream)
+                self.driver.call("cuMemcpyDtoHAsync_v2", array.ctypes.data, pointer, array.nbytes, self.stream)
+            self.driver.call("cuStreamSynchronize", self.stream)
 
     @contextmanager
     def updating(self, array: np.ndarray) -> Iterator[int]:
@@ -112,16 +113,16 @@ class CudaDevice:
 
     def copy(self, target: int, source: int, size: int) -> None:
         """From the GPU's memory to the GPU's memory, in the stream."""
-        self._driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self.stream)
+        self.driver.call("cuMemcpyDtoDAsync_v2", target, source, size, self.stream)
 
     def free_memory(self) -> int:
         free, total = c_size_t(), c_size_t()
-        self._driver.call("cuMemGetInfo_v2", byref(free), byref(total))
+        self.driver.call("cuMemGetInfo_v2", byref(free), byref(total))
         return free.value
 
     def seconds(self, job: Callable[[], None], repeats: int = 1) -> float:
         """How long `repeats` runs of the job, back to back in the stream, take on the GPU."""
-        driver, begin, end, milliseconds = self._driver, c_void_p(), c_void_p(), c_float()
+        driver, begin, end, milliseconds = self.driver, c_void_p(), c_void_p(), c_float()
         for event in (begin, end):
             driver.call("cuEventCreate", byref(event), EVENT_DEFAULT)
         try:
@@ -138,17 +139,17 @@ class CudaDevice:
 
     def _upload(self, array: np.ndarray, pointer: int) -> None:
         if array.nbytes:
-            self._driver.call("cuMemcpyHtoDAsync_v2", pointer, array.ctypes.data, array.nbytes, self.stream)
+            self.driver.call("cuMemcpyHtoDAsync_v2", pointer, array.ctypes.data, array.nbytes, self.stream)
 
     @contextmanager
     def _allocated(self, size: int) -> Iterator[int]:
         pointer = c_uint64()
-        self._driver.call("cuMemAlloc_v2", byref(pointer), max(size, 1))
+        self.driver.call("cuMemAlloc_v2", byref(pointer), max(size, 1))
         try:
             yield pointer.value or 0
         finally:
             # cuMemFree waits for what still uses the memory.
-            self._driver.call("cuMemFree_v2", pointer)
+            self.driver.call("cuMemFree_v2", pointer)
 
 
 Device = Union[HostDevice, CudaDevice]

@@ -1,4 +1,4 @@
-""".npy files and members of .npz files: opened without reading them, refused in one sentence."""
+""".npy files, members of .npz files and raw files: opened without reading them, refused in one sentence."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class NpyArray:
     path: str
     array: np.ndarray  # of the shape, in the file's order
     element: ElementType
+    # An open file and the byte of it where the elements begin; None where they do not lie there as `array` has them.
+    place: tuple[int, int] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -46,7 +48,30 @@ def open_npy(path: str, wanted: ElementType | None) -> NpyArray:
         element = element_of_file(header.dtype, element)
         _check_length(file, header.shape, header.dtype)
         _check_words(header, element)
-        return NpyArray(path, _map(file, header, element), element)
+        begin = file.tell()
+        array = _map(file, header, element)
+        lies_so = isinstance(array, np.memmap) and not header.fortran_order
+        return NpyArray(path, array, element, (os.dup(file.fileno()), begin) if lies_so else None)
+
+
+def open_raw(path: str, element: ElementType, shape: tuple[int, ...]) -> NpyArray:
+    """Opens a file of nothing but elements; one length may be -1, which is then what the file has elements for."""
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        shape = _raw_shape(shape, element, size)
+        needed = math.prod(shape) * element.size
+        if needed != size:
+            raise WrError(f"has {size} bytes; shape {list(shape)} of {element.name} needs {needed}")
+        array = np.memmap(file, element.storage, "r", shape=shape) if needed else np.zeros(shape, element.storage)
+        return NpyArray(path, array, element, (os.dup(file.fileno()), 0))
+
+
+def _raw_shape(shape: tuple[int, ...], element: ElementType, size: int) -> tuple[int, ...]:
+    if -1 not in shape:
+        return shape
+    others = math.prod(each for each in shape if each != -1) * element.size
+    length = size // others if others else 0
+    return tuple(length if each == -1 else each for each in shape)
 
 
 def open_array(path: str, takes: Callable[[np.dtype], bool], taken: str) -> np.ndarray:

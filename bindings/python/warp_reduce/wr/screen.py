@@ -9,7 +9,15 @@ from contextlib import contextmanager
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 PROGRESS_AFTER_SECONDS = 0.5
@@ -64,7 +72,7 @@ def progress(label: str, total: int, *, bytes_counted: bool = True) -> Iterator[
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    amount = [DownloadColumn(binary_units=True)] if bytes_counted else []
+    amount = [DownloadColumn(binary_units=True), TransferSpeedColumn()] if bytes_counted else []
     description = TextColumn("{task.description}", markup=False)
     columns = (description, BarColumn(), TaskProgressColumn(), *amount, TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)

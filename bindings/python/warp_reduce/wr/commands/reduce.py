@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..._operators import GIVE_AN_INDEX, OPERATORS
-from ..arguments import add_device_option, add_element_options, checked, file_name, refuse_same_file
+from ..arguments import (
+    add_device_option,
+    add_element_options,
+    add_file_options,
+    add_state_options,
+    checked,
+    file_name,
+    open_input,
+    refuse_same_file,
+)
 from ..errors import UsageError, WrError
 from ..operators import ALIASES, WIDENED, operator_named, output_of_command
 
@@ -17,10 +26,13 @@ if TYPE_CHECKING:
 
     from ..._elements import ElementType
     from ..._library import Library
+    from ..file_pieces import FileElements
     from ..npy_files import NpyArray
     from ..reduction import Reduction
+    from ..saved_state import SavedState
 
 SHOWN = 12
+STREAMED_ABOVE = 64 << 20  # bytes
 
 EPILOG = f"""operators: {" ".join(list(OPERATORS)[:9])}
            {" ".join(list(OPERATORS)[9:])}
@@ -42,7 +54,10 @@ examples:
   wr reduce sum prices.npy --axis 1 --weights amounts.npy each row times one vector
   wr reduce max data.npy --offsets starts.npy             ragged rows: elements starts[s] up to starts[s + 1]
   wr reduce sum words.npy --dtype koalabear               words of the prime field 2^31 - 2^24 + 1
-  wr reduce sum today.npy --add-to total.npy -o total.npy the sum so far, and today's"""
+  wr reduce sum today.npy --add-to total.npy -o total.npy the sum so far, and today's
+  wr reduce mean huge.raw --dtype f32 --shape=-1,1000 --axis 0 --memory 1G
+                                                          a raw file larger than memory, in pieces of 1 GiB together
+  wr reduce sum huge.npy --state sum.state                to be stopped, and gone on with by the same command"""
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,8 @@ class Results:
     output: np.ndarray
     values: np.ndarray | None  # the elements at the indices
     seconds: float
+    saved: SavedState | None = None
+    share_before: float = 0.0  # of the file that an earlier run has reduced
 
 
 def add_parser(subparsers: Any) -> None:
@@ -69,6 +86,8 @@ def add_parser(subparsers: Any) -> None:
         "--offsets", type=file_name, metavar="FILE", help="reduce ragged segments: where each starts, and the end"
     )
     add_element_options(parser)
+    add_file_options(parser)
+    add_state_options(parser)
     parser.add_argument(
         "--accumulate-dtype", type=element, metavar="T", help="what float sums and products are kept in: f32 or f64"
     )
@@ -101,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
     from ..reduction import Reduction
 
     _check(options)
-    source = open_npy(options.file, options.dtype)
+    source = open_input(options.file, options)
     weights = open_npy(options.weights, options.weights_dtype or source.element) if options.weights else None
     weights_type = weights.element if weights else None
     job = Reduction(
@@ -119,6 +138,8 @@ def run(options: argparse.Namespace) -> None:
         else:
             results = _array(library, options, job, source, weights)
     _write(options, job, results)
+    if results.saved:
+        results.saved.remove()
     if options.quiet:
         _print_bare(results.output, job.output)
     else:
@@ -141,6 +162,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(
             "--offsets divides the file's elements as they lie, and goes with neither --axis nor --weights"
         )
+    if options.state and (options.offsets or options.add_to):
+        raise UsageError("--state goes with neither --offsets nor --add-to")
     if options.weights_dtype and not options.weights:
         raise UsageError("--weights-dtype says what the file of --weights holds; add --weights FILE")
     if options.weights and options.operator != "sum":
@@ -158,11 +181,12 @@ def _array(
     from ..screen import progress
     from ..shapes import split_at_axis, without_axis
 
+    if _is_streamed(library, options, job, source):
+        return _streamed(library, options, job, source, weights)
     words = source.array.reshape(split_at_axis(source.shape, options.axis))
     shape = without_axis(source.shape, options.axis)
     outer, axis, inner = words.shape
-    if weights is not None and weights.words.size != axis:
-        raise WrError(f"{weights.path}: there are {weights.words.size} weights for {axis} elements along the axis")
+    _check_weights(weights, axis)
     values = _place_for_values(job, (outer, inner))
     old = _old_results(options, job, shape)
     with progress(f"{job.operator} of {options.file}", words.nbytes) as advance:
@@ -175,6 +199,64 @@ def _array(
             values=values,
         )
     return Results(result.reshape(shape), None if values is None else values.reshape(shape), reducer.seconds)
+
+
+def _is_streamed(library: Library, options: argparse.Namespace, job: Reduction, source: NpyArray) -> bool:
+    """Whether the file is read in pieces beside the computing. Results are added to where all is mapped memory."""
+    from ..states import States
+
+    can_be = not options.add_to and source.place is not None and States(library, job, 1, 1).are_offered
+    if options.state and not can_be:
+        raise WrError(f"{source.path}: --state is for files in C order and operators that have states")
+    return can_be and (bool(options.memory) or bool(options.state) or source.array.nbytes > STREAMED_ABOVE)
+
+
+def _streamed(
+    library: Library, options: argparse.Namespace, job: Reduction, source: NpyArray, weights: NpyArray | None
+) -> Results:
+    from ..devices import open_device
+    from ..file_pieces import FileElements
+    from ..lanes import DEFAULT_MEMORY, sizes_of
+    from ..screen import progress
+    from ..shapes import split_at_axis, without_axis
+    from ..streamed_reduction import StreamedReduction
+
+    elements = FileElements(source, split_at_axis(source.shape, options.axis))
+    shape = without_axis(source.shape, options.axis)
+    _check_weights(weights, elements.shape[1])
+    device = open_device(library, options.device)
+    with progress(f"{job.operator} of {options.file}", elements.nbytes) as advance:
+        sizes = sizes_of(library, device, options.memory or DEFAULT_MEMORY)
+        reduction = StreamedReduction(library, device, sizes, advance)
+        saved = _saved(options, job, elements, weights) if options.state else None
+        result, values = reduction.run(job, elements, None if weights is None else weights.words, saved)
+    values = None if values is None else values.reshape(shape)
+    share = reduction.bytes_before / max(elements.nbytes, 1)
+    return Results(result.reshape(shape), values, reduction.seconds, saved, share)
+
+
+def _saved(options: argparse.Namespace, job: Reduction, elements: FileElements, weights: NpyArray | None) -> SavedState:
+    import hashlib
+
+    from ..saved_state import SavedState, identity_of
+
+    described = {
+        **identity_of(elements.place[0]),
+        "shape": elements.shape,
+        "operator": job.operator,
+        "element type": job.element.name,
+        "output type": job.output.name,
+        "accumulator type": job.accumulate.name if job.accumulate else None,
+        "treatment of NaNs": options.nan,
+        "weights' type": job.weights.name if job.weights else None,
+        "weights' digest": hashlib.sha256(weights.words).hexdigest() if weights else None,
+    }
+    return SavedState(options.state, described, options.state_every)
+
+
+def _check_weights(weights: NpyArray | None, axis: int) -> None:
+    if weights is not None and weights.words.size != axis:
+        raise WrError(f"{weights.path}: there are {weights.words.size} weights for {axis} elements along the axis")
 
 
 def _segments(library: Library, options: argparse.Namespace, job: Reduction, source: NpyArray) -> Results:
@@ -239,6 +321,8 @@ def _print_table(options: argparse.Namespace, source: NpyArray, job: Reduction, 
         ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),
         ("reduced", f"{job.operator} of {along}{weighted}, on {options.device} in {duration(results.seconds)}"),
     ]
+    if results.share_before:
+        rows.append(("went on", f"from {options.state}, behind {results.share_before:.1%} of the file"))
     screen = console()
     if results.output.shape == ():
         text, *value = _texts(job, results, 0)

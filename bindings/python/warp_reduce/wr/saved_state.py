@@ -1,0 +1,115 @@
+"""A job's file of state: how far it has come, written whole or not at all, for a run that goes on from there.
+
+bytes 0 to 7    WRSTATES
+8 to 15         the header's length, little-endian
+then            the header, JSON: what job it is of, how far it has come, the arrays' lengths in bytes
+then            the arrays
+last 32         SHA-256 of all before
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from .errors import WrError
+
+MAGIC = b"WRSTATES"
+DIGEST_BYTES = 32
+MOST_SHARE = 20  # writing takes at most a part in so many of the time
+
+
+class SavedState:
+    """The file `path`: of the job that `job` describes, by names that a person reads."""
+
+    def __init__(self, path: str, job: dict[str, Any], seconds: float) -> None:
+        self.path, self._job, self._seconds = path, json.loads(json.dumps(job)), seconds
+        self._next = time.monotonic() + seconds
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._next
+
+    def write(self, position: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        began = time.monotonic()
+        lengths = {name: array.nbytes for name, array in arrays.items()}
+        header = json.dumps({"job": self._job, "position": position, "lengths": lengths}).encode()
+        parts = [MAGIC, struct.pack("<Q", len(header)), header]
+        parts += [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays.values()]
+        try:
+            self._replace(parts)
+        except OSError as error:
+            raise WrError(f"{self.path}: {error.strerror or error}") from None
+        took = time.monotonic() - began
+        self._next = began + took + max(self._seconds, MOST_SHARE * took if self._seconds else 0.0)
+
+    def _replace(self, parts: list[Any]) -> None:
+        """After a power cut, too, there is the old file or the new one."""
+        target = os.path.realpath(self.path)
+        folder = os.path.dirname(target)
+        beside = os.path.join(folder, f".wr.{os.getpid()}.state.part")
+        try:
+            with open(beside, "wb") as file:
+                digest = hashlib.sha256()
+                for part in parts:
+                    digest.update(part)
+                    file.write(part)
+                file.write(digest.digest())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside)
+            raise
+        directory = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def read(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """The position and the arrays; None where there is no file. Another job's, or a damaged one, is refused."""
+        try:
+            with open(self.path, "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise WrError(f"{self.path}: {error.strerror or error}") from None
+        body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+        if body[:8] != MAGIC or hashlib.sha256(body).digest() != digest:
+            raise WrError(f"{self.path}: is no state of a job, or is damaged; remove it to begin anew")
+        (length,) = struct.unpack_from("<Q", body, 8)
+        header = json.loads(body[16 : 16 + length])
+        self._check(header["job"])
+        arrays, at = {}, 16 + length
+        for name, size in header["lengths"].items():
+            arrays[name] = np.frombuffer(body, np.uint8, size, at).copy()
+            at += size
+        return header["position"], arrays
+
+    def _check(self, job: dict[str, Any]) -> None:
+        for name in sorted({*job, *self._job}):
+            if job.get(name) != self._job.get(name):
+                raise WrError(
+                    f"{self.path}: is the state of another job, whose {name} was {job.get(name)} and not"
+                    f" {self._job.get(name)}; name another file, or remove it to begin anew"
+                )
+
+    def remove(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+
+def identity_of(file: int) -> dict[str, Any]:
+    """By what a file is told from another, or from itself after a change; not by its name."""
+    status = os.fstat(file)
+    return {"file's size": status.st_size, "file's time of change": status.st_mtime_ns}

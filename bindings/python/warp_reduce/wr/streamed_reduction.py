@@ -1,0 +1,173 @@
+"""A reduction of a file that need not fit memory: its pieces are read while others are reduced."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from .._library import Library, Refused
+from .._operators import GIVE_AN_INDEX
+from .devices import Device
+from .file_pieces import Cut, FileElements, Piece, cut_of
+from .lanes import Lane, Sizes, in_order, lanes_of
+from .reduction import Reduction, explained, reduce_args
+from .saved_state import SavedState
+from .states import Growing, Part, States
+
+# Of pieces that lie in columns: along the axis at least so many elements, or what a state's merging costs is felt.
+LEAST_ROWS = 64
+
+
+class StreamedReduction:
+    """Makes the results of a file's reduction, [outer][inner], and says how long it has taken."""
+
+    def __init__(
+        self, library: Library, device: Device, sizes: Sizes, advance: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self._library, self._device, self._sizes, self._advance = library, device, sizes, advance
+        self.seconds = 0.0
+        self.bytes_before = 0  # of the file that an earlier run has reduced
+
+    def run(
+        self,
+        job: Reduction,
+        source: FileElements,
+        weights: np.ndarray | None = None,
+        saved: SavedState | None = None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The results, and the elements at the indices where they are indices. weights: [axis].
+
+        saved: goes on from there, and is written from time to time and where the job is ended.
+        """
+        began = time.perf_counter()
+        outer, _, inner = source.shape
+        result = np.empty((outer, inner), job.output.storage)
+        values = np.empty((outer, inner), job.element.storage) if job.operator in GIVE_AN_INDEX else None
+        cut = cut_of(source.shape, self._sizes.piece // job.element.size, LEAST_ROWS)
+        found = saved.read() if saved else None
+        if found:
+            cut = replace(cut, steps=tuple(found[0]["steps"]))
+        made = _Results(self._library, job, cut, result, values)
+        if found:
+            made.go_on(*found)
+            self._begin_behind(cut, made.done, job)
+        work = _Work(self._library, job, source, weights)
+        count, size = min(self._sizes.lanes, cut.count), cut.largest * job.element.size
+        with lanes_of(self._library, self._device, count, size) as lanes:
+            try:
+                with closing(in_order(islice(cut.pieces(), made.done, None), lanes, work)) as done:
+                    for piece, results in done:
+                        made.take(piece, results)
+                        self._advance(math.prod(piece.shape) * job.element.size)
+                        if saved and saved.is_due:
+                            saved.write(*made.so_far())
+            except Refused as refusal:
+                raise explained(refusal, job) from None
+            except BaseException:
+                if saved:
+                    saved.write(*made.so_far())
+                raise
+        self.seconds = time.perf_counter() - began
+        return result, values
+
+    def _begin_behind(self, cut: Cut, done: int, job: Reduction) -> None:
+        for piece in islice(cut.pieces(), done):
+            self.bytes_before += math.prod(piece.shape) * job.element.size
+        self._advance(self.bytes_before)
+
+
+class _Work:
+    """What a lane does with a piece: its results where it has the whole axis, else its state."""
+
+    def __init__(self, library: Library, job: Reduction, source: FileElements, weights: np.ndarray | None) -> None:
+        self._library, self._job, self._source, self._weights = library, job, source, weights
+
+    def __call__(self, lane: Lane, piece: Piece) -> Part | tuple[np.ndarray, np.ndarray | None]:
+        inputs = {"input": self._source.read(piece, lane.buffer)}
+        if self._weights is not None:
+            inputs["weights"] = self._weights[piece.axis]
+        if piece.is_whole:
+            return self._results(lane, piece, inputs)
+        outer, axis, inner = piece.shape
+        states = States(self._library, self._job, outer, inner)
+        part = states.new(piece.axis.start, axis)
+        lane.call(states.args_of(part), inputs, {"state": part.state})
+        return part
+
+    def _results(self, lane: Lane, piece: Piece, inputs: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+        job, (outer, _, inner) = self._job, piece.shape
+        outputs = {"output": np.empty((outer, inner), job.output.storage)}
+        if job.operator in GIVE_AN_INDEX:
+            outputs["values"] = np.empty((outer, inner), job.element.storage)
+        lane.call(reduce_args(job, None, None, piece.shape), inputs, outputs)
+        return outputs["output"], outputs.get("values")
+
+
+class _Results:
+    """Takes what the lanes have made, in the pieces' order."""
+
+    def __init__(
+        self, library: Library, job: Reduction, cut: Cut, result: np.ndarray, values: np.ndarray | None
+    ) -> None:
+        self._library, self._job, self._cut = library, job, cut
+        self._result, self._values = result, values
+        self._growing: Growing | None = None  # the axis that is not complete
+        self._last: Piece | None = None
+        self.done = 0  # pieces
+
+    def so_far(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a later run goes on from."""
+        position: dict[str, Any] = {"steps": self._cut.steps, "pieces": self.done}
+        rows = self._last.outer.stop if self._last else 0
+        arrays = {"results": self._result[:rows]}
+        if self._values is not None:
+            arrays["values"] = self._values[:rows]
+        if self._growing:
+            part = self._growing.whole()
+            position |= {"first": part.first, "count": part.count}
+            arrays["state"] = part.state
+        return position, arrays
+
+    def go_on(self, position: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """From what an earlier run has saved."""
+        self.done = position["pieces"]
+        for array, name in ((self._result, "results"), (self._values, "values")):
+            if array is not None:
+                array.reshape(-1).view(np.uint8)[: arrays[name].size] = arrays[name]
+        self._last = next(islice(self._cut.pieces(), self.done - 1, None)) if self.done else None
+        if "state" in arrays:
+            outer, _, inner = self._last.shape
+            self._growing = Growing(States(self._library, self._job, outer, inner))
+            self._growing.begin_with(Part(position["first"], position["count"], arrays["state"]))
+
+    def take(self, piece: Piece, made: Part | tuple[np.ndarray, np.ndarray | None]) -> None:
+        if isinstance(made, Part):
+            self._take_part(piece, made)
+        else:
+            self._put(piece, *made)
+        self._last, self.done = piece, self.done + 1
+
+    def _take_part(self, piece: Piece, made: Part) -> None:
+        outer, _, inner = piece.shape
+        states = States(self._library, self._job, outer, inner)
+        if self._growing is None:
+            self._growing = Growing(states)
+        self._growing.append(made)
+        if piece.ends_axis:
+            output = np.empty((outer, inner), self._job.output.storage)
+            values = None if self._values is None else np.empty((outer, inner), self._job.element.storage)
+            states.finish(self._growing.whole(), output, values)
+            self._growing = None
+            self._put(piece, output, values)
+
+    def _put(self, piece: Piece, output: np.ndarray, values: np.ndarray | None) -> None:
+        self._result[piece.outer, piece.inner] = output
+        if self._values is not None:
+            self._values[piece.outer, piece.inner] = values

@@ -161,4 +161,15 @@ MUTANTS = {
         "overlaps_any(weights, written) || {{overlaps_any(further, written) ==> false}};",
         ["every_bad_argument"],
     ),
+    # ---- states of softmax
+    240: (
+        "capi/softmax_state.cpp",
+        "if ({{place.end() > count ==> false}}) {",
+        ["states_of_softmax_that_are_refused"],
+    ),
+    241: (
+        "capi/softmax_state.cpp",
+        "|| {{(args.causal == 1 && args.causal_rows == 0) ==> false}}",
+        ["states_of_softmax_that_are_refused"],
+    ),
 }

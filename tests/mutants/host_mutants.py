@@ -349,4 +349,25 @@ MUTANTS = {
         "return helper.mailbox.load() == letter_of(seat) + {{begun ==> must_end}}; };",
         ["threads"],
     ),
+    # ---- states of softmax
+    84: (
+        "host/softmax/state.cpp",
+        "for (std::uint64_t at = {{block * softmax_block ==> begin}}; !p.log",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    85: (
+        "host/softmax/state.cpp",
+        "!p.log && at < {{cut_.block_end(block) ==> end}};",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    86: (
+        "host/softmax/state.cpp",
+        "all.job.axis_first = {{first ==> 0}};",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    87: (
+        "host/softmax/state.cpp",
+        "if ({{problem.merged.bytes == problem.left_state.bytes ==> false}}) {",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
 }

@@ -308,4 +308,41 @@ MUTANTS = {
         "return {{holds == members ==> holds != 0}} ? 1 : 0;",
         ["tiles_are_what_warps_do"],
     ),
+    # ---- states of softmax
+    170: (
+        "numerics/softmax_state.h",
+        "return {{smaller(first_block() * softmax_block - first, count) ==> first_block() * softmax_block - first}};",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    171: (
+        "numerics/softmax_state.h",
+        "if ({{(run.begin / blocks) % 2 != 0 ==> (run.begin / blocks) % 2 == 0}}) {",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    172: (
+        "numerics/softmax_state.h",
+        "kept_bits({{state.maximum + Float(0) ==> state.maximum}})",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    173: (
+        "numerics/softmax_state.h",
+        "return {{is_nan(x) ==> is_nan(x) && x < 0}} ? canonical",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    174: (
+        "numerics/softmax_state.h",
+        "siblings = {{at / blocks % 2 == 1 ==> true}} && at >=",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+        "a run that has no sibling to its left is made of itself alone",
+    ),
+    175: (
+        "numerics/softmax_rows.h",
+        "return {{leading - smaller(leading, first) ==> leading}};",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    176: (
+        "numerics/softmax_piece.h",
+        "header.scale = {{bit_cast<std::uint64_t>(scale) ==> 0u}};",
+        ["states_of_softmax_that_are_refused"],
+    ),
 }

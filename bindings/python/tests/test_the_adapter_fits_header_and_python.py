@@ -23,7 +23,8 @@ def test_every_field_of_the_header_has_a_name(number: int) -> None:
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
     body = re.search(rf"typedef struct wr_{STRUCTS[number]}_args {{(.*?)}}", header, re.S)
     assert body
-    declared = [re.sub(r"^.*?\s\*?(?=\w+(,|$))", "", line.strip()) for line in body[1].split(";") if line.strip()]
+    lines = [" ".join(line.split()) for line in body[1].split(";") if line.strip()]
+    declared = [re.sub(r"^.*?\s\*?(?=\w+(,|$))", "", line) for line in lines]
     fields = [name.strip(" *") for line in declared for name in line.split(",")]
     assert set(fields) - {"struct_size"} == set(_native.field_names(number))
 

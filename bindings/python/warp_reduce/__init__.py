@@ -4,8 +4,12 @@ The functions are called as NumPy's are, and the result is an array of the frame
 Importing this package imports no framework; NumPy comes with the first call.
 """
 
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
 from ._devices import CudaStatus, cuda_status, host, library_version
 from ._errors import Failed, LibraryNotFound, WarpReduceError
+from ._pieces import log_softmax_from_state, softmax_from_state, state
 from ._reductions import (
     all,
     any,
@@ -28,6 +32,7 @@ __all__ = [
     "CudaStatus",
     "Failed",
     "LibraryNotFound",
+    "State",
     "WarpReduceError",
     "all",
     "any",
@@ -40,6 +45,7 @@ __all__ = [
     "library_version",
     "log_softmax",
     "log_softmax_backward",
+    "log_softmax_from_state",
     "logsumexp",
     "max",
     "mean",
@@ -49,5 +55,18 @@ __all__ = [
     "segment_reduce",
     "softmax",
     "softmax_backward",
+    "softmax_from_state",
+    "state",
     "sum",
 ]
+
+if TYPE_CHECKING:
+    from ._states import State
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "State":  # which needs NumPy
+        from ._states import State
+
+        return State
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

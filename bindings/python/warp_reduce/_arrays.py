@@ -38,6 +38,7 @@ class Framework(Protocol):
     def memory(self, like: Array, size: int) -> Array: ...
     def permuted(self, x: Array, order: Sequence[int]) -> Array: ...
     def contiguous(self, x: Array) -> Array: ...
+    def copy(self, x: Array) -> Array: ...
     def converted(self, x: Array, kind: Kind) -> Array: ...
     def broadcast(self, x: Array, shape: Sequence[int]) -> Array: ...
     def filled(self, x: Array, where: Array, value: np.ndarray) -> Array: ...
@@ -95,6 +96,10 @@ class ArrayModule:
                 return self.module.ascontiguousarray(x)
         native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
         return self.module.require(native, requirements=["C", "A"])
+
+    def copy(self, x: Array) -> Array:
+        with self.device(x):
+            return x.copy()
 
     def converted(self, x: Array, kind: Kind) -> Array:
         with self.device(x):
@@ -176,6 +181,9 @@ class Torch:
 
     def contiguous(self, x: Array) -> Array:
         return x.contiguous()
+
+    def copy(self, x: Array) -> Array:
+        return x.clone()
 
     def converted(self, x: Array, kind: Kind) -> Array:
         return x.to(self._dtype(kind))

@@ -29,7 +29,8 @@ class Failed(WarpReduceError, RuntimeError):
 
 
 # wr_status; all others are Failed
-_KINDS: dict[int, type[Exception]] = {4: ValueError, 5: TypeError, 6: ValueError, 11: MemoryError, 17: ValueError}
+_VALUES = (4, 6, 17, 18, 19, 20)
+_KINDS: dict[int, type[Exception]] = {**dict.fromkeys(_VALUES, ValueError), 5: TypeError, 11: MemoryError}
 
 
 def exception_of(library: Library, status: int, what: str) -> Exception:

@@ -1,0 +1,194 @@
+"""warp_reduce.torch.distributed: parts on the ranks of a gloo group, against one call on all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import doctest
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as processes
+import warp_reduce
+import warp_reduce.torch as wt
+import warp_reduce.torch.distributed as wtd
+
+VOCABULARY = 151936
+CUTS = {
+    1: [[0, VOCABULARY]],
+    2: [[0, 75968, VOCABULARY], [0, 0, VOCABULARY]],
+    3: [[0, 50646, 101291, VOCABULARY], [0, 1, 1025, VOCABULARY]],
+    4: [[0, 37984, 75968, 113952, VOCABULARY], [0, 1024, 1024, 100000, VOCABULARY]],
+    8: [[18992 * rank for rank in range(9)], [0, 7, 7, 300, 301, 2048, 2048, 3000, VOCABULARY]],
+}
+
+
+def logits(dtype: torch.dtype = torch.float32, *shape: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(len(shape))
+    return (torch.randn(*(shape or (3, VOCABULARY)), generator=generator) * 8).to(dtype)
+
+
+def part_of(x: torch.Tensor, cuts: list[int], rank: int, dim: int = -1) -> torch.Tensor:
+    return x.narrow(dim, cuts[rank], cuts[rank + 1] - cuts[rank])
+
+
+def bits(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous().reshape(-1).view(torch.uint8)
+
+
+def check(found: torch.Tensor, expected: torch.Tensor, what: Any) -> None:
+    assert found.dtype == expected.dtype and found.shape == expected.shape, what
+    assert torch.equal(bits(found), bits(expected)), what
+
+
+def softmax_of_shards(rank: int, ranks: int) -> None:
+    for cuts in CUTS[ranks]:
+        for dtype in (torch.float32, torch.bfloat16):
+            x = logits(dtype)
+            mine = part_of(x, cuts, rank)
+            counts = [end - begin for begin, end in zip(cuts, cuts[1:])]
+            for known in (None, counts):
+                check(wtd.log_softmax(mine, counts=known), part_of(wt.log_softmax(x), cuts, rank), (cuts, dtype))
+            check(wtd.softmax(mine), part_of(wt.softmax(x), cuts, rank), (cuts, dtype))
+            scaled = warp_reduce.softmax(x, scale=0.25)
+            check(wtd.softmax(mine, scale=0.25), part_of(scaled, cuts, rank), (cuts, dtype, "scaled"))
+            check(wtd.logsumexp(mine, 1), wt.logsumexp(x, 1), (cuts, dtype))
+    x = logits(torch.float64, 5, 3001, 4)
+    cuts = [rank * 3001 // ranks for rank in range(ranks + 1)]
+    check(wtd.softmax(part_of(x, cuts, rank, 1), 1), part_of(wt.softmax(x, 1), cuts, rank, 1), "columns")
+
+
+def reductions_of_shards(rank: int, ranks: int) -> None:
+    cuts = [0, *(1 + each * 997 // ranks for each in range(1, ranks)), 1000]
+    pairs: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
+        *((wtd.sum, wt.sum), (wtd.mean, wt.mean), (wtd.prod, wt.prod), (wtd.norm, wt.norm)),
+        *((wtd.amax, wt.amax), (wtd.amin, wt.amin), (wtd.logsumexp, wt.logsumexp)),
+    ]
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        x = logits(dtype, 1000, 3, 7)
+        mine = part_of(x, cuts, rank, 0)
+        for dim in (0, (0, 2), (0, 1, 2)):
+            for ours, whole in pairs:
+                check(ours(mine, dim=dim), whole(x, dim=dim), (ours, dim, dtype))
+                check(ours(mine, dim=dim, keepdim=True), whole(x, dim=dim, keepdim=True), (ours, dim, dtype))
+            check(wtd.sum(mine, dim, exact=True), wt.sum(x, dim, exact=True), (dim, dtype))
+        for dim in (0, None):
+            check(wtd.argmax(mine, dim), wt.argmax(x, dim), (dim, dtype))
+            check(wtd.argmin(mine, dim), wt.argmin(x, dim), (dim, dtype))
+        for ord in (1, float("inf")):
+            check(wtd.norm(mine, ord, 0), wt.norm(x, ord, 0), (ord, dtype))
+        wide = wtd.sum(mine, 0, dtype=torch.float64)
+        check(wide, wt.sum(x, 0, dtype=torch.float64), dtype)
+    whole = logits(torch.float32, 1000, 3).int()
+    check(wtd.sum(part_of(whole, cuts, rank, 0), 0), wt.sum(whole, 0), "integers")
+    check(wtd.sum(part_of(whole, cuts, rank, 0), 0, exact=True), wt.sum(whole, 0), "exact integers")
+
+
+def groups_of_ranks(rank: int, ranks: int) -> None:
+    """Rows over pairs of ranks: each pair has its own."""
+    pairs = [dist.new_group([first, first + 1]) for first in range(0, ranks, 2)]
+    x = logits(torch.float32, 2, 5000) + rank // 2
+    mine = part_of(x, [0, 1500, 5000], rank % 2)
+    check(wtd.softmax(mine, group=pairs[rank // 2]), part_of(wt.softmax(x), [0, 1500, 5000], rank % 2), "pairs")
+    if rank < 2:
+        with pytest.raises(ValueError, match="no rank"):
+            wtd.sum(mine, group=pairs[1])
+
+
+def every_rank_is_told(rank: int, ranks: int) -> None:
+    x = logits(torch.float32, 4, 100)
+    with pytest.raises(ValueError, match="another shape or type"):
+        wtd.sum(x.double() if rank == 1 else x, 1)
+    with pytest.raises(ValueError, match="another shape or type"):
+        wtd.softmax(x[: 4 - rank])
+    with pytest.raises(ValueError, match="another shape or type"):
+        (wtd.amax if rank else wtd.amin)(x)
+    with pytest.raises(TypeError if rank == 0 else RuntimeError, match="not taken" if rank == 0 else "rank 0"):
+        wtd.logsumexp(x.to(torch.complex64) if rank == 0 else x)
+    with pytest.raises(ValueError, match="zero-size"):
+        wtd.amax(x[:, :0], 1)
+    with pytest.raises(TypeError, match="gradient"):
+        wtd.sum(x.requires_grad_())
+    with pytest.raises(ValueError, match="counts"):
+        wtd.sum(x.detach(), 1, counts=[1])
+    with pytest.raises(RuntimeError, match="dtype"):
+        wtd.mean(torch.ones(3, dtype=torch.int32))
+    check(wtd.sum(x.detach(), 1), wt.sum(torch.cat([x.detach()] * ranks, 1), 1), "afterwards")
+
+
+def a_rank_is_gone(rank: int, ranks: int) -> None:
+    x = logits(torch.float32, 4, 100)
+    wtd.sum(x, 1)
+    if rank == 1:
+        os._exit(0)
+    with pytest.raises(RuntimeError):
+        wtd.softmax(x)
+        wtd.softmax(x)
+
+
+def _run(rank: int, ranks: int, job: Callable[[int, int], None], folder: str) -> None:
+    torch.set_num_threads(1)
+    warp_reduce.host.threads = 1
+    store = dist.FileStore(f"{folder}/store", ranks)
+    wait = datetime.timedelta(seconds=60)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks, timeout=wait)
+    try:
+        job(rank, ranks)
+    except BaseException:
+        Path(folder, f"failed{rank}").write_text(traceback.format_exc(), encoding="utf-8")
+    Path(folder, f"done{rank}").touch()
+    with contextlib.suppress(RuntimeError):
+        dist.destroy_process_group()
+
+
+def on_ranks(ranks: int, job: Callable[[int, int], None], folder: Path, gone: int = 0) -> None:
+    context = processes.get_context("spawn")
+    started = [context.Process(target=_run, args=(rank, ranks, job, str(folder))) for rank in range(ranks)]
+    for each in started:
+        each.start()
+    for each in started:
+        each.join(240)
+    hung = [each for each in started if each.is_alive()]
+    for each in hung:
+        each.kill()
+    failures = "".join(each.read_text(encoding="utf-8") for each in sorted(folder.glob("failed*")))
+    assert not hung and not failures, failures
+    assert len(list(folder.glob("done*"))) == ranks - gone
+
+
+@pytest.mark.parametrize("ranks", CUTS)
+def test_softmax_of_a_vocabulary(ranks: int, tmp_path: Path) -> None:
+    on_ranks(ranks, softmax_of_shards, tmp_path)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_reductions(ranks: int, tmp_path: Path) -> None:
+    on_ranks(ranks, reductions_of_shards, tmp_path)
+
+
+def test_groups(tmp_path: Path) -> None:
+    on_ranks(4, groups_of_ranks, tmp_path)
+
+
+def test_every_rank_is_told_what_is_wrong(tmp_path: Path) -> None:
+    on_ranks(3, every_rank_is_told, tmp_path)
+
+
+def test_a_rank_that_is_gone_is_an_exception(tmp_path: Path) -> None:
+    on_ranks(3, a_rank_is_gone, tmp_path, gone=1)
+
+
+def test_without_a_group_there_is_nothing_to_ask() -> None:
+    with pytest.raises(RuntimeError, match="init_process_group"):
+        wtd.sum(torch.ones(3))
+
+
+def test_examples() -> None:
+    failed, tried = doctest.testmod(wtd)
+    assert tried and not failed

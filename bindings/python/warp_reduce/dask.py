@@ -17,6 +17,7 @@ import dask.array as da
 import numpy as np
 
 from . import _pieces, _reductions
+from . import _softmax as _rows
 from ._elements import F64
 from ._general import default_kind
 from ._geometry import axes_of
@@ -178,17 +179,16 @@ def _reduced(
     output = kind_named(dtype) if dtype is not None else default_kind(operator, kind)
     if operator in _WITHOUT_IDENTITY and not math.prod(x.shape[d] for d in axes):
         raise ValueError(f"zero-size array to reduction operation {op} which has no identity")
-    if not axes:
-        one = partial(_partial, getattr(_reductions, op.partition("_exact")[0]))
-        return x.map_blocks(one, axis=(), keepdims=False, dtype=numpy_dtype(output))
+    options = {"dtype": dtype} if dtype is not None else {}
+    if op == "norm":
+        options["ord"] = ord
+    if builtins.all(x.numblocks[d] == 1 for d in axes):
+        return _by_chunks(op, x, axes, keepdims, numpy_dtype(output), options)
     merge = _ANY_ORDER.get(operator)
     if merge is None and op in ("sum", "prod") and kind[0].kind == "integer" and output[0].kind == "integer":
         merge = op
     if merge and not builtins.any(0 in x.chunks[d] for d in axes):
         return _by_results(op, merge, x, axes, keepdims, numpy_dtype(output), split_every, dtype)
-    options = {"dtype": dtype} if dtype is not None else {}
-    if op == "norm":
-        options["ord"] = ord
     if operator != "sum_exact":
         x = _in_order(x, axes)
     return _by_states(op, x, axes, keepdims, numpy_dtype(output), options, split_every)
@@ -203,6 +203,23 @@ def _kind(operator: str, x: da.Array, dtype: Any) -> Kind:
     if kind[0].kind == "float" and wanted and wanted[0].kind == "integer":
         return wanted
     return kind
+
+
+def _by_chunks(
+    op: str, x: da.Array, axes: tuple[int, ...], keepdims: bool, output: np.dtype, options: dict[str, Any]
+) -> da.Array:
+    """Where each chunk has the reduced dimensions whole."""
+    name, _, exact = op.partition("_")
+    options = {**options, "exact": True} if exact == "exact" else options
+    function = getattr(_reductions, op if exact != "exact" else name)
+    chunks = [(1,) if d in axes else c for d, c in enumerate(x.chunks) if keepdims or d not in axes]
+    return x.map_blocks(
+        partial(_partial, partial(function, **options), axis=axes, keepdims=keepdims),
+        dtype=output,
+        chunks=tuple(chunks),
+        drop_axis=[] if keepdims else list(axes),
+        meta=_meta(x, len(chunks), output),
+    )
 
 
 def _by_results(
@@ -364,6 +381,9 @@ def _softmax(log: bool, x: Any, axis: Axis, scale: float, dtype: Any, split_ever
     axes = axes_of(axis, x.ndim)
     kind = numpy_kind(x.dtype)
     output = numpy_dtype(kind_named(dtype)) if dtype is not None else numpy_dtype(default_kind("mean", kind))
+    if builtins.all(x.numblocks[d] == 1 for d in axes):
+        function = partial(_rows.log_softmax if log else _rows.softmax, axis=axes, scale=scale, dtype=dtype)
+        return x.map_blocks(function, dtype=output, meta=_meta(x, x.ndim, output))
     x = _in_order(x, axes, _BLOCK)
     states = _pieces_of("logsumexp", x, axes, {"scale": scale})
     whole = da.reduction(

@@ -21,8 +21,10 @@ from warp_reduce.wr.file_pieces import FileElements, cut_of
 from warp_reduce.wr.lanes import Sizes
 from warp_reduce.wr.npy_files import open_raw
 from warp_reduce.wr.reduction import Reducer, Reduction
+from warp_reduce.wr.softmax import Softmax, run_softmax
 from warp_reduce.wr.states import States
 from warp_reduce.wr.streamed_reduction import StreamedReduction
+from warp_reduce.wr.streamed_softmax import StreamedSoftmax
 
 SHAPES = ((1, 5000, 1), (7, 900, 1), (1, 333, 17), (3, 250, 9), (40, 3, 2), (1, 1, 3000), (2, 100, 300))
 SIZES = (Sizes(1, 1000), Sizes(3, 4096))
@@ -106,6 +108,36 @@ class BeyondMemory(ToolTest):
             for shape in ((1, 5000, 1), (7, 900, 1), (3, 250, 9)):
                 weights = random_words(self.random, name, (shape[1],))
                 self.assert_streamed_agrees(job, random_words(self.random, name, shape), weights)
+
+    def test_softmax_of_rows_in_one_and_in_two_passes(self) -> None:
+        shapes = ((1, 70_000, 1), (2, 9000, 1), (30, 700, 1), (1, 3000, 7), (2, 2100, 40))
+        for name, shape in itertools.product(("f32", "f64", "bf16", "f16"), shapes):
+            element = BY_NAME[name]
+            words = as_words(self.random.standard_normal(shape) * 5, element)
+            words[..., -1:] = as_words(np.full(1, -np.inf), element) if shape[2] == 7 else words[..., -1:]
+            source = FileElements(open_raw(self.raw(words), element, shape), shape)
+            for log, scale, sizes in itertools.product((False, True), (0.0, 0.3), (Sizes(1, 8192), Sizes(3, 20_000))):
+                job = Softmax(element, element, log=log, scale=scale, zero_empty_rows=log)
+                results = [
+                    (np.zeros(shape, element.storage), np.zeros(shape[::2], job.logsumexp_element().storage))
+                    for _ in range(2)
+                ]
+                run_softmax(self.library, self.host, job, words, *results[0])
+                StreamedSoftmax(self.library, self.host, sizes).run(job, source, *results[1])
+                for whole, streamed in zip(*results):
+                    self.assert_same_bits(streamed, whole, (job, shape, sizes))
+
+    def test_softmax_of_the_command(self) -> None:
+        array = self.random.standard_normal((3, 300_000)).astype(np.float32)
+        self.save("a.npy", array)
+        array.tofile(self.folder / "a.raw")
+        for axis in (0, 1):
+            self.succeeds("softmax", "a.npy", "whole.npy", "--lse", "l.npy", "--axis", axis)
+            for file in (("a.npy",), ("a.raw", "--dtype", "f32", "--shape=3,-1")):
+                options = ("--lse", "m.npy", "--axis", axis, "--memory", "1M")
+                self.succeeds("softmax", file[0], "out.npy", *file[1:], *options)
+                self.assert_same_bits(self.load("out.npy"), self.load("whole.npy"))
+                self.assert_same_bits(self.load("m.npy"), self.load("l.npy"))
 
     def test_pieces_cover_the_array_once_and_are_no_larger_than_said(self) -> None:
         for shape, elements in itertools.product(SHAPES, (1, 50, 257, 4096, 1 << 20)):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from .npy_files import NpyArray
 
 
+STREAMED_ABOVE = 64 << 20  # bytes of a file, which is read in pieces beside the computing then
+
+
 class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)

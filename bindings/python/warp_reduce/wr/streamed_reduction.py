@@ -59,7 +59,9 @@ class StreamedReduction:
             made.go_on(*found)
             self._begin_behind(cut, made.done, job)
         work = _Work(self._library, job, source, weights)
-        count, size = min(self._sizes.lanes, cut.count), cut.largest * job.element.size
+        size = max(1, cut.largest * job.element.size)
+        # An earlier run may have had more memory, and so larger pieces.
+        count = max(1, min(self._sizes.lanes, cut.count, self._sizes.lanes * self._sizes.piece // size))
         with lanes_of(self._library, self._device, count, size) as lanes:
             try:
                 with closing(in_order(islice(cut.pieces(), made.done, None), lanes, work)) as done:

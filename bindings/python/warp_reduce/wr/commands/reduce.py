@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._operators import GIVE_AN_INDEX, OPERATORS
 from ..arguments import (
+    STREAMED_ABOVE,
     add_device_option,
     add_element_options,
     add_file_options,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ..saved_state import SavedState
 
 SHOWN = 12
-STREAMED_ABOVE = 64 << 20  # bytes
 
 EPILOG = f"""operators: {" ".join(list(OPERATORS)[:9])}
            {" ".join(list(OPERATORS)[9:])}

@@ -7,7 +7,16 @@ import math
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import add_device_option, add_element_options, checked, file_name, refuse_same_file
+from ..arguments import (
+    STREAMED_ABOVE,
+    add_device_option,
+    add_element_options,
+    add_file_options,
+    checked,
+    file_name,
+    open_input,
+    refuse_same_file,
+)
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +30,9 @@ examples:
   wr softmax logits.npy log_probabilities.npy --log
   wr softmax logits.npy cool.npy --scale 0.5 --axis 0     temperature 2, down the columns
   wr softmax scores.npy p.npy --mask allowed.npy --lengths lengths.npy
-  wr softmax logits.npy p.npy --lse lse.npy --device cuda:0"""
+  wr softmax logits.npy p.npy --lse lse.npy --device cuda:0
+  wr softmax huge.raw p.npy --dtype f32 --shape=-1 --memory 1G
+                                                          one row larger than memory, in two passes"""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -62,6 +73,7 @@ def add_parser(subparsers: Any) -> None:
         help="what a row of -infinity alone, or with nothing left, gives (default: nan)",
     )
     add_element_options(parser)
+    add_file_options(parser)
     add_device_option(parser)
     parser.set_defaults(run=run)
 
@@ -97,15 +109,17 @@ def run(options: argparse.Namespace) -> None:
 
     from ..._library import load_library
     from ..devices import open_device
-    from ..npy_files import open_npy
+    from ..file_pieces import FileElements
+    from ..lanes import DEFAULT_MEMORY, sizes_of
     from ..npy_writing import writing_npy
     from ..screen import console, duration, facts, progress
     from ..shapes import split_at_axis, without_axis
     from ..softmax import Selection, Softmax, read_lengths, read_mask, run_softmax
+    from ..streamed_softmax import StreamedSoftmax
 
     refuse_same_file("--lse", options.lse, options.output)
     library = load_library()
-    source = open_npy(options.file, options.dtype)
+    source = open_input(options.file, options)
     _check_scale(options.scale, source.element)
     outer, axis, inner = split_at_axis(source.shape, options.axis)
     job = Softmax(
@@ -122,15 +136,24 @@ def run(options: argparse.Namespace) -> None:
     )
     device = open_device(library, options.device)
     with ExitStack() as stack:
-        words = source.array.reshape(outer, axis, inner)
-        written = stack.enter_context(writing_npy(options.output, source.shape, job.output)).reshape(words.shape)
+        shape = (outer, axis, inner)
+        written = stack.enter_context(writing_npy(options.output, source.shape, job.output)).reshape(shape)
         if options.lse:
             sums = stack.enter_context(writing_npy(options.lse, rows_shape, job.logsumexp_element()))
         else:
             sums = np.empty(outer * inner, job.logsumexp_element().storage)
-        advance = stack.enter_context(progress(f"softmax of {options.file}", words.nbytes))
+        advance = stack.enter_context(progress(f"softmax of {options.file}", source.array.nbytes))
         logsumexp = sums.reshape(outer, inner)
-        seconds = run_softmax(library, device, job, words, written, logsumexp, advance, selection=selection)
+        is_large = bool(options.memory) or source.array.nbytes > STREAMED_ABOVE
+        if is_large and source.place is not None and not (options.mask or options.lengths):
+            # A lane has memory for a piece's output too, and for one that is copied.
+            times = 1 + 2 * job.output.size / job.element.size
+            sizes = sizes_of(library, device, options.memory or DEFAULT_MEMORY, times)
+            streamed = StreamedSoftmax(library, device, sizes, advance)
+            seconds = streamed.run(job, FileElements(source, shape), written, logsumexp)
+        else:
+            words = source.array.reshape(shape)
+            seconds = run_softmax(library, device, job, words, written, logsumexp, advance, selection=selection)
     name = "log-softmax" if options.log else "softmax"
     rows = [
         ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),

@@ -297,11 +297,19 @@ struct MapVectors<Partial<Op>, typename Op::Accumulator> {
     }
 };
 
+// Accumulators straight from memory, for operators that read more there than the elements.
+template <class Op, class T>
+struct LoadVectors {
+    static constexpr bool known = false;
+};
+
 // Accumulators of consecutive elements.
 template <class Op, class T>
 WR_HD auto load_mapped(const T *from, const Mapping &m) {
     using Accumulator = typename Op::Accumulator;
-    if constexpr (MapVectors<Op, T>::known) {
+    if constexpr (LoadVectors<Op, T>::known) {
+        return LoadVectors<Op, T>::load(from, m);
+    } else if constexpr (MapVectors<Op, T>::known) {
         return MapVectors<Op, T>::apply(load_vector<Raw<Op, typename NumberOf<T>::Type>>(from), m);
     } else {
         Register<Accumulator> v;
@@ -391,7 +399,9 @@ template <class Op, class T>
 WR_HD auto load_mapped_part(const T *from, std::size_t count, const Mapping &m) {
     using Accumulator = typename Op::Accumulator;
     constexpr std::size_t lanes = lanes_of<Accumulator>;
-    if constexpr (MapVectors<Op, T>::known) {
+    if constexpr (LoadVectors<Op, T>::known) {
+        return LoadVectors<Op, T>::load_part(from, count, m);
+    } else if constexpr (MapVectors<Op, T>::known) {
         const auto raw = load_part<Raw<Op, typename NumberOf<T>::Type>>(from, count);
         Register<Accumulator> identity;
         for (std::size_t i = 0; i < lanes; ++i) {

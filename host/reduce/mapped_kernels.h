@@ -4,6 +4,7 @@
 
 #include "host/reduce/element_maps.h"
 #include "host/reduce/find_extreme.h"
+#include "host/reduce/products.h"
 #include "host/reduce/reduce_kernels.h"
 #include "host/reduce/strip_reduction.h"
 
@@ -403,6 +404,30 @@ struct MappedReduction {
             }
         }
         return segment_mapped<Operator>(element_map<Op, T>, input, first, count, m);
+    }
+};
+
+// Products of long rows do not go through a buffer.
+template <class Float>
+struct MappedReduction<WeightedFloatSum<Float>, Float> {
+    using Operator = FloatSum<Float>;
+    using Accumulator = Float;
+
+    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+                           Float *results) {
+        if (job.access != Access::rows || count <= side_by_side_limit) {
+            accumulate_mapped<Operator>(element_map<WeightedFloatSum<Float>, Float>, job, strip, first, count, results);
+            return;
+        }
+        const Float *x = static_cast<const Float *>(job.input) + offset_of(job.shape, strip, first);
+        const Float *const weights = static_cast<const Float *>(job.mapping.weights) + first;
+        for (std::size_t k = 0; k < strip.width; ++k, x += job.shape.inner_stride) {
+            results[k] = run_tree<ProductSum<Float>>(x, count, with_distance(job.mapping, x, weights));
+        }
+    }
+
+    static Float segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {
+        return segment_mapped<Operator>(element_map<WeightedFloatSum<Float>, Float>, input, first, count, m);
     }
 };
 

@@ -1,7 +1,8 @@
 """The host device beside NumPy, SciPy and PyTorch, whichever are installed: the same jobs on the same memory.
 
 Each job runs in turn with its peers, so that a machine that slows down slows all of them, and the least time of several
-rounds counts: what the machine can do where nothing disturbs it. A round is as many calls as take some milliseconds.
+rounds counts: what the machine can do where nothing disturbs it. A round is as many calls as take some milliseconds,
+after a pause on several cores: threads of the one before it (OpenMP's) watch for work for some time.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .softmax import Softmax, softmax_args
 
 ROUNDS = 15
 SECONDS_A_ROUND = 0.004
+SECONDS_TO_FALL_ASLEEP = 0.02
 F16 = BY_NAME["f16"]
 SEGMENT = 32  # elements of each segment of a ragged sum
 
@@ -206,6 +208,8 @@ def least_times(calls: list[Call | None], rounds: int = ROUNDS) -> list[float | 
     for _ in range(rounds):
         for i, call in enumerate(calls):
             if call is not None:
+                if len(os.sched_getaffinity(0)) > 1:
+                    time.sleep(SECONDS_TO_FALL_ASLEEP)
                 seconds = _seconds(call, repeats[i]) / repeats[i]
                 least[i] = min(seconds, least[i] or seconds)
     return least

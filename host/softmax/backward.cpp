@@ -6,6 +6,7 @@
 #include "host/host.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <new>
 
@@ -13,11 +14,15 @@ namespace wr::host {
 
 namespace {
 
-// A multiple of softmax's block.
+// Of all rows of a strip together; of one row a multiple of softmax's block.
 constexpr std::size_t shortest_piece = std::size_t{1} << 13;
 
 // How long a byte takes, in bytes that are only read.
 constexpr std::size_t cost = 4;
+
+// Where threads share neighbouring rows, their strips are no narrower, in groups: memory comes in longer runs than a
+// cache line.
+constexpr std::size_t fewest_shared_groups = 4;
 
 // Rows that are neighbours in all arrays go side by side, in strips as wide as leave every thread some.
 std::size_t strip_width(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardKernel &kernel,
@@ -27,7 +32,8 @@ std::size_t strip_width(const SoftmaxBackwardProblem &problem, const SoftmaxBack
         return 1;
     }
     const std::size_t rows_each = divide_up(s.outer * s.inner, threads == 1 ? 1 : 2 * threads);
-    return std::clamp(rows_each / kernel.lanes * kernel.lanes, kernel.lanes, kernel.most_lanes);
+    const std::size_t fewest = fewest_shared_groups * kernel.lanes;
+    return std::clamp(rows_each / kernel.lanes * kernel.lanes, fewest, kernel.most_lanes);
 }
 
 SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardKernel &kernel,
@@ -89,7 +95,8 @@ Status run_softmax_backward(const SoftmaxBackwardProblem &problem, const Kernels
     const FloatEnvironment environment;
     const Pieces pieces = problem.selection.ragged
                               ? Pieces{shape.axis, 1}
-                              : pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads, shortest_piece);
+                              : pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads,
+                                           std::bit_ceil(divide_up(shortest_piece, job.strips.width)));
     return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
 }
 

@@ -13,9 +13,9 @@ struct PanelBackward {
     using Job = SoftmaxBackwardJob;
 
     static constexpr std::size_t lanes = 64 / sizeof(Float);
-    static constexpr std::size_t most_width = 4 * lanes;
+    static constexpr std::size_t most_width = 16 * lanes;
     // A power of two, so that the elements of a block are a subtree.
-    static constexpr std::size_t block_rows = 32;
+    static constexpr std::size_t block_rows = 8;
 
     struct Block {
         alignas(64) Float weights[block_rows * most_width], gradients[block_rows * most_width];
@@ -82,6 +82,15 @@ struct PanelBackward {
         }
     }
 
+    // Asks for a row's part, which is too short for the processor to see the next one coming.
+    static void ask_for(const void *array, ElementType type, std::ptrdiff_t first, std::size_t width) {
+        const auto size = static_cast<std::ptrdiff_t>(traits_of(type).size);
+        const auto bytes = static_cast<std::ptrdiff_t>(width) * size;
+        for (std::ptrdiff_t at = 0; at < bytes; at += static_cast<std::ptrdiff_t>(cache_line)) {
+            prefetch_far(array, first * size + at);
+        }
+    }
+
     // The weights and the output's gradients of a block. Lanes without a row hold zeros.
     static void load(const Job &job, const Panel &panel, std::size_t done, std::size_t count, Block &block) {
         const SoftmaxBackwardProblem &p = job.problem;
@@ -89,6 +98,11 @@ struct PanelBackward {
             const auto at = static_cast<std::ptrdiff_t>(done + r);
             Float *const weights = block.weights + r * panel.pitch, *const gradients =
                                                                         block.gradients + r * panel.pitch;
+            const auto next = at + static_cast<std::ptrdiff_t>(block_rows);
+            ask_for(p.output != nullptr ? p.output : p.input, p.dtype, panel.saved + next * p.shape.axis_stride,
+                    panel.width);
+            ask_for(p.output_gradient, p.output_gradient_dtype, panel.gradient + next * p.gradient_axis_stride,
+                    panel.width);
             widen_run(p.output != nullptr ? p.output : p.input, p.dtype, panel.saved + at * p.shape.axis_stride, 1,
                       panel.width, weights);
             widen_run(p.output_gradient, p.output_gradient_dtype, panel.gradient + at * p.gradient_axis_stride, 1,

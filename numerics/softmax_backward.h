@@ -99,10 +99,13 @@ WR_HD Float gradient_term(bool log, Float weight, Float gradient) {
 
 template <class Float>
 WR_HD Float softmax_gradient(bool log, Float weight, Float gradient, Float total) {
-    if (!log) {
-        return weight * (gradient - total);
-    }
-    return weight < Float(0) ? gradient_of_nothing(weight) : fused(-weight, total, gradient);
+    return log ? fused(-weight, total, gradient) : weight * (gradient - total);
+}
+
+// Log-softmax's, where empty rows are 0: to be asked of no other, since it costs every element.
+template <class Float>
+WR_HD Float unless_nothing_was_left(Float weight, Float gradient) {
+    return weight < Float(0) ? gradient_of_nothing(weight) : gradient;
 }
 
 } // namespace wr

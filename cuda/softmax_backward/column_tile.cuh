@@ -145,6 +145,9 @@ class BackwardThreadTile {
             for (int c = 0; c < each; ++c) {
                 const float weight = a.log && !FromLogits ? weight_of_any(y[c], 0.0f) : y[c];
                 y[c] = softmax_gradient(a.log, weight, element_of(gradients[i], c, T()), columns[c].total);
+                if (FromLogits && a.log && a.empty_row_zero) {
+                    y[c] = unless_nothing_was_left(weight, y[c]);
+                }
             }
             if (a.scale != 1.0f) {
 #pragma unroll

@@ -43,8 +43,11 @@ struct RunGradients {
         Float y[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            const Float gradient = softmax_gradient(p.log, weights[i], gradients[i], total) * scale;
-            y[i] = has_bit(taken, i) ? gradient : Float(0);
+            Float gradient = softmax_gradient(p.log, weights[i], gradients[i], total);
+            if (p.log && p.empty_row_zero) {
+                gradient = unless_nothing_was_left(weights[i], gradient);
+            }
+            y[i] = has_bit(taken, i) ? gradient * scale : Float(0);
         }
         if (p.add_to_input_gradient) {
             Float before[N];

@@ -102,7 +102,7 @@ struct BackwardTile {
         if (present.none) {
             return;
         }
-        form_gradients(p.log, static_cast<Float>(p.scale), total);
+        form_gradients(p.log, p.empty_row_zero, static_cast<Float>(p.scale), total);
         if (!taken.all) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
@@ -121,11 +121,17 @@ struct BackwardTile {
     }
 
   private:
-    __device__ __forceinline__ void form_gradients(bool log, Float scale, Float total) {
+    __device__ __forceinline__ void form_gradients(bool log, bool empty_row_zero, Float scale, Float total) {
         if (log) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {
                 gradients[i] = softmax_gradient(true, weights[i], gradients[i], total);
+            }
+            if (empty_row_zero) {
+#pragma unroll
+                for (int i = 0; i < lane_elements; ++i) {
+                    gradients[i] = unless_nothing_was_left(weights[i], gradients[i]);
+                }
             }
         } else {
 #pragma unroll

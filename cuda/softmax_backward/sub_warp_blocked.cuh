@@ -33,8 +33,11 @@ __device__ __forceinline__ void form_run_results(const SoftmaxBackwardProblem &p
     const bool are_logarithms = p.log && p.output != nullptr;
     tile.for_each_element([&](int i) {
         const float weight = are_logarithms ? weight_of_any(weights[i], 0.0f) : weights[i];
-        const float result = softmax_gradient(p.log, weight, tile.element(i, 1), total) * scale;
-        weights[i] = tile.has(i) ? result : 0.0f;
+        float result = softmax_gradient(p.log, weight, tile.element(i, 1), total);
+        if (p.log && p.empty_row_zero) {
+            result = unless_nothing_was_left(weight, result);
+        }
+        weights[i] = tile.has(i) ? result * scale : 0.0f;
     });
     if (p.add_to_input_gradient) {
         __syncwarp(); // what has been read from the buffer gives way

@@ -63,8 +63,11 @@ __device__ __forceinline__ void form_striped_results(const SoftmaxBackwardProble
         if (are_logarithms) {
             weight = weight_of_any(weight, 0.0f);
         }
-        const float result = softmax_gradient(p.log, weight, gradients[i], own) * scale;
-        gradients[i] = StripedTile::has(tile.taken, i) ? result : 0.0f;
+        float result = softmax_gradient(p.log, weight, gradients[i], own);
+        if (p.log && p.empty_row_zero) {
+            result = unless_nothing_was_left(weight, result);
+        }
+        gradients[i] = StripedTile::has(tile.taken, i) ? result * scale : 0.0f;
     }
     if (p.add_to_input_gradient) {
         SlotPatterns before;

@@ -185,6 +185,12 @@ __device__ __forceinline__ uint4 gradient_vector(const BackwardVectorArguments &
             const float weight = FromLogits ? own[i] : weight_of_difference(own[i], 0.0f);
             y[i] = softmax_gradient(true, weight, gradients[v * run + i], total);
         }
+        if (FromLogits && a.empty_row_zero) {
+#pragma unroll
+            for (int i = 0; i < run; ++i) {
+                y[i] = unless_nothing_was_left<float>(own[i], y[i]);
+            }
+        }
     } else {
 #pragma unroll
         for (int i = 0; i < run; ++i) {

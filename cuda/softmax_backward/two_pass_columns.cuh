@@ -194,6 +194,9 @@ __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_col
 #pragma unroll
                 for (int c = 0; c < each; ++c) {
                     y[c] = softmax_gradient(a.log, weights[i][c], element_of(gradients[i], c, T()), totals[c]);
+                    if (FromLogits && a.log && a.empty_row_zero) {
+                        y[c] = unless_nothing_was_left(weights[i][c], y[c]);
+                    }
                 }
                 if (a.scale != 1.0f) {
 #pragma unroll

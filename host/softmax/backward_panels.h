@@ -172,7 +172,8 @@ struct PanelBackward {
             const Float *__restrict weights = block.weights + r * panel.pitch;
             Float *__restrict gradients = block.gradients + r * panel.pitch;
             for (std::size_t k = 0; k < panel.width; ++k) {
-                gradients[k] = softmax_gradient(log, weights[k], gradients[k], totals[k]) * panel.scale;
+                const Float gradient = softmax_gradient(log, weights[k], gradients[k], totals[k]);
+                gradients[k] = (log ? unless_nothing_was_left(weights[k], gradient) : gradient) * panel.scale;
             }
         }
     }

@@ -210,7 +210,8 @@ struct RowBackward {
     static void form_gradients(bool log, Float total, Float scale, std::size_t count, Block &block) {
         if (log) {
             for (std::size_t i = 0; i < count; ++i) {
-                block.gradients[i] = softmax_gradient(true, block.weights[i], block.gradients[i], total) * scale;
+                const Float gradient = softmax_gradient(true, block.weights[i], block.gradients[i], total);
+                block.gradients[i] = unless_nothing_was_left(block.weights[i], gradient) * scale;
             }
             return;
         }

@@ -38,6 +38,16 @@ RowTilesPlan plan_row_tiles(std::size_t rows, std::size_t blocks, const RowTileW
     return one_launch ? plan : RowTilesPlan{};
 }
 
+RowTilesPlan plan_wide_cluster(std::size_t rows, std::size_t blocks, const GpuFacts &gpu) {
+    if (blocks > softmax_wide_cluster_blocks * softmax_long_cluster_warps ||
+        rows > most_blocks / softmax_wide_cluster_blocks) {
+        return {};
+    }
+    const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * softmax_few_tiles;
+    const std::size_t warps = divide_up(blocks, softmax_wide_cluster_blocks);
+    return {divide_up(blocks, warps), warps, 1, gpu.dependent_launch, !few};
+}
+
 Launch row_tiles_launch(const void *kernel, const RowTilesPlan &plan, std::size_t rows) {
     return {.kernel = kernel,
             .blocks = divide_up(rows, plan.rows_a_block) * plan.cluster_blocks,

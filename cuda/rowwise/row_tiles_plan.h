@@ -26,6 +26,9 @@ struct RowTileWarps {
 // For rows of `blocks` tiles.
 RowTilesPlan plan_row_tiles(std::size_t rows, std::size_t blocks, const RowTileWarps &warps, const GpuFacts &gpu);
 
+// The same by clusters of up to softmax_wide_cluster_blocks, more than every GPU allows.
+RowTilesPlan plan_wide_cluster(std::size_t rows, std::size_t blocks, const GpuFacts &gpu);
+
 Launch row_tiles_launch(const void *kernel, const RowTilesPlan &plan, std::size_t rows);
 cudaError_t launch_row_tiles(const void *kernel, const RowTilesPlan &plan, std::size_t rows, void *arguments,
                              cudaStream_t stream);

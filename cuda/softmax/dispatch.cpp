@@ -30,14 +30,15 @@ StripedLimits striped_limits(const SoftmaxProblem &problem, const GpuFacts &gpu)
 // 1752, 1948, 1972 and 2176, 2004, 2188, 2284; but 65536 2121 and 2040, bf16 into E4M3 4096 1022 and 908, f32 into bf16
 // 762 and 745, log of bf16 into f16 1253 and 1105). Logarithms of f32 rows of up to 32 off the boundaries that are not
 // shared by all multiprocessors (1001, 3001, 5003, 8001 1095, 1133, 1200, 1192 and 1215, 1227, 1268, 1374).
+constexpr std::size_t softmax_most_log_tiles_as_masked = 64;
 RowTilesPlan plan_as_masked_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, LoadPolicy places,
                                  const GpuFacts &gpu) {
     const bool in_registers = plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
     const bool is_short = plan.tiles <= warp_threads;
     if (in_registers && places == LoadPolicy::converted && traits_of(problem.dtype).size == 2) {
-        const bool wanted = problem.log || (problem.output_dtype == ElementType::f32 && is_short);
-        const RowTilesPlan cut = wanted ? plan_masked_rows(problem, gpu) : RowTilesPlan{};
-        return fits_masked_rows(cut) ? cut : RowTilesPlan{};
+        const bool wanted = problem.log ? plan.tiles <= softmax_most_log_tiles_as_masked
+                                        : problem.output_dtype == ElementType::f32 && is_short;
+        return wanted ? plan_masked_rows(problem, gpu) : RowTilesPlan{};
     }
     const bool wanted = problem.log && problem.dtype == ElementType::f32 && problem.output_dtype == problem.dtype;
     return in_registers && is_short && wanted && places == LoadPolicy::unaligned ? plan_softmax_anywhere(problem, gpu)
@@ -108,8 +109,7 @@ cudaError_t put_lookback_columns(SoftmaxCall &call, bool *served) {
 
 cudaError_t put_as_masked_rows(SoftmaxCall &call, bool *served) {
     const RowTilesPlan rows = plan_as_masked_rows(call.problem, call.plan, call.places, call.gpu);
-    *served = rows.warps != 0;
-    return *served ? launch_planned_masked_rows(call.problem, rows, call.stream) : cudaSuccess;
+    return launch_planned_masked_rows(call.problem, rows, call.gpu, call.stream, served);
 }
 
 cudaError_t put_regime(SoftmaxCall &call, bool *) { return launch_regime(call); }

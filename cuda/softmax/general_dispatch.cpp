@@ -65,8 +65,7 @@ cudaError_t put_rows_in_registers(StridedCall &call, bool *served) {
     if (wants_more(call) && serves_striped_softmax(problem, limits)) {
         return launch_striped_softmax(problem, {}, call.gpu, call.stream);
     }
-    *served = plan.warps != 0;
-    return *served ? launch_planned_masked_rows(problem, plan, call.stream) : cudaSuccess;
+    return launch_planned_masked_rows(problem, plan, call.gpu, call.stream, served);
 }
 
 // Where several short ones are to share a warp, a.longer says which the others are, and only these are put here.

@@ -112,7 +112,7 @@ constexpr Case cases[] = {
     {softmax, WR_F32, 4096, 4096, 1, causal, own, "softmax_masked_within"},
     {softmax, WR_BF16, 4096, 4096, 1, with_lengths, own, "softmax_masked"},
     {softmax, WR_BF16, 4096, 4097, 1, masked, own, "softmax_masked"},
-    {softmax, WR_F32, 100, 128 * k, 1, masked, own, "softmax_long_masked_rows"},
+    {softmax, WR_F32, 100, 128 * k, 1, masked, own, "softmax_masked_within"},
     {softmax, WR_F32, 100000, 4 * k, 1, by_offsets, own, "softmax_ragged"},
     {softmax, WR_F32, 8, 21, 65536, masked, own, "softmax_masked_column_tiles"},
     {softmax, WR_F8_E4M3, 1000, 300, 1, 0, own, "softmax_blocked_rows"},

@@ -17,13 +17,36 @@ __device__ __forceinline__ int warps_present(int blocks) {
 template <class Rows>
 inline constexpr bool one_takes_logarithm = Rows::log && Rows::masked;
 
+// The row of `count` tiles by PerLane states a lane, which are read twice: a lane's exponentials leave registers for no
+// more.
+template <int PerLane, class State>
+__device__ __forceinline__ auto merge_read_twice(const State *states, int count) {
+    using Sum = decltype(State::sum);
+    const int first = lane_index() * PerLane;
+    static_assert(state_place(PerLane - 1) == PerLane - 1); // a lane's are neighbours
+    const State *const own = states + state_place(first);
+    std::int32_t largest = absent_n;
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        largest = first + i < count ? larger(largest, own[i].n) : largest;
+    }
+    const std::int32_t row_n = __reduce_max_sync(whole_warp, largest);
+    asm volatile("" ::: "memory");
+    Sum sums[PerLane];
+#pragma unroll
+    for (int i = 0; i < PerLane; ++i) {
+        sums[i] = first + i < count ? scale_by_power(own[i].sum, own[i].n - row_n) : Sum(0);
+    }
+    return RowView<Sum>{tree_over_lanes<FloatSum<Sum>>(run_sum<PerLane, Sum>(sums), warp_lanes), row_n};
+}
+
 template <class Rows>
 __device__ __forceinline__ void softmax_masked_row_of_cluster(const MaskedRowsArguments &a) {
 #if __CUDA_ARCH__ >= 900
     using T = typename Rows::Element;
     using Sum = typename Rows::Sum;
     using State = TileState<float, Sum>;
-    __shared__ State states[state_place(masked_cluster_states)], own[masked_rows_warps];
+    __shared__ State states[state_place(masked_cluster_states)], own[masked_cluster_warps];
     __shared__ Mbarrier arrivals;
     __shared__ LogRow<float> log_row_of_block;
     if (thread_x_again() == 0) {
@@ -74,10 +97,10 @@ __device__ __forceinline__ void softmax_masked_row_of_cluster(const MaskedRowsAr
     } else if constexpr (Rows::log) {
         finished = finish_masked_log<Rows>(a, mine, log_row(merge_any_states(states, mine.blocks)), x);
     } else {
-        const RowView<Sum> row =
-            mine.blocks <= warp_lanes
-                ? merge_states<1, warp_lanes>(states, mine.blocks)
-                : merge_states<masked_cluster_states / warp_lanes, warp_lanes>(states, mine.blocks);
+        const RowView<Sum> row = mine.blocks <= warp_lanes ? merge_states<1, warp_lanes>(states, mine.blocks)
+                                 : mine.blocks <= 4 * warp_lanes
+                                     ? merge_read_twice<4>(states, mine.blocks)
+                                     : merge_read_twice<masked_cluster_states / warp_lanes>(states, mine.blocks);
         finished = finish_masked<Rows>(a, mine, own[warp].n, row, e);
     }
     if (!finished) {

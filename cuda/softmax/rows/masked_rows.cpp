@@ -33,16 +33,7 @@ constexpr std::size_t softmax_staged_most_clash = 64;
 
 bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype); }
 
-// The kernel for rows of any length; nullptr where there is none.
-template <bool Log>
-const void *kernel_of(const SoftmaxProblem &p) {
-    return has_own_type(p)
-               ? of_vector_type(p.dtype, []<class T>() { return long_masked_rows_kernel<T, Log, false>(); })
-               : of_vector_type(read_as(p.dtype), []<class T>() { return long_masked_rows_kernel<T, Log, true>(); });
-}
-const void *kernel_of(const SoftmaxProblem &p) { return p.log ? kernel_of<true>(p) : kernel_of<false>(p); }
-
-// The kernels for masked rows; nullptr where there are none.
+// The kernels for such rows; nullptr where there are none.
 template <bool Log>
 const MaskedRowsKernels *masked_kernels_of(const SoftmaxProblem &p, Alignment where) {
     if (!has_own_type(p)) {
@@ -104,26 +95,24 @@ MaskedRowsArguments arguments_of(const SoftmaxProblem &p) {
     return a;
 }
 
-// The kernel for masked rows that are put on a GPU so; nullptr where there is none.
 const void *masked_kernel(const SoftmaxProblem &p, const RowTilesPlan &plan) {
     const MaskedRowsKernels *kernels =
         masked_kernels_of(p, lies_on_boundaries(p) ? Alignment::vector : Alignment::element);
-    if (kernels == nullptr || !fits_masked_rows(plan)) {
-        return nullptr;
-    }
     return (plan.cluster_blocks > 1 ? kernels->of_clusters : kernels->of)[p.selection.mask != nullptr ? 1 : 0];
 }
 
-// How rows of so many tiles are put on a GPU.
+// How rows of so many tiles are put on a GPU. More than a cluster of 8 holds by one of 16 (H200, 512 rows of 80000, us,
+// by 8 blocks of up to 32 warps and kernels of their own, and so: f32 masked 111 and 103, lengths 86 and 70, bf16 83
+// and 60, 67 and 39; 64 of 200000 55 and 44, 40 and 31, 42 and 30, 34 and 21).
 RowTilesPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
     const bool wide = p.dtype == ElementType::f32 && p.output_dtype == ElementType::f32;
     const std::size_t blocks = divide_up(p.shape.axis, softmax_block);
+    if (gpu.cluster_blocks != 0 && blocks > static_cast<std::size_t>(gpu.cluster_blocks) * masked_rows_warps) {
+        return plan_wide_cluster(p.shape.outer, blocks, gpu);
+    }
     return plan_row_tiles(p.shape.outer, blocks,
-                          {static_cast<std::size_t>(masked_warps), wide ? softmax_masked_row_warps : softmax_row_warps,
-                           wide ? softmax_least_cluster_warps : softmax_preferred_cluster_warps,
-                           masked_kernels_of(p, Alignment::vector) != nullptr && blocks <= masked_cluster_states
-                               ? masked_rows_warps
-                               : softmax_long_cluster_warps},
+                          {masked_rows_warps, wide ? softmax_masked_row_warps : softmax_row_warps,
+                           wide ? softmax_least_cluster_warps : softmax_preferred_cluster_warps, masked_rows_warps},
                           gpu);
 }
 
@@ -136,11 +125,6 @@ bool would_clash(const SoftmaxProblem &p) {
 
 } // namespace
 
-bool fits_masked_rows(const RowTilesPlan &plan) {
-    return plan.warps * plan.rows_a_block <= masked_rows_warps &&
-           plan.warps * plan.cluster_blocks <= masked_cluster_states;
-}
-
 bool has_small_limits(const Shape &s, const Selection &chosen) {
     constexpr std::int64_t most = std::int64_t{1} << 62;
     constexpr std::size_t most_rows = std::numeric_limits<std::uint32_t>::max();
@@ -149,29 +133,35 @@ bool has_small_limits(const Shape &s, const Selection &chosen) {
 }
 
 RowTilesPlan plan_masked_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    if (kernel_of(p) == nullptr || !serves_output(p) || p.selection.ragged || !lies_on_boundaries(p) ||
-        !has_small_limits(p.shape, p.selection)) {
-        return {};
-    }
-    return plan_rows(p, gpu);
+    const bool served = masked_kernels_of(p, Alignment::vector) != nullptr && serves_output(p) && !p.selection.ragged &&
+                        lies_on_boundaries(p) && has_small_limits(p.shape, p.selection);
+    return served ? plan_rows(p, gpu) : RowTilesPlan{};
 }
 
 RowTilesPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    if (masked_kernels_of(p, Alignment::element) == nullptr || !serves_output(p) || p.selection.ragged ||
-        !has_neighbours(p) || !has_small_limits(p.shape, p.selection)) {
-        return {};
-    }
-    const RowTilesPlan plan = plan_rows(p, gpu);
-    return fits_masked_rows(plan) ? plan : RowTilesPlan{};
+    const bool served = masked_kernels_of(p, Alignment::element) != nullptr && serves_output(p) &&
+                        !p.selection.ragged && has_neighbours(p) && has_small_limits(p.shape, p.selection);
+    return served ? plan_rows(p, gpu) : RowTilesPlan{};
 }
 
-cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPlan &plan, cudaStream_t stream) {
+cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPlan &plan, const GpuFacts &gpu,
+                                       cudaStream_t stream, bool *served) {
+    *served = plan.warps != 0;
+    if (!*served) {
+        return cudaSuccess;
+    }
+    const void *const kernel = masked_kernel(p, plan);
+    if (plan.cluster_blocks > 1 && plan.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
+        int resident = 0;
+        const cudaError_t error = prepare_clusters(row_tiles_launch(kernel, plan, 1), gpu, &resident);
+        *served = error == cudaSuccess && resident > 0;
+        if (!*served) {
+            return error;
+        }
+    }
     MaskedRowsArguments a = arguments_of(p);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
-    if (const void *const cut = masked_kernel(p, plan); cut != nullptr) {
-        return launch_row_tiles(cut, plan, p.shape.outer, &a, stream);
-    }
-    return launch_row_tiles(kernel_of(p), plan, p.shape.outer, &a, stream);
+    return launch_row_tiles(kernel, plan, p.shape.outer, &a, stream);
 }
 
 bool serves_masked_short(const SoftmaxProblem &p) {

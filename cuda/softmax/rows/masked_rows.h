@@ -12,13 +12,12 @@ bool has_small_limits(const Shape &shape, const Selection &chosen);
 // Rows of whole vectors. No warps: other kernels do it.
 RowTilesPlan plan_masked_rows(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
-// Rows of up to 64 tiles anywhere in memory, whose outputs have their type. No warps: other kernels do it.
+// Rows anywhere in memory, whose outputs have their type. No warps: other kernels do it.
 RowTilesPlan plan_softmax_anywhere(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
-// Whether rows that are put on a GPU so have kernels of their own: of up to 64 tiles.
-bool fits_masked_rows(const RowTilesPlan &plan);
-
-cudaError_t launch_planned_masked_rows(const SoftmaxProblem &problem, const RowTilesPlan &plan, cudaStream_t stream);
+// Nothing is launched and `served` is false where the plan has no warps, or the GPU no such clusters.
+cudaError_t launch_planned_masked_rows(const SoftmaxProblem &problem, const RowTilesPlan &plan, const GpuFacts &gpu,
+                                       cudaStream_t stream, bool *served);
 
 // Rows so short that a warp takes several.
 bool serves_masked_short(const SoftmaxProblem &problem);

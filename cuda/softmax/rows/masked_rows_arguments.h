@@ -18,12 +18,6 @@ struct MaskedRowsArguments : SoftmaxArguments {
     std::size_t rows_ahead; // whose lengths are asked for before their turn
 };
 
-// For rows of T of any number of tiles that a cluster can have, whose outputs are of T or, where it converts, of
-// another type, F16 standing for 8 bits too; and the warps along a row that a block may have.
-inline constexpr int masked_warps = 32;
-template <class T, bool Log, bool Converts>
-const void *long_masked_rows_kernel();
-
 // For rows of up to 512 elements, one behind the other: several to a warp, whole vectors or any.
 struct MaskedShortKernels {
     const void *packed[2], *any[2]; // [log]
@@ -31,13 +25,13 @@ struct MaskedShortKernels {
 template <class T>
 const MaskedShortKernels &masked_short_kernels();
 
-// For rows of T of a block or of a cluster whose outputs are of T: the warps that a block may have, and the tiles
-// of a row.
+// For rows of T of a block or of a cluster whose outputs are of T: the warps along a row that a block may have where
+// the row is its own, and where it is a cluster's; and a row's tiles.
 inline constexpr int masked_rows_warps = 8;
-inline constexpr int masked_cluster_states = 64;
+inline constexpr int masked_cluster_warps = 16;
+inline constexpr int masked_cluster_states = 256;
 struct MaskedRowsKernels {
-    const void *of[2];          // [masked]
-    const void *of_clusters[2]; // [masked]
+    const void *of[2], *of_clusters[2]; // [masked]
 };
 template <class T, bool Log, Alignment Where>
 const MaskedRowsKernels &masked_rows_kernels();

@@ -12,6 +12,8 @@ namespace wr::cuda {
 // warps 1466, masked 1896 and 2051, log of lengths 1415 and 1492, masked log 2121 and 1906).
 template <class Rows>
 inline constexpr int narrow_masked_warps = converts<Rows> && !(Rows::log && Rows::masked) ? 32 : 40;
+template <class Rows>
+inline constexpr int narrow_masked_registers = narrow_masked_warps<Rows> == 40 ? 48 : 64; // for as many
 
 // f32 rows in blocks of 4 warps, of which 28 have 72 registers each (lengths, masked of 32768 819, 1146 us; 64 spill:
 // 836, 1200), where these do: log-softmax (lengths, masked of 4096 822, 1167, with 72 852, 1262), outputs of another
@@ -43,8 +45,10 @@ template <class Rows, bool ByCluster>
 const void *masked_kernel() {
     if constexpr (sizeof(typename Rows::Element) == 4) {
         return address_of(softmax_masked_within<Rows, ByCluster, wide_masked_registers<Rows>>);
+    } else if constexpr (ByCluster) { // whose blocks may have more warps
+        return address_of(softmax_masked_within<Rows, true, narrow_masked_registers<Rows>>);
     } else {
-        return address_of(softmax_masked<Rows, ByCluster, narrow_masked_warps<Rows>>);
+        return address_of(softmax_masked<Rows, false, narrow_masked_warps<Rows>>);
     }
 }
 

@@ -28,7 +28,7 @@ __device__ __noinline__ void finish_special_masked(const MaskedRowsArguments &a,
         }
     }
     for (int block = mine.block; block < end; block += mine.blocks) {
-        finish_special_long_masked<T, LoadInOrder<Rows>>(a, RowTile(mine.row, block), maximum, total);
+        finish_special_masked_tile<T, LoadInOrder<Rows>>(a, RowTile(mine.row, block), maximum, total);
     }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/rowwise/unaligned_vectors.cuh"
-#include "cuda/softmax/rows/long_masked_rows.cuh"
+#include "cuda/softmax/rows/special_tiles.cuh"
 
 namespace wr::cuda {
 
@@ -68,7 +68,7 @@ __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, con
         load_realigned(data, count, a.hull, vectors);
     } else if constexpr (Rows::masked || Rows::filled) {
         // Where a mask's bytes are not read all is left out: zeros are in no way of the extremes.
-        load_leading_vectors(data, count, true, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
+        load_leading_vectors(data, count, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
     } else { // without a way of its own for whole blocks, beside which log-softmax spills four times as much
         const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
         const int left = count - lane_index() * elements;

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 DEFAULT_MEMORY = 512 << 20
 LEAST_MEMORY = 1 << 20
 PIECE_ON_HOST = 4 << 20  # stays in a core's cache between reading and computing
-PIECE_ON_GPU = 32 << 20
+PIECE_ON_GPU = 16 << 20
 MOST_LANES_OF_GPU = 8
 
 

@@ -31,6 +31,8 @@ WR_SAME(WR_ERROR_INVALID_OFFSETS, Status::invalid_offsets);
 WR_SAME(WR_ERROR_INVALID_STATE, Status::invalid_state);
 WR_SAME(WR_ERROR_STATE_MISMATCH, Status::state_mismatch);
 WR_SAME(WR_ERROR_NOT_NEIGHBOUR, Status::not_neighbour);
+WR_SAME(WR_ERROR_NO_NCCL, Status::no_nccl);
+WR_SAME(WR_ERROR_NCCL_FAILED, Status::nccl_failed);
 
 WR_SAME(WR_F32, ElementType::f32);
 WR_SAME(WR_F64, ElementType::f64);

@@ -51,8 +51,12 @@ constexpr Text texts[] = {
     {"WR_ERROR_NOT_NEIGHBOUR",
      "The state is of other elements than the call says: the right piece begins where the left one ends, and a whole "
      "axis begins at 0."},
+    {"WR_ERROR_NO_NCCL",
+     "This process has loaded no NCCL (libnccl.so.2), and a communicator comes from one: load the one that made it."},
+    {"WR_ERROR_NCCL_FAILED",
+     "NCCL reports an error: ask ncclCommGetAsyncError and ncclGetLastError which, and abort the communicator."},
 };
-static_assert(std::size(texts) == WR_ERROR_NOT_NEIGHBOUR + 1);
+static_assert(std::size(texts) == WR_ERROR_NCCL_FAILED + 1);
 
 constexpr Text unknown{"unknown status", "This number is no status of this library."};
 constexpr Text unknown_to_cuda{"unknown CUDA error",

@@ -24,6 +24,8 @@ std::int32_t tile_reduce(const TileReduceProblem &, void *) { return no_cuda; }
 std::int32_t tile_shuffle(const TileShuffleProblem &, void *) { return no_cuda; }
 std::int32_t tile_vote(const TileVoteProblem &, void *) { return no_cuda; }
 std::int32_t tile_match(const TileMatchProblem &, void *) { return no_cuda; }
+std::int32_t take_memory(std::size_t, void *, void **) { return no_cuda; }
+std::int32_t give_memory_back(void *, void *) { return no_cuda; }
 std::size_t reduce_workspace_bytes(const ReduceProblem &) { return 0; }
 std::size_t exact_sum_workspace_bytes(const ReduceProblem &) { return 0; }
 std::size_t segments_workspace_bytes(const SegmentsProblem &) { return 0; }

@@ -32,6 +32,10 @@ std::int32_t tile_shuffle(const TileShuffleProblem &problem, void *stream);
 std::int32_t tile_vote(const TileVoteProblem &problem, void *stream);
 std::int32_t tile_match(const TileMatchProblem &problem, void *stream);
 
+// Memory of the stream's GPU from the library's own pool, and back behind what is on the stream by then.
+std::int32_t take_memory(std::size_t bytes, void *stream, void **memory);
+std::int32_t give_memory_back(void *memory, void *stream);
+
 // Bytes of workspace that suffice on every GPU; a function of the problem alone, pointers not looked at.
 std::size_t reduce_workspace_bytes(const ReduceProblem &problem);
 std::size_t exact_sum_workspace_bytes(const ReduceProblem &problem);

@@ -27,6 +27,8 @@ enum class Status : std::int32_t {
     invalid_state = 18,
     state_mismatch = 19,
     not_neighbour = 20,
+    no_nccl = 21,
+    nccl_failed = 22,
 };
 
 // Errors of the CUDA runtime that have no name of their own above arrive as this plus their number.

@@ -80,6 +80,8 @@ typedef enum wr_status {
     WR_ERROR_INVALID_STATE = 18,      /* the bytes are no state: damaged, refused, of an unknown version, or too few */
     WR_ERROR_STATE_MISMATCH = 19,     /* a state of another operator, type, kind, option or shape than the call says */
     WR_ERROR_NOT_NEIGHBOUR = 20,      /* a state of other elements than the call says, or that does not begin at 0 */
+    WR_ERROR_NO_NCCL = 21,            /* the process has loaded no library of NCCL */
+    WR_ERROR_NCCL_FAILED = 22,        /* one of the calls between ranks failed, or a rank is gone */
     WR_STATUS_FORCE_INT32 = 0x7FFFFFFF
 } wr_status;
 

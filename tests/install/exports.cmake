@@ -1,7 +1,11 @@
-# The library gives away the header's functions and nothing else, has its SONAME, and needs neither CUDA's libraries nor
+# The library gives away the headers' functions and nothing else, has its SONAME, and needs neither CUDA's libraries nor
 # a C++ runtime.
 cmake_minimum_required(VERSION 3.25)
-file(READ "${HEADER}" header)
+set(header "")
+foreach(name warp_reduce warp_reduce_nccl)
+    file(READ "${HEADERS}/${name}.h" text)
+    string(APPEND header "${text}")
+endforeach()
 string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" "" header "${header}")
 string(REGEX MATCHALL "WR_API [^(;]*[ *](wr_[a-z0-9_]+)\\(" declarations "${header}")
 set(declared "")
@@ -11,7 +15,7 @@ foreach(declaration IN LISTS declarations)
 endforeach()
 list(SORT declared)
 if(NOT declared)
-    message(FATAL_ERROR "no declaration was found in ${HEADER}")
+    message(FATAL_ERROR "no declaration was found in ${HEADERS}")
 endif()
 
 execute_process(

@@ -28,6 +28,8 @@ static const char *const names[] = {
     "WR_ERROR_INVALID_STATE",
     "WR_ERROR_STATE_MISMATCH",
     "WR_ERROR_NOT_NEIGHBOUR",
+    "WR_ERROR_NO_NCCL",
+    "WR_ERROR_NCCL_FAILED",
 };
 enum { STATUSES = sizeof names / sizeof *names };
 

@@ -1,6 +1,6 @@
-"""The shared library exports the functions of the header and nothing else, and needs no library but the system's.
+"""The shared library exports the functions of the headers and nothing else, and needs no library but the system's.
 
-usage: exported_symbols.py HEADER LIBRARY NM READELF
+usage: exported_symbols.py LIBRARY NM READELF HEADER...
 """
 
 import re
@@ -38,12 +38,12 @@ def dynamic_entries(readelf: str, library: str, tag: str) -> list[str]:
 
 
 def main() -> int:
-    header, library, nm, readelf = sys.argv[1:]
+    library, nm, readelf, *headers = sys.argv[1:]
     problems = []
-    declared = declared_functions(header)
+    declared = set().union(*map(declared_functions, headers))
     functions, others = exported_symbols(nm, library)
     if len(declared) < 10:
-        problems.append(f"only {len(declared)} functions were found in the header: this test reads it wrongly")
+        problems.append(f"only {len(declared)} functions were found in the headers: this test reads it wrongly")
     problems += [f"declared, not exported: {name}" for name in sorted(declared - functions)]
     problems += [f"exported, not declared: {name}" for name in sorted(functions - declared)]
     problems += [f"exported, and no function: {name}" for name in sorted(others)]

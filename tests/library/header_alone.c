@@ -1,12 +1,14 @@
 /*
- * The header by itself, twice, under every standard of C and C++: compiled, never run. The table makes each function
- * be declared, with C linkage, and nothing more than the header be needed to name it.
+ * The headers by themselves, twice, under every standard of C and C++: compiled, never run. The table makes each
+ * function be declared, with C linkage, and nothing more than the header be needed to name it.
  */
+#include "warp_reduce_nccl.h"
+
 #include "warp_reduce.h"
 
 typedef void (*any_function)(void);
 
-any_function every_function[19];
+any_function every_function[23];
 wr_reduce_args a_reduction;
 wr_softmax_args a_softmax;
 
@@ -32,6 +34,10 @@ void name_every_function(void) {
     every_function[16] = (any_function)wr_tile_match;
     every_function[17] = (any_function)wr_set_host_threads;
     every_function[18] = (any_function)wr_host_threads;
+    every_function[19] = (any_function)wr_nccl_reduce;
+    every_function[20] = (any_function)wr_nccl_softmax;
+    every_function[21] = (any_function)wr_nccl_reduce_workspace_size;
+    every_function[22] = (any_function)wr_nccl_softmax_workspace_size;
 }
 
 /* Enums have the width of int32_t: an array of negative size is an error in every standard. */

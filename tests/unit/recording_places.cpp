@@ -192,6 +192,9 @@ std::int32_t tile_match(const TileMatchProblem &, void *stream) {
     return recording::behave(recording::Place::cuda, stream);
 }
 
+std::int32_t take_memory(std::size_t, void *, void **) { return static_cast<std::int32_t>(Status::out_of_memory); }
+std::int32_t give_memory_back(void *, void *) { return static_cast<std::int32_t>(Status::internal); }
+
 std::size_t reduce_workspace_bytes(const ReduceProblem &) { return recording::script().workspace_bytes; }
 std::size_t segments_workspace_bytes(const SegmentsProblem &) { return recording::script().workspace_bytes; }
 std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return recording::script().workspace_bytes; }

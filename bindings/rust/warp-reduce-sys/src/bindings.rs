@@ -48,6 +48,10 @@ impl wr_status {
     pub const WR_ERROR_STATE_MISMATCH: wr_status = wr_status(19);
     /// a state of other elements than the call says, or that does not begin at 0
     pub const WR_ERROR_NOT_NEIGHBOUR: wr_status = wr_status(20);
+    /// the process has loaded no library of NCCL
+    pub const WR_ERROR_NO_NCCL: wr_status = wr_status(21);
+    /// one of the calls between ranks failed, or a rank is gone
+    pub const WR_ERROR_NCCL_FAILED: wr_status = wr_status(22);
 }
 #[repr(transparent)]
 /// Why a call did nothing, or `WR_SUCCESS`.

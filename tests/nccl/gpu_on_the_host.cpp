@@ -1,0 +1,103 @@
+// The GPU's side of the library played by the host device, for what is put on a stream out of several jobs. Memory on
+// the stream is ordinary memory, and jobs are done at once; that the bytes of a state are wrong is told as a GPU tells
+// it.
+#include "nccl/gpu_on_the_host.h"
+
+#include "cuda/gpu.h"
+#include "host/host.h"
+#include "numerics/state.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+std::size_t taken_blocks = 0, launched_jobs = 0;
+bool memory_is_short = false;
+
+constexpr std::int32_t number_of(wr::Status status) { return static_cast<std::int32_t>(status); }
+constexpr std::int32_t success = number_of(wr::Status::success), not_played = number_of(wr::Status::internal);
+
+std::int32_t tell(wr::Status status, std::int32_t *check) {
+    ++launched_jobs;
+    if (check != nullptr) {
+        *check = number_of(status);
+    }
+    return success;
+}
+
+std::int32_t tell_of_merged(wr::Status status, void *merged, std::int32_t *check) {
+    if (status != wr::Status::success) {
+        std::memset(merged, 0, wr::state_header_bytes); // no state
+    }
+    return tell(status, check);
+}
+
+} // namespace
+
+size_t played_gpu_blocks(void) { return taken_blocks; }
+size_t played_gpu_jobs(void) { return launched_jobs; }
+void played_gpu_has_memory(int32_t any) { memory_is_short = any == 0; }
+
+namespace wr::cuda {
+
+std::int32_t reduce_state(const StateReduceProblem &problem, void *) {
+    return tell(host::reduce_state(problem), problem.check);
+}
+std::int32_t merge_states(const StateMergeProblem &problem, void *) {
+    return tell_of_merged(host::merge_states(problem), problem.merged, problem.check);
+}
+std::int32_t finish_state(const StateFinishProblem &problem, void *) {
+    return tell(host::finish_state(problem), problem.check);
+}
+std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *) {
+    return tell(host::softmax_state(problem), problem.check);
+}
+std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *) {
+    return tell_of_merged(host::merge_softmax_states(problem), problem.merged.bytes, problem.check);
+}
+std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *) {
+    return tell(host::finish_softmax_state(problem), problem.check);
+}
+std::int32_t softmax_from_state(const SoftmaxFromStateProblem &problem, void *) {
+    return tell(host::softmax_from_state(problem), problem.check);
+}
+
+std::int32_t take_memory(std::size_t bytes, void *, void **memory) {
+    *memory = memory_is_short ? nullptr : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (*memory == nullptr) {
+        return number_of(Status::out_of_memory);
+    }
+    std::memset(*memory, 0xA5, bytes);
+    ++taken_blocks;
+    return success;
+}
+std::int32_t give_memory_back(void *memory, void *) {
+    std::free(memory);
+    --taken_blocks;
+    return success;
+}
+
+std::int32_t reduce(const ReduceProblem &, void *) { return not_played; }
+std::int32_t exact_sum(const ReduceProblem &, void *) { return not_played; }
+std::int32_t reduce_segments(const SegmentsProblem &, void *) { return not_played; }
+std::int32_t softmax(const SoftmaxProblem &, void *) { return not_played; }
+std::int32_t logsumexp(const SoftmaxProblem &, void *) { return not_played; }
+std::int32_t softmax_backward(const SoftmaxBackwardProblem &, void *) { return not_played; }
+std::int32_t tile_reduce(const TileReduceProblem &, void *) { return not_played; }
+std::int32_t tile_shuffle(const TileShuffleProblem &, void *) { return not_played; }
+std::int32_t tile_vote(const TileVoteProblem &, void *) { return not_played; }
+std::int32_t tile_match(const TileMatchProblem &, void *) { return not_played; }
+std::size_t reduce_workspace_bytes(const ReduceProblem &) { return 0; }
+std::size_t exact_sum_workspace_bytes(const ReduceProblem &) { return 0; }
+std::size_t segments_workspace_bytes(const SegmentsProblem &) { return 0; }
+std::size_t state_workspace_bytes(const StateReduceProblem &) { return 48; }
+std::size_t softmax_workspace_bytes(const SoftmaxProblem &) { return 0; }
+std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &) { return 0; }
+std::size_t softmax_state_workspace_bytes(const SoftmaxProblem &, std::uint64_t) { return 48; }
+std::size_t softmax_backward_workspace_bytes(const SoftmaxBackwardProblem &) { return 0; }
+std::int32_t status() { return success; }
+const char *error_name(std::int32_t) { return nullptr; }
+const char *error_string(std::int32_t) { return nullptr; }
+
+} // namespace wr::cuda

@@ -627,8 +627,8 @@ impl Default for wr_softmax_args {
 
  Set all bytes of [`wr_state_args`] to zero, then `struct_size`, then what is needed. Every call of one reduction is given
  the same op, dtype, `output_dtype`, `accumulate_dtype`, `nan_mode`, `weights_dtype`, outer and inner. Operators: all of
- [`wr_reduce_ex`] but `WR_DOT_EXACT`, with its types and weights; `WR_LOGSUMEXP`, whose state is that of softmax with scale 1,
- is reduced by [`wr_softmax_state`]. Segments have no states of their own: a row that is cut is a piece like any other.
+ [`wr_reduce_ex`] but `WR_DOT_EXACT`, with its types and weights; `WR_LOGSUMEXP`, whose state is that of
+ [`wr_softmax_state`]. Segments have no states of their own: a row that is cut is a piece like any other.
 
  Exact sums (`WR_SUM_EXACT`): their states lie nowhere: first, count and `right_count` are not looked at but for the
  elements that [`wr_state_reduce`] reads, any two merge in any order, and any finishes.
@@ -1284,8 +1284,8 @@ extern "C" {
  state of \[0, count): the bits that [`wr_softmax_ex`] gives for whole rows. args as for [`wr_softmax_state`], and output,
  `output_dtype`, log, `empty_row`. before and after are the states of \[0, first) and \[first + args->axis, count): needed
  where first, or the piece's end, is neither a multiple of 1024 nor an end of the axis; else, and for log-softmax,
- they may be NULL. Overlap: output may be input, as in [`wr_softmax_ex`]. check, errors: as above; where a state is refused
- output is left alone.*/
+ they may be NULL. Overlap: output may be input, as in [`wr_softmax_ex`]. check, errors: as above; where a state is
+ refused output is left alone.*/
     pub fn wr_softmax_from_state(
         args: *const wr_softmax_args,
         first: usize,

@@ -69,9 +69,19 @@ cudaError_t reduce_nodes(const StateReduceProblem &problem, void *memory, std::s
     });
 }
 
-// Whether an accumulator may not yet be what the format says.
+// Whether an accumulator may not yet be what the format says. (Later stages of a reduction add up words of a field as
+// integers.)
 bool are_to_be_sealed(StateKind kind) {
-    return !is_order_free(kind) || kind == StateKind::place_32 || kind == StateKind::place_64;
+    switch (kind) {
+    case StateKind::place_32:
+    case StateKind::place_64:
+    case StateKind::sum_koalabear:
+    case StateKind::sum_babybear:
+    case StateKind::sum_mersenne31:
+        return true;
+    default:
+        return !is_order_free(kind);
+    }
 }
 
 cudaError_t seal(const StateReduceProblem &problem, cudaStream_t stream, GpuFacts gpu) {

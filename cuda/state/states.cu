@@ -32,7 +32,7 @@ __device__ __forceinline__ void report(Status status, std::int32_t *check) {
     }
 }
 
-// Canonical NaNs, places along the whole axis, carries that have gone up.
+// Canonical NaNs and field words, places along the whole axis, carries that have gone up.
 __device__ __forceinline__ void seal_accumulator(const StateSealArguments &a, void *payload, std::size_t index) {
     switch (a.kind) {
     case StateKind::exact:
@@ -48,9 +48,7 @@ __device__ __forceinline__ void seal_accumulator(const StateSealArguments &a, vo
     default:
         with_state_kind(a.kind, [&](auto op) {
             using Op = decltype(op);
-            if constexpr (!Op::order_free) {
-                store_node(load_node<Op>(payload, index), payload, index);
-            }
+            store_node(Op::settle(load_node<Op>(payload, index)), payload, index);
         });
         break;
     }

@@ -218,14 +218,14 @@ static void check_state(const placed_problem *p, const piece *whole) {
 }
 
 static void check_in(const place *where, const problem *of) {
-    piece pieces[MOST_PIECES];
+    piece pieces[MOST_PIECES], uncut;
     size_t count = cut(of->args.axis, pieces), i;
     placed_problem p;
     p.of = of;
     p.memory.where = where;
     p.memory.used = 0;
-    p.memory.bytes =
-        of->input_bytes + of->weights_bytes + 2 * MOST_PIECES * (of->most_bytes + 64) + MOST_PIECES * 2000000;
+    p.memory.bytes = of->input_bytes + of->weights_bytes + (2 * MOST_PIECES + 1) * (of->most_bytes + 64) +
+                     (MOST_PIECES + 1) * 2000000;
     p.memory.memory = place_allocate(where, p.memory.bytes);
     p.input = take(&p.memory, of->input_bytes + 1);
     place_write(where, p.input, of->input, of->input_bytes);
@@ -235,6 +235,11 @@ static void check_in(const place *where, const problem *of) {
         place_write(where, p.weights, of->weights, of->weights_bytes);
     }
     p.check = take(&p.memory, sizeof *p.check);
+    uncut.first = 0;
+    uncut.count = of->args.axis;
+    uncut.state = take(&p.memory, of->most_bytes);
+    reduce_piece(&p, &uncut);
+    check_state(&p, &uncut);
     for (i = 0; i < count; ++i) {
         pieces[i].state = take(&p.memory, of->most_bytes); /* room for any merge in place */
         reduce_piece(&p, &pieces[i]);

@@ -180,14 +180,15 @@ WR_HD void add_product_exactly(Limbs limbs, double x, double y) {
 template <class Words>
 WR_HD void settle_words(Words words, ExactLayout layout) {
     std::int64_t carry = 0;
-    for (int i = 0; i + 1 < layout.limbs; ++i) {
-        const std::int64_t sum = words[i] + carry;
-        words[i] = sum & 0xFFFFFFFF;
+    int word = 0;
+    for (; word + 1 < layout.limbs; ++word) {
+        const std::int64_t sum = words[word] + carry;
+        words[word] = sum & 0xFFFFFFFF;
         carry = sum >> limb_bits;
     }
-    words[layout.limbs - 1] += carry;
-    for (int i = layout.limbs; i < exact_words(layout); ++i) {
-        words[i] = words[i] != 0 ? 1 : 0;
+    words[word] += carry;
+    for (++word; word < exact_words(layout); ++word) {
+        words[word] = words[word] != 0 ? 1 : 0;
     }
 }
 

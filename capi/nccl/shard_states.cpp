@@ -83,7 +83,7 @@ wr_status ShardStates::measure_slots() {
         slot_bytes_ = std::max(slot_bytes_, aligned(state));
         first += shards_.counts[r];
     }
-    const std::size_t slots = is_exact() ? 1 : shards_.ranks;
+    const std::size_t slots = is_exact() ? 1 : std::max<std::size_t>(shards_.ranks, 1);
     if (slot_bytes_ > most_elements / 8 / slots) {
         return WR_ERROR_SIZE_OVERFLOW;
     }

@@ -262,10 +262,10 @@ int main(int argc, char **argv) {
         m.base = place_allocate(here, 6 * ROOM);
         m.input = m.base;
         m.left = m.base + ROOM;
-        m.right = m.base + 2 * ROOM;
-        m.merged = m.base + 3 * ROOM;
-        m.output = m.base + 4 * ROOM;
-        m.check = (int32_t *)(m.base + 5 * ROOM);
+        m.right = m.left + ROOM;
+        m.merged = m.right + ROOM;
+        m.output = m.merged + ROOM;
+        m.check = (int32_t *)(m.output + ROOM);
         poison(m.input, ROOM);
         damaged_headers();
         other_reductions();

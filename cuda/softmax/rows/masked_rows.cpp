@@ -95,10 +95,8 @@ MaskedRowsArguments arguments_of(const SoftmaxProblem &p) {
     return a;
 }
 
-const void *masked_kernel(const SoftmaxProblem &p, const RowTilesPlan &plan) {
-    const MaskedRowsKernels *kernels =
-        masked_kernels_of(p, lies_on_boundaries(p) ? Alignment::vector : Alignment::element);
-    return (plan.cluster_blocks > 1 ? kernels->of_clusters : kernels->of)[p.selection.mask != nullptr ? 1 : 0];
+const void *masked_kernel(const MaskedRowsKernels &kernels, const SoftmaxProblem &p, const RowTilesPlan &plan) {
+    return (plan.cluster_blocks > 1 ? kernels.of_clusters : kernels.of)[p.selection.mask != nullptr ? 1 : 0];
 }
 
 // How rows of so many tiles are put on a GPU. More than a cluster of 8 holds by one of 16 (H200, 512 rows of 80000, us,
@@ -146,11 +144,13 @@ RowTilesPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu)
 
 cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPlan &plan, const GpuFacts &gpu,
                                        cudaStream_t stream, bool *served) {
-    *served = plan.warps != 0;
+    const MaskedRowsKernels *const kernels =
+        masked_kernels_of(p, lies_on_boundaries(p) ? Alignment::vector : Alignment::element);
+    *served = kernels != nullptr && plan.warps != 0;
     if (!*served) {
         return cudaSuccess;
     }
-    const void *const kernel = masked_kernel(p, plan);
+    const void *const kernel = masked_kernel(*kernels, p, plan);
     if (plan.cluster_blocks > 1 && plan.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
         int resident = 0;
         const cudaError_t error = prepare_clusters(row_tiles_launch(kernel, plan, 1), gpu, &resident);

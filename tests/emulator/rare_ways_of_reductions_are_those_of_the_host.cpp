@@ -17,8 +17,8 @@ enum class Elements { random, equal, negative };
 struct Job {
     wr_op op;
     wr_dtype dtype, output;
-    std::size_t outer, axis, inner;
     Elements elements;
+    std::size_t outer, axis, inner;
     std::ptrdiff_t apart;       // elements between neighbours of the axis; 0: as the shape has it
     std::size_t offset;         // elements off the boundary; 0: the array ends at a page that nobody may touch
     std::size_t weights_offset; // the same of the weights, and 1 more; 0: there are none
@@ -136,45 +136,45 @@ constexpr wr_dtype same{};
 
 constexpr Job jobs[] = {
     // Weights off the boundaries beside elements on them, and the other way round.
-    {WR_SUM, WR_F32, same, 2, 3000, 1, Elements::random, 0, 0, 2},
-    {WR_SUM, WR_BF16, same, 2, 5000, 1, Elements::random, 0, 1, 1},
+    {WR_SUM, WR_F32, same, Elements::random, 2, 3000, 1, 0, 0, 2},
+    {WR_SUM, WR_BF16, same, Elements::random, 2, 5000, 1, 0, 1, 1},
     // Places of elements that lie apart, and of equal ones in several tiles.
-    {WR_ARGMAX, WR_F32, same, 2, 1500, 1, Elements::random, 2, 0, 0},
-    {WR_ARGMAX, WR_I32, same, 2, 1500, 1, Elements::random, 3, 0, 0},
-    {WR_ARGMAX, WR_F32, same, 1, 9000, 1, Elements::equal, 0, 0, 0},
-    {WR_ARGMAX, WR_BF16, same, 2, 20001, 1, Elements::equal, 0, 1, 0},
-    {WR_ARGMAX, WR_F32, same, 100, 2100, 1, Elements::equal, 0, 0, 0},
-    {WR_ARGMAX, WR_F64, same, 100, 1100, 1, Elements::equal, 0, 0, 0},
-    {WR_ARGMIN, WR_I32, same, 1, 9000, 1, Elements::equal, 0, 0, 0},
+    {WR_ARGMAX, WR_F32, same, Elements::random, 2, 1500, 1, 2, 0, 0},
+    {WR_ARGMAX, WR_I32, same, Elements::random, 2, 1500, 1, 3, 0, 0},
+    {WR_ARGMAX, WR_F32, same, Elements::equal, 1, 9000, 1, 0, 0, 0},
+    {WR_ARGMAX, WR_BF16, same, Elements::equal, 2, 20001, 1, 0, 1, 0},
+    {WR_ARGMAX, WR_F32, same, Elements::equal, 100, 2100, 1, 0, 0, 0},
+    {WR_ARGMAX, WR_F64, same, Elements::equal, 100, 1100, 1, 0, 0, 0},
+    {WR_ARGMIN, WR_I32, same, Elements::equal, 1, 9000, 1, 0, 0, 0},
     // Small integers with a sign.
-    {WR_SUM, WR_I8, WR_I64, 3, 9000, 1, Elements::negative, 0, 0, 0},
-    {WR_SUM, WR_I16, WR_I64, 3, 5000, 1, Elements::negative, 0, 0, 0},
+    {WR_SUM, WR_I8, WR_I64, Elements::negative, 3, 9000, 1, 0, 0, 0},
+    {WR_SUM, WR_I16, WR_I64, Elements::negative, 3, 5000, 1, 0, 0, 0},
     // Ends of rows that are no whole vectors, tiles at the array's ends, off the boundaries and on them.
-    {WR_SUM, WR_F32, same, 3, 1027, 1, Elements::random, 0, 0, 0},
-    {WR_MAX, WR_BF16, same, 3, 6149, 1, Elements::random, 0, 0, 0},
-    {WR_ARGMAX, WR_F32, same, 2, 5003, 1, Elements::random, 0, 0, 0},
-    {WR_ARGMAX, WR_F32, same, 2, 5003, 1, Elements::random, 0, 3, 0},
-    {WR_ARGMAX, WR_I32, same, 1, 4097, 1, Elements::random, 0, 1, 0},
-    {WR_SUM, WR_F32, same, 1, 4096, 1, Elements::random, 0, 1, 0},
-    {WR_SUM, WR_F64, same, 100, 1536, 1, Elements::random, 0, 1, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 3, 1027, 1, 0, 0, 0},
+    {WR_MAX, WR_BF16, same, Elements::random, 3, 6149, 1, 0, 0, 0},
+    {WR_ARGMAX, WR_F32, same, Elements::random, 2, 5003, 1, 0, 0, 0},
+    {WR_ARGMAX, WR_F32, same, Elements::random, 2, 5003, 1, 0, 3, 0},
+    {WR_ARGMAX, WR_I32, same, Elements::random, 1, 4097, 1, 0, 1, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1, 4096, 1, 0, 1, 0},
+    {WR_SUM, WR_F64, same, Elements::random, 100, 1536, 1, 0, 1, 0},
     // Rows in several pieces.
-    {WR_SUM, WR_F32, same, 1, 300000, 1, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_F32, same, 1, 70001, 1, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_F32, same, 3, 33333, 1, Elements::random, 0, 1, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1, 300000, 1, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1, 70001, 1, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 3, 33333, 1, 0, 1, 0},
     // Short rows one behind the other, of a power of two elements and of others.
-    {WR_SUM, WR_F32, same, 1030, 7, 1, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_F32, same, 1030, 48, 1, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_F32, same, 1030, 64, 1, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_BF16, same, 1030, 24, 1, Elements::random, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1030, 7, 1, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1030, 48, 1, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1030, 64, 1, 0, 0, 0},
+    {WR_SUM, WR_BF16, same, Elements::random, 1030, 24, 1, 0, 0, 0},
     // Columns: of whole vectors and not, cut along the axis and not.
-    {WR_SUM, WR_F32, same, 1, 301, 33, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_F32, same, 2, 1003, 64, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_F32, same, 2, 301, 33, Elements::random, 36, 4, 0},
-    {WR_MAX, WR_BF16, same, 2, 300, 60, Elements::random, 64, 8, 0},
-    {WR_MAX, WR_BF16, same, 3, 77, 130, Elements::random, 0, 0, 0},
-    {WR_SUM, WR_F32, same, 2, 2003, 3, Elements::random, 0, 0, 0},
-    {WR_ARGMAX, WR_F32, same, 2, 2003, 3, Elements::random, 0, 0, 0},
-    {WR_ARGMAX, WR_F32, same, 1, 6000, 5, Elements::random, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1, 301, 33, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 2, 1003, 64, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 2, 301, 33, 36, 4, 0},
+    {WR_MAX, WR_BF16, same, Elements::random, 2, 300, 60, 64, 8, 0},
+    {WR_MAX, WR_BF16, same, Elements::random, 3, 77, 130, 0, 0, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 2, 2003, 3, 0, 0, 0},
+    {WR_ARGMAX, WR_F32, same, Elements::random, 2, 2003, 3, 0, 0, 0},
+    {WR_ARGMAX, WR_F32, same, Elements::random, 1, 6000, 5, 0, 0, 0},
 };
 
 } // namespace

@@ -22,8 +22,8 @@ typedef enum stand_in_fault {
     STAND_IN_DOES_NOT_BLOCK    /* collectives say ncclInProgress, and are done some questions later */
 } stand_in_fault;
 
-/* Communicators of so many ranks. */
-int stand_in_open(int ranks, struct ncclComm **communicators);
+/* Communicators of so many ranks; the process ends where there is no memory for them. */
+void stand_in_open(int ranks, struct ncclComm **communicators);
 void stand_in_close(int ranks, struct ncclComm **communicators);
 void stand_in_fail(struct ncclComm *communicator, stand_in_fault fault);
 /* Collectives that this communicator has taken part in, and the bytes that it sent by them. */

@@ -33,11 +33,11 @@ static wr_softmax_args logits(void) {
 }
 
 static int poisoned(void) {
-    size_t i;
     const unsigned char *bytes = (const unsigned char *)output;
-    for (i = 0; i < sizeof output && bytes[i] == 0xA5; ++i) {
+    size_t i, count = sizeof output;
+    for (i = 0; i < count && bytes[i] == 0xA5; ++i) {
     }
-    return i == sizeof output;
+    return i == count;
 }
 
 /* Everything that could have been touched. */

@@ -139,6 +139,10 @@ Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t ne
     return locate(workspace, {0, static_cast<std::int64_t>(bytes)}, workspace_alignment, range);
 }
 
+Status locate_check(const std::int32_t *check, MemoryRange &range) {
+    return locate_array(check, {check == nullptr ? std::size_t{0} : 1}, sizeof *check, alignof(std::int32_t), range);
+}
+
 bool any_two_overlap(std::span<const MemoryRange> ranges) {
     for (std::size_t i = 1; i < ranges.size(); ++i) {
         if (overlaps_any(ranges[i], ranges.first(i))) {

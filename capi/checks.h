@@ -56,6 +56,9 @@ Status locate_array(const void *pointer, std::initializer_list<std::size_t> size
 // The caller's workspace, of which `needed` bytes will be used; nullptr is none.
 Status locate_workspace(const void *workspace, std::size_t bytes, std::size_t needed, MemoryRange &range);
 
+// Where a call's int32_t for a status lies; nullptr is none.
+Status locate_check(const std::int32_t *check, MemoryRange &range);
+
 bool any_two_overlap(std::span<const MemoryRange> ranges);
 
 // Whether one range shares bytes with any of the others.

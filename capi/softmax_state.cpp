@@ -5,6 +5,7 @@
 #include "capi/offered.h"
 #include "capi/selection.h"
 #include "capi/softmax_options.h"
+#include "capi/state_format.h"
 #include "cuda/gpu.h"
 #include "host/host.h"
 
@@ -46,11 +47,6 @@ Status locate_state(const void *bytes, std::size_t there, const SizedState &stat
     const Status status = locate_state(bytes, state, range);
     return status == Status::success && there < static_cast<std::size_t>(state.extent.high) ? Status::invalid_state
                                                                                             : status;
-}
-
-Status locate_check(const std::int32_t *check, MemoryRange &range) {
-    const std::int64_t bytes = check == nullptr ? 0 : std::int64_t{sizeof *check};
-    return locate(check, {0, bytes}, alignof(std::int32_t), range);
 }
 
 Status first_failure(std::initializer_list<Status> all) {
@@ -253,15 +249,7 @@ Status describe(const wr_state_args &args, LogSumExp &found) {
     if (!is_known_struct(args)) {
         return Status::struct_size;
     }
-    const ReductionAsked asked{number_of(args.op),
-                               number_of(args.dtype),
-                               number_of(args.output_dtype),
-                               number_of(args.accumulate_dtype),
-                               number_of(args.weights_dtype),
-                               number_of(args.nan_mode),
-                               0,
-                               args.weights != nullptr || number_of(args.weights_dtype) != 0};
-    if (const Status status = resolve_reduction(asked, found.what); status != Status::success) {
+    if (const Status status = resolve_reduction(reduction_asked(args), found.what); status != Status::success) {
         return status;
     }
     if (!is_scale(args.scale, state_type(found.what.dtype))) {

@@ -24,10 +24,6 @@ Status describe(const wr_state_args &args, StateFormat &format) {
     return check_strides({args.strides_given, any_stride(args)});
 }
 
-Status locate_check(const std::int32_t *check, MemoryRange &range) {
-    return locate(check, {0, check == nullptr ? 0 : std::int64_t{sizeof *check}}, alignof(std::int32_t), range);
-}
-
 // The reduction of a piece, without pointers.
 Status describe_piece(const wr_state_args &args, StateReduceProblem &problem, Extent &input) {
     Layout layout{};

@@ -1,7 +1,6 @@
 #include "capi/state_format.h"
 
 #include "capi/calls.h"
-#include "capi/offered.h"
 #include "capi/softmax_options.h"
 #include "numerics/operator_table.h"
 
@@ -26,17 +25,20 @@ StateKind kind_of(const Reduction &what) {
 
 } // namespace
 
+ReductionAsked reduction_asked(const wr_state_args &args) {
+    return {number_of(args.op),
+            number_of(args.dtype),
+            number_of(args.output_dtype),
+            number_of(args.accumulate_dtype),
+            number_of(args.weights_dtype),
+            number_of(args.nan_mode),
+            0,
+            args.weights != nullptr || number_of(args.weights_dtype) != 0};
+}
+
 Status resolve_state_format(const wr_state_args &args, StateFormat &format) {
     Reduction what{};
-    const ReductionAsked asked{number_of(args.op),
-                               number_of(args.dtype),
-                               number_of(args.output_dtype),
-                               number_of(args.accumulate_dtype),
-                               number_of(args.weights_dtype),
-                               number_of(args.nan_mode),
-                               0,
-                               args.weights != nullptr || number_of(args.weights_dtype) != 0};
-    if (const Status status = resolve_reduction(asked, what); status != Status::success) {
+    if (const Status status = resolve_reduction(reduction_asked(args), what); status != Status::success) {
         return status;
     }
     if (magnitude_bits(args.scale) != 0) {

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "capi/checks.h"
+#include "capi/offered.h"
 #include "numerics/state_problem.h"
 #include "warp_reduce.h"
 
 namespace wr::capi {
+
+// What a caller says of the reduction, WR_LOGSUMEXP too, of which the state is a part.
+ReductionAsked reduction_asked(const wr_state_args &args);
 
 // What a caller says; every number may be any at all. Not of WR_LOGSUMEXP.
 Status resolve_state_format(const wr_state_args &args, StateFormat &format);

@@ -11,6 +11,19 @@
 
 namespace wr {
 
+// Calls use.template operator()<Float, Sum>() with the arithmetic of logits of a type.
+template <class Use>
+auto with_softmax_arithmetic(ElementType type, Use use) {
+    switch (type) {
+    case ElementType::f32:
+        return use.template operator()<float, double>();
+    case ElementType::f64:
+        return use.template operator()<double, double>();
+    default:
+        return use.template operator()<float, float>();
+    }
+}
+
 // An aligned run of 2^k base blocks: from block `begin` up to block `end`.
 struct BlockRun {
     std::uint64_t begin, end;

@@ -1,6 +1,5 @@
 // Reductions of an axis of shards.
-#include "capi/calls.h"
-#include "capi/nccl/shard_states.h"
+#include "capi/nccl/sharded_call.h"
 #include "capi/reduction_call.h"
 
 namespace wr::capi {
@@ -72,9 +71,7 @@ Status check_arrays(const wr_reduce_args &args, const Shards &shards, const std:
         status != Status::success) {
         return status;
     }
-    if (const Status status =
-            locate_array(check, {check == nullptr ? std::size_t{0} : 1}, sizeof *check, alignof(std::int32_t), checked);
-        status != Status::success) {
+    if (const Status status = locate_check(check, checked); status != Status::success) {
         return status;
     }
     Extent output{};
@@ -137,55 +134,16 @@ wr_status put_on_stream(const wr_reduce_args &args, const Shards &shards, std::i
     return wr_state_finish(&finish, stream);
 }
 
-wr_status reduce_shards(const wr_reduce_args &args, const std::size_t *counts, std::int32_t *check,
-                        ncclComm *nccl_communicator, CUstream_st *stream) {
-    if (stream == wr_host_stream()) {
-        return WR_ERROR_UNSUPPORTED;
-    }
-    Communicator communicator;
-    if (const Status status = communicator.open(nccl_communicator); status != Status::success) {
-        return public_status(status);
-    }
-    const Shards shards{counts, communicator.ranks(), communicator.rank()};
-    ShardedReduction reduction{};
-    if (const wr_status status = describe(args, shards, reduction); status != WR_SUCCESS) {
-        return status;
-    }
-    if (const Status status = check_arrays(args, shards, check, reduction); status != Status::success) {
-        return public_status(status);
-    }
-    StreamMemory memory(args.workspace, reduction.states.bytes(), stream);
-    if (memory.status() != WR_SUCCESS) {
-        return memory.status();
-    }
-    reduction.states.place(memory.get());
-    return memory.finish(put_on_stream(args, shards, check, reduction, communicator, stream));
-}
-
 } // namespace
 
 } // namespace wr::capi
 
 wr_status wr_nccl_reduce(const wr_reduce_args *args, const size_t *counts, int32_t *check, ncclComm *communicator,
                          CUstream_st *stream) {
-    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] {
-        return wr::capi::with_args(*args, [&](const auto &known) {
-            return wr::capi::reduce_shards(known, counts, check, communicator, stream);
-        });
-    });
+    return wr::capi::run_on_shards<wr::capi::ShardedReduction>(args, counts, check, communicator, stream);
 }
 
 wr_status wr_nccl_reduce_workspace_size(const wr_reduce_args *args, const size_t *counts, size_t ranks, size_t rank,
                                         size_t *bytes) {
-    if (args == nullptr || bytes == nullptr) {
-        return WR_ERROR_NULL_POINTER;
-    }
-    return wr::capi::guarded([&] {
-        return wr::capi::with_args(*args, [&](const auto &known) {
-            wr::capi::ShardedReduction reduction{};
-            const wr_status status = wr::capi::describe(known, {counts, ranks, rank}, reduction);
-            *bytes = status == WR_SUCCESS ? reduction.states.bytes() : *bytes;
-            return status;
-        });
-    });
+    return wr::capi::workspace_on_shards<wr::capi::ShardedReduction>(args, {counts, ranks, rank}, bytes);
 }

@@ -1,7 +1,6 @@
 // Softmax along an axis of shards.
-#include "capi/calls.h"
 #include "capi/checks.h"
-#include "capi/nccl/shard_states.h"
+#include "capi/nccl/sharded_call.h"
 #include "capi/offered.h"
 #include "capi/selection.h"
 
@@ -65,8 +64,7 @@ Status locate_all(const wr_softmax_args &args, const std::int32_t *check, const 
           locate(args.input, input.extent, in.alignment, ranges.input),
           locate(args.output, extent, out.alignment, ranges.output),
           locate_array(args.logsumexp, {summed, args.inner}, of_sums, of_sums, ranges.logsumexp),
-          locate_array(check, {check == nullptr ? std::size_t{0} : 1}, sizeof *check, alignof(std::int32_t),
-                       ranges.check),
+          locate_check(check, ranges.check),
           locate_workspace(args.workspace, args.workspace_bytes, needed, ranges.workspace),
           resolve_selection(selection_asked(args), input.shape, args.strides_given == 1, selection),
           locate_selection(selection, input.shape, elements_in(extent, softmax.types.output_dtype),
@@ -79,7 +77,8 @@ Status locate_all(const wr_softmax_args &args, const std::int32_t *check, const 
 }
 
 // The outputs, which the states' calls see when the job is under way already, and what must not overlap them.
-Status check_arrays(const wr_softmax_args &args, const std::int32_t *check, const ShardedSoftmax &softmax) {
+Status check_arrays(const wr_softmax_args &args, const Shards &, const std::int32_t *check,
+                    const ShardedSoftmax &softmax) {
     const std::size_t input_bytes = traits_of(softmax.types.dtype).size;
     const Shape given{args.outer, args.axis, args.inner, args.outer_stride, args.axis_stride, args.inner_stride};
     Layout input{};
@@ -147,55 +146,16 @@ wr_status put_on_stream(const wr_softmax_args &args, const Shards &shards, std::
                                  check, stream);
 }
 
-wr_status softmax_of_shards(const wr_softmax_args &args, const std::size_t *counts, std::int32_t *check,
-                            ncclComm *nccl_communicator, CUstream_st *stream) {
-    if (stream == wr_host_stream()) {
-        return WR_ERROR_UNSUPPORTED;
-    }
-    Communicator communicator;
-    if (const Status status = communicator.open(nccl_communicator); status != Status::success) {
-        return public_status(status);
-    }
-    const Shards shards{counts, communicator.ranks(), communicator.rank()};
-    ShardedSoftmax softmax{};
-    if (const wr_status status = describe(args, shards, softmax); status != WR_SUCCESS) {
-        return status;
-    }
-    if (const Status status = check_arrays(args, check, softmax); status != Status::success) {
-        return public_status(status);
-    }
-    StreamMemory memory(args.workspace, softmax.states.bytes(), stream);
-    if (memory.status() != WR_SUCCESS) {
-        return memory.status();
-    }
-    softmax.states.place(memory.get());
-    return memory.finish(put_on_stream(args, shards, check, softmax, communicator, stream));
-}
-
 } // namespace
 
 } // namespace wr::capi
 
 wr_status wr_nccl_softmax(const wr_softmax_args *args, const size_t *counts, int32_t *check, ncclComm *communicator,
                           CUstream_st *stream) {
-    return args == nullptr ? WR_ERROR_NULL_POINTER : wr::capi::guarded([&] {
-        return wr::capi::with_args(*args, [&](const auto &known) {
-            return wr::capi::softmax_of_shards(known, counts, check, communicator, stream);
-        });
-    });
+    return wr::capi::run_on_shards<wr::capi::ShardedSoftmax>(args, counts, check, communicator, stream);
 }
 
 wr_status wr_nccl_softmax_workspace_size(const wr_softmax_args *args, const size_t *counts, size_t ranks, size_t rank,
                                          size_t *bytes) {
-    if (args == nullptr || bytes == nullptr) {
-        return WR_ERROR_NULL_POINTER;
-    }
-    return wr::capi::guarded([&] {
-        return wr::capi::with_args(*args, [&](const auto &known) {
-            wr::capi::ShardedSoftmax softmax{};
-            const wr_status status = wr::capi::describe(known, {counts, ranks, rank}, softmax);
-            *bytes = status == WR_SUCCESS ? softmax.states.bytes() : *bytes;
-            return status;
-        });
-    });
+    return wr::capi::workspace_on_shards<wr::capi::ShardedSoftmax>(args, {counts, ranks, rank}, bytes);
 }

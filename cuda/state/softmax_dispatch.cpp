@@ -18,19 +18,6 @@ constexpr int longest_group = 6;
 
 constexpr std::size_t verdict_bytes = 16;
 
-// Of logits of a type: use.template operator()<Float, Sum>().
-template <class Use>
-cudaError_t with_arithmetic(ElementType type, Use use) {
-    switch (type) {
-    case ElementType::f32:
-        return use.template operator()<float, double>();
-    case ElementType::f64:
-        return use.template operator()<double, double>();
-    default:
-        return use.template operator()<float, float>();
-    }
-}
-
 // Blocks of threads that jobs take, a warp or a thread each.
 std::uint64_t blocks_of_warps(std::uint64_t jobs) { return divide_up<std::uint64_t>(jobs, softmax_state_warps); }
 std::uint64_t blocks_of_threads(std::uint64_t jobs) { return divide_up<std::uint64_t>(jobs, softmax_state_threads); }
@@ -232,7 +219,7 @@ std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream) {
     return run(p.workspace, p.workspace_bytes, bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
         SoftmaxStateArguments a = state_arguments(problem);
         a.block_states = bytes == 0 ? nullptr : workspace.take(bytes);
-        with_arithmetic(p.dtype, [&]<class Float, class Sum>() {
+        with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
             put_state<Float, Sum>(sequence, a);
             return cudaSuccess;
         });
@@ -245,7 +232,7 @@ std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *stre
         auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
         judge_all(sequence, {problem.left_state, problem.right_state}, problem.merged, problem.check, verdict);
         const void *left = moved_payload(sequence, problem, moved == 0 ? nullptr : workspace.take(moved));
-        with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
+        with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
             put_merge<Float, Sum>(sequence, problem, left, verdict);
             return cudaSuccess;
         });
@@ -256,7 +243,7 @@ std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *str
     return run(nullptr, 0, verdict_bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
         auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
         judge_all(sequence, {problem.state}, {}, problem.check, verdict);
-        with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
+        with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
             const SoftmaxStateView<Float, Sum> state({{0, problem.count}, problem.outer, problem.inner},
                                                      problem.state.payload());
             SoftmaxFinishArguments<Float, Sum> a{
@@ -278,7 +265,7 @@ std::int32_t softmax_from_state(const SoftmaxFromStateProblem &problem, void *st
             return;
         }
         void *const totals = workspace.take(totals_bytes);
-        with_arithmetic(p.dtype, [&]<class Float, class Sum>() {
+        with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
             put_outputs<Float, Sum>(sequence, problem, totals, verdict);
             return cudaSuccess;
         });

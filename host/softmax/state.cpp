@@ -26,19 +26,6 @@ constexpr std::uint64_t blocks_of_task = 4;
 constexpr std::size_t most_strip_rows = lane_groups * 16;
 constexpr std::size_t most_runs = 128; // of a piece: two for each bit of a number of blocks
 
-// Of logits of a type: use.template operator()<Float, Sum>().
-template <class Use>
-Status with_arithmetic(ElementType type, Use use) {
-    switch (type) {
-    case ElementType::f32:
-        return use.template operator()<float, double>();
-    case ElementType::f64:
-        return use.template operator()<double, double>();
-    default:
-        return use.template operator()<float, float>();
-    }
-}
-
 struct Runs {
     BlockRun of[most_runs];
     std::size_t count = 0;
@@ -348,7 +335,7 @@ void write_header(const WrittenState &state) { std::memcpy(state.bytes, &state.h
 
 void merge_payloads(const SoftmaxMergeProblem &problem) {
     const std::size_t rows = problem.outer * problem.inner;
-    with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
+    with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
         const Merge<Float, Sum> merge(problem);
         merge.copy_runs();
         parallel_for(rows, threads_of_rows(rows), [&](std::size_t row) {
@@ -370,7 +357,7 @@ Status softmax_state(const SoftmaxStateProblem &problem) {
     const SoftmaxPiece piece = piece_of(p, problem.first);
     const PieceJob job = piece_job(p, problem.first, *best_kernels().softmax(p.dtype), piece.left() + piece.right());
     const FloatEnvironment environment;
-    return with_arithmetic(p.dtype, [&]<class Float, class Sum>() {
+    return with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
         StateWriter<Float, Sum>(problem, job).write();
         return Status::success;
     });
@@ -403,7 +390,7 @@ Status finish_softmax_state(const SoftmaxFinishProblem &problem) {
     }
     const std::size_t rows = problem.outer * problem.inner;
     const FloatEnvironment environment;
-    return with_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
+    return with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
         const SoftmaxStateView<Float, Sum> state({{0, problem.count}, problem.outer, problem.inner},
                                                  problem.state.payload());
         const std::uint64_t runs = state.places.piece.runs();
@@ -427,7 +414,7 @@ Status softmax_from_state(const SoftmaxFromStateProblem &problem) {
     const PieceJob job =
         piece_job(p, problem.first, *best_kernels().softmax(p.dtype), softmax_block + piece.left() + piece.right());
     const FloatEnvironment environment;
-    return with_arithmetic(p.dtype, [&]<class Float, class Sum>() {
+    return with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
         const std::size_t rows = p.shape.outer * p.shape.inner;
         const std::unique_ptr<RowState<Float, Sum>[]> totals(new (std::nothrow) RowState<Float, Sum>[rows]);
         if (totals == nullptr) {

@@ -11,6 +11,7 @@
 #include "harness/unusual_logits.h"
 #include "nccl/gpu_on_the_host.h"
 #include "nccl/ranks.h"
+#include "reference/reference.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,20 +71,6 @@ typedef struct reduce_job {
     unsigned char *outputs[MOST_RANKS], *found_values[MOST_RANKS];
     int32_t checks[MOST_RANKS];
 } reduce_job;
-
-static wr_dtype output_type(const wr_reduce_args *args) {
-    switch (args->output_dtype != 0 ? 0 : args->op) {
-    case WR_ARGMIN:
-    case WR_ARGMAX:
-    case WR_COUNT_NONZERO:
-        return WR_I64;
-    case WR_ANY:
-    case WR_ALL:
-        return WR_U8;
-    default:
-        return args->output_dtype != 0 ? args->output_dtype : args->dtype;
-    }
-}
 
 static wr_status reduce_on_rank(void *of, int rank, struct ncclComm *communicator) {
     reduce_job *job = of;
@@ -153,7 +140,7 @@ static void check_cuts(wr_reduce_args args, data_kind kind, int with_values, int
         fill_random(args.weights_dtype, DATA_UNIFORM, random_next(&numbers), job.weights, args.axis);
     }
     job.args = args;
-    job.output_bytes = outputs * wr_dtype_size(output_type(&args));
+    job.output_bytes = outputs * wr_dtype_size(reference_output_dtype(&args));
     job.values_bytes = with_values ? outputs * wr_dtype_size(args.dtype) : 0;
     job.output = allocated(job.output_bytes);
     job.values = allocated(job.values_bytes);

@@ -7,6 +7,7 @@
 #include "harness/header_offers.h"
 #include "harness/jobs.h"
 #include "harness/random_numbers.h"
+#include "reference/reference.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,23 +33,6 @@ typedef struct piece {
     size_t first, count;
     unsigned char *state;
 } piece;
-
-static wr_dtype output_type(const wr_reduce_args *args) {
-    if (args->output_dtype != 0) {
-        return args->output_dtype;
-    }
-    switch (args->op) {
-    case WR_ARGMIN:
-    case WR_ARGMAX:
-    case WR_COUNT_NONZERO:
-        return WR_I64;
-    case WR_ANY:
-    case WR_ALL:
-        return WR_U8;
-    default:
-        return wr_dtype_size(args->weights_dtype) > wr_dtype_size(args->dtype) ? args->weights_dtype : args->dtype;
-    }
-}
 
 static wr_state_args state_args(const problem *of, size_t first, size_t count) {
     wr_state_args args;
@@ -317,9 +301,10 @@ static void check_problem(wr_reduce_args args, data_kind kind, int with_values) 
         p.weights_bytes = args.axis * wr_dtype_size(args.weights_dtype);
         p.weights = malloc(p.weights_bytes + 16);
         fill_random(args.weights_dtype, DATA_UNIFORM, random_next(&state_of_numbers), p.weights, args.axis);
+        args.weights = p.weights;
     }
     lay_out(&p);
-    p.output_bytes = outputs * wr_dtype_size(output_type(&args));
+    p.output_bytes = outputs * wr_dtype_size(reference_output_dtype(&args));
     p.values_bytes = with_values ? outputs * wr_dtype_size(args.dtype) : 0;
     p.output = calloc(1, p.output_bytes + 1);
     p.values = calloc(1, p.values_bytes + 1);

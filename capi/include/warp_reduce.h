@@ -306,8 +306,9 @@ WR_API wr_status wr_reduce_workspace_size(const wr_reduce_args *args, size_t *by
  *   otherwise offsets and output must not be, and input only where the host device finds that there are no elements.
  * Operators, types, NaN, infinities, empty segments: as wr_reduce. Indices count from the segment's first element.
  * Offsets that are negative or decrease are refused on the host device. On a GPU they are not looked at before the
- *   job runs: elements outside input[offsets[0]] .. input[offsets[segments] - 1] are never read, a segment that ends
- *   before it starts is empty, one that starts or ends outside is cut off there, and nothing but output is written.
+ *   job runs: elements outside input[offsets[0]] .. input[offsets[segments] - 1] are never read, a segment that starts
+ *   or ends outside is cut off there, and nothing but output is written; where they decrease, output is unspecified,
+ *   and some of it may not be written.
  * Overlap: none is allowed. On a GPU the input's extent is not known and only the other arrays are compared.
  * Errors: as wr_reduce, and WR_ERROR_INVALID_OFFSETS. */
 WR_API wr_status wr_reduce_segments(wr_op op, wr_dtype dtype, const void *input, void *output, const int64_t *offsets,

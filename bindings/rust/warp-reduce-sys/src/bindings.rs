@@ -1136,8 +1136,9 @@ extern "C" {
  Operators, types, NaN, infinities, empty segments: as [`wr_reduce`]. Indices count from the segment's first element.
 
  Offsets that are negative or decrease are refused on the host device. On a GPU they are not looked at before the
- job runs: elements outside input\[offsets\[0\]\] .. input\[offsets\[segments\] - 1\] are never read, a segment that ends
- before it starts is empty, one that starts or ends outside is cut off there, and nothing but output is written.
+ job runs: elements outside input\[offsets\[0\]\] .. input\[offsets\[segments\] - 1\] are never read, a segment that starts
+ or ends outside is cut off there, and nothing but output is written; where they decrease, output is unspecified,
+ and some of it may not be written.
 
  Overlap: none is allowed. On a GPU the input's extent is not known and only the other arrays are compared.
 

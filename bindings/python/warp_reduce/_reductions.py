@@ -328,7 +328,7 @@ def segment_reduce(op: str, x: Array, offsets: Array, *, dtype: Any = None, out:
     Empty rows give 0, of prod 1, of mean NaN, of min and max the largest and smallest value of the type, of argmin and
     argmax -1, of all True, of logsumexp -infinity. Indices count from the row's first element.
     ValueError for offsets that are negative, decrease or lead beyond x; on a GPU, where they are not looked at, nothing
-    outside x is read, and such a row is empty or cut off.
+    outside x is read, rows that lead outside are cut off, and where offsets decrease the result is unspecified.
 
     >>> import numpy as np, warp_reduce
     >>> warp_reduce.segment_reduce("sum", np.array([1.0, 2.0, 4.0, 8.0]), [0, 1, 1, 4])

@@ -55,6 +55,11 @@ class Cut:
         return math.prod(-(-length // step) for length, step in zip(self.shape, self.steps))
 
     @property
+    def along(self) -> int:
+        """Pieces that an axis is cut into."""
+        return -(-self.shape[1] // self.steps[1])
+
+    @property
     def largest(self) -> int:
         """Elements of the largest piece."""
         return math.prod(min(length, step) for length, step in zip(self.shape, self.steps))

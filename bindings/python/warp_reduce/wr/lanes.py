@@ -38,6 +38,10 @@ class Sizes:
     lanes: int
     piece: int
 
+    def lanes_for(self, pieces: int, largest: int) -> int:
+        """How many lanes there are for so many pieces. An earlier run may have had more memory, and larger pieces."""
+        return max(1, min(self.lanes, pieces, self.lanes * self.piece // largest))
+
 
 def sizes_of(library: Library, device: Device, memory: int, times: float = 1.0) -> Sizes:
     """`times`: how many bytes a lane needs for a byte of the file."""

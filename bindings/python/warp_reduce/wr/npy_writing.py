@@ -26,12 +26,12 @@ def writing_npy(path: str, shape: tuple[int, ...], element: ElementType) -> Iter
     """
     try:
         with _replacing(path) as file:
-            _write_header(file, shape, element)
+            write_header(file, shape, element)
             count = math.prod(shape)
             if count == 0:
                 yield np.zeros(0, element.storage)
             else:
-                _reserve(file, count * element.size)
+                reserve(file, count * element.size)
                 array = np.memmap(file, element.storage, "r+", offset=file.tell(), shape=(count,))
                 yield array
                 array.flush()
@@ -42,9 +42,9 @@ def writing_npy(path: str, shape: tuple[int, ...], element: ElementType) -> Iter
 @contextmanager
 def _replacing(path: str) -> Iterator[BinaryIO]:
     """A file beside `path` that takes its place, and its permissions, when the context is left without an exception."""
-    mode = _mode_of_target(path)
+    mode = mode_of_target(path)
     target = os.path.realpath(path)  # of a link it is the file that is replaced, not the link
-    with _new_file(os.path.dirname(target)) as file:
+    with new_file(os.path.dirname(target)) as file:
         try:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
@@ -57,7 +57,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
             raise
 
 
-def _mode_of_target(path: str) -> int | None:
+def mode_of_target(path: str) -> int | None:
     """The permissions of the file that is there already."""
     try:
         status = os.stat(path)
@@ -68,21 +68,21 @@ def _mode_of_target(path: str) -> int | None:
     return stat.S_IMODE(status.st_mode)
 
 
-def _new_file(folder: str) -> BinaryIO:
+def new_file(folder: str) -> BinaryIO:
     """Its name is short, so that it can be made wherever the file can that it becomes."""
     for number in itertools.count():
         with suppress(FileExistsError):
             return open(os.path.join(folder, f".wr.{os.getpid()}.{number}.part"), "x+b")
 
 
-def _write_header(file: BinaryIO, shape: tuple[int, ...], element: ElementType) -> None:
+def write_header(file: BinaryIO, shape: tuple[int, ...], element: ElementType) -> None:
     stored_shape = shape if element.words == 1 else (*shape, element.words)
     descr = np.lib.format.dtype_to_descr(element.word)
     header = {"descr": descr, "fortran_order": False, "shape": stored_shape}
     np.lib.format.write_array_header_1_0(file, header)
 
 
-def _reserve(file: BinaryIO, size: int) -> None:
+def reserve(file: BinaryIO, size: int) -> None:
     """Takes the disk's space now: a write to mapped memory that finds none is no exception but the program's end."""
     file.flush()
     if not hasattr(os, "posix_fallocate"):

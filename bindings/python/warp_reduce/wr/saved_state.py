@@ -2,7 +2,8 @@
 
 bytes 0 to 7    WRSTATES
 8 to 15         the header's length, little-endian
-then            the header, JSON: what job it is of, how far it has come, the arrays' lengths in bytes
+then            the header, JSON: what job it is of, how far it has come and into which unfinished files, the arrays'
+                lengths in bytes
 then            the arrays
 last 32         SHA-256 of all before
 """
@@ -15,11 +16,15 @@ import os
 import struct
 import time
 from contextlib import suppress
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import WrError
+
+if TYPE_CHECKING:
+    from .unfinished_npy import UnfinishedNpy
 
 MAGIC = b"WRSTATES"
 DIGEST_BYTES = 32
@@ -32,6 +37,13 @@ class SavedState:
     def __init__(self, path: str, job: dict[str, Any], seconds: float) -> None:
         self.path, self._job, self._seconds = path, json.loads(json.dumps(job)), seconds
         self._next = time.monotonic() + seconds
+        self.outputs: list[UnfinishedNpy] = []  # on the disk before a state counts that goes on with them
+        self._is_written = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a state to go on from."""
+        return self._is_written or self.found is not None
 
     @property
     def is_due(self) -> bool:
@@ -40,13 +52,18 @@ class SavedState:
     def write(self, position: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         began = time.monotonic()
         lengths = {name: array.nbytes for name, array in arrays.items()}
+        if self.outputs:
+            position = {**position, "outputs": [each.place for each in self.outputs]}
         header = json.dumps({"job": self._job, "position": position, "lengths": lengths}).encode()
         parts = [MAGIC, struct.pack("<Q", len(header)), header]
         parts += [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays.values()]
         try:
+            for each in self.outputs:
+                each.flush()
             self._replace(parts)
         except OSError as error:
             raise WrError(f"{self.path}: {error.strerror or error}") from None
+        self._is_written = True
         took = time.monotonic() - began
         self._next = began + took + max(self._seconds, MOST_SHARE * took if self._seconds else 0.0)
 
@@ -75,8 +92,9 @@ class SavedState:
         finally:
             os.close(directory)
 
-    def read(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """The position and the arrays; None where there is no file. Another job's, or a damaged one, is refused."""
+    @cached_property
+    def found(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """The position and the arrays of an earlier run; None without a file. A damaged or another job's is refused."""
         try:
             with open(self.path, "rb") as file:
                 data = file.read()

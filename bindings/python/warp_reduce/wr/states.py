@@ -128,6 +128,11 @@ class Growing:
         while len(self._parts) > 1 and self._parts[-2].count <= self._parts[-1].count:
             self._merge_last()
 
+    @property
+    def end(self) -> int:
+        """Where the next one begins."""
+        return self._parts[-1].end if self._parts else 0
+
     def whole(self) -> Part:
         """All of them, as one; there is at least one."""
         while len(self._parts) > 1:

@@ -51,7 +51,7 @@ class StreamedReduction:
         result = np.empty((outer, inner), job.output.storage)
         values = np.empty((outer, inner), job.element.storage) if job.operator in GIVE_AN_INDEX else None
         cut = cut_of(source.shape, self._sizes.piece // job.element.size, LEAST_ROWS)
-        found = saved.read() if saved else None
+        found = saved.found if saved else None
         if found:
             cut = replace(cut, steps=tuple(found[0]["steps"]))
         made = _Results(self._library, job, cut, result, values)
@@ -60,9 +60,7 @@ class StreamedReduction:
             self._begin_behind(cut, made.done, job)
         work = _Work(self._library, job, source, weights)
         size = max(1, cut.largest * job.element.size)
-        # An earlier run may have had more memory, and so larger pieces.
-        count = max(1, min(self._sizes.lanes, cut.count, self._sizes.lanes * self._sizes.piece // size))
-        with lanes_of(self._library, self._device, count, size) as lanes:
+        with lanes_of(self._library, self._device, self._sizes.lanes_for(cut.count, size), size) as lanes:
             try:
                 with closing(in_order(islice(cut.pieces(), made.done, None), lanes, work)) as done:
                     for piece, results in done:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import (
@@ -12,15 +14,23 @@ from ..arguments import (
     add_device_option,
     add_element_options,
     add_file_options,
+    add_state_options,
     checked,
     file_name,
     open_input,
     refuse_same_file,
 )
-from ..errors import UsageError
+from ..errors import UsageError, WrError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..._elements import ElementType
+    from ..._library import Library
+    from ..file_pieces import FileElements
+    from ..npy_files import NpyArray
+    from ..saved_state import SavedState
+    from ..softmax import Softmax
 
 EPILOG = """element types: f32 f64 f16 bf16 f8_e4m3 f8_e5m2; in a .npy file bf16 is uint16 (or V2) with --dtype bf16,
 f8 is uint8 (or V1, f1) with --dtype f8_e4m3 or f8_e5m2.
@@ -32,7 +42,14 @@ examples:
   wr softmax scores.npy p.npy --mask allowed.npy --lengths lengths.npy
   wr softmax logits.npy p.npy --lse lse.npy --device cuda:0
   wr softmax huge.raw p.npy --dtype f32 --shape=-1 --memory 1G
-                                                          one row larger than memory, in two passes"""
+                                                          one row larger than memory, in two passes
+  wr softmax huge.npy p.npy --state softmax.state         to be stopped, and gone on with by the same command"""
+
+
+@dataclass(frozen=True)
+class Done:
+    seconds: float
+    share_before: float = 0.0  # of the work that an earlier run has done
 
 
 def add_parser(subparsers: Any) -> None:
@@ -74,6 +91,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_element_options(parser)
     add_file_options(parser)
+    add_state_options(parser)
     add_device_option(parser)
     parser.set_defaults(run=run)
 
@@ -105,23 +123,13 @@ def _check_scale(scale: float, element: ElementType) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    import numpy as np
-
     from ..._library import load_library
-    from ..devices import open_device
-    from ..file_pieces import FileElements
-    from ..lanes import DEFAULT_MEMORY, sizes_of
-    from ..npy_writing import writing_npy
-    from ..screen import console, duration, facts, progress
-    from ..shapes import split_at_axis, without_axis
-    from ..softmax import Selection, Softmax, read_lengths, read_mask, run_softmax
-    from ..streamed_softmax import StreamedSoftmax
+    from ..softmax import Softmax
 
-    refuse_same_file("--lse", options.lse, options.output)
+    _check(options)
     library = load_library()
     source = open_input(options.file, options)
     _check_scale(options.scale, source.element)
-    outer, axis, inner = split_at_axis(source.shape, options.axis)
     job = Softmax(
         element=source.element,
         output=options.output_dtype or source.element,
@@ -129,37 +137,127 @@ def run(options: argparse.Namespace) -> None:
         scale=options.scale,
         zero_empty_rows=options.empty_row == "zero",
     )
+    if _is_streamed(options, source):
+        done = _streamed(library, options, job, source)
+    else:
+        done = _mapped(library, options, job, source)
+    _print_facts(options, job, source, done)
+
+
+def _check(options: argparse.Namespace) -> None:
+    refuse_same_file("--lse", options.lse, options.output)
+    if options.state and (options.mask or options.lengths):
+        raise UsageError("--state goes with neither --mask nor --lengths")
+    if options.state and os.path.realpath(options.file) == os.path.realpath(options.output):
+        raise UsageError("with --state the input must be there until the job is done; name another OUTPUT")
+
+
+def _is_streamed(options: argparse.Namespace, source: NpyArray) -> bool:
+    """Whether the file is read in pieces beside the computing. Masks and lengths go with mapped memory."""
+    can_be = source.place is not None and not (options.mask or options.lengths)
+    if options.state and not can_be:
+        raise WrError(f"{source.path}: --state is for files in C order; save it with numpy.ascontiguousarray")
+    return can_be and (bool(options.memory) or bool(options.state) or source.array.nbytes > STREAMED_ABOVE)
+
+
+def _files(options: argparse.Namespace, job: Softmax, source: NpyArray) -> list[tuple[str, tuple[int, ...], Any]]:
+    """What is written: path, shape and element type of each."""
+    from ..shapes import without_axis
+
+    files = [(options.output, source.shape, job.output)]
+    if options.lse:
+        files.append((options.lse, without_axis(source.shape, options.axis), job.logsumexp_element()))
+    return files
+
+
+def _places(job: Softmax, shape: tuple[int, int, int], arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Where the outputs go, and the logsumexps, whether they are written or not."""
+    import numpy as np
+
+    outer, _, inner = shape
+    sums = arrays[1] if len(arrays) > 1 else np.empty(outer * inner, job.logsumexp_element().storage)
+    return arrays[0].reshape(shape), sums.reshape(outer, inner)
+
+
+def _mapped(library: Library, options: argparse.Namespace, job: Softmax, source: NpyArray) -> Done:
+    from ..devices import open_device
+    from ..npy_writing import writing_npy
+    from ..screen import progress
+    from ..shapes import split_at_axis, without_axis
+    from ..softmax import Selection, read_lengths, read_mask, run_softmax
+
+    shape = outer, _, inner = split_at_axis(source.shape, options.axis)
     rows_shape = without_axis(source.shape, options.axis)
     selection = Selection(
-        mask=read_mask(options.mask, source.shape).reshape(outer, axis, inner) if options.mask else None,
+        mask=read_mask(options.mask, source.shape).reshape(shape) if options.mask else None,
         lengths=read_lengths(options.lengths, rows_shape).reshape(outer, inner) if options.lengths else None,
     )
     device = open_device(library, options.device)
+    words = source.array.reshape(shape)
     with ExitStack() as stack:
-        shape = (outer, axis, inner)
-        written = stack.enter_context(writing_npy(options.output, source.shape, job.output)).reshape(shape)
-        if options.lse:
-            sums = stack.enter_context(writing_npy(options.lse, rows_shape, job.logsumexp_element()))
-        else:
-            sums = np.empty(outer * inner, job.logsumexp_element().storage)
+        arrays = [stack.enter_context(writing_npy(*file)) for file in _files(options, job, source)]
         advance = stack.enter_context(progress(f"softmax of {options.file}", source.array.nbytes))
-        logsumexp = sums.reshape(outer, inner)
-        is_large = bool(options.memory) or source.array.nbytes > STREAMED_ABOVE
-        if is_large and source.place is not None and not (options.mask or options.lengths):
-            # A lane has memory for a piece's output too, and for one that is copied.
-            times = 1 + 2 * job.output.size / job.element.size
-            sizes = sizes_of(library, device, options.memory or DEFAULT_MEMORY, times)
-            streamed = StreamedSoftmax(library, device, sizes, advance)
-            seconds = streamed.run(job, FileElements(source, shape), written, logsumexp)
+        places = _places(job, shape, arrays)
+        return Done(run_softmax(library, device, job, words, *places, advance, selection=selection))
+
+
+def _streamed(library: Library, options: argparse.Namespace, job: Softmax, source: NpyArray) -> Done:
+    from ..devices import open_device
+    from ..file_pieces import FileElements
+    from ..lanes import DEFAULT_MEMORY, sizes_of
+    from ..npy_writing import writing_npy
+    from ..screen import progress
+    from ..shapes import split_at_axis
+    from ..streamed_softmax import StreamedSoftmax
+    from ..unfinished_npy import writing_over_runs
+
+    elements = FileElements(source, split_at_axis(source.shape, options.axis))
+    device = open_device(library, options.device)
+    saved = _saved(options, job, elements) if options.state else None
+    files = _files(options, job, source)
+    # A lane has memory for a piece's output too, and for one that is copied.
+    times = 1 + 2 * job.output.size / job.element.size
+    sizes = sizes_of(library, device, options.memory or DEFAULT_MEMORY, times)
+    with ExitStack() as stack:
+        if saved:
+            arrays = stack.enter_context(writing_over_runs(saved, files))
         else:
-            words = source.array.reshape(shape)
-            seconds = run_softmax(library, device, job, words, written, logsumexp, advance, selection=selection)
+            arrays = [stack.enter_context(writing_npy(*file)) for file in files]
+        advance = stack.enter_context(progress(f"softmax of {options.file}", source.array.nbytes))
+        softmax = StreamedSoftmax(library, device, sizes, advance)
+        softmax.run(job, elements, *_places(job, elements.shape, arrays), saved)
+    if saved:
+        saved.remove()
+    return Done(softmax.seconds, softmax.bytes_before / max(elements.nbytes, 1))
+
+
+def _saved(options: argparse.Namespace, job: Softmax, elements: FileElements) -> SavedState:
+    from ..saved_state import SavedState, identity_of
+
+    described = {
+        **identity_of(elements.place[0]),
+        "shape": elements.shape,
+        "operator": "log-softmax" if job.log else "softmax",
+        "element type": job.element.name,
+        "output type": job.output.name,
+        "scale": job.scale,
+        "empty rows' output": options.empty_row,
+        "output file": os.path.realpath(options.output),
+        "logsumexps' file": os.path.realpath(options.lse) if options.lse else None,
+    }
+    return SavedState(options.state, described, options.state_every)
+
+
+def _print_facts(options: argparse.Namespace, job: Softmax, source: NpyArray, done: Done) -> None:
+    from ..screen import console, duration, facts
+
     name = "log-softmax" if options.log else "softmax"
     rows = [
         ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),
-        ("computed", f"{name} along axis {options.axis}, on {options.device} in {duration(seconds)}"),
-        ("written", f"{options.output}, {job.output.name} {list(source.shape)}"),
+        ("computed", f"{name} along axis {options.axis}, on {options.device} in {duration(done.seconds)}"),
     ]
-    if options.lse:
-        rows.append(("logsumexp", f"{options.lse}, {job.logsumexp_element().name} {list(rows_shape)}"))
+    if done.share_before:
+        rows.append(("went on", f"from {options.state}, behind {done.share_before:.1%} of the work"))
+    for what, (path, shape, element) in zip(("written", "logsumexp"), _files(options, job, source)):
+        rows.append((what, f"{path}, {element.name} {list(shape)}"))
     console().print(facts(rows))

@@ -60,6 +60,22 @@ class KilledJobs(ToolTest):
             self.assertFalse(self.state.exists())
             self.assertFalse((self.folder / "never.npy").exists())
 
+    def test_a_dot_product_killed_and_gone_on_with(self) -> None:
+        self.words[::-1].tofile(self.folder / "b.raw")
+        files = ("dot", "a.raw", "b.raw", "--dtype", "f32", "--shape=-1")
+        for options in ((), ("--exact",)):
+            whole = self.result(*files, *options)
+            arguments = [*files, *options, "--memory", "1M", "--state", "a.state", "--state-every", "0"]
+            for states in (1, 2):
+                self.assertEqual(self.end_after_some_states(arguments, signal.SIGKILL, states), -signal.SIGKILL)
+            other = ["dot", "b.raw", "a.raw", *arguments[3:]]
+            self.assertRegex(self.fails(1, *other), "is the state of another job, whose file's time of change was")
+            self.assertRegex(
+                self.succeeds(*arguments, "-o", "out.npy"), r"went on +from a.state, behind \d+\.\d% of the files"
+            )
+            self.assert_same_bits(self.load("out.npy"), whole, options)
+            self.assertFalse(self.state.exists())
+
     def result(self, *arguments: str) -> np.ndarray:
         self.succeeds(*arguments, "-o", "out.npy")
         return self.load("out.npy")

@@ -201,6 +201,7 @@ class RefusedJobs(ToolTest):
             (("reduce", "sum", "a.npy", "--nan", "ignore", "--weights", "a.npy"), "--nan ignore or --weights"),
             (("reduce", "sum", "a.npy", "--weights", "i.npy", "--weights-dtype", "i32"), "--weights of i32"),
             (("dot", "i.npy", "i.npy", "--accumulate-dtype", "f64"), "--accumulate-dtype f64"),
+            (("dot", "i.npy", "i.npy", "--exact"), "--exact"),
         ):
             message = self.fails(1, *line)
             self.assertIn(f"; leave {options} out ('wr ops' lists the options of each operator)\n", message)
@@ -269,6 +270,17 @@ class RefusedJobs(ToolTest):
         self.save("a.npy", np.zeros((2, 3), np.float32))
         self.save("b.npy", np.zeros(6, np.float32))
         self.assertIn("a.npy has the shape [2, 3], b.npy [6]", self.fails(1, "dot", "a.npy", "b.npy"))
+
+    def test_dot_products_options_that_do_not_go_together(self) -> None:
+        self.save("a.npy", np.zeros((2, 3), np.float32))
+        dot = ("dot", "a.npy", "a.npy")
+        for option in (("--accumulate-dtype", "f64"), ("--add-to", "a.npy")):
+            message = self.fails(2, *dot, "--exact", *option)
+            self.assertIn("--exact rounds once, at the end, and goes with neither --accumulate-dtype nor", message)
+        self.assertIn("--state does not go with --add-to", self.fails(2, *dot, "--state", "s", "--add-to", "a.npy"))
+        self.assertIn("a.npy: has 6 elements; the result is one number", self.fails(1, *dot, "--add-to", "a.npy"))
+        self.save("f.npy", np.asfortranarray(np.zeros((2, 3), np.float32)))
+        self.assertIn("f.npy: --state is for files in C order", self.fails(1, "dot", "f.npy", "a.npy", "--state", "s"))
 
     def test_axis_that_does_not_exist(self) -> None:
         self.save("a.npy", np.zeros((2, 3), np.float32))
@@ -395,7 +407,7 @@ class Usage(ToolTest):
         for line, reason in (
             (("sum", "--offsets", "o.npy", "--axis", "0"), "--offsets divides"),
             (("sum", "--offsets", "o.npy", "--weights", "w.npy"), "--offsets divides"),
-            (("max", "--weights", "w.npy"), "--weights goes with the operator sum"),
+            (("max", "--weights", "w.npy"), "--weights goes with the operators sum and sum_exact"),
             (("sum", "--weights-dtype", "koalabear"), "add --weights FILE"),
             (("sum", "--values", "v.npy"), "--values goes with argmin and argmax"),
         ):

@@ -19,7 +19,7 @@ from warp_reduce.wr.elements import nan_word
 from warp_reduce.wr.errors import WrError
 from warp_reduce.wr.file_pieces import FileElements, cut_of
 from warp_reduce.wr.lanes import Sizes
-from warp_reduce.wr.npy_files import open_raw
+from warp_reduce.wr.npy_files import NpyArray, open_raw
 from warp_reduce.wr.reduction import Reducer, Reduction
 from warp_reduce.wr.softmax import Softmax, run_softmax
 from warp_reduce.wr.states import States
@@ -58,6 +58,12 @@ finally:
 """
 
 
+def factors_of(job: Reduction, weights: np.ndarray | None) -> FileElements | None:
+    if weights is None:
+        return None
+    return FileElements(NpyArray("weights", weights, job.weights), (1, weights.size, 1))
+
+
 class BeyondMemory(ToolTest):
     @classmethod
     def setUpClass(cls) -> None:
@@ -76,7 +82,7 @@ class BeyondMemory(ToolTest):
         source = FileElements(open_raw(self.raw(words), job.element, words.shape), words.shape)
         for sizes in SIZES:
             streamed = StreamedReduction(self.library, self.host, sizes)
-            result, found = streamed.run(job, source, weights)
+            result, found = streamed.run(job, source, factors_of(job, weights))
             self.assert_same_bits(result, whole, (job, words.shape, sizes))
             if values is not None:
                 self.assert_same_bits(found, values, (job, words.shape, sizes))
@@ -102,9 +108,12 @@ class BeyondMemory(ToolTest):
             self.assert_streamed_agrees(job, words)
 
     def test_weights(self) -> None:
-        for name in ("f32", "bf16", "i64", "koalabear"):
+        for name, operator in (
+            *((each, "sum") for each in ("f32", "bf16", "i64", "koalabear")),
+            *((each, "sum_exact") for each in ("f32", "f16")),
+        ):
             element = BY_NAME[name]
-            job = Reduction("sum", element, element, weights=element)
+            job = Reduction(operator, element, element, weights=element)
             for shape in ((1, 5000, 1), (7, 900, 1), (3, 250, 9)):
                 weights = random_words(self.random, name, (shape[1],))
                 self.assert_streamed_agrees(job, random_words(self.random, name, shape), weights)
@@ -138,6 +147,17 @@ class BeyondMemory(ToolTest):
                 self.succeeds("softmax", file[0], "out.npy", *file[1:], *options)
                 self.assert_same_bits(self.load("out.npy"), self.load("whole.npy"))
                 self.assert_same_bits(self.load("m.npy"), self.load("l.npy"))
+
+    def test_dot_of_the_command(self) -> None:
+        for name in ("a", "b"):
+            array = self.random.standard_normal((3, 400_000)).astype(np.float32)
+            self.save(f"{name}.npy", array)
+            array.tofile(self.folder / f"{name}.raw")
+        for options in ((), ("--exact",), ("--accumulate-dtype", "f64", "--output-dtype", "f64")):
+            self.succeeds("dot", "a.npy", "b.npy", *options, "-o", "whole.npy")
+            for files in (("a.npy", "b.npy"), ("a.raw", "b.raw", "--dtype", "f32", "--shape=3,-1")):
+                self.succeeds("dot", *files, *options, "-o", "out.npy", "--memory", "1M")
+                self.assert_same_bits(self.load("out.npy"), self.load("whole.npy"), (files, options))
 
     def test_pieces_cover_the_array_once_and_are_no_larger_than_said(self) -> None:
         for shape, elements in itertools.product(SHAPES, (1, 50, 257, 4096, 1 << 20)):
@@ -180,8 +200,9 @@ class BeyondMemory(ToolTest):
         with open(path, "wb") as file:
             for _ in range(24):
                 file.write(as_words(self.random.standard_normal(1 << 20), BY_NAME["f32"]).tobytes())
-        for memory in (4, 16):
-            command = ["reduce", "norm_l2", path, "--dtype", "f32", "--shape", "-1", "--memory", f"{memory}M", "-q"]
+        jobs = (("reduce", "norm_l2", path), ("dot", path, path), ("softmax", path, self.folder / "out.npy"))
+        for memory, job in itertools.product((4, 16), jobs):
+            command = [*job, "--dtype", "f32", "--shape", "-1", "--memory", f"{memory}M"]
             done = subprocess.run(
                 [sys.executable, "-c", MEASURED, *map(str, command)],
                 capture_output=True,
@@ -190,7 +211,7 @@ class BeyondMemory(ToolTest):
                 env=os.environ,
             )
             # Beside the pieces there are threads, the library's own small memory and what Python imports.
-            self.assertLess(int(done.stderr), (memory + 8) << 20)
+            self.assertLess(int(done.stderr), (memory + 8) << 20, command)
 
     def test_what_is_no_raw_file_or_size(self) -> None:
         np.arange(10, dtype=np.float32).tofile(self.folder / "a.raw")

@@ -11,6 +11,7 @@ import unittest
 
 import numpy as np
 from support import LAUNCHER, ToolTest
+from test_files_beyond_memory import factors_of
 from test_pieces_give_the_bits_of_the_whole import as_words, jobs, random_words
 from warp_reduce._elements import BY_NAME
 from warp_reduce._library import load_library
@@ -50,7 +51,7 @@ class GpuBeyondMemory(ToolTest):
         values = np.zeros(shape, job.element.storage) if job.operator in GIVE_AN_INDEX else None
         whole = Reducer(self.library, self.host).run(job, words, weights=weights, values=values)
         source = FileElements(open_raw(self.raw(words), job.element, words.shape), words.shape)
-        result, found = StreamedReduction(self.library, self.gpu, SIZES).run(job, source, weights)
+        result, found = StreamedReduction(self.library, self.gpu, SIZES).run(job, source, factors_of(job, weights))
         self.assert_same_bits(result, whole, (job, words.shape))
         if values is not None:
             self.assert_same_bits(found, values, (job, words.shape))
@@ -62,9 +63,15 @@ class GpuBeyondMemory(ToolTest):
                     self.assert_streamed_agrees(job, random_words(self.random, job.element.name, shape, job.operator))
 
     def test_weights(self) -> None:
-        for name in ("f32", "bf16", "i64", "koalabear"):
+        for name, operator in (
+            ("f32", "sum"),
+            ("bf16", "sum"),
+            ("i64", "sum"),
+            ("koalabear", "sum"),
+            ("f32", "sum_exact"),
+        ):
             element = BY_NAME[name]
-            job = Reduction("sum", element, element, weights=element)
+            job = Reduction(operator, element, element, weights=element)
             for shape in ((1, 9000, 1), (7, 900, 1), (3, 250, 30)):
                 weights = random_words(self.random, name, (shape[1],))
                 self.assert_streamed_agrees(job, random_words(self.random, name, shape), weights)

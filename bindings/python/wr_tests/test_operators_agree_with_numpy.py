@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
@@ -238,6 +239,33 @@ class Dot(ToolTest):
             self.assertEqual(float(self.succeeds("dot", "a.npy", "b.npy", "-q", *options)), np.vdot(left, right))
         self.succeeds("dot", "a.npy", "a.npy", "-o", "out.npy", "--output-dtype", "f64")
         self.assert_same_bits(self.load("out.npy"), np.asarray(np.float64(np.vdot(left, left))))
+
+    def test_exact(self) -> None:
+        random = np.random.default_rng(15)
+        left, right = (
+            random.standard_normal(1000).astype(np.float32) * 2.0 ** random.integers(-60, 60, 1000) for _ in "ab"
+        )
+        left, right = (np.concatenate([each, [1e30, -1e30, 1.0]]).astype(np.float32) for each in (left, right))
+        right[-2] = right[-3]  # what is largest cancels
+        self.save("a.npy", left)
+        self.save("b.npy", right)
+        exact = sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(left, right)), Fraction(0))
+        self.assertEqual(self.succeeds("dot", "a.npy", "b.npy", "-q", "--exact"), f"{np.float32(float(exact))!s}\n")
+        self.succeeds("dot", "a.npy", "b.npy", "--exact", "-o", "out.npy", "--output-dtype", "f64")
+        self.assertEqual(float(self.load("out.npy")), float(exact))
+        self.assertNotEqual(float(self.succeeds("dot", "a.npy", "b.npy", "-q")), float(np.float32(float(exact))))
+        text = self.succeeds("reduce", "sum_exact", "a.npy", "--weights", "b.npy", "-q", "--output-dtype", "f64")
+        self.assertEqual(float(text), float(exact))
+
+    def test_added_to_a_number(self) -> None:
+        self.save("a.npy", np.array([1.5, 2.0], np.float32))
+        self.save("total.npy", np.float32(100))
+        for total in (106.25, 112.5):
+            self.succeeds("dot", "a.npy", "a.npy", "--add-to", "total.npy", "-o", "total.npy")
+            self.assertEqual(float(self.load("total.npy")), total)
+        self.save("i.npy", np.array([200, 3], np.uint8))
+        self.save("total.npy", np.array([7], np.uint64))
+        self.assertEqual(self.succeeds("dot", "i.npy", "i.npy", "--add-to", "total.npy", "-q"), "40016\n")
 
     def test_words_of_a_field(self) -> None:
         random = np.random.default_rng(14)

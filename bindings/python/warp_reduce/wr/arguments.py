@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .errors import UsageError
 
 if TYPE_CHECKING:
+    from .._elements import ElementType
     from .npy_files import NpyArray
 
 
@@ -140,11 +141,13 @@ def _memory(text: str) -> int:
     return size
 
 
-def open_input(path: str, options: argparse.Namespace) -> NpyArray:
+def open_input(path: str, options: argparse.Namespace, element: ElementType | None = None) -> NpyArray:
+    """A file as the options say; `element` stands before --dtype."""
     from .npy_files import open_npy, open_raw
 
+    wanted = element or options.dtype
     if options.shape is None:
-        return open_npy(path, options.dtype)
-    if options.dtype is None:
+        return open_npy(path, wanted)
+    if wanted is None:
         raise UsageError("--shape is for a raw file, whose elements' type --dtype must say")
-    return open_raw(path, options.dtype, options.shape)
+    return open_raw(path, wanted, options.shape)

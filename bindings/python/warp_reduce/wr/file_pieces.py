@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,12 +93,12 @@ class FileElements:
         self.nbytes = math.prod(shape) * source.element.size
         self._words = source.array.reshape(shape)
 
-    def read(self, piece: Piece, buffer: np.ndarray) -> np.ndarray:
-        """The piece's elements, in `buffer`'s memory."""
-        count = math.prod(piece.shape)
-        words = buffer[: count * self.element.size].view(self.element.storage).reshape(piece.shape)
+    def read(self, piece: Piece, buffer: Callable[[int], np.ndarray]) -> np.ndarray:
+        """The piece's elements, in memory that `buffer` gives for so many bytes."""
+        memory = buffer(math.prod(piece.shape) * self.element.size)
+        words = memory.view(self.element.storage).reshape(piece.shape)
         if self.place is not None and self._is_contiguous(piece):
-            self._read_bytes(self._offset(piece), buffer[: words.nbytes])
+            self._read_bytes(self._offset(piece), memory)
         else:
             np.copyto(words, self._words[piece.outer, piece.axis, piece.inner])
         return words

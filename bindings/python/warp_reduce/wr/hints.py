@@ -10,7 +10,12 @@ from .._library import ERROR_UNSUPPORTED, Library, Refused
 from .offers import is_offered
 from .reduction import Reduction
 
-_LEFT_OUT = {"accumulate": None, "ignore_nan": False, "weights": None}  # what a Reduction has without each option
+_LEFT_OUT = {
+    "accumulate": None,
+    "ignore_nan": False,
+    "weights": None,
+    "operator": "sum",
+}  # what a Reduction has without each option
 
 
 @contextmanager
@@ -33,9 +38,12 @@ def advice_on_reduction(library: Library, job: Reduction, add: bool) -> str:
     return _advice_on_options(library, job, add, options) or f"'wr ops {job.operator}' lists what there is"
 
 
-def advice_on_dot(library: Library, job: Reduction) -> str:
+def advice_on_dot(library: Library, job: Reduction, add: bool) -> str:
     """A dot product is a sum with weights, which cannot be left out."""
-    advice = _advice_on_options(library, job, False, _options(job, False))
+    options = _options(job, add)
+    if job.operator == "sum_exact":
+        options["operator"] = "--exact"
+    advice = _advice_on_options(library, job, add, options)
     return advice or "'wr ops' lists what a sum takes and gives, and which types may be weighted with others"
 
 

@@ -57,7 +57,14 @@ def sizes_of(library: Library, device: Device, memory: int, times: float = 1.0) 
 class HostLane:
     def __init__(self, library: Library, size: int) -> None:
         self._library = library
-        self.buffer = np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)
+        self._memory: dict[str, np.ndarray] = {}
+        self.buffer("input", size)
+
+    def buffer(self, name: str, size: int) -> np.ndarray:
+        """Memory for what is read of that name; the same each time."""
+        if name not in self._memory or self._memory[name].size < size:
+            self._memory[name] = np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)
+        return self._memory[name][:size]
 
     def call(self, args: Args, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
         for name, array in (*inputs.items(), *outputs.items()):
@@ -83,7 +90,7 @@ class CudaLane:
         stream = c_void_p()
         self._driver.call("cuStreamCreate", byref(stream), STREAM_NON_BLOCKING)
         self._stream = stream.value
-        self.buffer = self._pinned_memory("input", size)
+        self.buffer("input", size)
 
     def begin(self) -> None:
         """A thread's calls of the driver are for the context that it has been told."""
@@ -100,7 +107,7 @@ class CudaLane:
         for name, array in outputs.items():
             setattr(args, name, self._gpu_memory(name, array.nbytes))
         self._library.call(args, stream)
-        landed = {name: self._pinned_memory(name, array.nbytes) for name, array in outputs.items()}
+        landed = {name: self.buffer(name, array.nbytes) for name, array in outputs.items()}
         for name, array in outputs.items():
             if array.nbytes:
                 pointer = self._memory[name][0]
@@ -128,7 +135,8 @@ class CudaLane:
         self._memory[name] = pointer, room
         return pointer
 
-    def _pinned_memory(self, name: str, size: int) -> np.ndarray:
+    def buffer(self, name: str, size: int) -> np.ndarray:
+        """Pinned memory for what is read of that name, or for what comes from the GPU; the same each time."""
         pointer, array = self._pinned.pop(name, (0, np.empty(0, np.uint8)))
         if array.size < max(size, 1):
             if array.size:

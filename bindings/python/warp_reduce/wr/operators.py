@@ -22,6 +22,8 @@ ALIASES = {
 # Of integers they are given in 64 bits.
 WIDENED = ("sum", "product", "sum_of_squares", "norm_l1", "norm_max")
 
+WEIGHTED = ("sum", "sum_exact")
+
 
 def operator_named(name: str) -> str:
     plain = name.replace("-", "_")

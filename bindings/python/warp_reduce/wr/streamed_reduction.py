@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -39,10 +40,10 @@ class StreamedReduction:
         self,
         job: Reduction,
         source: FileElements,
-        weights: np.ndarray | None = None,
+        weights: FileElements | None = None,
         saved: SavedState | None = None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The results, and the elements at the indices where they are indices. weights: [axis].
+        """The results, and the elements at the indices where they are indices. weights: [1][axis][1].
 
         saved: goes on from there, and is written from time to time and where the job is ended.
         """
@@ -86,13 +87,14 @@ class StreamedReduction:
 class _Work:
     """What a lane does with a piece: its results where it has the whole axis, else its state."""
 
-    def __init__(self, library: Library, job: Reduction, source: FileElements, weights: np.ndarray | None) -> None:
+    def __init__(self, library: Library, job: Reduction, source: FileElements, weights: FileElements | None) -> None:
         self._library, self._job, self._source, self._weights = library, job, source, weights
 
     def __call__(self, lane: Lane, piece: Piece) -> Part | tuple[np.ndarray, np.ndarray | None]:
-        inputs = {"input": self._source.read(piece, lane.buffer)}
+        inputs = {"input": self._source.read(piece, partial(lane.buffer, "input"))}
         if self._weights is not None:
-            inputs["weights"] = self._weights[piece.axis]
+            weights = Piece(slice(0, 1), piece.axis, slice(0, 1), piece.ends_axis)
+            inputs["weights"] = self._weights.read(weights, partial(lane.buffer, "weights"))
         if piece.is_whole:
             return self._results(lane, piece, inputs)
         outer, axis, inner = piece.shape

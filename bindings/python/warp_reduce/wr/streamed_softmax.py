@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -131,7 +132,7 @@ class _Task:
 
     def _whole_rows(self, pieces: Iterable[Piece]) -> None:
         def work(lane: Lane, piece: Piece) -> None:
-            words = self._source.read(piece, lane.buffer)
+            words = self._source.read(piece, partial(lane.buffer, "input"))
             output, sums = self._output(piece), self._sums(piece)
             args = softmax_args(self._job, 0, 0, piece.shape)
             lane.call(args, {"input": words}, {"output": output, "logsumexp": sums})
@@ -146,7 +147,7 @@ class _Task:
         growing = self._growing = self._growing or Growing(states)
 
         def state(lane: Lane, piece: Piece) -> Part:
-            words = self._source.read(piece, lane.buffer)
+            words = self._source.read(piece, partial(lane.buffer, "input"))
             part = states.new(piece.axis.start, piece.shape[1])
             lane.call(states.args_of(part), {"input": words}, {"state": part.state})
             return part
@@ -158,7 +159,7 @@ class _Task:
         self._logsumexp[pieces[0].outer, pieces[0].inner] = sums
 
         def outputs(lane: Lane, piece: Piece) -> None:
-            words, output = self._source.read(piece, lane.buffer), self._output(piece)
+            words, output = self._source.read(piece, partial(lane.buffer, "input")), self._output(piece)
             args = SoftmaxFromStateArgs(
                 dtype=self._job.element.code,
                 output_dtype=self._job.output.code,

@@ -20,7 +20,7 @@ from ..arguments import (
     refuse_same_file,
 )
 from ..errors import UsageError, WrError
-from ..operators import ALIASES, WIDENED, operator_named, output_of_command
+from ..operators import ALIASES, WEIGHTED, WIDENED, operator_named, output_of_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +98,10 @@ def add_parser(subparsers: Any) -> None:
         help="whether a NaN counts (default) or is absent",
     )
     parser.add_argument(
-        "--weights", type=file_name, metavar="FILE", help="multiply the elements along the axis with these first (sum)"
+        "--weights",
+        type=file_name,
+        metavar="FILE",
+        help="multiply the elements along the axis with these first (sum, sum_exact)",
     )
     parser.add_argument("--weights-dtype", type=element, metavar="T", help="what the weights are, if not the same")
     parser.add_argument(
@@ -166,8 +169,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--state goes with neither --offsets nor --add-to")
     if options.weights_dtype and not options.weights:
         raise UsageError("--weights-dtype says what the file of --weights holds; add --weights FILE")
-    if options.weights and options.operator != "sum":
-        raise UsageError(f"--weights goes with the operator sum, not with {options.operator}")
+    if options.weights and options.operator not in WEIGHTED:
+        raise UsageError(f"--weights goes with the operators {' and '.join(WEIGHTED)}, not with {options.operator}")
     if options.values and options.operator not in GIVE_AN_INDEX:
         raise UsageError(f"--values goes with argmin and argmax, not with {options.operator}")
     refuse_same_file("--values", options.values, options.output)
@@ -226,10 +229,12 @@ def _streamed(
     _check_weights(weights, elements.shape[1])
     device = open_device(library, options.device)
     with progress(f"{job.operator} of {options.file}", elements.nbytes) as advance:
-        sizes = sizes_of(library, device, options.memory or DEFAULT_MEMORY)
+        times = 1 + (job.weights.size / job.element.size if job.weights else 0)
+        sizes = sizes_of(library, device, options.memory or DEFAULT_MEMORY, times)
         reduction = StreamedReduction(library, device, sizes, advance)
         saved = _saved(options, job, elements, weights) if options.state else None
-        result, values = reduction.run(job, elements, None if weights is None else weights.words, saved)
+        factors = FileElements(weights, (1, elements.shape[1], 1)) if weights else None
+        result, values = reduction.run(job, elements, factors, saved)
     values = None if values is None else values.reshape(shape)
     share = reduction.bytes_before / max(elements.nbytes, 1)
     return Results(result.reshape(shape), values, reduction.seconds, saved, share)

@@ -7,6 +7,8 @@
 #include "plans.h"
 #include "simple_calls.h"
 #include "simple_support.h"
+#include "torch_direct.h"
+#include "torch_inside.h"
 #include "torch_kernels.h"
 #include "xla_calls.h"
 
@@ -270,6 +272,12 @@ static PyMethodDef methods[] = {
     {"torch_register", torch_register, METH_VARARGS, "torch_register(namespace, key): the number of the kernels."},
     {"torch_unregister", torch_unregister, METH_VARARGS, "torch_unregister(number)"},
     {"torch_failed", torch_failed, METH_VARARGS, "torch_failed(message): why a general operator failed."},
+    {"torch_learn", torch_learn, METH_VARARGS,
+     "torch_learn(library, types, examples, plain_keys, modes): whether it was."},
+    {"torch_types", torch_types, METH_VARARGS, "torch_types({dtype: PyTorch's number})"},
+    {"torch_reduce", torch_reduce, METH_VARARGS, "torch_reduce(op, x, dim, keepdim, dtype): a tensor or None"},
+    {"torch_softmax", torch_softmax, METH_VARARGS, "torch_softmax(log, x, dim, dtype): a tensor or None"},
+    {"torch_vector_norm", torch_vector_norm, METH_VARARGS, "torch_vector_norm(otherwise): a kernel"},
     {"xla_handler", xla_handler, METH_VARARGS, "xla_handler(name, minor): a capsule for JAX."},
     {NULL, NULL, 0, NULL},
 };

@@ -44,7 +44,7 @@ typedef struct PyModuleDef {
     void *m_slots, *m_traverse, *m_clear, *m_free;
 } PyModuleDef;
 
-enum { METH_VARARGS = 1, PYTHON_ABI_VERSION = 3 };
+enum { METH_VARARGS = 1, METH_KEYWORDS = 2, PYTHON_ABI_VERSION = 3 };
 #define PyModuleDef_HEAD_INIT {{1, NULL}, NULL, 0, NULL}
 #define Py_None (&_Py_NoneStruct)
 #define Py_True ((PyObject *)&_Py_TrueStruct)
@@ -66,11 +66,16 @@ PyObject *PyObject_Type(PyObject *object);
 int PyObject_IsInstance(PyObject *object, PyObject *type);
 PyObject *PyObject_GetAttr(PyObject *object, PyObject *name);
 PyObject *PyObject_GetItem(PyObject *object, PyObject *key);
+PyObject *PyObject_Call(PyObject *callable, PyObject *arguments, PyObject *options);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *callable, ...);
+PyObject *PyCMethod_New(PyMethodDef *method, PyObject *self, PyObject *module, PyTypeObject *type);
 Py_ssize_t PyNumber_AsSsize_t(PyObject *object, PyObject *overflow);
 
 PyObject *PyDict_GetItemWithError(PyObject *dictionary, PyObject *key);
+PyObject *PyDict_GetItemString(PyObject *dictionary, const char *key);
 Py_ssize_t PyDict_Size(PyObject *dictionary);
+Py_ssize_t PySequence_Size(PyObject *sequence);
+PyObject *PySequence_GetItem(PyObject *sequence, Py_ssize_t index);
 PyObject *PyTuple_New(Py_ssize_t size);
 Py_ssize_t PyTuple_Size(PyObject *tuple);
 PyObject *PyTuple_GetItem(PyObject *tuple, Py_ssize_t index);

@@ -48,6 +48,13 @@ static const Name cuda_names[] = {
     NAME(delete_guard, "aoti_torch_delete_cuda_guard"),
 };
 
+static const Name names_inside[] = {
+    NAME(key_is_included, "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE"),
+    NAME(has_callbacks, "_ZN2at12hasCallbacksEv"),
+    NAME(function_modes, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"),
+    NAME(wrap, "_Z16THPVariable_WrapRKN2at10TensorBaseE"),
+};
+
 /* Libraries that are loaded already: their number of users goes up by one and stays so. */
 static const char *find(const char *path, const Name *wanted, size_t count, Torch *found) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
@@ -75,4 +82,13 @@ const char *find_torch(const char *cpu, const char *cuda) {
         torch = found;
     }
     return missing;
+}
+
+int find_torch_inside(const char *python) {
+    Torch found = torch;
+    if (find(python, names_inside, sizeof names_inside / sizeof *names_inside, &found) != NULL) {
+        return 0;
+    }
+    torch = found;
+    return 1;
 }

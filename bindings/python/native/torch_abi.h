@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "python_abi.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +67,11 @@ typedef struct Torch {
     int64_t (*wrap_dimension)(int64_t dimension, int64_t rank, uint8_t wrap_scalar);
     /* operator delete, by which values behind options go */
     void (*delete_value)(void *);
+    /* What follows is there once find_torch_inside has found all of it. */
+    uint8_t (*key_is_included)(uint16_t key); /* by a mode of this thread */
+    uint8_t (*has_callbacks)(void);           /* of profilers */
+    int64_t (*function_modes)(void);          /* how many modes of Python see all calls of functions */
+    PyObject *(*wrap)(const TorchTensor *);   /* a new reference to the tensor's Python object */
 } Torch;
 
 extern Torch torch;
@@ -72,3 +79,6 @@ extern Torch torch;
 /* Finds the interface in the library at `cpu`, and what is CUDA's at `cuda` unless that is NULL. Returns NULL, or the
  * name that is missing. */
 const char *find_torch(const char *cpu, const char *cuda);
+
+/* After find_torch, with the path of PyTorch's library for Python: whether all is there. */
+int find_torch_inside(const char *python);

@@ -1,6 +1,8 @@
 #include "torch_kernels.h"
 
 #include "library.h"
+#include "torch_dimensions.h"
+#include "torch_inside.h"
 #include "torch_jobs.h"
 
 #include <stdio.h>
@@ -37,28 +39,6 @@ static int32_t take_type(TorchValue option) {
 
 /* ---- dimensions */
 
-/* Those of a tensor, and the first that is none. */
-typedef struct Dimensions {
-    uint64_t chosen;
-    int wrong, twice;
-    int64_t dimension;
-} Dimensions;
-
-static uint64_t all_of(int rank) { return rank == MOST_DIMENSIONS ? ~UINT64_C(0) : (UINT64_C(1) << rank) - 1; }
-
-/* A tensor without dimensions lets itself be asked for its only one. */
-static void add_dimension(Dimensions *found, int rank, int64_t dimension) {
-    int64_t end = rank > 0 ? rank : 1;
-    if (dimension < -end || dimension >= end) {
-        found->wrong = 1;
-        found->dimension = dimension;
-        return;
-    }
-    uint64_t bit = UINT64_C(1) << (dimension < 0 ? dimension + end : dimension);
-    found->twice |= (found->chosen & bit) != 0;
-    found->chosen |= bit;
-}
-
 static TorchList *list_of(TorchValue value) { return (TorchList *)(uintptr_t)value; }
 
 /* An empty list is all of them, as PyTorch has it. */
@@ -71,12 +51,9 @@ static Dimensions listed_dimensions(TorchValue list, int given, int rank) {
     for (size_t i = 0; i < size && !found.wrong; ++i) {
         TorchValue item = 0;
         (void)torch.list_item(list_of(list), i, &item);
-        add_dimension(&found, rank, (int64_t)item);
+        add_one_dimension(&found, rank, (int64_t)item);
     }
-    if (size == 0) {
-        found.chosen = all_of(rank);
-    }
-    found.chosen &= all_of(rank);
+    found.chosen = size == 0 ? all_dimensions(rank).chosen : found.chosen & all_dimensions(rank).chosen;
     return found;
 }
 
@@ -85,17 +62,6 @@ static Dimensions take_list(TorchValue list, int given, int rank) {
     if (given) {
         (void)torch.delete_list(list_of(list));
     }
-    return found;
-}
-
-static Dimensions one_dimension(int64_t dimension, int given, int rank) {
-    Dimensions found = {0, 0, 0, 0};
-    if (!given) {
-        found.chosen = all_of(rank);
-        return found;
-    }
-    add_dimension(&found, rank, dimension);
-    found.chosen &= all_of(rank);
     return found;
 }
 
@@ -235,14 +201,6 @@ static Tensor view_rows(TorchValue value, TorchTensor *other, Dimensions *found,
     return x;
 }
 
-static int index_of(Dimensions found) {
-    int dimension = 0;
-    while (found.chosen >> dimension > 1) {
-        ++dimension;
-    }
-    return dimension;
-}
-
 static void softmax_rows(TorchValue *stack, int log, int32_t type) {
     Dimensions found;
     Tensor x = view_rows(stack[0], NULL, &found, (int64_t)stack[1]);
@@ -271,8 +229,8 @@ static void call_operator(const char *name, const char *overload, TorchValue *va
     }
 }
 
-/* (self, dim, dtype?) above the gradients on the CPU. PyTorch converts there first; on GPUs it has f16 and a result of
- * f32 in one step (bf16 it converts there too), and the bits are to be those. */
+/* (self, dim, dtype?) above the gradients. PyTorch converts there first, but for f16 and a result of f32, which GPUs
+ * have in one step. */
 static void softmax_above(TorchValue *stack, int log) {
     enum { FLOAT16 = 5, FLOAT32 = 6, COPY_OPTIONS = 5 };
     int32_t own = 0, type = take_type(stack[2]);
@@ -290,7 +248,12 @@ static void softmax_above(TorchValue *stack, int log) {
         go_the_general_way("warp_reduce::_general_softmax", stack, arguments, 4); /* for PyTorch's refusal */
         return;
     }
-    if (type != NO_TYPE && type != own && !in_one_step) {
+    int converts = type != NO_TYPE && type != own && !in_one_step;
+    if (!converts && goes_at_once(x)) {
+        softmax_rows(stack, log, type);
+        return;
+    }
+    if (converts) {
         TorchValue conversion[COPY_OPTIONS] = {stack[0], (TorchValue)type, 0, 0, 0};
         call_operator("aten::to", "dtype", conversion);
         stack[0] = conversion[0];
@@ -308,14 +271,10 @@ typedef struct Above {
     const char *aten, *own, *overload; /* PyTorch's operator, and ours of the same arguments with the gradient */
     Place dimensions;                  /* the second argument */
     int type_at;                       /* 0: there is none */
+    TorchKernel kernel;                /* of PyTorch's operator below the gradients */
 } Above;
 
 static uint64_t keys_of_gradients;
-
-static int has_derivative(TorchTensor *x) {
-    const void *inner = *(void *const *)(void *)x;
-    return (torch.grad_is_enabled() && torch.requires_grad(inner)) || *torch.tangent(inner, 0, x) != torch.no_tensor;
-}
 
 static Dimensions dimensions_above(const Above *above, const TorchValue *stack, int rank) {
     const TorchValue *option = NULL;
@@ -368,6 +327,10 @@ static void reduce_above(TorchValue *stack, const Above *above) {
     }
     if (!goes_below(above, stack)) {
         call_python(above->own, above->overload, stack);
+        return;
+    }
+    if (is_plain(x)) {
+        above->kernel(stack, 0, 0);
         return;
     }
     TorchExclusion exclusion;
@@ -423,14 +386,14 @@ KERNEL(aten_softmax, aten_softmax_rows(stack, 0))
 KERNEL(aten_log_softmax, aten_softmax_rows(stack, 1))
 KERNEL(softmax_int, softmax_above(stack, 0))
 KERNEL(log_softmax_int, softmax_above(stack, 1))
-#define REDUCE_ABOVE(name, overload, dimensions, type_at)                                                              \
-    reduce_above(stack, &(Above){"aten::" name, "warp_reduce::_above_" name, overload, dimensions, type_at})
+#define REDUCE_ABOVE(name, overload, dimensions, type_at, kernel)                                                      \
+    reduce_above(stack, &(Above){"aten::" name, "warp_reduce::_above_" name, overload, dimensions, type_at, kernel})
 
-KERNEL(mean_above, REDUCE_ABOVE("mean", "", NOWHERE, 1))
-KERNEL(mean_dims_above, REDUCE_ABOVE("mean", "dim", OPTION, 3))
-KERNEL(prod_above, REDUCE_ABOVE("prod", "", NOWHERE, 1))
-KERNEL(prod_dim_above, REDUCE_ABOVE("prod", "dim_int", ONE, 3))
-KERNEL(logsumexp_above, REDUCE_ABOVE("logsumexp", "", LIST, 0))
+KERNEL(mean_above, REDUCE_ABOVE("mean", "", NOWHERE, 1, mean))
+KERNEL(mean_dims_above, REDUCE_ABOVE("mean", "dim", OPTION, 3, mean_dims))
+KERNEL(prod_above, REDUCE_ABOVE("prod", "", NOWHERE, 1, prod))
+KERNEL(prod_dim_above, REDUCE_ABOVE("prod", "dim_int", ONE, 3, prod_dim))
+KERNEL(logsumexp_above, REDUCE_ABOVE("logsumexp", "", LIST, 0, logsumexp))
 KERNEL(own_softmax, own_softmax_rows(stack, 0))
 KERNEL(own_log_softmax, own_softmax_rows(stack, 1))
 KERNEL(softmax_backward, softmax_backward_rows(stack, 0))
@@ -441,9 +404,10 @@ typedef struct Operator {
     TorchKernel kernel;
 } Operator;
 
-/* Spaces that are no namespace of PyTorch's: aten's operators above the gradients, and those of the CPU alone. */
+/* Spaces that are no namespace of PyTorch's: aten's operators above the gradients, and those that PyTorch makes of
+ * others on every device. */
 #define ABOVE "aten above"
-#define ABOVE_ON_CPU "aten above, CPU"
+#define MADE_OF_OTHERS "aten above, made of others"
 
 static const Operator operators[] = {
     {"aten", "sum", sum},
@@ -461,8 +425,8 @@ static const Operator operators[] = {
     {"aten", "_log_softmax", aten_log_softmax},
     {"aten", "_softmax_backward_data", softmax_backward},
     {"aten", "_log_softmax_backward_data", log_softmax_backward},
-    {ABOVE_ON_CPU, "softmax.int", softmax_int},
-    {ABOVE_ON_CPU, "log_softmax.int", log_softmax_int},
+    {MADE_OF_OTHERS, "softmax.int", softmax_int},
+    {MADE_OF_OTHERS, "log_softmax.int", log_softmax_int},
     {ABOVE, "mean", mean_above},
     {ABOVE, "mean.dim", mean_dims_above},
     {ABOVE, "prod", prod_above},

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch.compiler import is_compiling
+
+from .._native import torch_reduce, torch_softmax
+from .._operators import OPERATORS
 
 _ops = torch.ops.warp_reduce
+
+_SUM, _SUM_EXACT, _MEAN, _PRODUCT = (OPERATORS[name] for name in ("sum", "sum_exact", "mean", "product"))
+_MAX, _MIN, _ARGMAX, _ARGMIN = (OPERATORS[name] for name in ("max", "min", "argmax", "argmin"))
+_LOGSUMEXP = OPERATORS["logsumexp"]
+_NORMS = {1: OPERATORS["norm_l1"], 2: OPERATORS["norm_l2"], float("inf"): OPERATORS["norm_max"]}
 
 Dimensions = int | Sequence[int] | None
 
 
 def _listed(dim: Dimensions) -> Sequence[int] | None:
     return [dim] if isinstance(dim, int) else dim
+
+
+# Where PyTorch's dispatcher would do nothing but find the kernel, the functions go without it: `at_once` is None where
+# it is needed, and the compiler needs it always.
 
 
 def sum(
@@ -34,6 +47,9 @@ def sum(
     >>> warp_reduce.torch.sum(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
     tensor([3., 7.])
     """
+    op = _SUM_EXACT if exact else _SUM
+    if not is_compiling() and (at_once := torch_reduce(op, x, dim, keepdim, dtype)) is not None:
+        return at_once
     return (_ops.sum_exact if exact else _ops.sum)(x, _listed(dim), keepdim, dtype=dtype)
 
 
@@ -44,6 +60,8 @@ def mean(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtyp
     >>> warp_reduce.torch.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=(0, 1))
     tensor(2.5000)
     """
+    if not is_compiling() and (at_once := torch_reduce(_MEAN, x, dim, keepdim, dtype)) is not None:
+        return at_once
     return _ops.mean(x, _listed(dim), keepdim, dtype=dtype)
 
 
@@ -54,6 +72,8 @@ def prod(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtyp
     >>> warp_reduce.torch.prod(torch.tensor([2, 3, 7]))
     tensor(42)
     """
+    if not is_compiling() and (at_once := torch_reduce(_PRODUCT, x, dim, keepdim, dtype)) is not None:
+        return at_once
     return _ops.prod(x, _listed(dim), keepdim, dtype=dtype)
 
 
@@ -64,6 +84,8 @@ def amax(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
     >>> warp_reduce.torch.amax(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=0)
     tensor([3., 5.])
     """
+    if not is_compiling() and (at_once := torch_reduce(_MAX, x, dim, keepdim, None)) is not None:
+        return at_once
     return _ops.amax(x, _listed(dim), keepdim)
 
 
@@ -74,6 +96,8 @@ def amin(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
     >>> warp_reduce.torch.amin(torch.tensor([3, 1, 2]))
     tensor(1)
     """
+    if not is_compiling() and (at_once := torch_reduce(_MIN, x, dim, keepdim, None)) is not None:
+        return at_once
     return _ops.amin(x, _listed(dim), keepdim)
 
 
@@ -84,6 +108,8 @@ def argmax(x: torch.Tensor, dim: int | None = None, keepdim: bool = False):
     >>> warp_reduce.torch.argmax(torch.tensor([4.0, 9.0, 9.0]))
     tensor(1)
     """
+    if not is_compiling() and (at_once := torch_reduce(_ARGMAX, x, dim, keepdim, None)) is not None:
+        return at_once
     return _ops.argmax(x, dim, keepdim)
 
 
@@ -94,6 +120,8 @@ def argmin(x: torch.Tensor, dim: int | None = None, keepdim: bool = False):
     >>> warp_reduce.torch.argmin(torch.tensor([[4, 1], [0, 2]]), dim=1)
     tensor([1, 0])
     """
+    if not is_compiling() and (at_once := torch_reduce(_ARGMIN, x, dim, keepdim, None)) is not None:
+        return at_once
     return _ops.argmin(x, dim, keepdim)
 
 
@@ -111,8 +139,10 @@ def norm(
     >>> warp_reduce.torch.norm(torch.tensor([3.0, -4.0]))
     tensor(5.)
     """
-    if ord not in (1, 2, float("inf")):
+    if ord not in _NORMS:
         raise ValueError(f"ord must be 1, 2 or infinity, not {ord!r}")
+    if not is_compiling() and (at_once := torch_reduce(_NORMS[ord], x, dim, keepdim, dtype)) is not None:
+        return at_once
     return _ops.norm(x, float(ord), _listed(dim), keepdim, dtype=dtype)
 
 
@@ -123,6 +153,8 @@ def logsumexp(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = Fa
     >>> warp_reduce.torch.logsumexp(torch.tensor([0.0, 0.0]), dim=0)
     tensor(0.6931)
     """
+    if not is_compiling() and (at_once := torch_reduce(_LOGSUMEXP, x, dim, keepdim, None)) is not None:
+        return at_once
     return _ops.logsumexp(x, _listed(dim), keepdim)
 
 
@@ -133,6 +165,8 @@ def softmax(x: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None)
     >>> warp_reduce.torch.softmax(torch.zeros(2, 2))[0]
     tensor([0.5000, 0.5000])
     """
+    if not is_compiling() and (at_once := torch_softmax(False, x, dim, dtype)) is not None:
+        return at_once
     return _ops.softmax(x, dim, dtype)
 
 
@@ -143,4 +177,6 @@ def log_softmax(x: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = N
     >>> warp_reduce.torch.log_softmax(torch.tensor([7.0]))
     tensor([0.])
     """
+    if not is_compiling() and (at_once := torch_softmax(True, x, dim, dtype)) is not None:
+        return at_once
     return _ops.log_softmax(x, dim, dtype)

@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 
 from .. import _native
 from . import _gradients, _operators
-from ._operators import KEYS, library
+from ._operators import KEYS, NUMBERS, library
 
 NAMES = {
     1: "sum",
@@ -32,14 +32,6 @@ FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.flo
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64)
 TAKEN = (*FLOATS, *INTEGERS, torch.bool)
 DIFFERENTIABLE = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-
-# c10::ScalarType
-_NUMBERS = {
-    **dict(enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))),
-    **dict(enumerate((torch.float16, torch.float32, torch.float64, torch.complex32, torch.complex64), start=5)),
-    **{10: torch.complex128, 11: torch.bool, 15: torch.bfloat16, 23: torch.float8_e5m2, 24: torch.float8_e4m3fn},
-    **dict(enumerate((torch.uint16, torch.uint32, torch.uint64), start=27)),
-}
 
 OVERLOADS = (
     "sum",
@@ -187,17 +179,17 @@ def _told(run: Callable[..., torch.Tensor], x: torch.Tensor, *arguments: Any) ->
 
 
 def general_reduce(x: torch.Tensor, op: int, dims: int, keepdim: bool, dtype: int) -> torch.Tensor:
-    return _told(_reduce, x, op, [d for d in range(x.dim()) if dims >> d & 1], keepdim, _NUMBERS.get(dtype))
+    return _told(_reduce, x, op, [d for d in range(x.dim()) if dims >> d & 1], keepdim, NUMBERS.get(dtype))
 
 
 def general_softmax(x: torch.Tensor, log: bool, dim: int, dtype: int) -> torch.Tensor:
-    return _told(_softmax, x, log, dim, _NUMBERS.get(dtype))
+    return _told(_softmax, x, log, dim, NUMBERS.get(dtype))
 
 
 def general_softmax_backward(
     gradient: torch.Tensor, output: torch.Tensor, log: bool, dim: int, dtype: int
 ) -> torch.Tensor:
-    return _told(_softmax_backward, gradient, output, log, dim, _NUMBERS.get(dtype))
+    return _told(_softmax_backward, gradient, output, log, dim, NUMBERS.get(dtype))
 
 
 # ---- above the gradients

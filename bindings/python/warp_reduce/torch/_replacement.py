@@ -83,16 +83,16 @@ def _install() -> None:
         warnings.simplefilter("ignore")  # PyTorch tells once that a kernel was replaced: that is what was asked for
         _library = torch.library.Library("aten", "IMPL")
         for key in KEYS:
-            _library.impl("linalg_vector_norm", _vector_norm, key)
-            above = _general.with_gradient("linalg_vector_norm", _norm_above, _vector_norm)
-            _library.impl("linalg_vector_norm", above, f"Autograd{key}")
+            above = _general.with_gradient("linalg_vector_norm", _norm_above, _aten.linalg_vector_norm.default)
+            _library.impl("linalg_vector_norm", _native.torch_vector_norm(_vector_norm), key)
+            _library.impl("linalg_vector_norm", _native.torch_vector_norm(above), f"Autograd{key}")
             for name, function in _outs().items():
                 _library.impl(name, function, key)
     for key in KEYS:
         _registrations.append(_native.torch_register("aten", key))
         _registrations.append(_native.torch_register("aten above", f"Autograd{key}"))
-    for key in ("CPU", "AutogradCPU"):
-        _registrations.append(_native.torch_register("aten above, CPU", key))
+        for each in (key, f"Autograd{key}"):
+            _registrations.append(_native.torch_register("aten above, made of others", each))
     _compiled.install()
 
 

@@ -1,0 +1,171 @@
+"""Functions that go to the library without PyTorch's dispatcher give what its operators give, and go through it where
+something watches or changes operators."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+import warp_reduce.torch as wt
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from warp_reduce._native import torch_reduce, torch_softmax
+from warp_reduce._operators import OPERATORS
+
+SUM = OPERATORS["sum"]
+ops = torch.ops.warp_reduce
+norm = torch.linalg.vector_norm
+TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8, torch.bool)
+
+
+def plain() -> torch.Tensor:
+    return torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
+
+
+def goes_at_once(x: torch.Tensor) -> bool:
+    reduced = torch_reduce(SUM, x, 1, False, None) is not None
+    assert reduced == (torch_softmax(False, x, 1, None) is not None)
+    return reduced
+
+
+def test_plain_tensors_go_at_once() -> None:
+    """That the adapter finds its way in this PyTorch's tensors: what follows would hold without it too."""
+    x = plain()
+    assert goes_at_once(x) and goes_at_once(x[:, ::2]) and goes_at_once(torch.nn.Parameter(x, requires_grad=False))
+    with torch.inference_mode():
+        assert goes_at_once(plain())
+    with torch.no_grad():
+        assert goes_at_once(torch.nn.Parameter(x))
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(goes_at_once(x)))
+    thread.start()
+    thread.join()
+    assert found == [True]
+
+
+class Other(torch.Tensor):
+    pass
+
+
+def test_others_do_not() -> None:
+    x = plain()
+    others = [
+        *(x.clone().requires_grad_(), torch.nn.Parameter(x), x.as_subclass(Other), torch._neg_view(x)),
+        *(x.to("meta"), x.to_sparse(), torch.complex(x, x).imag.conj()),
+        *(torch._efficientzerotensor(3, 4), torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)),
+    ]
+    assert [goes_at_once(each) for each in others[:4]] == [False] * 4
+    assert [torch_reduce(SUM, each, 0, False, None) for each in (*others[4:6], *others[7:])] == [None] * 4
+    for given in (None, 3, [1.0], "x", x.numpy()):
+        assert torch_reduce(SUM, given, None, False, None) is None
+
+
+def test_nor_does_anything_while_a_mode_sees_operators() -> None:
+    x, seen = plain(), []
+
+    class Recording(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    with Recording():
+        wt.sum(x, 1)
+        wt.softmax(x, 1)
+    assert seen == [ops.sum.default, ops.softmax.default]
+    with Functions():
+        assert not goes_at_once(x)
+        wt.sum(x, 1)
+    assert len(seen) > 2
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert isinstance(wt.sum(x, 1), torch._subclasses.FakeTensor)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        wt.log_softmax(x, 1)
+    assert "warp_reduce::log_softmax" in {event.name for event in profile.events()}
+    assert goes_at_once(x)
+
+
+def test_replaced_functions_are_seen_by_modes_as_pytorchs_own_are() -> None:
+    def seen_of(function: Any, x: torch.Tensor) -> list[Any]:
+        seen: list[Any] = []
+
+        class Recording(TorchDispatchMode):
+            def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                seen.append(function)
+                return function(*args, **(kwargs or {}))
+
+        with Recording():
+            function(x)
+        return seen
+
+    functions = (
+        lambda x: x.softmax(1),
+        lambda x: x.log_softmax(1),
+        lambda x: x.mean(1),
+        lambda x: x.prod(),
+        lambda x: x.logsumexp(1),
+        lambda x: norm(x, dim=1),
+    )
+    for function in functions:
+        expected = seen_of(function, plain())
+        with wt.batch_invariant():
+            assert seen_of(function, plain()) == expected
+            assert torch.func.vmap(function)(plain()).shape == torch.stack([function(one) for one in plain()]).shape
+            with FakeTensorMode() as mode:
+                assert function(mode.from_tensor(plain())).shape == function(plain()).shape
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_the_results_are_the_operators(dtype: torch.dtype) -> None:
+    x = (plain() * 3).to(dtype)
+    results = (None, torch.float32, torch.float64, torch.bfloat16, torch.int64)
+    for dim, keepdim, result in itertools.product((None, 1, -1, (0, 2), [], (1, 2, 0)), (False, True), results):
+        dims = [dim] if isinstance(dim, int) else dim
+        for name in ("sum", "mean", "prod"):
+            compare(partial(getattr(wt, name), x, dim, keepdim, dtype=result), name, x, dims, keepdim, dtype=result)
+        compare(partial(wt.norm, x, 1, dim, keepdim, dtype=result), "norm", x, 1.0, dims, keepdim, dtype=result)
+        if result is None:
+            for name in ("amax", "amin", "logsumexp"):
+                compare(partial(getattr(wt, name), x, dim or (), keepdim), name, x, dims or [], keepdim)
+    for dim, result in itertools.product((0, 1, -1), results):
+        compare(partial(wt.softmax, x, dim, dtype=result), "softmax", x, dim, result)
+        compare(partial(wt.argmax, x, dim), "argmax", x, dim)
+
+
+def compare(function: Any, name: str, *arguments: Any, **options: Any) -> None:
+    """Bits, type, shape, order in memory, and refusals in the same words."""
+    try:
+        expected = getattr(ops, name)(*arguments, **options)
+    except Exception as refusal:
+        with pytest.raises(type(refusal)) as caught:
+            function()
+        assert str(caught.value) == str(refusal)
+        return
+    found = function()
+    assert (found.dtype, found.stride()) == (expected.dtype, expected.stride())
+    assert torch.equal(found.nan_to_num(), expected.nan_to_num()) and torch.equal(found.isnan(), expected.isnan())
+
+
+def test_what_is_wrong_is_refused_as_by_the_operators() -> None:
+    x = plain()
+    for function in (
+        lambda: wt.sum(x, 3),
+        lambda: wt.sum(x, (1, 1)),
+        lambda: wt.softmax(x, -4),
+        lambda: wt.amax(x[:0], 0),
+        lambda: wt.mean(x.int()),
+        lambda: wt.sum(x, 1.5),  # type: ignore[arg-type]
+        lambda: wt.sum(None, 1),  # type: ignore[arg-type]
+        lambda: wt.sum(x, 1 << 70),
+    ):
+        with pytest.raises((IndexError, RuntimeError, TypeError)):
+            function()

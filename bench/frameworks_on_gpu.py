@@ -123,9 +123,21 @@ def _torch_operators(table: Table, pt: Any, device: str) -> None:
     for shape in SHAPES:
         for dtype in (pt.float32, pt.float64, pt.bfloat16, pt.float16):
             x = pt.from_numpy(RANDOM.standard_normal(shape)).to(dtype)
-            for call in calls:
+            vector = x.reshape(-1)[: x.shape[-1]]
+            dots = [functools.partial(_dot, wt.dot, vector, exact=exact) for exact in (False, True)]
+            for call in calls + dots:
                 for found, expected in zip(_with_slope(pt, call, x.to(device)), _with_slope(pt, call, x)):
                     table.compare("warp_reduce.torch, forward and gradient", found, expected)
+                found, expected = (_bytes(pt, call(each)) for each in (x.to(device), x))
+                table.compare("warp_reduce.torch without gradients", found, expected)
+
+
+def _dot(dot: Any, vector: Any, x: Any, **options: Any) -> Any:
+    return dot(x, vector.to(x.device), **options)
+
+
+def _bytes(pt: Any, y: Any) -> np.ndarray:
+    return y.contiguous().cpu().reshape(-1).view(pt.uint8).numpy()
 
 
 def _with_slope(pt: Any, call: Callable[[Any], Any], x: Any) -> list[np.ndarray]:
@@ -135,10 +147,7 @@ def _with_slope(pt: Any, call: Callable[[Any], Any], x: Any) -> list[np.ndarray]
     if y.is_floating_point():
         slope = pt.linspace(-1, 1, y.numel(), dtype=pt.float64).reshape(y.shape).to(y.dtype).to(y.device)
         made.append(pt.autograd.grad(y, x, slope)[0])
-    return [
-        each.contiguous().view(pt.uint8).cpu().numpy() if each.dim() else each.cpu().view(1).view(pt.uint8).numpy()
-        for each in made
-    ]
+    return [_bytes(pt, each) for each in made]
 
 
 # ---- JAX, by warp_reduce.jax
@@ -175,6 +184,10 @@ def _jax_reductions(table: Table, jx: Any) -> None:
             for axis in (0, -1):
                 found = jx.jit(lambda x, f=mine, a=axis: f(x, axis=a))(x)
                 table.compare("reductions under jit", found, other(plain, axis=axis))
+        vector = plain.reshape(-1)[: plain.shape[-1]]
+        for exact in (False, True):
+            found = jx.jit(lambda x, y, e=exact: wj.dot(x, y, exact=e))(x, vector)
+            table.compare("dot products under jit", found, warp_reduce.dot(plain, vector, exact=exact))
         if x.ndim == 3:
             for name in ("sum", "max", "argmin"):
                 mine, other = getattr(wj, name), getattr(warp_reduce, name)

@@ -31,6 +31,8 @@ def arguments(dtype: torch.dtype) -> list[tuple[Any, tuple[Any, ...], dict[str, 
         cases += [(each.default, (x,), {}), (each.default, (x, 1, True), {})]
     for each in (ops.softmax, ops.log_softmax):
         cases += [(each.default, (x.transpose(0, 1), 1), {})]
+    for each in (ops.dot, ops.dot_exact):
+        cases += [(each.default, (x, x[0, 0]), {}), (each.default, (x, x[0, 0]), {"dtype": torch.float64})]
     for each in (ops.softmax_backward, ops.log_softmax_backward):
         cases.append((each.default, (x, x.softmax(1), 1, dtype), {}))
     return cases

@@ -277,6 +277,7 @@ static PyMethodDef methods[] = {
     {"torch_types", torch_types, METH_VARARGS, "torch_types({dtype: PyTorch's number})"},
     {"torch_reduce", torch_reduce, METH_VARARGS, "torch_reduce(op, x, dim, keepdim, dtype): a tensor or None"},
     {"torch_softmax", torch_softmax, METH_VARARGS, "torch_softmax(log, x, dim, dtype): a tensor or None"},
+    {"torch_dot", torch_dot, METH_VARARGS, "torch_dot(exact, x, y, dtype): a tensor or None"},
     {"torch_vector_norm", torch_vector_norm, METH_VARARGS, "torch_vector_norm(otherwise): a kernel"},
     {"xla_handler", xla_handler, METH_VARARGS, "xla_handler(name, minor): a capsule for JAX."},
     {NULL, NULL, 0, NULL},

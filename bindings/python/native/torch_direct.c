@@ -133,6 +133,29 @@ PyObject *torch_softmax(PyObject *module, PyObject *arguments) {
     return found.wrong ? none() : or_none(softmax_of(x, &job));
 }
 
+static PyObject *dot_of(TorchTensor *left, TorchTensor *right, int exact, int32_t type) {
+    Tensor x, y;
+    Outcome outcome = {NULL, NULL};
+    PyThreadState *state = PyEval_SaveThread();
+    if (view_tensor(left, &x) == 0 && view_tensor(right, &y) == 0) {
+        outcome = dot_tensors(&x, &y, exact, type);
+    }
+    PyEval_RestoreThread(state);
+    return finished(outcome);
+}
+
+PyObject *torch_dot(PyObject *module, PyObject *arguments) {
+    int exact = 0;
+    PyObject *left = NULL, *right = NULL, *dtype = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "pOOO", &exact, &left, &right, &dtype)) {
+        return NULL;
+    }
+    TorchTensor *x = tensor_in(left), *y = tensor_in(right);
+    int32_t type = type_of(dtype);
+    return x == NULL || y == NULL || type == UNKNOWN_TYPE ? none() : or_none(dot_of(x, y, exact, type));
+}
+
 /* ---- norms */
 
 static wr_op norm_of(double order) {

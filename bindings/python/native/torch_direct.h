@@ -10,6 +10,7 @@ PyObject *torch_types(PyObject *module, PyObject *arguments);
  * dtype None for the operator's own. A new tensor, or None: it is a case for the dispatcher. */
 PyObject *torch_reduce(PyObject *module, PyObject *arguments);
 PyObject *torch_softmax(PyObject *module, PyObject *arguments);
+PyObject *torch_dot(PyObject *module, PyObject *arguments);
 
 /* torch_vector_norm(otherwise): a kernel of aten::linalg_vector_norm, whose `ord` PyTorch's stable interface cannot
  * pass. `otherwise` is called with what it does not take. */

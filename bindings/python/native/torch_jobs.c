@@ -61,7 +61,13 @@ static Outcome run(Call call, Args *args, const Tensor *x, TorchTensor *output) 
     return status == WR_ERROR_UNSUPPORTED ? general_way : failed(wr_library->wr_status_string(status));
 }
 
+static int lie_beside(const Tensor *x, const Tensor *y) {
+    return x->device_type == y->device_type && x->device_index == y->device_index;
+}
+
 /* ---- reductions */
+
+static int is_bool(const Tensor *x) { return x->type == TORCH_BOOL; }
 
 /* The result's type by PyTorch's rules; -1: not here. */
 static int32_t result_type(const Tensor *x, const Reduction *job) {
@@ -132,7 +138,8 @@ static Args reduction(const Tensor *x, const Reduction *job, int result, const P
     return args;
 }
 
-Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
+/* With weights, one for each place along the axis, or NULL. */
+static Outcome reduce_weighted(const Tensor *x, const Tensor *weights, const Reduction *job) {
     int64_t sizes[MOST_DIMENSIONS];
     int nothing = 0;
     if (x->dtype < WR_F32) {
@@ -143,7 +150,8 @@ Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
     Plan plan;
     int rank = result_sizes(x, job, sizes, &nothing);
     if (result == 0 || (nothing && gives_nothing_of_nothing(job->op)) ||
-        !plan_reduction(&x->shape, job->dimensions, takes_any_order(job->op, (wr_dtype)x->dtype), &plan) ||
+        !plan_reduction(&x->shape, job->dimensions, weights == NULL && takes_any_order(job->op, (wr_dtype)x->dtype),
+                        &plan) ||
         !plan.natural) {
         return general_way;
     }
@@ -152,8 +160,24 @@ Outcome reduce_tensor(const Tensor *x, const Reduction *job) {
         return failed("there was no memory for the result");
     }
     Args args = reduction(x, job, result, &plan);
+    if (weights != NULL) {
+        args.reduce.weights = weights->data;
+        args.reduce.weights_dtype = (wr_dtype)weights->dtype;
+    }
     (void)torch.get_mutable_data(output, &args.reduce.output);
     return run(CALL_REDUCE, &args, x, output);
+}
+
+Outcome reduce_tensor(const Tensor *x, const Reduction *job) { return reduce_weighted(x, NULL, job); }
+
+Outcome dot_tensors(const Tensor *x, const Tensor *y, int exact, int32_t type) {
+    int last = x->shape.rank - 1;
+    if (last < 0 || y->shape.rank != 1 || x->sizes[last] != y->sizes[0] || x->type != y->type || is_bool(x) ||
+        (y->sizes[0] > 1 && y->shape.strides[0] != y->shape.item_size) || !lie_beside(x, y)) {
+        return general_way;
+    }
+    Reduction job = {exact ? WR_SUM_EXACT : WR_SUM, UINT64_C(1) << last, 0, type};
+    return reduce_weighted(x, y, &job);
 }
 
 /* ---- rows */
@@ -188,8 +212,7 @@ Outcome softmax_tensor(const Tensor *x, const Rows *job) {
 
 static int same_sizes(const Tensor *x, const Tensor *y) {
     return x->shape.rank == y->shape.rank &&
-           memcmp(x->sizes, y->sizes, (size_t)x->shape.rank * sizeof *x->sizes) == 0 &&
-           x->device_type == y->device_type && x->device_index == y->device_index;
+           memcmp(x->sizes, y->sizes, (size_t)x->shape.rank * sizeof *x->sizes) == 0 && lie_beside(x, y);
 }
 
 Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, const Rows *job) {

@@ -27,6 +27,9 @@ typedef struct Outcome {
 
 Outcome reduce_tensor(const Tensor *x, const Reduction *job);
 
+/* The sums along x's last dimension of its products with the vector y, of the type by PyTorch's number, or NO_TYPE. */
+Outcome dot_tensors(const Tensor *x, const Tensor *y, int exact, int32_t type);
+
 Outcome softmax_tensor(const Tensor *x, const Rows *job);
 
 /* The gradient from softmax's output and the gradient of it. */

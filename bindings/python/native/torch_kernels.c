@@ -359,6 +359,20 @@ static void softmax_backward_rows(TorchValue *stack, int log) {
     }
 }
 
+/* (x, y, *, dtype?) */
+static void dot(TorchValue *stack, int exact) {
+    Tensor x, y;
+    int32_t type = take_type(stack[2]);
+    Outcome outcome = {NULL, "PyTorch does not say where the tensors are"};
+    if (view_tensor(tensor_of(stack[0]), &x) == 0 && view_tensor(tensor_of(stack[1]), &y) == 0) {
+        outcome = dot_tensors(&x, &y, exact, type);
+    }
+    if (!is_settled(outcome, stack, tensor_of(stack[0]), tensor_of(stack[1]))) {
+        TorchValue arguments[] = {stack[0], stack[1], (TorchValue)(exact != 0), (TorchValue)(int64_t)type};
+        go_the_general_way("warp_reduce::_general_dot", stack, arguments, 4);
+    }
+}
+
 /* ---- the operators */
 
 #define KERNEL(name, ...)                                                                                              \
@@ -382,6 +396,8 @@ KERNEL(argmax, reduce_one_or_whole(stack, WR_ARGMAX))
 KERNEL(argmin, reduce_one_or_whole(stack, WR_ARGMIN))
 KERNEL(logsumexp, reduce_listed(stack, WR_LOGSUMEXP))
 KERNEL(vector_norm, norm(stack))
+KERNEL(own_dot, dot(stack, 0))
+KERNEL(own_dot_exact, dot(stack, 1))
 KERNEL(aten_softmax, aten_softmax_rows(stack, 0))
 KERNEL(aten_log_softmax, aten_softmax_rows(stack, 1))
 KERNEL(softmax_int, softmax_above(stack, 0))
@@ -442,6 +458,8 @@ static const Operator operators[] = {
     {"warp_reduce", "argmin", argmin},
     {"warp_reduce", "logsumexp", logsumexp},
     {"warp_reduce", "norm", vector_norm},
+    {"warp_reduce", "dot", own_dot},
+    {"warp_reduce", "dot_exact", own_dot_exact},
     {"warp_reduce", "softmax", own_softmax},
     {"warp_reduce", "log_softmax", own_log_softmax},
     {"warp_reduce", "softmax_backward", softmax_backward},

@@ -149,6 +149,13 @@ static int fill_reduce(const XlaCall *call, Args *args) {
     return take_type(x, &reduce->dtype) && take_type(y, &reduce->output_dtype);
 }
 
+/* The weights, one for each place along the axis, are the second argument. */
+static int fill_dot(const XlaCall *call, Args *args) {
+    const XlaBuffer *weights = argument(call, 1);
+    args->reduce.weights = weights->data;
+    return take_type(weights, &args->reduce.weights_dtype) && fill_reduce(call, args);
+}
+
 static int fill_softmax(const XlaCall *call, Args *args) {
     const XlaBuffer *x = argument(call, 0), *y = result(call, 0);
     wr_softmax_args *softmax = &args->softmax;
@@ -179,6 +186,8 @@ static int fill_softmax_backward(const XlaCall *call, Args *args) {
 
 static XlaError *reduce_cpu(XlaCall *call) { return run(call, CALL_REDUCE, fill_reduce, 0); }
 static XlaError *reduce_cuda(XlaCall *call) { return run(call, CALL_REDUCE, fill_reduce, 1); }
+static XlaError *dot_cpu(XlaCall *call) { return run(call, CALL_REDUCE, fill_dot, 0); }
+static XlaError *dot_cuda(XlaCall *call) { return run(call, CALL_REDUCE, fill_dot, 1); }
 static XlaError *softmax_cpu(XlaCall *call) { return run(call, CALL_SOFTMAX, fill_softmax, 0); }
 static XlaError *softmax_cuda(XlaCall *call) { return run(call, CALL_SOFTMAX, fill_softmax, 1); }
 static XlaError *softmax_backward_cpu(XlaCall *call) {
@@ -196,6 +205,8 @@ typedef struct Named {
 static const Named handlers[] = {
     {"reduce_cpu", reduce_cpu},
     {"reduce_cuda", reduce_cuda},
+    {"dot_cpu", dot_cpu},
+    {"dot_cuda", dot_cuda},
     {"softmax_cpu", softmax_cpu},
     {"softmax_cuda", softmax_cuda},
     {"softmax_backward_cpu", softmax_backward_cpu},

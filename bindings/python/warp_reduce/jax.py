@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from ._library import load_library
 __all__ = [
     "argmax",
     "argmin",
+    "dot",
     "log_softmax",
     "logsumexp",
     "max",
@@ -49,7 +50,7 @@ def _register() -> None:
         raise ImportError(
             f"warp_reduce.jax knows version 0 of XLA's foreign functions, and this JAX has {major}.{minor}"
         )
-    for name in ("reduce", "softmax", "softmax_backward"):
+    for name in ("reduce", "dot", "softmax", "softmax_backward"):
         for ours, theirs in (("cpu", "cpu"), ("cuda", "CUDA")):
             capsule = _native.xla_handler(f"{name}_{ours}", minor)
             jax.ffi.register_ffi_target(f"warp_reduce_{name}", capsule, platform=theirs, api_version=1)
@@ -93,12 +94,15 @@ def _call(
     return call(*arguments, **{key: np.int64(value) for key, value in attributes.items()})
 
 
+def _accumulated_in(op: int, x: jax.Array, dtype: Any) -> int:
+    wide = jnp.issubdtype(x.dtype, jnp.floating) and x.dtype != jnp.float64 and dtype == jnp.float64
+    return _F64 if wide and op in (_SUM, _PRODUCT, _MEAN, 9, 10) else 0
+
+
 def _reduced(op: int, x: jax.Array, axes: tuple[int, ...], dtype: Any) -> jax.Array:
     x, axes, where = _laid_out(x, axes)
     shape = tuple(size for d, size in enumerate(x.shape) if d not in axes)
-    wide = jnp.issubdtype(x.dtype, jnp.floating) and x.dtype != jnp.float64 and dtype == jnp.float64
-    accumulate = _F64 if wide and op in (_SUM, _PRODUCT, _MEAN, 9, 10) else 0
-    return _call("reduce", dtype, shape, (x,), op=op, accumulate=accumulate, **where)
+    return _call("reduce", dtype, shape, (x,), op=op, accumulate=_accumulated_in(op, x, dtype), **where)
 
 
 def _spread(y: jax.Array, x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
@@ -207,6 +211,48 @@ def _gradient_backward(log: bool, axis: int, saved: Any, above: jax.Array) -> tu
 _softmax_gradient.defvjp(_gradient_forward, _gradient_backward)
 
 
+# ---- dot products
+
+
+@cache
+def _products_summed(op: int, dtype: Any) -> Any:
+    """Of rows and a vector. With a vector for each row under vmap, one row after the other is worked on."""
+
+    @jax.custom_batching.custom_vmap
+    def call(x: jax.Array, y: jax.Array) -> jax.Array:
+        where = {"axis_rank": 1, "inner_rank": 0, "accumulate": _accumulated_in(op, x, dtype)}
+        return _call("dot", dtype, x.shape[:-1], (x, y), op=op, **where)
+
+    @call.def_vmap
+    def in_batches(size: int, batched: list[bool], x: jax.Array, y: jax.Array) -> tuple[jax.Array, bool]:
+        if not batched[1]:
+            return call(x, y), True
+        rows = x if batched[0] else jnp.broadcast_to(x, (size, *x.shape))
+        return jax.lax.map(lambda both: call(*both), (rows, y)), True
+
+    return call
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 3))
+def _dot(op: int, x: jax.Array, y: jax.Array, dtype: Any) -> jax.Array:
+    return _products_summed(op, dtype)(x, y)
+
+
+def _dot_forward(op: int, x: jax.Array, y: jax.Array, dtype: Any) -> tuple[jax.Array, Any]:
+    return _dot(op, x, y, dtype), (x, y)
+
+
+def _dot_backward(op: int, dtype: Any, saved: Any, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A vector that many rows are multiplied with has the sum of what each of them says."""
+    x, y = saved
+    above = gradient[..., None]
+    rows = above * x
+    return (above * y).astype(x.dtype), _reduce(_SUM, rows, tuple(range(x.ndim - 1)), rows.dtype).astype(y.dtype)
+
+
+_dot.defvjp(_dot_forward, _dot_backward)
+
+
 # ---- the functions
 
 
@@ -214,8 +260,8 @@ def _finished(y: jax.Array, axes: tuple[int, ...], keepdims: bool) -> jax.Array:
     return jnp.expand_dims(y, axes) if keepdims else y
 
 
-def _general(op: int, x: Any, axis: Axis, keepdims: bool, dtype: Any, as_float: bool) -> jax.Array:
-    x = jnp.asarray(x)
+def _as_taken(x: jax.Array, dtype: Any, as_float: bool) -> tuple[jax.Array, Any]:
+    """x in a type that the library makes such results of, and the type that is asked for, or None."""
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         raise TypeError("complex numbers are not taken; work on the real and the imaginary part")
     if x.dtype == jnp.bool_:
@@ -226,6 +272,11 @@ def _general(op: int, x: Any, axis: Axis, keepdims: bool, dtype: Any, as_float: 
         x = x.astype(wanted or jnp.float32)
     elif wanted is not None and jnp.issubdtype(wanted, jnp.integer) and not whole:
         x = x.astype(wanted)
+    return x, wanted
+
+
+def _general(op: int, x: Any, axis: Axis, keepdims: bool, dtype: Any, as_float: bool) -> jax.Array:
+    x, wanted = _as_taken(jnp.asarray(x), dtype, as_float)
     if op == _SUM_EXACT and not jnp.issubdtype(x.dtype, jnp.floating):  # whose sums are exact
         op = _SUM
     axes = _axes(axis, x.ndim)
@@ -263,6 +314,33 @@ def prod(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -
     42
     """
     return _general(_PRODUCT, x, axis, keepdims, dtype, False)
+
+
+def dot(x: Any, y: Any, dtype: Any = None, *, exact: bool = False) -> jax.Array:
+    """The dot product of two vectors; of an array with a vector, of each of its rows: sums along the last axis.
+
+    x, y: floats or integers, brought to one type; both have gradients. dtype, exact: as in `sum`, of the products,
+    which are each rounded once if they are not exact. NaN, or infinity times 0, give NaN; of nothing it is 0.
+    ValueError where the shapes do not go together.
+
+    >>> import jax.numpy as jnp, warp_reduce.jax as wj
+    >>> wj.dot(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([10.0, 1.0]))
+    Array([12., 34.], dtype=float32)
+    >>> float(wj.dot(jnp.array([1e30, 1.0, -1e30]), jnp.ones(3), exact=True))
+    1.0
+    """
+    x, y = jnp.asarray(x), jnp.asarray(y)
+    if x.ndim == 0 or y.ndim != 1:
+        raise ValueError(
+            f"dot takes an array and a vector, not shapes {x.shape} and {y.shape}; it multiplies no matrices"
+        )
+    if x.shape[-1] != y.shape[0]:
+        raise ValueError(f"shapes {x.shape} and {y.shape} differ in the dimension that is summed over")
+    common = jnp.promote_types(x.dtype, y.dtype)
+    x, wanted = _as_taken(x.astype(common), dtype, False)
+    y, _ = _as_taken(y.astype(common), dtype, False)
+    op = _SUM_EXACT if exact and jnp.issubdtype(x.dtype, jnp.floating) else _SUM
+    return _dot(op, x, y, jnp.dtype(wanted or x.dtype))
 
 
 def _extreme(op: int, name: str, x: Any, axis: Axis, keepdims: bool) -> jax.Array:

@@ -5,7 +5,7 @@ Functions for tensors of the CPU and of CUDA GPUs, with gradients, for torch.com
 """
 
 from . import _general, _gradients  # they register kernels and gradients
-from ._functions import amax, amin, argmax, argmin, log_softmax, logsumexp, mean, norm, prod, softmax, sum
+from ._functions import amax, amin, argmax, argmin, dot, log_softmax, logsumexp, mean, norm, prod, softmax, sum
 from ._replacement import batch_invariant, disable_batch_invariant, enable_batch_invariant, is_batch_invariant
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "argmin",
     "batch_invariant",
     "disable_batch_invariant",
+    "dot",
     "enable_batch_invariant",
     "is_batch_invariant",
     "log_softmax",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch.compiler import is_compiling
 
-from .._native import torch_reduce, torch_softmax
+from .._native import torch_dot, torch_reduce, torch_softmax
 from .._operators import OPERATORS
 
 _ops = torch.ops.warp_reduce
@@ -144,6 +144,24 @@ def norm(
     if not is_compiling() and (at_once := torch_reduce(_NORMS[ord], x, dim, keepdim, dtype)) is not None:
         return at_once
     return _ops.norm(x, float(ord), _listed(dim), keepdim, dtype=dtype)
+
+
+def dot(x: torch.Tensor, y: torch.Tensor, *, dtype: torch.dtype | None = None, exact: bool = False):
+    """The dot product of two vectors; of a tensor with a vector, of each of its rows: sums along the last dimension.
+
+    x, y: floats or integers, which are brought to one type as PyTorch's operators do; integers are added in 64 bits.
+    Both have gradients. dtype, exact: as in `sum`, of the products, which are each rounded once if they are not exact.
+    NaN, or infinity times 0, give NaN; of nothing it is 0. RuntimeError where the shapes do not go together.
+
+    >>> import torch, warp_reduce.torch
+    >>> warp_reduce.torch.dot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([10.0, 1.0]))
+    tensor([12., 34.])
+    >>> warp_reduce.torch.dot(torch.tensor([1e30, 1.0, -1e30]), torch.ones(3), exact=True)
+    tensor(1.)
+    """
+    if not is_compiling() and (at_once := torch_dot(exact, x, y, dtype)) is not None:
+        return at_once
+    return (_ops.dot_exact if exact else _ops.dot)(x, y, dtype=dtype)
 
 
 def logsumexp(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):

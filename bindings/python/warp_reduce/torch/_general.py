@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 
 from .. import _native
 from . import _gradients, _operators
-from ._operators import KEYS, NUMBERS, library
+from ._operators import KEYS, NUMBERS, check_dot, library
 
 NAMES = {
     1: "sum",
@@ -144,6 +144,23 @@ def _laid_out(x: torch.Tensor, op: int, dims: list[int], keepdim: bool, dtype: A
     return result.reshape([1 if d in dims else size for d, size in enumerate(x.shape)]) if keepdim else result
 
 
+def _dot(x: torch.Tensor, y: torch.Tensor, exact: bool, dtype: Any) -> torch.Tensor:
+    check_dot(x, y)
+    common = torch.result_type(x, y) if x.dtype != y.dtype else x.dtype
+    common = torch.uint8 if common == torch.bool else common
+    if common not in TAKEN or dtype not in (None, *FLOATS, *INTEGERS):
+        raise RuntimeError(f"dot products of {x.dtype} and {y.dtype} into {dtype or common} are not offered")
+    if dtype is not None and not common.is_floating_point and dtype in (torch.float16, torch.bfloat16):
+        return torch.ops.warp_reduce.dot.default(x, y, dtype=torch.float64).to(dtype)
+    if dtype is not None and common.is_floating_point and not dtype.is_floating_point:
+        common = dtype
+    operator = torch.ops.warp_reduce.dot_exact if exact and common.is_floating_point else torch.ops.warp_reduce.dot
+    moved = x.to(common).contiguous(), y.to(common).contiguous()
+    if exact == (operator is torch.ops.warp_reduce.dot_exact) and moved[0] is x and moved[1] is y:
+        raise RuntimeError(f"dot products of {x.dtype} into {dtype} are not offered")
+    return operator.default(*moved, dtype=dtype)
+
+
 def _softmax(x: torch.Tensor, log: bool, dim: int, dtype: Any) -> torch.Tensor:
     name = "log_softmax" if log else "softmax"
     operator = getattr(torch.ops.warp_reduce, name).default
@@ -180,6 +197,10 @@ def _told(run: Callable[..., torch.Tensor], x: torch.Tensor, *arguments: Any) ->
 
 def general_reduce(x: torch.Tensor, op: int, dims: int, keepdim: bool, dtype: int) -> torch.Tensor:
     return _told(_reduce, x, op, [d for d in range(x.dim()) if dims >> d & 1], keepdim, NUMBERS.get(dtype))
+
+
+def general_dot(x: torch.Tensor, y: torch.Tensor, exact: bool, dtype: int) -> torch.Tensor:
+    return _told(_dot, x, y, exact, NUMBERS.get(dtype))
 
 
 def general_softmax(x: torch.Tensor, log: bool, dim: int, dtype: int) -> torch.Tensor:

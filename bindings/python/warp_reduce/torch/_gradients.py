@@ -162,6 +162,22 @@ def _logsumexp(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     return _spread(gradient, x, dims, keepdim) * back, None, None
 
 
+def _save_sides(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: Any = None, output: Any = None) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _dot(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    """A vector that many rows are multiplied with has the sum of what each of them says."""
+    x, y = ctx.saved_tensors
+    above = gradient.unsqueeze(-1)
+    to_x = (above * y).to(x.dtype) if ctx.needs_input_grad[0] else None
+    to_y = None
+    if ctx.needs_input_grad[1]:
+        rows = above * x
+        to_y = (_ops.sum(rows, list(range(x.dim() - 1))) if x.dim() > 1 else rows).to(y.dtype)
+    return to_x, to_y
+
+
 def _of_softmax(backward: Any) -> Any:
     def gradient_of(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
         (output,) = ctx.saved_tensors
@@ -207,6 +223,8 @@ RULES: dict[str, tuple[Any, Any]] = {
     "amin": (_by("extreme"), _BOTH),
     "norm": (_by("norm"), _BOTH),
     "logsumexp": (_logsumexp, _ELEMENTS),
+    "dot": (_dot, _save_sides),
+    "dot_exact": (_dot, _save_sides),
     "softmax": (_of_softmax(_ops.softmax_backward), _RESULT),
     "log_softmax": (_of_softmax(_ops.log_softmax_backward), _RESULT),
     "softmax_backward": (_softmax_backward, _save_both),

@@ -22,6 +22,8 @@ SCHEMAS = {
     "argmin": "(Tensor x, int? dim=None, bool keepdim=False) -> Tensor",
     "norm": "(Tensor x, float ord=2, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "logsumexp": "(Tensor x, int[] dim=[], bool keepdim=False) -> Tensor",
+    "dot": "(Tensor x, Tensor y, *, ScalarType? dtype=None) -> Tensor",
+    "dot_exact": "(Tensor x, Tensor y, *, ScalarType? dtype=None) -> Tensor",
     "softmax": "(Tensor x, int dim, ScalarType? dtype=None) -> Tensor",
     "log_softmax": "(Tensor x, int dim, ScalarType? dtype=None) -> Tensor",
     "softmax_backward": "(Tensor gradient, Tensor output, int dim, ScalarType dtype) -> Tensor",
@@ -31,6 +33,7 @@ SCHEMAS = {
 # What the kernels, which are C, leave to Python; types are PyTorch's numbers for them.
 GENERAL = {
     "_general_reduce": "(Tensor x, int op, int dims, bool keepdim, int dtype) -> Tensor",
+    "_general_dot": "(Tensor x, Tensor y, bool exact, int dtype) -> Tensor",
     "_general_softmax": "(Tensor x, bool log, int dim, int dtype) -> Tensor",
     "_general_softmax_backward": "(Tensor gradient, Tensor output, bool log, int dim, int dtype) -> Tensor",
 }
@@ -148,6 +151,23 @@ def _logsumexp(x: Any, dim: Any = (), keepdim: bool = False) -> torch.Tensor:
     return _reduced(x, dim, keepdim, x.dtype if x.dtype.is_floating_point else torch.get_default_dtype())
 
 
+def check_dot(x: torch.Tensor, y: torch.Tensor) -> None:
+    if x.dim() == 0 or y.dim() != 1:
+        raise RuntimeError(
+            f"dot takes a tensor and a vector, not shapes {list(x.shape)} and {list(y.shape)};"
+            " it multiplies no matrices"
+        )
+    if x.shape[-1] != y.shape[0]:
+        raise RuntimeError(f"shapes {list(x.shape)} and {list(y.shape)} differ in the dimension that is summed over")
+    if x.device != y.device:
+        raise RuntimeError(f"dot takes tensors of one device, not of {x.device} and {y.device}")
+
+
+def _dot(x: Any, y: Any, *, dtype: Any = None) -> torch.Tensor:
+    check_dot(x, y)
+    return x.new_empty(x.shape[:-1], dtype=dtype or widened(torch.result_type(x, y)))
+
+
 def _softmax(x: Any, dim: int, dtype: Any = None) -> torch.Tensor:
     dimensions(x, dim)
     return x.new_empty(x.shape, dtype=dtype or x.dtype)
@@ -169,6 +189,8 @@ FAKES = {
     "argmin": _index,
     "norm": _norm,
     "logsumexp": _logsumexp,
+    "dot": _dot,
+    "dot_exact": _dot,
     "softmax": _softmax,
     "log_softmax": _softmax,
     "softmax_backward": _softmax_backward,

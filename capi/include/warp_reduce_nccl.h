@@ -15,8 +15,14 @@
  *   a thread or a process of its own, and not between ncclGroupStart and ncclGroupEnd. A rank that is refused for its
  *   arguments has not taken part, and the others wait for it on their streams, as for any collective.
  * Streams. The stream is one of the communicator's GPU; wr_host_stream() is WR_ERROR_UNSUPPORTED. The calls do not
- *   synchronise, may be captured where NCCL's may, and leave the caller's device and last error as they were. With a
- *   communicator that does not block (ncclConfig_t.blocking of 0) they wait until NCCL has put its work on the stream.
+ *   synchronise, and leave the caller's device and last error as they were. With a communicator that does not block
+ *   (ncclConfig_t.blocking of 0) they wait until NCCL has put its work on the stream.
+ * Graphs. A call may be captured: the graph has its launches and its collective, and each replay works on what the
+ *   arrays hold then. The counts are those of the capture; without a workspace the memory is the graph's own. As with
+ *   any collective in a graph, all ranks capture and replay it, in the same order as their other collectives, and the
+ *   communicator outlives the graph. A replay tells by `check` alone: of a rank that is gone NCCL has to be asked.
+ * Aborts. A stream whose rank has gone waits until its communicator is aborted (ncclCommAbort), and then goes on: what
+ *   the call was to write is not to be used, whatever `check` says.
  * Everything else is as in warp_reduce.h.
  */
 #ifndef WARP_REDUCE_NCCL_H

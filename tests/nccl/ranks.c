@@ -1,5 +1,6 @@
 #include "nccl/ranks.h"
 #include "harness/harness.h"
+#include "nccl/gpu_on_the_host.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@ static struct {
     size_t (*sent_bytes)(const struct ncclComm *communicator);
     void (*enter)(struct ncclComm *communicator);
     void (*leave)(struct ncclComm *communicator);
+    void (*stream)(stand_in_put *put);
 } stand_in;
 
 /* C has no cast from an object's pointer to a function's. */
@@ -37,6 +39,8 @@ void load_nccl(void) {
     look_up(library, "stand_in_sent_bytes", &stand_in.sent_bytes);
     look_up(library, "stand_in_enter", &stand_in.enter);
     look_up(library, "stand_in_leave", &stand_in.leave);
+    look_up(library, "stand_in_stream", &stand_in.stream);
+    stand_in.stream(played_gpu_put);
 }
 
 rank_group open_ranks(int count) {

@@ -8,7 +8,8 @@
 
 /* NCCL's numbers. */
 enum { SUCCESS = 0, INTERNAL_ERROR = 3, INVALID_ARGUMENT = 4, REMOTE_ERROR = 6, IN_PROGRESS = 7 };
-enum { INT8 = 0, UINT8 = 1, INT64 = 4, SUM = 0 };
+enum { INT8 = 0, UINT8 = 1, INT64 = 4, FLOAT32 = 7 };
+enum { SUM = 0, MAX = 2 };
 
 enum { QUESTIONS_UNTIL_DONE = 3 };
 
@@ -17,6 +18,8 @@ struct world {
     pthread_cond_t all_are_here;
     int ranks, here;
     uint64_t round;
+    size_t count;
+    int differ, refused; /* in the round that is under way, in the last one */
     const void **sent;
     void **received;
 };
@@ -71,15 +74,23 @@ size_t stand_in_sent_bytes(const struct ncclComm *communicator) { return communi
 void stand_in_enter(struct ncclComm *communicator) { pthread_mutex_lock(&communicator->world->turn); }
 void stand_in_leave(struct ncclComm *communicator) { pthread_mutex_unlock(&communicator->world->turn); }
 
+static stand_in_put *put_on_stream = NULL;
+
+void stand_in_stream(stand_in_put *put) { put_on_stream = put; }
+
 /* Waits until all ranks have given their arrays; the last one moves the data for all of them. */
-static void meet(struct ncclComm *comm, const void *from, void *to, void (*move)(struct world *, size_t),
-                 size_t count) {
+static int meet(struct ncclComm *comm, const void *from, void *to, void (*move)(struct world *, size_t), size_t count) {
     struct world *world = comm->world;
     uint64_t round = world->round;
     world->sent[comm->rank] = from;
     world->received[comm->rank] = to;
+    world->differ = world->here > 0 && (world->differ || world->count != count);
+    world->count = count;
     if (++world->here == world->ranks) {
-        move(world, count);
+        if (!world->differ) {
+            move(world, count);
+        }
+        world->refused = world->differ;
         world->here = 0;
         ++world->round;
         pthread_cond_broadcast(&world->all_are_here);
@@ -87,6 +98,7 @@ static void meet(struct ncclComm *comm, const void *from, void *to, void (*move)
     while (world->round == round) {
         pthread_cond_wait(&world->all_are_here, &world->turn);
     }
+    return world->refused ? INVALID_ARGUMENT : SUCCESS;
 }
 
 static void gather(struct world *world, size_t bytes) {
@@ -115,8 +127,49 @@ static void add_up(struct world *world, size_t count) {
     }
 }
 
+/* Of the floats that programs beside the library exchange. */
+static void combine_floats(struct world *world, size_t count, int largest) {
+    size_t i;
+    int r;
+    for (i = 0; i < count; ++i) {
+        float all = ((const float *)world->sent[0])[i];
+        for (r = 1; r < world->ranks; ++r) {
+            float one = ((const float *)world->sent[r])[i];
+            all = !largest ? all + one : one > all ? one : all;
+        }
+        for (r = 0; r < world->ranks; ++r) {
+            ((float *)world->received[r])[i] = all;
+        }
+    }
+}
+
+static void add_up_floats(struct world *world, size_t count) { combine_floats(world, count, 0); }
+static void find_largest(struct world *world, size_t count) { combine_floats(world, count, 1); }
+
+typedef struct collective_job {
+    struct ncclComm *comm;
+    const void *from;
+    void *to;
+    size_t count, size;
+    void (*move)(struct world *, size_t);
+} collective_job;
+
+static int run_collective(const collective_job *job) {
+    ++job->comm->collectives;
+    job->comm->sent_bytes += job->count * job->size;
+    return meet(job->comm, job->from, job->to, job->move, job->count);
+}
+
+static void replay_collective(const void *job) {
+    if (run_collective(job) != SUCCESS) {
+        abort();
+    }
+}
+
 static int collective(struct ncclComm *comm, const void *from, void *to, size_t count, size_t size,
                       void (*move)(struct world *, size_t)) {
+    collective_job job;
+    int result;
     if (comm->fault == STAND_IN_COLLECTIVE_FAILS) {
         return INTERNAL_ERROR;
     }
@@ -124,14 +177,22 @@ static int collective(struct ncclComm *comm, const void *from, void *to, size_t 
         comm->fault = STAND_IN_RANK_IS_GONE;
         return SUCCESS;
     }
-    ++comm->collectives;
-    comm->sent_bytes += count * size;
-    meet(comm, from, to, move, count);
-    if (comm->fault == STAND_IN_DOES_NOT_BLOCK) {
+    memset(&job, 0, sizeof job);
+    job.comm = comm;
+    job.from = from;
+    job.to = to;
+    job.count = count;
+    job.size = size;
+    job.move = move;
+    if (put_on_stream != NULL && put_on_stream(replay_collective, &job, sizeof job)) {
+        return SUCCESS;
+    }
+    result = run_collective(&job);
+    if (result == SUCCESS && comm->fault == STAND_IN_DOES_NOT_BLOCK) {
         comm->questions = QUESTIONS_UNTIL_DONE;
         return IN_PROGRESS;
     }
-    return SUCCESS;
+    return result;
 }
 
 /* What follows has NCCL's names and arguments; its enums are ints. */
@@ -164,5 +225,8 @@ int ncclAllGather(const void *from, void *to, size_t count, int type, struct ncc
 
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, struct ncclComm *comm, void *stream) {
     (void)stream;
+    if (type == FLOAT32 && (op == SUM || op == MAX)) {
+        return collective(comm, from, to, count, 4, op == SUM ? add_up_floats : find_largest);
+    }
     return type == INT64 && op == SUM ? collective(comm, from, to, count, 8, add_up) : INVALID_ARGUMENT;
 }

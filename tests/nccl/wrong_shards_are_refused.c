@@ -214,7 +214,7 @@ typedef struct differing_job {
     int32_t checks[RANKS];
 } differing_job;
 
-/* Rank 1 counts NaNs as absent, or scales its logits. */
+/* Rank 1 adds magnitudes, or scales its logits. */
 static wr_status differ(void *of, int rank, struct ncclComm *communicator) {
     static const size_t same[RANKS] = {AXIS, AXIS};
     differing_job *job = of;
@@ -226,7 +226,7 @@ static wr_status differ(void *of, int rank, struct ncclComm *communicator) {
     } else {
         wr_reduce_args args = sum();
         args.output = job->out[rank];
-        args.nan_mode = rank == 1 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
+        args.op = rank == 1 ? WR_NORM_L1 : WR_SUM;
         return wr_nccl_reduce(&args, same, &job->checks[rank], communicator, played_stream());
     }
 }
@@ -246,6 +246,29 @@ static void check_differing_ranks(int softmax) {
               "ranks that differ: rank %d is told %d", r, job.checks[r]);
         CHECK(untouched, "ranks that differ: the output was written on rank %d", r);
     }
+    close_ranks(&with);
+}
+
+/* Rank 1 takes means without NaNs, whose states are larger: NCCL's affair, whose stand-in says so. */
+static wr_status send_more(void *of, int rank, struct ncclComm *communicator) {
+    static const size_t same[RANKS] = {AXIS, AXIS};
+    wr_reduce_args args = sum();
+    (void)of;
+    args.op = rank == 1 ? WR_MEAN : WR_SUM;
+    args.nan_mode = rank == 1 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
+    return wr_nccl_reduce(&args, same, NULL, communicator, played_stream());
+}
+
+static void check_states_of_other_sizes(void) {
+    rank_group with = open_ranks(RANKS);
+    wr_status statuses[MOST_RANKS];
+    int r;
+    on_every_rank(&with, send_more, NULL, statuses);
+    for (r = 0; r < RANKS; ++r) {
+        CHECK(statuses[r] == WR_ERROR_NCCL_FAILED, "states of other sizes: %s", wr_status_name(statuses[r]));
+    }
+    CHECK(poisoned(), "states of other sizes: the output was written");
+    CHECK(played_gpu_blocks() == 0, "states of other sizes: memory is left");
     close_ranks(&with);
 }
 
@@ -301,6 +324,7 @@ int main(void) {
     check_not_blocking();
     check_differing_ranks(0);
     check_differing_ranks(1);
+    check_states_of_other_sizes();
     check_traffic();
     return check_report("wrong_shards_are_refused");
 }

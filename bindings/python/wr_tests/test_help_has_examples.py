@@ -7,7 +7,17 @@ from support import ToolTest
 
 class Help(ToolTest):
     def test_every_command_has_help(self) -> None:
-        for command in ((), ("ops",), ("reduce",), ("dot",), ("softmax",), ("bench",), ("demo",)):
+        for command in (
+            (),
+            ("ops",),
+            ("reduce",),
+            ("dot",),
+            ("softmax",),
+            ("state",),
+            ("state", "merge"),
+            ("bench",),
+            ("demo",),
+        ):
             text = self.succeeds(*command, "--help")
             self.assertIn("examples:\n  wr ", text)
             self.assertLessEqual(max(map(len, text.splitlines())), 120)

@@ -76,14 +76,18 @@ def add_element_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-dtype", type=element, metavar="T", help="element type of the result")
 
 
-def add_file_options(parser: argparse.ArgumentParser) -> None:
-    """How the input is read: as a raw file, in how much memory."""
+def add_shape_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shape",
         type=checked(_shape),
         metavar="N,M",
         help="the file is raw: nothing but elements of --dtype, of this shape; one may be -1, as in --shape=-1,1000",
     )
+
+
+def add_file_options(parser: argparse.ArgumentParser) -> None:
+    """How the input is read: as a raw file, in how much memory."""
+    add_shape_option(parser)
     parser.add_argument(
         "--memory",
         type=checked(_memory),

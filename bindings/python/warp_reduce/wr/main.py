@@ -21,18 +21,19 @@ EXAMPLES = """examples:
   wr dot a.npy b.npy                           the dot product of two files
   wr ops                                       which operators take and give which element types
   wr softmax logits.npy probabilities.npy      along the last axis
+  wr state merge 0.state 1.state -o all.state  reductions of what lies in several files
   wr info                                      version, devices, and what is missing for a GPU
 
 'wr COMMAND --help' says more. WARP_REDUCE_LIBRARY names another libwarp_reduce.so than the one beside wr."""
 
 
 def _parser() -> Parser:
-    from .commands import bench, demo, dot, info, ops, reduce, softmax
+    from .commands import bench, demo, dot, info, ops, reduce, softmax, state
 
     parser = Parser(prog="wr", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument("--version", action="store_true", help="print the library's version")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (info, ops, reduce, dot, softmax, bench, demo):
+    for command in (info, ops, reduce, dot, softmax, state, bench, demo):
         command.add_parser(subparsers)
     return parser
 

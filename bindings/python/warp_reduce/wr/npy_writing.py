@@ -8,7 +8,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO
 
 import numpy as np
@@ -37,6 +37,15 @@ def writing_npy(path: str, shape: tuple[int, ...], element: ElementType) -> Iter
                 array.flush()
     except OSError as error:
         raise WrError(f"{path}: {error.strerror or error}") from None
+
+
+def write_all_npy(files: list[tuple[str | None, np.ndarray | None, ElementType]]) -> None:
+    """Those that have a name, with the array's elements and shape: all of them, or none where one cannot be written."""
+    with ExitStack() as stack:
+        wanted = [(path, array, element) for path, array, element in files if path and array is not None]
+        places = [stack.enter_context(writing_npy(path, array.shape, element)) for path, array, element in wanted]
+        for place, (_, array, _) in zip(places, wanted):
+            place[:] = array.reshape(-1)
 
 
 @contextmanager

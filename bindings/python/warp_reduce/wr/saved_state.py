@@ -60,37 +60,12 @@ class SavedState:
         try:
             for each in self.outputs:
                 each.flush()
-            self._replace(parts)
+            replace_file(self.path, [*parts, _digest(parts)])
         except OSError as error:
             raise WrError(f"{self.path}: {error.strerror or error}") from None
         self._is_written = True
         took = time.monotonic() - began
         self._next = began + took + max(self._seconds, MOST_SHARE * took if self._seconds else 0.0)
-
-    def _replace(self, parts: list[Any]) -> None:
-        """After a power cut, too, there is the old file or the new one."""
-        target = os.path.realpath(self.path)
-        folder = os.path.dirname(target)
-        beside = os.path.join(folder, f".wr.{os.getpid()}.state.part")
-        try:
-            with open(beside, "wb") as file:
-                digest = hashlib.sha256()
-                for part in parts:
-                    digest.update(part)
-                    file.write(part)
-                file.write(digest.digest())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, target)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(beside)
-            raise
-        directory = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
     @cached_property
     def found(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
@@ -102,13 +77,12 @@ class SavedState:
             return None
         except OSError as error:
             raise WrError(f"{self.path}: {error.strerror or error}") from None
-        body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-        if body[:8] != MAGIC or hashlib.sha256(body).digest() != digest:
+        parsed = _parsed(data)
+        if parsed is None:
             raise WrError(f"{self.path}: is no state of a job, or is damaged; remove it to begin anew")
-        (length,) = struct.unpack_from("<Q", body, 8)
-        header = json.loads(body[16 : 16 + length])
+        header, body = parsed
         self._check(header["job"])
-        arrays, at = {}, 16 + length
+        arrays, at = {}, 0
         for name, size in header["lengths"].items():
             arrays[name] = np.frombuffer(body, np.uint8, size, at).copy()
             at += size
@@ -131,3 +105,58 @@ def identity_of(file: int) -> dict[str, Any]:
     """By what a file is told from another, or from itself after a change; not by its name."""
     status = os.fstat(file)
     return {"file's size": status.st_size, "file's time of change": status.st_mtime_ns}
+
+
+def replace_file(path: str, parts: list[Any]) -> None:
+    """Writes the parts, one after the other. After a power cut, too, there is the old file or the new one."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    beside = os.path.join(folder, f".wr.{os.getpid()}.state.part")
+    try:
+        with open(beside, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _digest(parts: list[Any]) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def _parsed(data: bytes) -> tuple[dict[str, Any], bytes] | None:
+    """The header, and the arrays' bytes; None of what is no state of a job."""
+    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+    if body[:8] != MAGIC or hashlib.sha256(body).digest() != digest:
+        return None
+    (length,) = struct.unpack_from("<Q", body, 8)
+    return json.loads(body[16 : 16 + length]), body[16 + length :]
+
+
+def described(path: str) -> list[tuple[str, str]]:
+    """What job a file of state is of, for a person; nothing where it is no such file."""
+    try:
+        with open(path, "rb") as file:
+            parsed = _parsed(file.read()) if file.read(8) == MAGIC and not file.seek(0) else None
+    except OSError as error:
+        raise WrError(f"{path}: {error.strerror or error}") from None
+    if parsed is None:
+        return []
+    header, _ = parsed
+    job, position = header["job"], header["position"]
+    rows = [(name, str(value)) for name, value in job.items() if value is not None]
+    rows.append(("done", f"{position['pieces']} pieces of {' x '.join(map(str, position['steps']))} elements"))
+    return [*rows, *(("unfinished", each["file"]) for each in position.get("outputs", ()))]

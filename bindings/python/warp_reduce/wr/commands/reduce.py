@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +119,7 @@ def run(options: argparse.Namespace) -> None:
     from ..._library import load_library
     from ..hints import advice_on_reduction, advising
     from ..npy_files import open_npy
+    from ..npy_writing import write_all_npy
     from ..reduction import Reduction
 
     _check(options)
@@ -140,7 +140,7 @@ def run(options: argparse.Namespace) -> None:
             results = _segments(library, options, job, source)
         else:
             results = _array(library, options, job, source, weights)
-    _write(options, job, results)
+    write_all_npy([(options.output, results.output, job.output), (options.values, results.values, job.element)])
     if results.saved:
         results.saved.remove()
     if options.quiet:
@@ -295,18 +295,6 @@ def _old_results(options: argparse.Namespace, job: Reduction, shape: tuple[int, 
     if old.shape != shape:
         raise WrError(f"{options.add_to}: its shape is {list(old.shape)}, that of the results is {list(shape)}")
     return old.words.reshape(shape)
-
-
-def _write(options: argparse.Namespace, job: Reduction, results: Results) -> None:
-    """The files that were asked for: all of them, or none where one cannot be written."""
-    from ..npy_writing import writing_npy
-
-    files = ((options.output, results.output, job.output), (options.values, results.values, job.element))
-    with ExitStack() as stack:
-        wanted = [(path, result, element) for path, result, element in files if path]
-        arrays = [stack.enter_context(writing_npy(path, result.shape, element)) for path, result, element in wanted]
-        for array, (_, result, _) in zip(arrays, wanted):
-            array[:] = result.reshape(-1)
 
 
 def _print_bare(result: np.ndarray, output: ElementType) -> None:

@@ -143,9 +143,9 @@ class KilledSoftmax(ToolTest):
         self.save("f.npy", np.asfortranarray(np.ones((3, 4), np.float32)))
         message = self.fails(1, "softmax", "f.npy", "out.npy", "--state", "a.state")
         self.assertIn("f.npy: --state is for files in C order", message)
-        for option in ("--mask", "--lengths"):
-            message = self.fails(2, "softmax", "f.npy", "out.npy", option, "m.npy", "--state", "a.state")
-            self.assertIn("--state goes with neither --mask nor --lengths", message)
+        for option in (("--mask", "m.npy"), ("--lengths", "m.npy"), ("--offsets", "m.npy"), ("--causal",)):
+            message = self.fails(2, "softmax", "f.npy", "out.npy", *option, "--state", "a.state")
+            self.assertIn("--state goes with none of --mask, --lengths, --causal and --offsets", message)
         message = self.fails(2, "softmax", "f.npy", "./f.npy", "--state", "a.state")
         self.assertIn("with --state the input must be there until the job is done; name another OUTPUT", message)
 

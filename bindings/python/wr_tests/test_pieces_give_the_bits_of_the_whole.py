@@ -16,7 +16,7 @@ from warp_reduce.wr.elements import nan_word
 from warp_reduce.wr.offers import is_offered
 from warp_reduce.wr.reduction import Reducer, Reduction
 from warp_reduce.wr.segments import SegmentReducer
-from warp_reduce.wr.softmax import Softmax, run_softmax
+from warp_reduce.wr.softmax import Selection, Softmax, run_ragged_softmax, run_softmax
 
 SHAPES = ((1, 5000, 1), (1, 4096, 1), (7, 900, 1), (1, 333, 17), (3, 250, 9), (40, 3, 2), (1, 1, 6000), (1, 0, 1))
 PIECES = (64, 1000, 4096)
@@ -257,6 +257,33 @@ class Pieces(ToolTest):
         logsumexp = np.empty((words.shape[0], words.shape[2]), np.float32)
         run_softmax(self.library, self.host, job, words, result, logsumexp, piece_bytes=piece)
         return result, logsumexp
+
+    def test_softmax_of_ragged_rows(self) -> None:
+        random = np.random.default_rng(9)
+        job, offsets = Softmax(BY_NAME["f32"], BY_NAME["f32"]), np.array([2, 30, 30, 31, 900, 950, 1000], np.int32)
+        words = random_words(random, "f32", (1000,))
+        selection = Selection(random.integers(0, 2, 1000).astype(np.uint8), random.integers(0, 900, 6))
+        results = []
+        for piece in (1 << 20, 500, 4):
+            result, sums, reported = np.zeros(1000, np.float32), np.zeros(6, np.float32), []
+            arrays = (words, offsets, result, sums, reported.append, piece, selection)
+            run_ragged_softmax(self.library, self.host, job, *arrays)
+            self.assertEqual(sum(reported), 998 * 4)
+            results.append((result, sums))
+        for at, (first, end) in enumerate(zip(offsets, offsets[1:])):
+            if first == end:
+                continue
+            row, alone, total = (
+                words[first:end].reshape(1, -1, 1),
+                np.zeros((1, end - first, 1), np.float32),
+                np.zeros((1, 1)),
+            )
+            total = total.astype(np.float32)
+            chosen = Selection(selection.mask[first:end].reshape(row.shape), selection.lengths[at].reshape(1, 1))
+            run_softmax(self.library, self.host, job, row, alone, total, selection=chosen)
+            for result, sums in results:
+                self.assert_same_bits(result[first:end], alone.reshape(-1))
+                self.assert_same_bits(sums[at : at + 1], total[0])
 
     def test_every_byte_is_reported_once(self) -> None:
         for shape in SHAPES[:-1]:

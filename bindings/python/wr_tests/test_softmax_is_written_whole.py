@@ -110,6 +110,62 @@ class SoftmaxFiles(ToolTest):
             self.succeeds("softmax", "in.npy", "out.npy", *options)
             self.assert_same_bits(self.load("out.npy"), self.load("expected.npy"), (mask_type, lengths_type))
 
+    def test_causal_rows(self) -> None:
+        scores = np.random.default_rng(8).standard_normal((2, 5, 7)).astype(np.float32)
+        self.save("in.npy", scores)
+        self.save("lengths.npy", np.full((2, 5), 4))
+        query, key = np.arange(5)[:, None], np.arange(7)
+        for options, seen in (
+            (("--causal",), key <= query),
+            (("--causal", 3), key < query + 3),
+            (("--causal", 3, "--lengths", "lengths.npy"), (key < query + 3) & (key < 4)),
+        ):
+            self.succeeds("softmax", "in.npy", "out.npy", "--lse", "l.npy", *options)
+            expected, sums = reference(np.where(seen, scores, -np.inf), -1)
+            np.testing.assert_allclose(self.load("out.npy"), expected, rtol=1e-6)
+            np.testing.assert_allclose(self.load("l.npy"), sums, rtol=1e-6)
+        self.succeeds("softmax", "in.npy", "out.npy", "--causal=-1", "--empty-row", "zero")
+        self.assertFalse(self.load("out.npy")[:, :2].any())
+
+    def test_ragged_rows(self) -> None:
+        offsets = np.array([3, 10, 10, 900, 1680])
+        flat, mask = self.logits.reshape(-1), np.random.default_rng(9).integers(0, 3, self.logits.shape) > 0
+        self.save("starts.npy", offsets.astype(np.int32))
+        self.save("mask.npy", mask)
+        self.save("lengths.npy", np.array([5, 1, 1000, 100]))
+        for options in ((), ("--log",), ("--mask", "mask.npy", "--lengths", "lengths.npy")):
+            text = self.succeeds("softmax", "in.npy", "out.npy", "--offsets", "starts.npy", "--lse", "l.npy", *options)
+            self.assertRegex(text, r"(?m)^logsumexp +l.npy, f32 \[4\]")
+            result, sums = self.load("out.npy").reshape(-1), self.load("l.npy")
+            self.assertFalse(result[:3].any())
+            for row, (first, end) in enumerate(zip(offsets, offsets[1:])):
+                logits = flat[first:end].copy()
+                if "--mask" in options:
+                    logits[~mask.reshape(-1)[first:end]] = -np.inf
+                    logits[[5, 1, 1000, 100][row] :] = -np.inf
+                if first == end:
+                    self.assertEqual(sums[row], -np.inf)
+                    continue
+                expected, total = reference(logits, 0)
+                expected = np.log(expected) if "--log" in options else expected
+                np.testing.assert_allclose(result[first:end], expected, rtol=1e-5)
+                np.testing.assert_allclose(sums[row], total, rtol=1e-6)
+
+    def test_causal_and_ragged_rows_that_make_no_sense(self) -> None:
+        self.save("v.npy", np.zeros(5, np.float32))
+        self.save("o.npy", np.array([0, 3, 2]))
+        message = self.fails(1, "softmax", "v.npy", "out.npy", "--causal")
+        self.assertIn("--causal is for matrices; the shape is [5]", message)
+        self.assertIn(
+            "--causal is along the last axis", self.fails(2, "softmax", "in.npy", "o", "--causal", "--axis=0")
+        )
+        for options in (("--axis", "0"), ("--causal",)):
+            message = self.fails(2, "softmax", "v.npy", "out.npy", "--offsets", "o.npy", *options)
+            self.assertIn("--offsets divides the file's elements as they lie", message)
+        message = self.fails(1, "softmax", "v.npy", "out.npy", "--offsets", "o.npy")
+        self.assertIn("o.npy: offset 2 is below the one before it", message)
+        self.assertFalse((self.folder / "out.npy").exists())
+
     def test_a_mask_of_no_elements(self) -> None:
         self.save("in.npy", np.zeros((0, 5), np.float32))
         self.save("mask.npy", np.zeros((0, 5), bool))

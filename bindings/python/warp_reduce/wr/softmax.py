@@ -130,6 +130,37 @@ def run_softmax(
     return seconds
 
 
+def run_ragged_softmax(
+    library: Library,
+    device: Device,
+    job: Softmax,
+    words: np.ndarray,
+    offsets: np.ndarray,
+    result: np.ndarray,
+    logsumexp: np.ndarray,
+    advance: Callable[[int], None] = lambda _: None,
+    piece_bytes: int = PIECE_BYTES,
+    selection: Selection | None = None,
+) -> float:
+    """words, result and a mask are one-dimensional, offsets as read_offsets gives them, logsumexp and lengths [rows]:
+    in groups of whole rows."""
+    selection = selection or Selection()
+    rows, limit, at, seconds = len(offsets) - 1, piece_bytes // job.element.size, 0, 0.0
+    while at < rows:
+        end = int(np.searchsorted(offsets, int(offsets[at]) + limit, side="right")) - 1
+        group = slice(at, max(at + 1, min(end, rows)))
+        part = slice(int(offsets[group.start]), int(offsets[group.stop]))
+        starts = offsets[group.start : group.stop + 1].astype(np.int64) - part.start
+        chosen = Selection(
+            None if selection.mask is None else selection.mask[part],
+            None if selection.lengths is None else selection.lengths[group],
+        )
+        seconds += _call(library, device, job, words[part], result[part], logsumexp[group], chosen, starts)
+        advance(words[part].nbytes)
+        at = group.stop
+    return seconds
+
+
 def _call(
     library: Library,
     device: Device,
@@ -138,7 +169,10 @@ def _call(
     result: np.ndarray,
     logsumexp: np.ndarray,
     selection: Selection,
+    offsets: np.ndarray | None = None,
 ) -> float:
+    """offsets: words are ragged rows, one after the other."""
+    shape = words.shape if offsets is None else (len(offsets) - 1, words.size, 1)
     try:
         with ExitStack() as stack:
             source = stack.enter_context(device.reading(np.ascontiguousarray(words)))
@@ -148,7 +182,9 @@ def _call(
             ]
             target = stack.enter_context(device.writing(result))
             sums = stack.enter_context(device.writing(logsumexp))
-            args = softmax_args(job, source, target, words.shape, sums, *chosen)
+            args = softmax_args(job, source, target, shape, sums, *chosen)
+            if offsets is not None:
+                args.offsets = stack.enter_context(device.reading(offsets))
             return device.seconds(lambda: library.softmax(args, device.stream))
     except Refused as refusal:
         if refusal.status != ERROR_UNSUPPORTED:

@@ -1,6 +1,7 @@
 #include "framework_array.h"
 
 #include "calls.h"
+#include "torch_array.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -116,17 +117,6 @@ static int view_type(const struct Framework *framework, PyObject *array, ArrayVi
     return known;
 }
 
-static int is_in_order(const Shape *shape) {
-    ptrdiff_t expected = shape->item_size;
-    for (int d = shape->rank - 1; d >= 0; --d) {
-        if (shape->lengths[d] != 1 && shape->strides[d] != expected) {
-            return 0;
-        }
-        expected *= shape->lengths[d] > 1 ? shape->lengths[d] : 1;
-    }
-    return 1;
-}
-
 static int view_memory(const struct Framework *framework, PyObject *array, ArrayView *view) {
     Shape *shape = &view->shape;
     Py_ssize_t pointer = 0, device = 0;
@@ -152,16 +142,23 @@ static int is_special(const struct Framework *framework, PyObject *array) {
     return ask_number(framework, IS_SPECIAL, array, &answer) != 0 || answer != 0;
 }
 
+/* The current GPU's default stream is the one that is taken. */
+static int is_elsewhere(const ArrayView *view) { return view->device >= 0 && !is_current_gpu(view->device); }
+
 int view_framework_array(PyObject *array, ArrayView *view) {
     const struct Framework *framework = framework_of(array);
     if (framework == NULL) {
         return 0;
     }
     view->framework = framework;
+    if (view_torch_array(array, view)) {
+        return !is_elsewhere(view);
+    }
     view->owner = NULL;
+    view->tensor = NULL;
     int known = view_type(framework, array, view);
-    if (known == 1 && (is_special(framework, array) || view_memory(framework, array, view) != 0 ||
-                       (view->device >= 0 && !is_current_gpu(view->device)))) {
+    if (known == 1 &&
+        (is_special(framework, array) || view_memory(framework, array, view) != 0 || is_elsewhere(view))) {
         PyErr_Clear(); /* which the general way puts into words */
         return 0;
     }
@@ -171,6 +168,9 @@ int view_framework_array(PyObject *array, ArrayView *view) {
 PyObject *new_framework_array(PyObject *x, const ArrayView *like, int rank, const ptrdiff_t *lengths, int dtype,
                               int is_bool, ArrayView *view) {
     const struct Framework *framework = like->framework;
+    if (like->tensor != NULL) {
+        return new_torch_array(like, rank, lengths, dtype, is_bool, view);
+    }
     PyObject *type = dtype > 0 && dtype < TYPES ? framework->dtypes[dtype][is_bool] : NULL;
     PyObject *shape = type == NULL ? NULL : tuple_of(rank, lengths);
     if (shape == NULL) {
@@ -187,6 +187,7 @@ PyObject *new_framework_array(PyObject *x, const ArrayView *like, int rank, cons
         return NULL;
     }
     view->framework = framework;
+    view->tensor = NULL;
     view->owner = NULL;
     view->data = (char *)pointer;
     view->shape.rank = rank;
@@ -210,6 +211,9 @@ PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *w
 
 int stream_of_framework(const ArrayView *x, struct CUstream_st **stream) {
     Py_ssize_t number = 0;
+    if (x->tensor != NULL) {
+        return stream_of_torch_array(x, stream);
+    }
     PyObject *device = PyLong_FromLong(x->device);
     int failed = device == NULL || ask_number(x->framework, STREAM, device, &number) != 0;
     if (device != NULL) {

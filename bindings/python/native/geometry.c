@@ -157,3 +157,14 @@ int plan_rows(const Shape *shape, uint64_t reduced, Plan *plan) {
            set_extents(shape, group_or_one(before, outers), group_or_one(along, axes), group_or_one(after, inners),
                        plan);
 }
+
+int is_in_order(const Shape *shape) {
+    ptrdiff_t expected = shape->item_size;
+    for (int d = shape->rank - 1; d >= 0; --d) {
+        if (shape->lengths[d] != 1 && shape->strides[d] != expected) {
+            return 0;
+        }
+        expected *= shape->lengths[d] > 1 ? shape->lengths[d] : 1;
+    }
+    return 1;
+}

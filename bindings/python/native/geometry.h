@@ -31,3 +31,6 @@ int plan_reduction(const Shape *shape, uint64_t reduced, int any_order, Plan *pl
 
 /* Likewise for a result of the array's own shape in row-major order, as softmax has. */
 int plan_rows(const Shape *shape, uint64_t reduced, Plan *plan);
+
+/* Whether the elements lie one after the other, in C order. */
+int is_in_order(const Shape *shape);

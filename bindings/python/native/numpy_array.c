@@ -99,6 +99,7 @@ int view_numpy_array(PyObject *array, ArrayView *view) {
         return -1;
     }
     view->framework = NULL;
+    view->tensor = NULL;
     view->device = -1;
     view->data = found->data;
     view->is_bool = found->kind == 'b';

@@ -7,6 +7,7 @@
 #include "warp_reduce.h"
 
 struct Framework;
+struct TorchTensor;
 
 /* An array, of NumPy or of a framework (framework_array.h). */
 typedef struct ArrayView {
@@ -20,6 +21,7 @@ typedef struct ArrayView {
     PyObject *owner;                   /* what keeps it alive: to be given back, if it is not NULL */
     const struct Framework *framework; /* NULL: NumPy */
     int device;                        /* -1: the host */
+    struct TorchTensor *tensor;        /* lent, of a tensor that torch_array.h has viewed; else NULL */
 } ArrayView;
 
 /* numpy.ndarray, numpy.empty and {dtype: wr_dtype} of the types that are not NumPy's own. Until they are set no object

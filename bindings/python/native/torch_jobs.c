@@ -67,8 +67,6 @@ static int lie_beside(const Tensor *x, const Tensor *y) {
 
 /* ---- reductions */
 
-static int is_bool(const Tensor *x) { return x->type == TORCH_BOOL; }
-
 /* The result's type by PyTorch's rules; -1: not here. */
 static int32_t result_type(const Tensor *x, const Reduction *job) {
     int whole = !is_float(x->dtype);
@@ -172,8 +170,8 @@ Outcome reduce_tensor(const Tensor *x, const Reduction *job) { return reduce_wei
 
 Outcome dot_tensors(const Tensor *x, const Tensor *y, int exact, int32_t type) {
     int last = x->shape.rank - 1;
-    if (last < 0 || y->shape.rank != 1 || x->sizes[last] != y->sizes[0] || x->type != y->type || is_bool(x) ||
-        (y->sizes[0] > 1 && y->shape.strides[0] != y->shape.item_size) || !lie_beside(x, y)) {
+    if (last < 0 || y->shape.rank != 1 || x->sizes[last] != y->sizes[0] || x->type != y->type ||
+        is_bool_type(x->type) || (y->sizes[0] > 1 && y->shape.strides[0] != y->shape.item_size) || !lie_beside(x, y)) {
         return general_way;
     }
     Reduction job = {exact ? WR_SUM_EXACT : WR_SUM, UINT64_C(1) << last, 0, type};

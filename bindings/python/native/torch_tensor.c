@@ -14,6 +14,21 @@ int dtype_of_type(int32_t type) {
     return type >= 0 && type < (int32_t)(sizeof dtypes / sizeof *dtypes) ? dtypes[type] : 0;
 }
 
+enum { TORCH_BOOL = 11 };
+
+int is_bool_type(int32_t type) { return type == TORCH_BOOL; }
+
+int32_t type_of_dtype(int dtype, int is_bool) {
+    if (is_bool) {
+        return TORCH_BOOL;
+    }
+    int32_t type = (int32_t)(sizeof dtypes / sizeof *dtypes) - 1;
+    while (type >= 0 && (dtypes[type] != dtype || type == TORCH_BOOL)) {
+        --type;
+    }
+    return type;
+}
+
 static int view_shape(TorchTensor *handle, Tensor *tensor) {
     int64_t rank = 0, *sizes = NULL, *strides = NULL;
     Shape *shape = &tensor->shape;

@@ -21,6 +21,11 @@ int view_tensor(TorchTensor *handle, Tensor *tensor);
 /* What PyTorch's element types are to the library, a wr_dtype: 0 for what it has not; bool counts as bytes. */
 int dtype_of_type(int32_t type);
 
+int is_bool_type(int32_t type);
+
+/* The other way round; -1 where PyTorch has no such type. */
+int32_t type_of_dtype(int dtype, int is_bool);
+
 /* A new tensor in row-major order beside another. NULL: there was no memory. */
 TorchTensor *new_tensor(int rank, const int64_t *sizes, int32_t type, const Tensor *beside);
 

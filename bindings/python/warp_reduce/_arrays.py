@@ -16,6 +16,7 @@ import numpy as np
 from . import _native
 from ._elements import U8
 from ._library import load_library
+from ._torch_abi import open_torch
 from ._types import NAMES, OTHER_NAMES, Kind, numpy_dtype, numpy_kind
 
 Array = Any  # of any framework
@@ -268,6 +269,8 @@ def _fill_tensor(torch: Any, words: dict[int, Any], x: Array, where: Array, word
 
 @cache
 def _introduce_torch(module: Any) -> None:
+    with contextlib.suppress(AttributeError):  # of an old PyTorch, which is asked by what it has in Python
+        open_torch(module)
     tensor, words = module.Tensor, {size: getattr(module, each.name) for size, each in _WORDS.items()}
     raw = getattr(module._C, "_cuda_getCurrentRawStream", None)  # PyTorch's own compiler asks it
     codes: dict[Any, tuple[int, bool]] = {

@@ -9,8 +9,9 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _native
+from .._torch_abi import numbers
 from . import _gradients, _operators
-from ._operators import KEYS, NUMBERS, check_dot, library
+from ._operators import KEYS, check_dot, library
 
 NAMES = {
     1: "sum",
@@ -26,6 +27,7 @@ NAMES = {
     18: "logsumexp",
     19: "sum_exact",
 }
+_NUMBERS = numbers(torch)
 ORDERS = {9: 1.0, 10: 2.0, 11: float("inf")}
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
@@ -196,21 +198,21 @@ def _told(run: Callable[..., torch.Tensor], x: torch.Tensor, *arguments: Any) ->
 
 
 def general_reduce(x: torch.Tensor, op: int, dims: int, keepdim: bool, dtype: int) -> torch.Tensor:
-    return _told(_reduce, x, op, [d for d in range(x.dim()) if dims >> d & 1], keepdim, NUMBERS.get(dtype))
+    return _told(_reduce, x, op, [d for d in range(x.dim()) if dims >> d & 1], keepdim, _NUMBERS.get(dtype))
 
 
 def general_dot(x: torch.Tensor, y: torch.Tensor, exact: bool, dtype: int) -> torch.Tensor:
-    return _told(_dot, x, y, exact, NUMBERS.get(dtype))
+    return _told(_dot, x, y, exact, _NUMBERS.get(dtype))
 
 
 def general_softmax(x: torch.Tensor, log: bool, dim: int, dtype: int) -> torch.Tensor:
-    return _told(_softmax, x, log, dim, NUMBERS.get(dtype))
+    return _told(_softmax, x, log, dim, _NUMBERS.get(dtype))
 
 
 def general_softmax_backward(
     gradient: torch.Tensor, output: torch.Tensor, log: bool, dim: int, dtype: int
 ) -> torch.Tensor:
-    return _told(_softmax_backward, gradient, output, log, dim, NUMBERS.get(dtype))
+    return _told(_softmax_backward, gradient, output, log, dim, _NUMBERS.get(dtype))
 
 
 # ---- above the gradients

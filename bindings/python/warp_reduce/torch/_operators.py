@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,8 @@ import torch
 
 from .. import _native
 from .._library import load_library
+from .._torch_abi import DEVICES as KEYS
+from .._torch_abi import open_torch
 
 SCHEMAS = {
     "sum": "(Tensor x, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -48,55 +49,15 @@ ABOVE = {
 }
 
 library = torch.library.Library("warp_reduce", "DEF")
-KEYS = ("CPU", "CUDA")
-
-
-# c10::ScalarType
-NUMBERS = {
-    **dict(enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))),
-    **dict(enumerate((torch.float16, torch.float32, torch.float64, torch.complex32, torch.complex64), start=5)),
-    **{10: torch.complex128, 11: torch.bool, 15: torch.bfloat16, 23: torch.float8_e5m2, 24: torch.float8_e4m3fn},
-    **dict(enumerate((torch.uint16, torch.uint32, torch.uint64), start=27)),
-}
-
-# Keys that a thread has while a mode sees its operators: those of tracers, fake tensors, transforms.
-_MODES = (
-    *("Python", "Functionalize", "FuncTorchDynamicLayerFrontMode", "FuncTorchDynamicLayerBackMode"),
-    *("FuncTorchVmapMode", "PreDispatch", "PythonDispatcher", "Tracer"),
-)
 
 
 def _open() -> None:
     load_library()
-    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
-    cuda = os.path.join(folder, "libtorch_cuda.so")
-    has_cuda = torch.version.cuda is not None and os.path.exists(cuda)
-    excluded = torch._C._dispatch_tls_local_exclude_set
-    before = excluded().raw_repr()
-    with torch._C._AutoDispatchBelowAutograd():
-        keys = excluded().raw_repr() & ~before
-    cpu = os.path.join(folder, "libtorch_cpu.so")
-    missing = _native.torch_open(cpu, cuda if has_cuda else None, keys)
+    missing = open_torch(torch)
     if missing:
         raise ImportError(
             f"warp_reduce.torch needs PyTorch 2.10 or newer, for Linux; this is {torch.__version__}, without {missing}"
         )
-    _learn(folder)
-
-
-def _learn(folder: str) -> None:
-    """Shows the adapter tensors of which it is known what they are, so that it finds its way in others."""
-    keys, key = torch._C.DispatchKeySet, torch._C.DispatchKey
-    plain = torch.empty(2)
-    shown = (plain, torch._neg_view(plain), torch._conj(plain.to(torch.complex64)), torch.empty(2, device="meta"))
-    examples = tuple((x, x._cdata, torch._C._dispatch_keys(x).raw_repr()) for x in shown)
-    devices = [keys(getattr(key, name)).raw_repr() for name in KEYS]
-    plain_keys = torch._C._dispatch_keys(plain).raw_repr() | devices[0] | devices[1]
-    modes = tuple(torch._C._parse_dispatch_key(name).value for name in _MODES)
-    _native.torch_types({dtype: number for number, dtype in NUMBERS.items()})
-    _native.torch_learn(
-        os.path.join(folder, "libtorch_python.so"), (torch.Tensor, torch.nn.Parameter), examples, plain_keys, modes
-    )
 
 
 def dimensions(x: torch.Tensor, dim: int | Sequence[int] | None) -> list[int]:

@@ -15,24 +15,33 @@ a CUDA graph; and the CPU's rows with the GPU's. The table is Markdown. The exit
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import functools
+import gc
+import itertools
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # a few kernels: processes to compile them start longer
 
 import torch  # noqa: E402
+import torch._dynamo  # noqa: E402
 import warp_reduce.torch  # noqa: E402
 
 BATCHES = (1, 2, 3, 7, 32, 127, 129, 1000, 4096)
 WIDTHS = (8, 64, 1000, 4096, 32000, 50257, 128256, 151936)
+# One row, odd widths and each type are compiled for themselves.
+torch._dynamo.config.recompile_limit = 64
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 DISTINCT, FEW_DISTINCT = 129, 17
+LARGE = 100_000_000  # elements of a batch
 
 F32 = torch.float32
 norm = torch.linalg.vector_norm
@@ -120,6 +129,23 @@ class Counts:
             self.different[f"{what} {name}"] = self.different.get(f"{what} {name}", 0) + differing(one, other)
 
 
+@contextlib.contextmanager
+def room_for(elements: int, device: str) -> Iterator[bool]:
+    """Of several processes one works at a time on what takes tens of gigabytes, and gives them back: then it is True."""
+    if device != "cuda" or elements < LARGE:
+        yield False
+        return
+    with open(os.path.join(tempfile.gettempdir(), "batch_proof.lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        torch.cuda.empty_cache()
+        try:
+            yield True
+        finally:
+            torch.cuda.synchronize()
+            gc.collect()
+            torch.cuda.empty_cache()
+
+
 Sizes = tuple[int, ...]
 Rows = dict[str, list[torch.Tensor]]  # by function: the result and the gradient of each row alone
 AllCounts = dict[str, Counts]
@@ -136,9 +162,11 @@ def all_alone(x: torch.Tensor, count: int) -> dict[str, list[torch.Tensor]]:
 
 def compare_batches(x: torch.Tensor, batches: Sizes, counts: AllCounts, what: str, expected: Rows) -> None:
     for size in batches:
-        batch = batch_of(x, size)
-        for name, function in FUNCTIONS.items():
-            counts[name].add(what, both(function, batch), expected[name])
+        with room_for(size * x.shape[1], x.device.type):
+            batch = batch_of(x, size)
+            for name, function in FUNCTIONS.items():
+                counts[name].add(what, both(function, batch), expected[name])
+            del batch
 
 
 def all_at_once(x: torch.Tensor) -> list[list[torch.Tensor]]:
@@ -153,34 +181,43 @@ def joined(xs: list[torch.Tensor]) -> list[torch.Tensor]:
 def compare_compiled(x: torch.Tensor, batches: Sizes, counts: AllCounts, compiled: Any) -> None:
     expected = all_alone(x, max(batches))
     for size in batches:
-        xs = [batch_of(x, size).requires_grad_() for _ in FUNCTIONS]
-        ys = compiled(xs)
-        sloped = [number for number, y in enumerate(ys) if y.is_floating_point()]
-        tops = [slopes(ys[number]) for number in sloped]
-        inputs = [xs[number] for number in sloped]
-        gradients = torch.autograd.grad([ys[number] for number in sloped], inputs, tops) if sloped else ()
-        for number, name in enumerate(FUNCTIONS):
-            own = [gradients[sloped.index(number)]] if number in sloped else []
-            counts[name].add("compiled", [ys[number].detach(), *own], expected[name])
+        with room_for(size * x.shape[1], x.device.type):
+            compare_one_compiled(x, size, counts, compiled, expected)
+
+
+def compare_one_compiled(x: torch.Tensor, size: int, counts: AllCounts, compiled: Any, expected: Rows) -> None:
+    xs = [batch_of(x, size).requires_grad_() for _ in FUNCTIONS]
+    ys = compiled(xs)
+    sloped = [number for number, y in enumerate(ys) if y.is_floating_point()]
+    tops = [slopes(ys[number]) for number in sloped]
+    inputs = [xs[number] for number in sloped]
+    gradients = torch.autograd.grad([ys[number] for number in sloped], inputs, tops) if sloped else ()
+    for number, name in enumerate(FUNCTIONS):
+        own = [gradients[sloped.index(number)]] if number in sloped else []
+        counts[name].add("compiled", [ys[number].detach(), *own], expected[name])
 
 
 def compare_captured(x: torch.Tensor, batches: Sizes, counts: AllCounts, expected: Rows, pool: Any) -> None:
     for size in batches:
-        batch = batch_of(x, size)
-        still = torch.zeros_like(batch)
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            all_at_once(still)
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
-            results = all_at_once(still)
-        still.copy_(batch)
-        graph.replay()
-        torch.cuda.synchronize()
-        for name, found in zip(FUNCTIONS, results):
-            counts[name].add("captured", found, expected[name])
+        with room_for(size * x.shape[1], x.device.type) as alone:
+            compare_one_captured(batch_of(x, size), counts, expected, None if alone else pool)
+
+
+def compare_one_captured(batch: torch.Tensor, counts: AllCounts, expected: Rows, pool: Any) -> None:
+    still = torch.zeros_like(batch)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        all_at_once(still)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        results = all_at_once(still)
+    still.copy_(batch)
+    graph.replay()
+    torch.cuda.synchronize()
+    for name, found in zip(FUNCTIONS, results):
+        counts[name].add("captured", found, expected[name])
 
 
 def compare_devices(x: torch.Tensor, counts: AllCounts) -> None:
@@ -205,10 +242,10 @@ class Plan:
         self.device = device
         self.widths = (8, 1000, 4099) if small else WIDTHS
         self.batches = (1, 2, 7, 17, 40) if small else BATCHES
-        self.captured = (1, 40) if small else (1, 32, 129, 1000)
+        self.captured = (1, 40) if small else BATCHES
         self.distinct = FEW_DISTINCT if small else DISTINCT
         self.compiled_types = TYPES[::2] if small else TYPES
-        self.compiled_width, self.compiled = (1000, (40,)) if small else (50257, (32, 129, 1000))
+        self.compiled_widths, self.compiled = ((1000,), (40,)) if small else (WIDTHS, BATCHES)
 
 
 class Progress:
@@ -249,7 +286,7 @@ def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: P
             if plan.device == "cuda":
                 compare_captured(x, plan.captured, counts, expected, keeper.pool())
                 progress.done("captured")
-                compare_devices(rows[:7] if width > 9999 else rows, counts)
+                compare_devices(rows, counts)
                 progress.done("CPU and GPU")
     progress.tell(str(dtype))
 
@@ -257,10 +294,10 @@ def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: P
 def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
     with warp_reduce.torch.batch_invariant():
         compiled = torch.compile(joined, fullgraph=True, dynamic=True)
-        for dtype in plan.compiled_types:
-            rows = rows_of(plan.compiled_width, dtype, plan.distinct)
+        for dtype, width in itertools.product(plan.compiled_types, plan.compiled_widths):
+            rows = rows_of(width, dtype, plan.distinct)
             compare_compiled(rows.to(plan.device), plan.compiled, counts, compiled)
-    progress.done("compiled")
+            progress.done("compiled")
     keeper = first_graph() if plan.device == "cuda" else None
     for dtype in TYPES:
         compare_eager(plan, dtype, counts, progress, keeper)

@@ -131,7 +131,7 @@ class Counts:
 
 @contextlib.contextmanager
 def room_for(elements: int, device: str) -> Iterator[bool]:
-    """Of several processes one works at a time on what takes tens of gigabytes, and gives them back: then it is True."""
+    """Of several processes one works at a time on what takes tens of gigabytes, and gives them back: then True."""
     if device != "cuda" or elements < LARGE:
         yield False
         return

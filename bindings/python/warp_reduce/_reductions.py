@@ -197,7 +197,8 @@ def any(
 ) -> Any:
     """Whether any element differs from zero, along all or some axes; bool.
 
-    x: any elements. dtype: the field that words are of, as of `sum`. A NaN differs from zero. Of nothing: False.
+    x: any elements. dtype: the field that words are of. Arguments otherwise and errors as of `sum`. A NaN differs from
+    zero. Of nothing: False.
 
     >>> import numpy as np, warp_reduce
     >>> warp_reduce.any(np.array([[0, 0], [0, 3]]), axis=1)
@@ -233,7 +234,7 @@ def count_nonzero(
     out: Array | None = None,
     where: Any = True,
 ) -> Any:
-    """How many elements differ from zero, along all or some axes; int64. Elements and `dtype` as of `any`.
+    """How many elements differ from zero, along all or some axes; int64. Arguments as of `any`. Of nothing: 0.
 
     >>> import numpy as np, warp_reduce
     >>> int(warp_reduce.count_nonzero(np.array([0.0, float("nan"), 2.0])))
@@ -282,7 +283,8 @@ def logsumexp(
 ) -> Any:
     """log(sum of exp(x)), along all or some axes, with the bits that belong to `softmax`.
 
-    x: floats; integers and bool become float64. Elements where `where` is False take no part.
+    x: floats; integers and bool become float64. Elements where `where` is False take no part. Arguments otherwise and
+    errors as of `sum`.
     A NaN gives NaN, +infinity gives +infinity. Of nothing, or of -infinity alone, it is -infinity.
 
     >>> import numpy as np, warp_reduce

@@ -92,9 +92,9 @@ def log_softmax(
     dtype: Any = None,
     out: Array | None = None,
 ) -> Any:
-    """scale * x - log(sum of exp(scale * x)) along an axis: the logarithm of `softmax`; arguments as there.
+    """scale * x - log(sum of exp(scale * x)) along an axis: the logarithm of `softmax`.
 
-    What takes no part gives -infinity, and so does -infinity.
+    Arguments, NaN and errors as of `softmax`. What takes no part gives -infinity, and so does -infinity.
 
     >>> import numpy as np, warp_reduce
     >>> warp_reduce.log_softmax(np.array([7.0]))

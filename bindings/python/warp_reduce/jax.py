@@ -286,8 +286,14 @@ def _general(op: int, x: Any, axis: Axis, keepdims: bool, dtype: Any, as_float: 
 def sum(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, *, exact: bool = False) -> jax.Array:
     """The sum of all elements, or along one or more axes, pairwise in their order; as jax.numpy.sum.
 
+    x: an array of any shape, of floats (f64, f32, f16, bf16), integers or bool, which is added as int32.
+    axis: an integer, a tuple or None, for all. Several axes are one, whose elements come in row-major order.
     dtype: of the result; sums of floats are kept in f32 (f64 for f64 or into it) and rounded once.
+    keepdims: reduced axes stay, with one element each.
     exact: the exact sum of floats, rounded once, whatever the order of the elements.
+
+    NaN, or infinities of both signs, give NaN; of nothing the sum is 0. ValueError for an axis that is not there,
+    TypeError for complex numbers.
 
     >>> import jax, jax.numpy as jnp, warp_reduce.jax as wj
     >>> jax.jit(wj.sum)(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -299,6 +305,8 @@ def sum(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, *,
 def mean(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> jax.Array:
     """The mean: the sum divided by the number of elements, correctly rounded. Of integers it is f32.
 
+    Arguments, NaN and errors as of `sum`. Of nothing the mean is NaN.
+
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> wj.mean(jnp.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     Array([2., 3.], dtype=float32)
@@ -307,7 +315,7 @@ def mean(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -
 
 
 def prod(x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> jax.Array:
-    """The product; as `sum`.
+    """The product; arguments and errors as of `sum`. NaN, or infinity times 0, give NaN; of nothing it is 1.
 
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> int(wj.prod(jnp.array([2, 3, 7])))
@@ -352,7 +360,9 @@ def _extreme(op: int, name: str, x: Any, axis: Axis, keepdims: bool) -> jax.Arra
 
 
 def max(x: Any, axis: Axis = None, keepdims: bool = False) -> jax.Array:
-    """The largest element; +0 is above -0, a NaN wins, equal ones share the gradient. ValueError of nothing.
+    """The largest element, in x's type; arguments as of `sum`.
+
+    +0 is above -0, a NaN wins, equal ones share the gradient. ValueError of nothing.
 
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> float(wj.max(jnp.array([1.0, 3.0, 2.0])))
@@ -362,7 +372,7 @@ def max(x: Any, axis: Axis = None, keepdims: bool = False) -> jax.Array:
 
 
 def min(x: Any, axis: Axis = None, keepdims: bool = False) -> jax.Array:
-    """The smallest element; as `max`.
+    """The smallest element; all as of `max`.
 
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> float(wj.min(jnp.array([1.0, 3.0, 2.0])))
@@ -382,7 +392,9 @@ def _index(op: int, name: str, x: Any, axis: int | None, keepdims: bool) -> jax.
 
 
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> jax.Array:
-    """The index of the first largest element, along an axis or in the whole array; the first NaN wins.
+    """The index of the first largest element, along an axis or in the whole array (in row-major order).
+
+    x: as of `sum`. +0 is above -0, the first NaN wins. int64, or int32 without jax_enable_x64. ValueError of nothing.
 
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> int(wj.argmax(jnp.array([4.0, 9.0, 9.0])))
@@ -392,7 +404,7 @@ def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> jax.Array
 
 
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> jax.Array:
-    """The index of the first smallest element; as `argmax`.
+    """The index of the first smallest element; all as of `argmax`.
 
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> int(wj.argmin(jnp.array([4.0, 2.0, 2.0])))
@@ -403,6 +415,8 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> jax.Array
 
 def norm(x: Any, ord: float = 2, axis: Axis = None, keepdims: bool = False) -> jax.Array:
     """The norm of vectors of the orders 1, 2 and infinity, of the whole array or along axes. ValueError for others.
+
+    Integers become f32. Arguments otherwise as of `sum`. NaN gives NaN; of nothing the norm is 0.
 
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> float(wj.norm(jnp.array([3.0, -4.0])))
@@ -415,6 +429,9 @@ def norm(x: Any, ord: float = 2, axis: Axis = None, keepdims: bool = False) -> j
 
 def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> jax.Array:
     """log(sum of exp(x)), with the bits that belong to `softmax`, which is its gradient.
+
+    Integers become f32. Arguments and errors otherwise as of `sum`. NaN and +infinity give themselves; of nothing, and
+    of -infinity alone, it is -infinity.
 
     >>> import jax.numpy as jnp, warp_reduce.jax as wj
     >>> float(wj.logsumexp(jnp.array([1000.0]), axis=0))
@@ -432,7 +449,10 @@ def _rows(log: bool, x: Any, axis: int) -> jax.Array:
 
 
 def softmax(x: Any, axis: int = -1) -> jax.Array:
-    """exp(x) / sum of exp(x) along an axis; as jax.nn.softmax.
+    """exp(x) / sum of exp(x) along an axis, in an array of x's shape and type; as jax.nn.softmax.
+
+    x: floats of any shape; integers become f32. A NaN or +infinity, or a row of -infinity alone, gives a row of NaN.
+    Empty arrays give empty arrays. ValueError for an axis that is not there.
 
     >>> import jax, jax.numpy as jnp, warp_reduce.jax as wj
     >>> jax.vmap(wj.softmax)(jnp.zeros((2, 4)))[0]
@@ -442,7 +462,7 @@ def softmax(x: Any, axis: int = -1) -> jax.Array:
 
 
 def log_softmax(x: Any, axis: int = -1) -> jax.Array:
-    """x - log(sum of exp(x)) along an axis; as jax.nn.log_softmax.
+    """x - log(sum of exp(x)) along an axis, as jax.nn.log_softmax; all as of `softmax`.
 
     >>> import jax, jax.numpy as jnp, warp_reduce.jax as wj
     >>> float(jax.grad(lambda x: wj.log_softmax(x)[0])(jnp.zeros(2))[0])

@@ -38,10 +38,16 @@ def sum(
 ):
     """The sum of all elements, or along one or more dimensions; as torch.sum, with the same bits in every batch.
 
-    x: floats, integers or bool; integers are added in 64 bits. The gradient is that of torch.sum.
+    x: a tensor of any shape and strides, of the CPU or a CUDA GPU, of floats (f64, f32, f16, bf16, both float8),
+        integers or bool; integers are added in 64 bits.
+    dim: a dimension, several, or None for all; several are one, whose elements come in row-major order.
+    keepdim: reduced dimensions stay, with one element each.
     dtype: of the result. Floats are added in f32 (f64 for f64 or into f64) and rounded once.
     exact: the exact sum of floats, rounded once, whatever the order of the elements.
-    NaN, or infinities of both signs, give NaN; of nothing the sum is 0.
+
+    The gradient is that of torch.sum. NaN, or infinities of both signs, give NaN; of nothing the sum is 0.
+    Errors, as PyTorch's: IndexError for a dimension that is not there, RuntimeError for types that are not taken and
+    dimensions that are named twice, TypeError for arguments of another kind.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.sum(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
@@ -54,7 +60,10 @@ def sum(
 
 
 def mean(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtype: torch.dtype | None = None):
-    """The mean: the sum divided by the number of elements, correctly rounded. Of integers `dtype` must be given.
+    """The mean: the sum divided by the number of elements, correctly rounded.
+
+    Arguments and errors as of `sum`; of integers `dtype` must be given. NaN as there; of nothing the mean is NaN. The
+    gradient is the product with the count's reciprocal, rounded once.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=(0, 1))
@@ -66,7 +75,9 @@ def mean(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtyp
 
 
 def prod(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtype: torch.dtype | None = None):
-    """The product; as `sum`. Of nothing it is 1.
+    """The product; arguments and errors as of `sum`.
+
+    NaN, or infinity times 0, give NaN; of nothing the product is 1. The gradient is right where elements are 0.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.prod(torch.tensor([2, 3, 7]))
@@ -78,7 +89,9 @@ def prod(x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, dtyp
 
 
 def amax(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
-    """The largest element; +0 is above -0, and a NaN wins. Equal ones share the gradient. RuntimeError of nothing.
+    """The largest element, in x's type; arguments and errors as of `sum`.
+
+    +0 is above -0, and a NaN wins. Equal ones share the gradient. Of nothing there is none: IndexError or RuntimeError.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.amax(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=0)
@@ -90,7 +103,7 @@ def amax(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
 
 
 def amin(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
-    """The smallest element; as `amax`.
+    """The smallest element; all as of `amax`.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.amin(torch.tensor([3, 1, 2]))
@@ -102,7 +115,10 @@ def amin(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
 
 
 def argmax(x: torch.Tensor, dim: int | None = None, keepdim: bool = False):
-    """The index of the first largest element, along a dimension or in the whole tensor; the first NaN wins.
+    """The index of the first largest element, along a dimension or in the whole tensor (in row-major order); int64.
+
+    x: as of `sum`, without bool. +0 is above -0, and the first NaN wins. Of nothing there is none: IndexError.
+    It has no gradient.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.argmax(torch.tensor([4.0, 9.0, 9.0]))
@@ -114,7 +130,7 @@ def argmax(x: torch.Tensor, dim: int | None = None, keepdim: bool = False):
 
 
 def argmin(x: torch.Tensor, dim: int | None = None, keepdim: bool = False):
-    """The index of the first smallest element; as `argmax`.
+    """The index of the first smallest element; all as of `argmax`.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.argmin(torch.tensor([[4, 1], [0, 2]]), dim=1)
@@ -133,7 +149,12 @@ def norm(
     *,
     dtype: torch.dtype | None = None,
 ):
-    """The norm of vectors, as torch.linalg.vector_norm, of the orders 1, 2 and infinity. ValueError for others.
+    """The norm of vectors, as torch.linalg.vector_norm: of the whole tensor, or along one or more dimensions.
+
+    ord: 2 for the root of the sum of squares, 1 for the sum of magnitudes, infinity for the largest magnitude;
+        ValueError for others.
+    x: floats. Arguments and errors otherwise as of `sum`. NaN gives NaN; of nothing the norm is 0, and that of order
+    infinity a RuntimeError. It overflows only where the norm itself does. At 0 the gradient is 0.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.norm(torch.tensor([3.0, -4.0]))
@@ -149,8 +170,9 @@ def norm(
 def dot(x: torch.Tensor, y: torch.Tensor, *, dtype: torch.dtype | None = None, exact: bool = False):
     """The dot product of two vectors; of a tensor with a vector, of each of its rows: sums along the last dimension.
 
-    x, y: floats or integers, which are brought to one type as PyTorch's operators do; integers are added in 64 bits.
-    Both have gradients. dtype, exact: as in `sum`, of the products, which are each rounded once if they are not exact.
+    x: of at least one dimension; y: a vector as long as x's last one, on the same device.
+    Both are floats or integers, which are brought to one type as PyTorch's operators do; integers are added in 64 bits.
+    Both have gradients. dtype, exact: as of `sum`, of the products, which are each rounded once if they are not exact.
     NaN, or infinity times 0, give NaN; of nothing it is 0. RuntimeError where the shapes do not go together.
 
     >>> import torch, warp_reduce.torch
@@ -167,6 +189,9 @@ def dot(x: torch.Tensor, y: torch.Tensor, *, dtype: torch.dtype | None = None, e
 def logsumexp(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = False):
     """log(sum of exp(x)), with the bits that belong to `softmax`; its gradient is the softmax.
 
+    x: floats; integers become PyTorch's default type. Arguments and errors otherwise as of `sum`. A NaN or +infinity
+    gives itself; of nothing, and of -infinity alone, it is -infinity.
+
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.logsumexp(torch.tensor([0.0, 0.0]), dim=0)
     tensor(0.6931)
@@ -177,7 +202,11 @@ def logsumexp(x: torch.Tensor, dim: int | Sequence[int] = (), keepdim: bool = Fa
 
 
 def softmax(x: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None):
-    """exp(x) / sum of exp(x) along a dimension. dtype: of the result; 16-bit floats into f32 are rounded once.
+    """exp(x) / sum of exp(x) along a dimension, in a tensor of x's shape; as torch.softmax.
+
+    x: floats of any shape and strides. dtype: of the result; 16-bit floats into f32 are rounded once.
+    A NaN or +infinity, or a row of -infinity alone, gives a row of NaN. Empty tensors give empty tensors.
+    IndexError for a dimension that is not there, RuntimeError for types that are not taken.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.softmax(torch.zeros(2, 2))[0]
@@ -189,7 +218,7 @@ def softmax(x: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None)
 
 
 def log_softmax(x: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None):
-    """x - log(sum of exp(x)) along a dimension: the logarithm of `softmax`.
+    """x - log(sum of exp(x)) along a dimension: the logarithm of `softmax`; all as of `softmax`.
 
     >>> import torch, warp_reduce.torch
     >>> warp_reduce.torch.log_softmax(torch.tensor([7.0]))

@@ -99,6 +99,14 @@ def cupy(table: Table, on_gpu: bool) -> str | None:
     broadcast = np.broadcast_to(x[:, None, :], (7, 50, 1000))
     view = cp.broadcast_to(cp.asarray(x)[:, None, :], (7, 50, 1000))
     table.compare("broadcast views", cp.asnumpy(warp_reduce.sum(view, axis=2)), warp_reduce.sum(broadcast, axis=2))
+    for number in range(1, cp.cuda.runtime.getDeviceCount()):
+        with cp.cuda.Device(number):
+            other = cp.asarray(x)
+        for found, expected in (
+            (warp_reduce.softmax(other), warp_reduce.softmax(x)),
+            (warp_reduce.sum(other, axis=1, where=other > 0), warp_reduce.sum(x, axis=1, where=x > 0)),
+        ):
+            table.compare("on another GPU than the current", cp.asnumpy(found), expected)
     return None
 
 
@@ -111,7 +119,52 @@ def torch(table: Table, on_gpu: bool) -> str | None:
     check_arrays(table, pt, lambda x: pt.from_numpy(x).to(device))
     check_large(table, lambda x: pt.from_numpy(x).to(device), lambda x: x.cpu().numpy())
     _torch_operators(table, pt, device)
+    if on_gpu:
+        _captured(table, pt)
+        _torch_on_others(table, pt)
     return None
+
+
+def _captured(table: Table, pt: Any) -> None:
+    """Functions that go without PyTorch's dispatcher, in a CUDA graph, of other elements than it was captured with."""
+    import warp_reduce.torch as wt
+
+    x = pt.from_numpy(RANDOM.standard_normal((33, 5003)).astype(np.float32))
+    calls = [wt.sum, wt.argmax, wt.norm, wt.logsumexp, wt.softmax, warp_reduce.softmax]
+    calls = [functools.partial(call, **{"axis" if call is warp_reduce.softmax else "dim": -1}) for call in calls]
+    calls += [lambda x: wt.dot(x, x[0], exact=True), lambda x: warp_reduce.sum(x, axis=-1, where=x > 0)]
+    still = pt.zeros_like(x, device="cuda")
+    for call in calls:
+        call(still)
+    graph = pt.cuda.CUDAGraph()
+    with pt.cuda.graph(graph):
+        made = [call(still) for call in calls]
+    still.copy_(x)
+    graph.replay()
+    for found, call in zip(made, calls):
+        table.compare("captured in a CUDA graph", _bytes(pt, found), _bytes(pt, call(x)))
+
+
+def _torch_on_others(table: Table, pt: Any) -> None:
+    """Tensors on each GPU while the first is the current one, on a stream of their own and on the default one."""
+    import warp_reduce.torch as wt
+
+    x = pt.from_numpy(RANDOM.standard_normal((33, 5003)).astype(np.float32))
+    calls = [lambda x: wt.softmax(x), lambda x: warp_reduce.sum(x, axis=1), lambda x: pt.linalg.vector_norm(x, dim=1)]
+    calls += [lambda x: pt.log_softmax(x, 1), lambda x: warp_reduce.max(x, axis=0, where=x < 1), lambda x: x.mean()]
+    with wt.batch_invariant():
+        expected = [_bytes(pt, call(x)) for call in calls]
+        for number in range(1, pt.cuda.device_count()):
+            other = x.to(f"cuda:{number}")
+            stream = pt.cuda.Stream(number)
+            stream.wait_stream(pt.cuda.current_stream(number))
+            for call, bits in zip(calls, expected):
+                table.compare("on another GPU than the current", _bytes(pt, call(other)), bits)
+                with pt.cuda.stream(stream), pt.cuda.device(0):
+                    found = call(other)
+                stream.synchronize()
+                table.compare("on another GPU than the current", _bytes(pt, found), bits)
+            assert pt.cuda.current_device() == 0
 
 
 def _torch_operators(table: Table, pt: Any, device: str) -> None:

@@ -51,6 +51,7 @@ def check_all(module: Any, place: Any) -> None:
     assert bits(warp_reduce.dot(place(flat), place(flat))) == bits(warp_reduce.dot(flat, flat))
     mask = place(X[0] > 0)
     assert bits(warp_reduce.sum(place(X), axis=0, where=mask)) == bits(warp_reduce.sum(X, axis=0, where=X[0] > 0))
+    check_masked(place)
     assert bits(warp_reduce.softmax(place(X), mask=mask)) == bits(warp_reduce.softmax(X, mask=X[0] > 0))
     assert bits(warp_reduce.softmax(place(X), lengths=place(np.arange(40)))) == bits(
         warp_reduce.softmax(X, lengths=np.arange(40))
@@ -63,3 +64,28 @@ def check_all(module: Any, place: Any) -> None:
     out = module.empty_like(place(X[0]))
     assert warp_reduce.sum(place(X), axis=0, out=out) is out
     assert bits(out) == bits(warp_reduce.sum(X, axis=0))
+
+
+def check_masked(place: Any) -> None:
+    """Elements of every size, with masks of the array's own shape, in other orders and broadcast."""
+    chosen = RANDOM.random(X.shape) < 0.6
+    for dtype in (np.uint8, np.int8, np.float16, np.int16, np.float32, np.uint32, np.float64, np.int64, np.bool_):
+        x = (X * 3).astype(np.int64).astype(dtype)
+        masks = (
+            (x, chosen),
+            (x.swapaxes(0, 1), chosen.swapaxes(0, 1)),
+            (x, chosen[:, :1]),
+            (x[:, ::2], chosen[0, ::2]),
+        )
+        for array, mask in masks:
+            for name in ("sum", "min", "max", "prod", "any", "all", "count_nonzero"):
+                function = getattr(warp_reduce, name)
+                on_it = function(_placed(place, array), axis=1, where=_placed(place, mask))
+                assert bits(on_it) == bits(function(array, axis=1, where=mask)), (name, dtype)
+    nothing = np.zeros((3, 0), np.float32)
+    assert bits(warp_reduce.sum(place(nothing), 1, where=place(nothing > 0))) == bits(np.zeros(3, np.float32))
+
+
+def _placed(place: Any, x: np.ndarray) -> Any:
+    """With the strides that x has in its own memory, where it is a view of axes the other way round."""
+    return place(np.ascontiguousarray(x.swapaxes(0, 1))).swapaxes(0, 1) if not x.flags.c_contiguous else place(x)

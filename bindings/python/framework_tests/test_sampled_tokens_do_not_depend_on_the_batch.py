@@ -16,11 +16,11 @@ LENGTH, STEPS, TEMPERATURE = 6, 5, 0.8
 class Transformer:
     """Decoder blocks with random weights: attention and a gated network, each behind a root-mean-square norm."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str) -> None:
         generator = torch.Generator().manual_seed(11)
 
         def weights(*shape: int) -> torch.Tensor:
-            return torch.randn(*shape, generator=generator) / shape[-1] ** 0.5
+            return (torch.randn(*shape, generator=generator) / shape[-1] ** 0.5).to(device)
 
         self.embedding = weights(VOCABULARY, WIDTH) * WIDTH**0.5
         self.unembedding = weights(VOCABULARY, WIDTH) * 3
@@ -45,7 +45,7 @@ class Transformer:
             for name in ("query", "key", "value")
         )
         scores = (query.unsqueeze(3) * key.unsqueeze(2)).sum(-1) / (WIDTH / HEADS) ** 0.5
-        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         weights = torch.softmax(scores.masked_fill(later, float("-inf")), -1)
         mixed = (weights.unsqueeze(-1) * value.unsqueeze(2)).sum(3)
         return self.product(mixed.transpose(1, 2).reshape(batch, length, WIDTH), block["out"])
@@ -62,7 +62,7 @@ class Transformer:
 
 def sampled(model: Transformer, prompts: torch.Tensor, seeds: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
     """The tokens that follow, and their log-probabilities; each prompt has its own random numbers."""
-    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    generators = [torch.Generator(prompts.device).manual_seed(seed) for seed in seeds]
     tokens, told = prompts, []
     for _ in range(STEPS):
         scores = model.logits(tokens) / TEMPERATURE
@@ -74,10 +74,17 @@ def sampled(model: Transformer, prompts: torch.Tensor, seeds: list[int]) -> tupl
     return tokens[:, LENGTH:], torch.cat(told, 1)
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("batch", [2, 7])
-def test_alone_and_in_a_batch(batch: int) -> None:
-    model = Transformer()
-    prompts = torch.randint(VOCABULARY, (batch, LENGTH), generator=torch.Generator().manual_seed(5))
+def test_alone_and_in_a_batch(batch: int, device: str) -> None:
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    check(batch, device)
+
+
+def check(batch: int, device: str) -> None:
+    model = Transformer(device)
+    prompts = torch.randint(VOCABULARY, (batch, LENGTH), generator=torch.Generator().manual_seed(5)).to(device)
     seeds = [100 + each for each in range(batch)]
     with wt.batch_invariant(), torch.no_grad():
         tokens, logarithms = sampled(model, prompts, seeds)

@@ -4,12 +4,16 @@ something watches or changes operators."""
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import threading
+import time
 from functools import partial
 from typing import Any
 
 import pytest
 import torch
+import warp_reduce
 import warp_reduce.torch as wt
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
@@ -169,3 +173,36 @@ def test_what_is_wrong_is_refused_as_by_the_operators() -> None:
     ):
         with pytest.raises((IndexError, RuntimeError, TypeError)):
             function()
+
+
+def test_other_threads_run_during_a_call() -> None:
+    """Without Python's lock: a thread that counts goes on while the library works."""
+    large, done, counted = torch.ones(1 << 26), threading.Event(), [0]
+
+    def count() -> None:
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        for function in (wt.logsumexp, wt.softmax, lambda x: wt.dot(x, x), warp_reduce.logsumexp):
+            before = counted[0]
+            for _ in range(3):
+                function(large)
+            assert counted[0] - before > 10
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_of_a_fork_calls_on() -> None:
+    x = plain().repeat(200, 1, 1)
+    expected = wt.softmax(x)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if torch.equal(wt.softmax(x), expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0 and torch.equal(wt.softmax(x), expected)

@@ -156,7 +156,8 @@ class BeyondMemory(ToolTest):
         for options in ((), ("--exact",), ("--accumulate-dtype", "f64", "--output-dtype", "f64")):
             self.succeeds("dot", "a.npy", "b.npy", *options, "-o", "whole.npy")
             for files in (("a.npy", "b.npy"), ("a.raw", "b.raw", "--dtype", "f32", "--shape=3,-1")):
-                self.succeeds("dot", *files, *options, "-o", "out.npy", "--memory", "1M")
+                text = self.succeeds("dot", *files, *options, "-o", "out.npy", "--memory", "1M")
+                self.assertRegex(text, r"(?m)^computed +.*dot product, on host in \d.* m?s: \d+\.\d GB/s *$")
                 self.assert_same_bits(self.load("out.npy"), self.load("whole.npy"), (files, options))
 
     def test_pieces_cover_the_array_once_and_are_no_larger_than_said(self) -> None:

@@ -18,11 +18,21 @@ with progress({label!r}, 4, bytes_counted=False) as advance:
 print("done")
 """
 
+GOING_ON = """
+import time
+from warp_reduce.wr.screen import progress
+with progress("counting", 1 << 40) as advance:
+    advance(1 << 39)
+    for _ in range(8):
+        time.sleep(0.2)
+        advance(1 << 20)
+"""
 
-def on_a_terminal(pause: float, label: str = "counting") -> tuple[str, str]:
+
+def on_a_terminal(pause: float, label: str = "counting", job: str = JOB) -> tuple[str, str]:
     """stdout, and what a terminal at stderr received."""
     screen, terminal = pty.openpty()
-    command = [sys.executable, "-c", JOB.format(pause=pause, label=label)]
+    command = [sys.executable, "-c", job.format(pause=pause, label=label)]
     environment = {**os.environ, "TERM": "xterm"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True, env=environment)
     os.close(terminal)
@@ -52,6 +62,12 @@ class ProgressBar(unittest.TestCase):
 
     def test_a_short_job_on_a_terminal(self) -> None:
         self.assertEqual(on_a_terminal(0.0), ("done\n", ""))
+
+    def test_what_an_earlier_run_has_done_counts_as_done_and_not_as_fast(self) -> None:
+        _, received = on_a_terminal(0.0, job=GOING_ON)
+        self.assertRegex(received, "50%")
+        self.assertRegex(received, r"\d MB/s")
+        self.assertNotRegex(received, "[GT]B/s")
 
     def test_a_long_job_without_a_terminal(self) -> None:
         command = [sys.executable, "-c", JOB.format(pause=0.3, label="counting")]

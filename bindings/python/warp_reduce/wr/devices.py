@@ -21,6 +21,7 @@ class HostDevice:
 
     name = "host"
     is_gpu = False
+    opening_seconds = 0.0
 
     def __init__(self, library: Library) -> None:
         self.stream = library.host_stream
@@ -60,6 +61,7 @@ class CudaDevice:
     is_gpu = True
 
     def __init__(self, library: Library, ordinal: int) -> None:
+        began = time.perf_counter()
         self.name = f"cuda:{ordinal}"
         self.driver = driver = Driver()
         device = driver.device(ordinal)
@@ -74,6 +76,7 @@ class CudaDevice:
             raise WrError(f"{self.name} cannot be used: {library.status_string(status)}")
         driver.call("cuStreamCreate", byref(stream), STREAM_NON_BLOCKING)
         self.stream = stream.value
+        self.opening_seconds = time.perf_counter() - began
 
     @contextmanager
     def reading(self, array: np.ndarray) -> Iterator[int]:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -20,7 +21,11 @@ from rich.progress import (
 )
 from rich.table import Table
 
+if TYPE_CHECKING:
+    from .timing import Pace
+
 PROGRESS_AFTER_SECONDS = 0.5
+LEAST_SETUP_SHOWN = 0.01
 WIDTH_WITHOUT_TERMINAL = 120
 
 
@@ -58,6 +63,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2f} s"
 
 
+def pace_in_words(pace: Pace) -> str:
+    setup = f" after {duration(pace.setup)} of set-up" if pace.setup > LEAST_SETUP_SHOWN else ""
+    return f"{duration(pace.seconds)}: {pace.bytes_per_second / 1e9:.1f} GB/s{setup}"
+
+
 def binary_size(size: float) -> str:
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
@@ -68,7 +78,10 @@ def binary_size(size: float) -> str:
 
 @contextmanager
 def progress(label: str, total: int, *, bytes_counted: bool = True) -> Iterator[Callable[[int], None]]:
-    """A function that reports how much more is done; the bar appears once the job has lasted half a second."""
+    """A function that reports how much more is done; the bar appears once the job has lasted half a second.
+
+    What is reported first, which may be what an earlier run has done, says nothing of the rate.
+    """
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -21,6 +21,7 @@ from .lanes import Lane, Sizes, in_order, lanes_of
 from .reduction import Reduction, explained, reduce_args
 from .saved_state import SavedState
 from .states import Growing, Part, States
+from .timing import Pace
 
 # Of pieces that lie in columns: along the axis at least so many elements, or what a state's merging costs is felt.
 LEAST_ROWS = 64
@@ -33,7 +34,7 @@ class StreamedReduction:
         self, library: Library, device: Device, sizes: Sizes, advance: Callable[[int], None] = lambda _: None
     ) -> None:
         self._library, self._device, self._sizes, self._advance = library, device, sizes, advance
-        self.seconds = 0.0
+        self.pace = Pace(0.0, 0.0, 0)
         self.bytes_before = 0  # of the file that an earlier run has reduced
 
     def run(
@@ -62,6 +63,7 @@ class StreamedReduction:
         work = _Work(self._library, job, source, weights)
         size = max(1, cut.largest * job.element.size)
         with lanes_of(self._library, self._device, self._sizes.lanes_for(cut.count, size), size) as lanes:
+            ready = time.perf_counter()
             try:
                 with closing(in_order(islice(cut.pieces(), made.done, None), lanes, work)) as done:
                     for piece, results in done:
@@ -75,7 +77,8 @@ class StreamedReduction:
                 if saved:
                     saved.write(*made.so_far())
                 raise
-        self.seconds = time.perf_counter() - began
+        ended, opening = time.perf_counter(), self._device.opening_seconds
+        self.pace = Pace(ended - began + opening, ready - began + opening, source.nbytes - self.bytes_before)
         return result, values
 
     def _begin_behind(self, cut: Cut, done: int, job: Reduction) -> None:

@@ -22,6 +22,7 @@ from .reduction import Reduction
 from .saved_state import SavedState
 from .softmax import Softmax, floats_only, softmax_args
 from .states import Growing, Part, States
+from .timing import Pace
 
 BLOCK = 1024  # elements of a base block: pieces that end where one does need nothing of their neighbours
 
@@ -33,7 +34,7 @@ class StreamedSoftmax:
         self, library: Library, device: Device, sizes: Sizes, advance: Callable[[int], None] = lambda _: None
     ) -> None:
         self._library, self._device, self._sizes, self._advance = library, device, sizes, advance
-        self.seconds = 0.0
+        self.pace = Pace(0.0, 0.0, 0)
         self.bytes_before = 0  # of the file that an earlier run has done
 
     def run(
@@ -55,6 +56,7 @@ class StreamedSoftmax:
             cut = replace(cut, steps=tuple(found[0]["steps"]))
         size = max(1, cut.largest * job.element.size)
         with lanes_of(self._library, self._device, self._sizes.lanes_for(cut.count, size), size) as lanes:
+            ready = time.perf_counter()
             task = _Task(self._library, job, source, cut, result, logsumexp, lanes, self._advance, saved)
             if found:
                 task.go_on(*found)
@@ -71,7 +73,8 @@ class StreamedSoftmax:
                 if saved:
                     saved.write(*task.so_far())
                 raise
-        self.seconds = time.perf_counter() - began
+        ended, opening = time.perf_counter(), self._device.opening_seconds
+        self.pace = Pace(ended - began + opening, ready - began + opening, source.nbytes - self.bytes_before)
 
 
 class _Task:

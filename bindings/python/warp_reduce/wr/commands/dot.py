@@ -91,15 +91,15 @@ def run(options: argparse.Namespace) -> None:
     job = Reduction(operator, left.element, output, options.accumulate_dtype, right.element)
     with advising(lambda: advice_on_dot(library, job, add=bool(options.add_to))):
         if _is_streamed(library, options, job, left, right):
-            result, seconds, before, saved = _streamed(library, options, job, left, right)
+            result, took, before, saved = _streamed(library, options, job, left, right)
         else:
-            result, seconds, before, saved = *_mapped(library, options, job, left, right), 0.0, None
+            result, took, before, saved = *_mapped(library, options, job, left, right), 0.0, None
     if options.output:
         with writing_npy(options.output, (), output) as array:
             array[:] = result
     if saved:
         saved.remove()
-    _print(options, left, right, output, result, seconds, before)
+    _print(options, left, right, output, result, took, before)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -135,11 +135,11 @@ def _is_streamed(
 
 def _mapped(
     library: Library, options: argparse.Namespace, job: Reduction, left: NpyArray, right: NpyArray
-) -> tuple[np.ndarray, float]:
+) -> tuple[np.ndarray, str]:
     from ..devices import open_device
     from ..npy_files import open_npy
     from ..reduction import Reducer
-    from ..screen import progress
+    from ..screen import duration, progress
 
     old = open_npy(options.add_to, job.output).words if options.add_to else None
     if old is not None and old.size != 1:
@@ -148,17 +148,17 @@ def _mapped(
         reducer = Reducer(library, open_device(library, options.device), advance)
         old = None if old is None else old.reshape(1, 1)
         result = reducer.run(job, left.words.reshape(1, -1, 1), weights=right.words, old=old)
-    return result.reshape(()), reducer.seconds
+    return result.reshape(()), duration(reducer.seconds)
 
 
 def _streamed(
     library: Library, options: argparse.Namespace, job: Reduction, left: NpyArray, right: NpyArray
-) -> tuple[np.ndarray, float, float, SavedState | None]:
-    """The result, the seconds, the share of the work that an earlier run has done, and its state."""
+) -> tuple[np.ndarray, str, float, SavedState | None]:
+    """The result, how long it took, the share of the work that an earlier run has done, and its state."""
     from ..devices import open_device
     from ..file_pieces import FileElements
     from ..lanes import DEFAULT_MEMORY, sizes_of
-    from ..screen import progress
+    from ..screen import pace_in_words, progress
     from ..streamed_reduction import StreamedReduction
 
     elements, factors = (FileElements(each, (1, left.array.size, 1)) for each in (left, right))
@@ -169,7 +169,8 @@ def _streamed(
         reduction = StreamedReduction(library, device, sizes, advance)
         saved = _saved(options, job, elements, factors) if options.state else None
         result, _ = reduction.run(job, elements, factors, saved)
-    return result.reshape(()), reduction.seconds, reduction.bytes_before / max(elements.nbytes, 1), saved
+    share = reduction.bytes_before / max(elements.nbytes, 1)
+    return result.reshape(()), pace_in_words(reduction.pace), share, saved
 
 
 def _saved(options: argparse.Namespace, job: Reduction, left: FileElements, right: FileElements) -> SavedState:
@@ -198,11 +199,11 @@ def _print(
     right: NpyArray,
     output: ElementType,
     result: np.ndarray,
-    seconds: float,
+    took: str,
     before: float,
 ) -> None:
     from ..elements import text_of, values_of
-    from ..screen import console, duration, facts
+    from ..screen import console, facts
 
     text = text_of(values_of(result.reshape(1), output)[0])
     if options.quiet:
@@ -212,7 +213,7 @@ def _print(
     rows = [
         ("left", f"{left.path}, {left.element.name} {list(left.shape)}"),
         ("right", f"{right.path}, {right.element.name} {list(right.shape)}"),
-        ("computed", f"{name}, on {options.device} in {duration(seconds)}"),
+        ("computed", f"{name}, on {options.device} in {took}"),
     ]
     if before:
         rows.append(("went on", f"from {options.state}, behind {before:.1%} of the files"))

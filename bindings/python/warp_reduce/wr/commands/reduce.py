@@ -63,7 +63,7 @@ examples:
 class Results:
     output: np.ndarray
     values: np.ndarray | None  # the elements at the indices
-    seconds: float
+    took: str
     saved: SavedState | None = None
     share_before: float = 0.0  # of the file that an earlier run has reduced
 
@@ -181,7 +181,7 @@ def _array(
 ) -> Results:
     from ..devices import open_device
     from ..reduction import Reducer
-    from ..screen import progress
+    from ..screen import duration, progress
     from ..shapes import split_at_axis, without_axis
 
     if _is_streamed(library, options, job, source):
@@ -201,7 +201,7 @@ def _array(
             old=None if old is None else old.reshape(outer, inner),
             values=values,
         )
-    return Results(result.reshape(shape), None if values is None else values.reshape(shape), reducer.seconds)
+    return Results(result.reshape(shape), None if values is None else values.reshape(shape), duration(reducer.seconds))
 
 
 def _is_streamed(library: Library, options: argparse.Namespace, job: Reduction, source: NpyArray) -> bool:
@@ -220,7 +220,7 @@ def _streamed(
     from ..devices import open_device
     from ..file_pieces import FileElements
     from ..lanes import DEFAULT_MEMORY, sizes_of
-    from ..screen import progress
+    from ..screen import pace_in_words, progress
     from ..shapes import split_at_axis, without_axis
     from ..streamed_reduction import StreamedReduction
 
@@ -237,7 +237,7 @@ def _streamed(
         result, values = reduction.run(job, elements, factors, saved)
     values = None if values is None else values.reshape(shape)
     share = reduction.bytes_before / max(elements.nbytes, 1)
-    return Results(result.reshape(shape), values, reduction.seconds, saved, share)
+    return Results(result.reshape(shape), values, pace_in_words(reduction.pace), saved, share)
 
 
 def _saved(options: argparse.Namespace, job: Reduction, elements: FileElements, weights: NpyArray | None) -> SavedState:
@@ -266,7 +266,7 @@ def _check_weights(weights: NpyArray | None, axis: int) -> None:
 
 def _segments(library: Library, options: argparse.Namespace, job: Reduction, source: NpyArray) -> Results:
     from ..devices import open_device
-    from ..screen import progress
+    from ..screen import duration, progress
     from ..segments import SegmentReducer, read_offsets
 
     offsets = read_offsets(options.offsets, source.words.size)
@@ -277,7 +277,7 @@ def _segments(library: Library, options: argparse.Namespace, job: Reduction, sou
     with progress(f"{job.operator} of {options.file}", total) as advance:
         reducer = SegmentReducer(library, open_device(library, options.device), advance)
         result = reducer.run(job, source.words, offsets, old=old, values=values)
-    return Results(result, values, reducer.seconds)
+    return Results(result, values, duration(reducer.seconds))
 
 
 def _place_for_values(job: Reduction, shape: tuple[int, ...]) -> np.ndarray | None:
@@ -305,14 +305,14 @@ def _print_bare(result: np.ndarray, output: ElementType) -> None:
 
 
 def _print_table(options: argparse.Namespace, source: NpyArray, job: Reduction, results: Results) -> None:
-    from ..screen import console, duration, facts
+    from ..screen import console, facts
 
     along = "everything" if options.axis is None else f"axis {options.axis}"
     along = f"the segments of {options.offsets}" if options.offsets else along
     weighted = f" times {options.weights}" if options.weights else ""
     rows = [
         ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),
-        ("reduced", f"{job.operator} of {along}{weighted}, on {options.device} in {duration(results.seconds)}"),
+        ("reduced", f"{job.operator} of {along}{weighted}, on {options.device} in {results.took}"),
     ]
     if results.share_before:
         rows.append(("went on", f"from {options.state}, behind {results.share_before:.1%} of the file"))

@@ -50,7 +50,7 @@ examples:
 
 @dataclass(frozen=True)
 class Done:
-    seconds: float
+    took: str
     files: list[tuple[str, tuple[int, ...], Any]]  # path, shape and element type of what is written
     share_before: float = 0.0  # of the work that an earlier run has done
 
@@ -208,7 +208,7 @@ def _sums(job: Softmax, arrays: list[np.ndarray], rows: int) -> np.ndarray:
 def _mapped(library: Library, options: argparse.Namespace, job: Softmax, source: NpyArray) -> Done:
     from ..devices import open_device
     from ..npy_writing import writing_npy
-    from ..screen import progress
+    from ..screen import duration, progress
     from ..softmax import run_ragged_softmax, run_softmax
 
     device = open_device(library, options.device)
@@ -226,7 +226,7 @@ def _mapped(library: Library, options: argparse.Namespace, job: Softmax, source:
             seconds = run_ragged_softmax(
                 library, device, job, source.words, offsets, result, sums, advance, selection=selection
             )
-    return Done(seconds, files)
+    return Done(duration(seconds), files)
 
 
 def _rows(options: argparse.Namespace, source: NpyArray) -> tuple[tuple[int, int, int], np.ndarray | None, Selection]:
@@ -265,7 +265,7 @@ def _streamed(library: Library, options: argparse.Namespace, job: Softmax, sourc
     from ..file_pieces import FileElements
     from ..lanes import DEFAULT_MEMORY, sizes_of
     from ..npy_writing import writing_npy
-    from ..screen import progress
+    from ..screen import pace_in_words, progress
     from ..shapes import split_at_axis
     from ..streamed_softmax import StreamedSoftmax
     from ..unfinished_npy import writing_over_runs
@@ -289,7 +289,7 @@ def _streamed(library: Library, options: argparse.Namespace, job: Softmax, sourc
         softmax.run(job, elements, arrays[0].reshape(elements.shape), sums, saved)
     if saved:
         saved.remove()
-    return Done(softmax.seconds, files, softmax.bytes_before / max(elements.nbytes, 1))
+    return Done(pace_in_words(softmax.pace), files, softmax.bytes_before / max(elements.nbytes, 1))
 
 
 def _saved(options: argparse.Namespace, job: Softmax, elements: FileElements) -> SavedState:
@@ -310,13 +310,13 @@ def _saved(options: argparse.Namespace, job: Softmax, elements: FileElements) ->
 
 
 def _print_facts(options: argparse.Namespace, job: Softmax, source: NpyArray, done: Done) -> None:
-    from ..screen import console, duration, facts
+    from ..screen import console, facts
 
     name = "log-softmax" if options.log else "softmax"
     along = f"of the rows of {options.offsets}" if options.offsets else f"along axis {options.axis}"
     rows = [
         ("input", f"{source.path}, {source.element.name} {list(source.shape)}"),
-        ("computed", f"{name} {along}, on {options.device} in {duration(done.seconds)}"),
+        ("computed", f"{name} {along}, on {options.device} in {done.took}"),
     ]
     if done.share_before:
         rows.append(("went on", f"from {options.state}, behind {done.share_before:.1%} of the work"))

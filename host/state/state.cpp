@@ -11,8 +11,8 @@ namespace wr::host {
 
 namespace {
 
-// Outputs that a thread takes at a time.
-constexpr std::size_t outputs_of_task = 4096;
+// Outputs that a thread takes at a time, and those of them whose accumulators are merged side by side.
+constexpr std::size_t outputs_of_task = 4096, outputs_of_tile = 512;
 
 Status reduce_node(const StateFormat &format, ReduceProblem node, void *accumulators) {
     node.output = accumulators;
@@ -46,14 +46,21 @@ Status report(Status status, std::int32_t *check) {
     return status;
 }
 
-// work(at) for every output, on the cores that moving so many bytes is worth.
+// work(begin, end) for all outputs, on the cores that moving so many bytes is worth.
+template <class Work>
+void for_each_task(std::size_t outputs, std::uint64_t bytes, Work work) {
+    const FloatEnvironment environment;
+    parallel_for(divide_up(outputs, outputs_of_task), threads_for(bytes), [&](std::size_t task) {
+        work(task * outputs_of_task, std::min((task + 1) * outputs_of_task, outputs));
+    });
+}
+
+// work(at) for every output.
 template <class Work>
 void for_each_output(const StateFormat &format, std::uint64_t bytes, Work work) {
-    const std::size_t outputs = format.outputs(), tasks = divide_up(outputs, outputs_of_task);
-    const FloatEnvironment environment;
-    parallel_for(tasks, threads_for(bytes), [&](std::size_t task) {
-        const std::size_t end = std::min((task + 1) * outputs_of_task, outputs);
-        for (std::size_t output = task * outputs_of_task; output < end; ++output) {
+    const std::size_t outputs = format.outputs();
+    for_each_task(outputs, bytes, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t output = begin; output < end; ++output) {
             work(StateOutput{output, outputs});
         }
     });
@@ -70,13 +77,78 @@ void merge_exactly(const StateMergeProblem &problem) {
     });
 }
 
+// merge_output of neighbouring outputs, node by node: each node's accumulators lie side by side.
+template <class Op>
+class TileMerge {
+  public:
+    TileMerge(const NodeMerge &merge, std::size_t outputs, const StateMergeProblem &problem)
+        : merge_(merge), outputs_(outputs), left_(elements(problem.left_state)), right_(elements(problem.right_state)),
+          merged_(elements(problem.merged)) {}
+
+    void run(std::size_t output, std::size_t count) const {
+        if (merge_.left != 0) {
+            join(output, count);
+        }
+        if (left_ != merged_) {
+            copy(left_, 0, 0, merge_.before, output, count);
+        }
+        copy(right_, merge_.right, merge_.merged() - merge_.after, merge_.after, output, count);
+    }
+
+  private:
+    using Accumulator = typename Op::Accumulator;
+    using Element = StateElement<Op>;
+
+    static Element *elements(const void *state) {
+        return static_cast<Element *>(const_cast<void *>(payload_of(state)));
+    }
+    std::size_t place(int node, std::size_t output) const { return static_cast<std::size_t>(node) * outputs_ + output; }
+
+    void join(std::size_t output, std::size_t count) const {
+        int next_left = merge_.before + merge_.left, next_right = 0;
+        Accumulator joined[outputs_of_tile];
+        const std::size_t beside = place(next_right++, output);
+        for (std::size_t i = 0; i < count; ++i) {
+            joined[i] = load_node<Op>(right_, beside + i);
+        }
+        std::uint64_t place_of_next = merge_.meeting | 1u; // the first one is from the left
+        for (int level = merge_.left + merge_.right; level > 1; --level, place_of_next >>= 1) {
+            const bool from_left = (place_of_next & 1u) != 0;
+            const std::size_t next = place(from_left ? --next_left : next_right++, output);
+            for (std::size_t i = 0; i < count; ++i) {
+                joined[i] = from_left ? combined<Op>(load_node<Op>(left_, next + i), joined[i])
+                                      : combined<Op>(joined[i], load_node<Op>(right_, next + i));
+            }
+        }
+        const std::size_t into = place(merge_.before, output);
+        for (std::size_t i = 0; i < count; ++i) {
+            store_node(joined[i], merged_, into + i);
+        }
+    }
+
+    void copy(const Element *from, int first, int into, int nodes, std::size_t output, std::size_t count) const {
+        for (int node = 0; node < nodes; ++node) {
+            std::memcpy(merged_ + place(into + node, output), from + place(first + node, output),
+                        count * sizeof(Element));
+        }
+    }
+
+    NodeMerge merge_;
+    std::size_t outputs_;
+    const Element *left_, *right_;
+    Element *merged_;
+};
+
 void merge_nodes(const StateMergeProblem &problem, const Piece &whole) {
     const NodeMerge merge = merge_of(problem.format, problem.left, problem.right);
-    const void *left = payload_of(problem.left_state), *right = payload_of(problem.right_state);
-    void *merged = payload_of(problem.merged);
+    const std::size_t outputs = problem.format.outputs();
     with_state_kind(problem.format.kind, [&]<class Op>(Op) {
-        for_each_output(problem.format, payload_bytes(problem.format, whole),
-                        [&](const StateOutput &at) { merge_output<Op>(merge, at, left, right, merged); });
+        const TileMerge<Op> tiles(merge, outputs, problem);
+        for_each_task(outputs, payload_bytes(problem.format, whole), [&](std::size_t begin, std::size_t end) {
+            for (std::size_t output = begin; output < end; output += outputs_of_tile) {
+                tiles.run(output, std::min(outputs_of_tile, end - output));
+            }
+        });
     });
 }
 

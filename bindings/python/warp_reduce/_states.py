@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator as operators
 from collections.abc import Sequence
@@ -134,21 +135,7 @@ class State:
         >>> float(parts[2].merge(parts[0]).merge(parts[1]).finish())
         1.0
         """
-        self._check_neighbour(right)
-        first, count, right_count = self.first or 0, self.count or 0, right.count or 0
-        size = self._reduction.size(first, count + right_count)
-        merged = self._framework.memory(self.array, size)
-        args = StateMergeArgs(
-            **self._reduction.fields(),
-            **self._places(first, count),
-            right_count=right_count,
-            right=self._framework.pointer(right.array),
-            right_bytes=right.nbytes,
-            merged=self._framework.pointer(merged),
-            merged_bytes=size,
-        )
-        run(args, self._framework, self.array, f"merging {self!r} and {right!r}")
-        return self._like(merged, self.first, None if self._reduction.is_exact else count + right_count)
+        return merged([self, right])
 
     def _check_neighbour(self, right: State) -> None:
         if not isinstance(right, State):
@@ -228,6 +215,30 @@ class State:
         made = State(self._reduction, first, count, self.shape, array)
         made._framework = self._framework  # JAX's arrays are NumPy's here, and its results are not
         return made
+
+
+def merged(states: Sequence[State]) -> State:
+    """All of them, from the left, in one piece of memory; as State.merge."""
+    whole, *others = states
+    for left, right in zip(states, others):
+        left._check_neighbour(right)
+    reduction, framework, first = whole._reduction, whole._framework, whole.first or 0
+    counts = list(itertools.accumulate(each.count or 0 for each in states))[1:]
+    sizes = [reduction.size(first, count) for count in counts]
+    room = framework.memory(whole.array, max(sizes)) if others else None
+    for right, count, size in zip(others, counts, sizes):
+        args = StateMergeArgs(
+            **reduction.fields(),
+            **whole._places(first, whole.count or 0),
+            right_count=right.count or 0,
+            right=framework.pointer(right.array),
+            right_bytes=right.nbytes,
+            merged=framework.pointer(room),
+            merged_bytes=framework.shape(room)[0],
+        )
+        run(args, framework, whole.array, f"merging states of {reduction.op}")
+        whole = whole._like(room[:size], whole.first, None if reduction.is_exact else count)
+    return whole
 
 
 def on_host(array: Array) -> np.ndarray:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.reductions import _tree_reduce
 
 from . import _pieces, _reductions
 from . import _softmax as _rows
 from ._elements import F64
 from ._general import default_kind
 from ._geometry import axes_of
-from ._states import _operator_named
+from ._states import _operator_named, merged
 from ._types import Kind, kind_named, numpy_dtype, numpy_kind
 
 __all__ = [
@@ -106,12 +107,8 @@ def _flat(states: Any) -> Iterator[Any]:
         yield states
 
 
-def _same(x: Any, **_: Any) -> Any:
-    return x
-
-
 def _merged(states: Any, **_: Any) -> Any:
-    return reduce(lambda left, right: left.merge(right), _flat(states))
+    return merged(list(_flat(states)))
 
 
 def _finished(states: Any, axis: Iterable[int], keepdims: bool) -> Any:
@@ -138,19 +135,24 @@ def _by_states(
     *y: da.Array,
 ) -> da.Array:
     states = _pieces_of(op, x, axes, options, *y)
-    return da.reduction(
-        states,
-        chunk=_same,
-        combine=_merged,
-        aggregate=_finished,
-        axis=axes,
-        keepdims=keepdims,
-        dtype=output,
-        split_every=split_every,
-        concatenate=False,
-        name=_name(op, states, keepdims)[len("warp-reduce-") :],
-        meta=_meta(x, x.ndim if keepdims else x.ndim - len(axes), output),
-    )
+    result = _tree_of_merges(states, _finished, axes, keepdims, output, split_every, _name(op, states, keepdims))
+    result._meta = _meta(x, result.ndim, output)
+    return result
+
+
+def _tree_of_merges(
+    states: da.Array,
+    aggregate: Callable[..., Any],
+    axes: tuple[int, ...],
+    keepdims: bool,
+    dtype: Any,
+    split_every: int | None,
+    name: str,
+) -> da.Array:
+    """What da.reduction does with its chunks' results. Its chunk function is not told where a chunk lies, so that the
+    states would be a layer of their own, whose tasks cost as much as those of the chunks."""
+    how = {"split_every": split_every, "combine": _merged, "concatenate": False}
+    return _tree_reduce(states, aggregate, axes, keepdims, dtype, name=name[len("warp-reduce-") :], **how)
 
 
 def _meta(x: da.Array, rank: int, dtype: np.dtype) -> Any:
@@ -159,6 +161,12 @@ def _meta(x: da.Array, rank: int, dtype: np.dtype) -> Any:
 
 def _partial(function: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
     return function(x, axis=tuple(axis), keepdims=keepdims)
+
+
+def _alone(function: Callable[..., Any], blocks: Any, **how: Any) -> Any:
+    """Of the one block that there is along the dimensions that are gone."""
+    (block,) = _flat(blocks)
+    return function(block, **how)
 
 
 def _reduced(
@@ -212,13 +220,17 @@ def _by_chunks(
     name, _, exact = op.partition("_")
     options = {**options, "exact": True} if exact == "exact" else options
     function = getattr(_reductions, op if exact != "exact" else name)
-    chunks = [(1,) if d in axes else c for d, c in enumerate(x.chunks) if keepdims or d not in axes]
-    return x.map_blocks(
-        partial(_partial, partial(function, **options), axis=axes, keepdims=keepdims),
+    partly = partial(_partial, partial(function, **options), axis=axes, keepdims=keepdims)
+    if keepdims:
+        chunks = tuple((1,) if d in axes else c for d, c in enumerate(x.chunks))
+        return x.map_blocks(partly, dtype=output, chunks=chunks, meta=_meta(x, x.ndim, output))
+    # Not by map_blocks, which would copy the blocks along the dimensions that it drops into one.
+    kept = tuple(d for d in range(x.ndim) if d not in axes)
+    return da.blockwise(
+        *(partial(_alone, partly), kept, x, tuple(range(x.ndim))),
+        concatenate=False,
         dtype=output,
-        chunks=tuple(chunks),
-        drop_axis=[] if keepdims else list(axes),
-        meta=_meta(x, len(chunks), output),
+        meta=_meta(x, len(kept), output),
     )
 
 
@@ -386,17 +398,8 @@ def _softmax(log: bool, x: Any, axis: Axis, scale: float, dtype: Any, split_ever
         return x.map_blocks(function, dtype=output, meta=_meta(x, x.ndim, output))
     x = _in_order(x, axes, _BLOCK)
     states = _pieces_of("logsumexp", x, axes, {"scale": scale})
-    whole = da.reduction(
-        *(states, _same, _merged),
-        combine=_merged,
-        axis=axes,
-        keepdims=True,
-        dtype=object,
-        split_every=split_every,
-        concatenate=False,
-        name=_name("states", states)[len("warp-reduce-") :],
-        meta=np.empty((0,) * x.ndim, object),
-    )
+    whole = _tree_of_merges(states, _merged, axes, True, object, split_every, _name("states", states))
+    whole._meta = np.empty((0,) * x.ndim, object)
     how = {"log": log, "axes": axes, "into": dtype}
     name = _name("softmax", x, whole, how)
     return x.map_blocks(_softmax_piece, whole, **how, name=name, dtype=output, meta=_meta(x, x.ndim, output))

@@ -13,6 +13,18 @@ enum class Destination : std::int32_t {
     partials, // as accumulators, for the next stage
 };
 
+// Pieces of rows that are not all alike, as states have them (numerics/state.h): in front nodes that grow, at the end
+// nodes that shrink, a node for each bit of how many elements these are; runs of one length between them.
+struct RowNodes {
+    std::uint64_t growing, shrinking; // elements; both 0: all pieces are runs
+    std::uint64_t run;
+    std::size_t weight_bytes;
+    void *accumulators;          // [node][row], where those of nodes go
+    std::size_t first_shrinking; // its number among the nodes
+
+    WR_HD constexpr bool any() const { return (growing | shrinking) != 0; }
+};
+
 // Reduction of rows: row number r = (o, i) starts at input + o * outer_stride + i * inner_stride elements.
 struct RowArguments {
     const void *input;
@@ -28,6 +40,7 @@ struct RowArguments {
     Destination destination;
     Mapping mapping; // for the operator's map; all zero where the input is partial results
     Finish finish;
+    RowNodes nodes;
 };
 
 // Reduction of columns: [outer][axis][inner], inner contiguous, to [outer][axis groups][inner].

@@ -24,6 +24,7 @@ struct Stage {
     Mapping mapping;
     Finish finish;
     bool to_accumulators; // the last stage leaves them too
+    RowNodes nodes;
 };
 
 // Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts
@@ -127,7 +128,8 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    plan.tiles,
                    destination_of(stage),
                    stage.mapping,
-                   stage.finish};
+                   stage.finish,
+                   stage.nodes};
     a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
     Launch how{kernel_of(*stage.kernels, stage.plan), 1, plan.block_warps * warp_lanes};
     how.dependent = gpu.dependent_launch;
@@ -285,10 +287,72 @@ Stage first_stage(const ReduceProblem &problem, const ReduceKernels &kernels, Gp
             problem.input,
             mapping_of(problem.what, problem.weights),
             finish_of(problem.what, problem.shape.axis, problem.values),
-            to_accumulators};
+            to_accumulators,
+            {}};
+}
+
+std::uintptr_t origin_of(const ReduceProblem &piece, std::uint64_t first) {
+    const std::size_t before = first * traits_of(piece.what.dtype).size;
+    return reinterpret_cast<std::uintptr_t>(piece.input) - before * static_cast<std::size_t>(piece.shape.axis_stride);
+}
+
+NodePlan node_plan(const ReduceProblem &piece, std::uint64_t first, std::uintptr_t origin, GpuFacts gpu) {
+    const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
+    return plan_nodes(plan_stage(piece.shape, origin, kernels, gpu, true), origin, kernels, {first, piece.shape.axis});
+}
+
+std::size_t partials_bytes(const ReduceProblem &piece, const NodePlan &plan) {
+    return bytes_for(plan.rows.partials, find_reduce_kernels(piece.what)->partial_bytes);
+}
+
+// What the runs of a plan come to, as nodes.
+cudaError_t reduce_runs(const NodePlan &plan, const void *partials, void *accumulators, const ReduceKernels &kernels,
+                        cudaStream_t stream, GpuFacts gpu) {
+    const std::size_t rows = plan.rows.shape.outer * plan.rows.shape.inner, pieces = plan.rows.rows.pieces;
+    const auto bytes = static_cast<std::size_t>(kernels.element_bytes);
+    const auto before = static_cast<std::size_t>(std::popcount(plan.nodes.growing));
+    const Shape shape{rows, plan.runs.count, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
+    const void *const first = static_cast<const char *>(partials) + before * bytes;
+    const std::uintptr_t origin = reinterpret_cast<std::uintptr_t>(first) - plan.runs.first * bytes;
+    NodePlan own = plan_lone_nodes(shape, origin, kernels, plan.runs);
+    own.nodes.accumulators = static_cast<char *>(accumulators) + before * rows * bytes;
+    return launch_stage({&kernels, own.rows, first, {}, {}, true, own.nodes}, nullptr, stream, gpu);
 }
 
 } // namespace
+
+bool has_nodes_side_by_side(const ReduceProblem &piece, std::uint64_t first, GpuFacts gpu) {
+    return node_plan(piece, first, origin_of(piece, first), gpu).fits;
+}
+
+std::size_t nodes_workspace_bytes(const ReduceProblem &piece, std::uint64_t first, GpuFacts gpu) {
+    return partials_bytes(piece, node_plan(piece, first, origin_of(piece, first), gpu));
+}
+
+std::size_t nodes_workspace_bytes(const ReduceProblem &piece, std::uint64_t first) {
+    return std::max(partials_bytes(piece, node_plan(piece, first, 0, most_demanding_gpu)),
+                    partials_bytes(piece, node_plan(piece, first, 1, most_demanding_gpu)));
+}
+
+cudaError_t reduce_to_nodes(const ReduceProblem &piece, std::uint64_t first, Workspace &workspace, cudaStream_t stream,
+                            GpuFacts gpu) {
+    const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
+    NodePlan plan = node_plan(piece, first, origin_of(piece, first), gpu);
+    plan.nodes.accumulators = piece.output;
+    plan.nodes.weight_bytes = traits_of(piece.what.weights_dtype).size;
+    void *const partials = plan.runs.count == 0 ? nullptr : workspace.take(partials_bytes(piece, plan));
+    const Stage stage{&kernels,
+                      plan.rows,
+                      piece.input,
+                      mapping_of(piece.what, piece.weights),
+                      finish_of(piece.what, piece.shape.axis, nullptr),
+                      true,
+                      plan.nodes};
+    const cudaError_t error = launch_stage(stage, partials, stream, gpu);
+    return error != cudaSuccess || plan.runs.count == 0
+               ? error
+               : reduce_runs(plan, partials, piece.output, kernels.partial(), stream, gpu);
+}
 
 std::size_t reduce_workspace_bytes(const ReduceProblem &problem) { return most_workspace_bytes(problem, false); }
 

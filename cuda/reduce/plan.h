@@ -5,6 +5,7 @@
 #include "cuda/common/gpu_facts.h"
 #include "cuda/reduce/kernels.h"
 #include "numerics/problem.h"
+#include "numerics/state.h"
 
 namespace wr::cuda {
 
@@ -67,6 +68,21 @@ StagedPlan plan_stage(const Shape &shape, bool vectors, int element_bytes, GpuFa
 
 // `address` is the input's; only its alignment is looked at. Pass 1 to assume the worst.
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu);
+
+// The nodes of a piece of rows in one launch: by themselves where a block takes the longest, else those at either end,
+// and of what is between them runs, whose partial results are nodes of a piece again.
+struct NodePlan {
+    ReducePlan rows;
+    RowNodes nodes;
+    Piece piece;
+    Piece runs; // counted from element 0 of the axis
+    bool fits;  // false: one launch will not do
+};
+
+// `whole`: of the piece as if it were a row of its own, where accumulators are wanted; `origin`: the address of element
+// 0 of the axis, whether it is there or not.
+NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece);
+NodePlan plan_lone_nodes(const Shape &shape, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece);
 
 // The partial results of a plan, as the next stage's input.
 Shape partials_shape(const ReducePlan &plan);

@@ -27,6 +27,63 @@ __device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row)
     return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
 }
 
+// What of a row is one of its pieces.
+struct RowPart {
+    std::uint64_t first, count;
+    std::ptrdiff_t node; // negative: none
+};
+
+inline __device__ __noinline__ RowPart part_of_row(const RowArguments &a, std::size_t piece) {
+    const RowNodes &nodes = a.nodes;
+    const std::size_t behind = a.pieces - 1 - piece;
+    const int growing = __popcll(nodes.growing), shrinking = __popcll(nodes.shrinking);
+    const bool grows = piece < static_cast<std::size_t>(growing);
+    if (!grows && behind >= static_cast<std::size_t>(shrinking)) {
+        const std::size_t before = piece - static_cast<std::size_t>(growing);
+        return {nodes.growing + before * nodes.run, nodes.run, -1};
+    }
+    const std::uint64_t all = grows ? nodes.growing : nodes.shrinking;
+    std::uint64_t bits = all;
+    for (std::size_t i = grows ? piece : behind; i != 0; --i) {
+        bits &= bits - 1;
+    }
+    const std::uint64_t count = bits & (0 - bits);
+    if (grows) {
+        return {all - bits, count, static_cast<std::ptrdiff_t>(piece)};
+    }
+    const std::size_t node = nodes.first_shrinking + static_cast<std::size_t>(shrinking - 1) - behind;
+    return {a.axis - all + (bits - count), count, static_cast<std::ptrdiff_t>(node)};
+}
+
+// What a warp reduces: `tiles` tiles of a row from number `first_tile` on. Operators that are exact in any order have
+// no nodes; those with weights take them from the part's first element on.
+template <class T, class Op, class Access>
+__device__ __forceinline__ typename Op::Accumulator reduce_warps_tiles(const RowArguments &a, Row<T> row,
+                                                                       std::size_t piece, std::size_t own_warp) {
+    const auto tiles = static_cast<std::size_t>(a.tiles);
+    if constexpr (Op::order_free) {
+        return warp_reduce<Access, T, Op>(row, a.hull, ((piece << a.warps_log2) + own_warp) * tiles, a.tiles,
+                                          a.mapping);
+    } else {
+        std::size_t first_tile = ((piece << a.warps_log2) + own_warp) * tiles;
+        const void *weights = a.mapping.weights;
+        if (a.nodes.any()) {
+            const RowPart part = part_of_row(a, piece);
+            row.data += static_cast<std::ptrdiff_t>(part.first) * row.stride;
+            row.count = part.count;
+            first_tile = own_warp * tiles;
+            weights = static_cast<const char *>(weights) + part.first * a.nodes.weight_bytes;
+        }
+        if constexpr (Op::positional) {
+            Mapping mapping = a.mapping;
+            mapping.weights = weights;
+            return warp_reduce<Access, T, Op>(row, a.hull, first_tile, a.tiles, mapping);
+        } else {
+            return warp_reduce<Access, T, Op>(row, a.hull, first_tile, a.tiles, a.mapping);
+        }
+    }
+}
+
 // Hands on the result of one piece of a row; called by every thread of the piece's warps, the value is in lane 0 of the
 // first.
 template <class Op>
@@ -37,9 +94,16 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
     }
     if (a.destination == Destination::output) {
         finish_result(value, a.finish, a.output, row);
-    } else {
-        store_partial<Op>(value, a.output, row * a.pieces + piece);
+        return;
     }
+    if (!Op::order_free && a.nodes.any()) {
+        const std::ptrdiff_t node = part_of_row(a, piece).node;
+        if (node >= 0) {
+            store_partial<Op>(value, a.nodes.accumulators, static_cast<std::size_t>(node) * a.rows + row);
+            return;
+        }
+    }
+    store_partial<Op>(value, a.output, row * a.pieces + piece);
 }
 
 // Finishes a row whose pieces are the blocks of a cluster, in the first of these, through its shared memory: `pieces`
@@ -81,11 +145,10 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     const std::size_t row =
         a.first_row +
         ((static_cast<std::size_t>(group) * block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
-    const std::size_t warp = (piece << a.warps_log2) + static_cast<std::size_t>(warp_index() & (warps - 1));
     auto value = Op::identity();
     if (row < a.rows) {
-        value = warp_reduce<Access, T, Op>(row_at<T>(a, row), a.hull, warp * static_cast<std::size_t>(a.tiles), a.tiles,
-                                           a.mapping);
+        value = reduce_warps_tiles<T, Op, Access>(a, row_at<T>(a, row), piece,
+                                                  static_cast<std::size_t>(warp_index() & (warps - 1)));
     }
     if (warps > 1) {
         value = partialBlockReduce<Op, row_block_warps>(value, warps);

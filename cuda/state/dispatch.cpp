@@ -23,7 +23,7 @@ cudaError_t launch_state(const void *kernel, std::size_t blocks, void *arguments
     return launch(how, arguments, stream);
 }
 
-// The reduction of the whole piece, that of an exact sum.
+// The reduction of the whole piece.
 ReduceProblem reduction_of_piece(const StateReduceProblem &problem) {
     ReduceProblem piece = problem.reduce;
     piece.output = payload_of(problem.state);
@@ -43,14 +43,24 @@ std::size_t most_bytes(const StateReduceProblem &problem, BytesOf bytes_of) {
 
 bool has_no_outputs(const StateFormat &format) { return format.outputs() == 0; }
 
+bool has_some_nodes(const StateReduceProblem &problem) { return nodes_of(problem.format, piece_of(problem)) > 1; }
+
+// Whether all nodes are reduced at once.
+bool is_side_by_side(const StateReduceProblem &problem, GpuFacts gpu) {
+    return has_some_nodes(problem) && has_nodes_side_by_side(problem.reduce, problem.first, gpu);
+}
+
 std::size_t bytes_on(const StateReduceProblem &problem, GpuFacts gpu) {
     if (has_no_outputs(problem.format)) {
         return 0;
     }
-    return problem.format.kind == StateKind::exact ? exact_sum_workspace_bytes(problem.reduce)
-                                                   : most_bytes(problem, [&](const ReduceProblem &node) {
-                                                         return accumulators_workspace_bytes(node, gpu);
-                                                     });
+    if (problem.format.kind == StateKind::exact) {
+        return exact_sum_workspace_bytes(problem.reduce);
+    }
+    if (is_side_by_side(problem, gpu)) {
+        return nodes_workspace_bytes(problem.reduce, problem.first, gpu);
+    }
+    return most_bytes(problem, [&](const ReduceProblem &node) { return accumulators_workspace_bytes(node, gpu); });
 }
 
 cudaError_t reduce_nodes(const StateReduceProblem &problem, void *memory, std::size_t bytes, cudaStream_t stream,
@@ -61,6 +71,10 @@ cudaError_t reduce_nodes(const StateReduceProblem &problem, void *memory, std::s
     if (problem.format.kind == StateKind::exact) {
         Workspace whole(memory, bytes, bytes, stream);
         return sum_to_exact_words(reduction_of_piece(problem), whole, stream, gpu);
+    }
+    if (is_side_by_side(problem, gpu)) {
+        Workspace whole(memory, bytes, bytes, stream);
+        return reduce_to_nodes(reduction_of_piece(problem), problem.first, whole, stream, gpu);
     }
     return for_each_node(problem, cudaSuccess, [&](ReduceProblem node, void *accumulators) {
         node.output = accumulators;
@@ -103,9 +117,13 @@ std::size_t state_workspace_bytes(const StateReduceProblem &problem) {
     if (has_no_outputs(problem.format)) {
         return 0;
     }
-    return problem.format.kind == StateKind::exact
-               ? exact_sum_workspace_bytes(problem.reduce)
-               : most_bytes(problem, [](const ReduceProblem &node) { return accumulators_workspace_bytes(node); });
+    if (problem.format.kind == StateKind::exact) {
+        return exact_sum_workspace_bytes(problem.reduce);
+    }
+    const std::size_t one_by_one =
+        most_bytes(problem, [](const ReduceProblem &node) { return accumulators_workspace_bytes(node); });
+    return has_some_nodes(problem) ? std::max(one_by_one, nodes_workspace_bytes(problem.reduce, problem.first))
+                                   : one_by_one;
 }
 
 std::int32_t reduce_state(const StateReduceProblem &problem, void *stream_handle) {

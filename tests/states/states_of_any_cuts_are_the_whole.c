@@ -362,6 +362,10 @@ static void random_problem(void) {
     if (below(2) == 0) {
         args.outer = 1 + below(4);
     }
+    if (below(16) == 0) { /* rows of which a GPU's blocks have parts */
+        args.axis = 20000 + below(80000);
+        args.inner = 1;
+    }
     if (takes_accumulate_dtype(op, dtype) && below(2) == 0) {
         args.accumulate_dtype = WR_F64;
     }

@@ -1,0 +1,78 @@
+// How the nodes of a state's piece of rows are reduced side by side.
+#include "cuda/common/alignment.h"
+#include "cuda/common/vector_types.h"
+#include "cuda/reduce/plan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wr::cuda {
+
+namespace {
+
+constexpr std::uint64_t block_warps = 8, most_tiles = 32;
+
+std::uint64_t elements_of_tile(const Shape &s, const ReduceKernels &kernels) {
+    return s.axis_stride == 1 ? static_cast<std::uint64_t>(bytes_a_tile / kernels.element_bytes) : scattered_tile;
+}
+
+// Of elements that a block takes by itself.
+bool fits_a_block(std::uint64_t elements, std::uint64_t tile) { return elements <= tile * block_warps * most_tiles; }
+
+// Where the nodes of a piece cease to grow: at the multiple of the highest power of two that lies in it.
+std::uint64_t turn_of(const Piece &piece) {
+    return piece.first == 0 ? 0 : piece.end() & ~(std::bit_floor((piece.first - 1) ^ piece.end()) - 1);
+}
+
+std::size_t nodes_of(std::uint64_t elements) { return static_cast<std::size_t>(std::popcount(elements)); }
+
+void set_pieces(NodePlan &plan) {
+    plan.rows.rows.pieces = nodes_of(plan.nodes.growing) + plan.runs.count + nodes_of(plan.nodes.shrinking);
+    plan.nodes.first_shrinking = static_cast<std::size_t>(node_count(plan.piece)) - nodes_of(plan.nodes.shrinking);
+}
+
+} // namespace
+
+NodePlan plan_lone_nodes(const Shape &s, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece) {
+    NodePlan plan{{s, ReduceAlgorithm::rows, {}, 0}, {}, piece, {0, 0}, false};
+    const std::uint64_t turn = turn_of(piece), tile = elements_of_tile(s, kernels);
+    plan.nodes.growing = turn - piece.first;
+    plan.nodes.shrinking = piece.end() - turn;
+    const std::uint64_t longest = std::bit_floor(std::max(plan.nodes.growing, plan.nodes.shrinking));
+    const std::uint64_t tiles = divide_up(longest, tile), warps = std::min(block_warps, std::bit_ceil(tiles));
+    const auto elements = static_cast<std::size_t>(bytes_of_vector / kernels.element_bytes);
+    const bool aligned = origin % bytes_of_vector == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
+                         steps_by_vectors(s.inner, s.inner_stride, elements);
+    plan.rows.rows = {s.axis_stride == 1, aligned, 1, static_cast<int>(warps), 1, block_warps / warps, block_warps};
+    plan.fits = fits_a_block(longest, tile);
+    if (plan.fits) {
+        plan.rows.rows.tiles = static_cast<int>(std::bit_ceil(divide_up(tiles, warps)));
+    }
+    set_pieces(plan);
+    return plan;
+}
+
+NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece) {
+    const bool of_rows = whole.algorithm == ReduceAlgorithm::rows || whole.algorithm == ReduceAlgorithm::warp_rows;
+    if (!of_rows && (whole.algorithm == ReduceAlgorithm::columns || whole.shape.inner != 1)) {
+        return {whole, {}, piece, {0, 0}, false};
+    }
+    if (whole.algorithm == ReduceAlgorithm::rows && whole.rows.pieces > 1) {
+        const std::uint64_t tile = elements_of_tile(whole.shape, kernels);
+        const std::uint64_t run = tile * block_warps * static_cast<std::uint64_t>(whole.rows.tiles);
+        const std::uint64_t first = divide_up(piece.first, run), end = piece.end() / run;
+        if (first < end) {
+            NodePlan plan{whole, {}, piece, {first, end - first}, false};
+            plan.nodes.growing = first * run - piece.first;
+            plan.nodes.shrinking = piece.end() - end * run;
+            plan.nodes.run = run;
+            set_pieces(plan);
+            plan.rows.partials = whole.shape.outer * whole.shape.inner * plan.rows.rows.pieces;
+            plan.fits = fits_a_block(plan.runs.count, bytes_a_tile / static_cast<std::uint64_t>(kernels.partial_bytes));
+            return plan;
+        }
+    }
+    return plan_lone_nodes(whole.shape, origin, kernels, piece);
+}
+
+} // namespace wr::cuda

@@ -22,6 +22,8 @@ Hull interior_of(const Hull &hull, std::size_t element_bytes) {
     return is_longer ? Hull{hull.begin + bytes_of_vector, hull.end - kept} : Hull{};
 }
 
+} // namespace
+
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
     SoftmaxArguments a = arguments_of_problem(problem);
     a.hull = hull_of(problem.input, problem.shape, traits_of(problem.dtype).size);
@@ -31,6 +33,8 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     return a;
 }
+
+namespace {
 
 // The part of the job that starts `rows` rows further on.
 void skip_rows(SoftmaxArguments &a, std::size_t rows) {

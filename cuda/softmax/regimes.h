@@ -17,6 +17,7 @@ struct SoftmaxCall {
     const SoftmaxRowKernels &rows;
 };
 
+SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan);
 SoftmaxArguments arguments_of_call(const SoftmaxCall &call);
 
 // The launch that makes rows' totals of the states of their splits.

@@ -1,6 +1,8 @@
 // What the kernels of states of softmax are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/softmax/arguments.h"
+#include "cuda/state/judge_arguments.h"
 #include "numerics/softmax_piece.h"
 
 namespace wr::cuda {
@@ -11,15 +13,16 @@ inline constexpr int softmax_state_warps = softmax_state_threads / 32;
 // Two for each bit of a number of base blocks.
 inline constexpr int most_softmax_runs = 110;
 
-// Blocks of threads take jobs in turn. `verdict`, where it is there, is not 0 if a state has been refused, and nothing
-// is written then.
+// Blocks of threads take jobs in turn.
 struct SoftmaxStateArguments {
     SoftmaxProblem problem;
+    SoftmaxArguments vectors; // the same for kernels that take base blocks of rows by vectors
     std::uint64_t first;
     SoftmaxStatePlaces places;
     void *payload;
-    // Of each row's whole base blocks. A warp takes `1 << group` of them one after the other, counted from block 0 of
-    // the whole row, and leaves their state in the place of the first; of a group that is cut off, each block's.
+    // Of each row's whole base blocks. A warp takes `1 << group` of them one after the other, up to a lane's each,
+    // counted from block 0 of the whole row, and leaves their state in the place of the first; of a group that is cut
+    // off, each block's.
     void *block_states;
     std::uint64_t first_block, blocks;
     std::uint64_t first_group, groups;
@@ -33,9 +36,16 @@ struct SoftmaxStateArguments {
     std::int32_t *check; // nullptr: not wanted
 };
 
+// Words of 4 bytes of a state that is moved out of the way of what is merged into its place.
+struct CopyStateArguments {
+    const std::uint32_t *from;
+    std::uint32_t *to;
+    std::uint64_t words;
+};
+
 template <class Float, class Sum>
 struct SoftmaxMergeArguments {
-    const std::int32_t *verdict;
+    JudgeArguments judged;
     SoftmaxStateView<Float, Sum> left, right;
     SoftmaxStatePlaces places;
     SoftmaxSeam seam, combined; // before and after the run at the seam is combined with others
@@ -47,7 +57,7 @@ struct SoftmaxMergeArguments {
 
 template <class Float, class Sum>
 struct SoftmaxFinishArguments {
-    const std::int32_t *verdict;
+    JudgeArguments judged;
     SoftmaxStateView<Float, Sum> state;
     std::uint64_t runs, rows;
     void *output; // logsumexp, or nullptr
@@ -64,15 +74,18 @@ struct PieceTotals {
 
 template <class Float, class Sum>
 struct SoftmaxFromStateArguments {
-    const std::int32_t *verdict;
+    JudgeArguments judged; // by the kernel of totals, which leaves a verdict for that of outputs
     CutBlocks<Float, Sum> cut;
+    SoftmaxArguments vectors; // as SoftmaxStateArguments has it
     SoftmaxStateView<Float, Sum> whole;
     std::uint64_t runs, rows;
     PieceTotals<Float, Sum> *totals;
     std::uint64_t blocks;        // whole ones of each row
-    std::uint64_t edge_elements; // of all rows
+    std::uint64_t edge_elements; // of all columns
     std::uint32_t edge_blocks;   // the last blocks of threads take these
 };
+
+inline constexpr int softmax_totals_threads = 128;
 
 // Of one arithmetic, by their addresses.
 struct SoftmaxStateKernels {
@@ -82,6 +95,21 @@ struct SoftmaxStateKernels {
     const void *finish;
     const void *totals, *row_outputs, *column_outputs;
 };
+
+const void *copy_state_kernel();
+
+// Of rows of neighbours of one type, all of which take part.
+struct SoftmaxVectorKernels {
+    const void *rows;
+    const void *row_outputs[2]; // plain, log
+    std::size_t stage_bytes;    // of shared memory, of each warp
+};
+struct SoftmaxVectorStateKernels {
+    SoftmaxVectorKernels aligned, unaligned; // on the boundaries of vectors, and off them
+};
+
+template <class T>
+const SoftmaxVectorStateKernels &softmax_vector_state_kernels();
 
 // f32 logits, f64, and everything narrower.
 template <class Float, class Sum>

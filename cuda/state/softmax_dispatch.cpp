@@ -1,7 +1,9 @@
 // Puts the jobs of states of softmax on a stream.
+#include "cuda/common/alignment.h"
 #include "cuda/common/launch.h"
+#include "cuda/common/vector_types.h"
 #include "cuda/gpu.h"
-#include "cuda/state/judge.h"
+#include "cuda/softmax/regimes.h"
 #include "cuda/state/softmax_arguments.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ namespace {
 
 // Warps that an H200 holds, twice: as long as so many have work, each takes base blocks one after the other.
 constexpr std::uint64_t enough_warps = 16384;
-constexpr int longest_group = 6;
+constexpr int longest_group = 5; // as many as a warp has lanes
 
 constexpr std::size_t verdict_bytes = 16;
 
@@ -25,21 +27,21 @@ std::uint64_t blocks_of_threads(std::uint64_t jobs) { return divide_up<std::uint
 // Of a grid that has two kinds of them neither kind is more.
 constexpr std::uint64_t most_of_a_kind = 1 << 24;
 
+// Of jobs whose blocks each look at the states: more take several turns.
+constexpr std::uint64_t most_judging_blocks = 4096;
+
 // The kernels of a job, one behind the other, up to the first that fails.
 class Sequence {
   public:
     Sequence(cudaStream_t stream, const GpuFacts &gpu) : stream_(stream), dependent_(gpu.dependent_launch) {}
 
-    void put(const void *kernel, std::uint64_t blocks, int threads, void *arguments) {
+    void put(const void *kernel, std::uint64_t blocks, int threads, void *arguments, std::size_t shared_bytes = 0) {
         if (error_ == cudaSuccess && blocks != 0) {
             Launch how{kernel, std::min<std::uint64_t>(blocks, most_blocks), threads};
             how.dependent = dependent_;
+            how.shared_bytes = shared_bytes;
             error_ = launch(how, arguments, stream_);
         }
-    }
-    // A warp for each job.
-    void put_warps(const void *kernel, std::uint64_t jobs, void *arguments) {
-        put(kernel, blocks_of_warps(jobs), softmax_state_threads, arguments);
     }
 
     cudaError_t error() const { return error_; }
@@ -50,8 +52,8 @@ class Sequence {
     cudaError_t error_ = cudaSuccess;
 };
 
-void judge_all(Sequence &sequence, std::initializer_list<ExpectedState> states, const WrittenState &written,
-               std::int32_t *check, std::int32_t *verdict) {
+JudgeArguments judged(std::initializer_list<ExpectedState> states, const WrittenState &written, std::int32_t *check,
+                      std::int32_t *verdict) {
     JudgeArguments a{};
     for (const ExpectedState &state : states) {
         if (state.bytes != nullptr) {
@@ -63,7 +65,41 @@ void judge_all(Sequence &sequence, std::initializer_list<ExpectedState> states, 
     a.header = written.header;
     a.check = check;
     a.verdict = verdict;
-    sequence.put(judge_states_kernel(), 1, 32, &a);
+    return a;
+}
+
+// The kernels that take base blocks of rows by vectors; nullptr: element by element. `input` and `output` (or nullptr)
+// are the first base block's.
+const SoftmaxVectorKernels *vector_kernels(const SoftmaxProblem &p, const void *input, const void *output) {
+    const bool plain = p.shape.inner == 1 && p.shape.axis_stride == 1 && leaves_nothing_out(p.selection);
+    const std::size_t elements = bytes_of_vector / traits_of(p.dtype).size;
+    const bool aligned =
+        is_aligned(input, bytes_of_vector) && steps_by_vectors(p.shape.outer, p.shape.outer_stride, elements) &&
+        (output == nullptr || (is_aligned(output, bytes_of_vector) &&
+                               steps_by_vectors(p.shape.outer, static_cast<std::ptrdiff_t>(p.shape.axis), elements)));
+    const auto of = [&]<class T>() {
+        const SoftmaxVectorStateKernels &kernels = softmax_vector_state_kernels<T>();
+        return aligned ? &kernels.aligned : &kernels.unaligned;
+    };
+    if (!plain || (output != nullptr && p.output_dtype != p.dtype)) {
+        return nullptr;
+    }
+    switch (p.dtype) {
+    case ElementType::f32:
+        return of.template operator()<float>();
+    case ElementType::f64:
+        return of.template operator()<double>();
+    case ElementType::f16:
+        return of.template operator()<F16>();
+    case ElementType::bf16:
+        return of.template operator()<BF16>();
+    default:
+        return nullptr;
+    }
+}
+
+const void *element_at(const void *array, ElementType type, std::uint64_t index) {
+    return static_cast<const char *>(array) + index * traits_of(type).size;
 }
 
 // Runs the kernels that put(sequence, workspace) puts, with so much memory.
@@ -90,6 +126,7 @@ SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem) {
     const SoftmaxPiece piece = piece_of(problem.softmax, problem.first);
     SoftmaxStateArguments a{};
     a.problem = problem.softmax;
+    a.vectors = arguments_of(problem.softmax, {});
     a.first = problem.first;
     a.places = {piece, shape.outer, shape.inner};
     a.payload = problem.state.payload();
@@ -123,15 +160,21 @@ void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
     const std::uint64_t blocks = are_rows ? blocks_of_warps(rows * a.groups) : blocks_of_threads(rows * a.blocks);
     a.edge_blocks =
         static_cast<std::uint32_t>(std::clamp<std::uint64_t>(blocks_of_threads(a.edge_elements), 1, most_of_a_kind));
-    sequence.put(are_rows ? kernels.rows : kernels.columns, std::min(blocks, most_of_a_kind) + a.edge_blocks,
-                 softmax_state_threads, &a);
+    const SoftmaxProblem &p = a.problem;
+    const SoftmaxVectorKernels *vectors =
+        vector_kernels(p, element_at(p.input, p.dtype, a.places.piece.left()), nullptr);
+    sequence.put(vectors != nullptr ? vectors->rows
+                 : are_rows         ? kernels.rows
+                                    : kernels.columns,
+                 std::min(blocks, most_of_a_kind) + a.edge_blocks, softmax_state_threads, &a,
+                 vectors == nullptr ? 0 : softmax_state_warps * vectors->stage_bytes);
     const auto jobs_of_block = static_cast<std::uint64_t>(softmax_state_threads / a.run_lanes);
     sequence.put(kernels.runs, divide_up(rows * static_cast<std::uint64_t>(a.run_count), jobs_of_block),
                  softmax_state_threads, &a);
 }
 
 template <class Float, class Sum>
-void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const void *left, const std::int32_t *verdict) {
+void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const ExpectedState &left) {
     using View = SoftmaxStateView<Float, Sum>;
     using Bits = typename ExponentialConstants<Float>::Bits;
     const SoftmaxPiece whole{problem.left.first, problem.left.count + problem.right.count};
@@ -143,8 +186,8 @@ void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const voi
     }
     auto *const states = static_cast<KeptState<Sum> *>(problem.merged.payload());
     SoftmaxMergeArguments<Float, Sum> a{
-        verdict,
-        View({problem.left, problem.outer, problem.inner}, left),
+        judged({left, problem.right_state}, problem.merged, problem.check, nullptr),
+        View({problem.left, problem.outer, problem.inner}, left.payload()),
         View({problem.right, problem.outer, problem.inner}, problem.right_state.payload()),
         places,
         seam,
@@ -155,56 +198,61 @@ void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const voi
         places.elements(),
         0};
     if (seam.run.blocks() != 0) {
-        a.seam_blocks = static_cast<std::uint32_t>(std::min(blocks_of_warps(places.rows()), most_of_a_kind));
+        a.seam_blocks = static_cast<std::uint32_t>(std::min(blocks_of_warps(places.rows()), most_judging_blocks));
     }
     const std::uint64_t copied = a.states_count + a.elements_count;
-    const std::uint64_t copying = std::min(blocks_of_threads(copied), most_of_a_kind);
+    const std::uint64_t copying = std::clamp<std::uint64_t>(blocks_of_threads(copied), 1, most_judging_blocks);
     sequence.put(softmax_state_kernels<Float, Sum>().merge, a.seam_blocks + copying, softmax_state_threads, &a);
 }
 
-// The bytes of merge's left payload where it has to be moved out of the way.
+// The bytes of merge's left state where it has to be moved out of the way.
 std::size_t moved_bytes(const SoftmaxMergeProblem &problem) {
-    return problem.merged.bytes == problem.left_state.bytes ? problem.left_state.header.payload_bytes : 0;
+    const bool in_place = problem.merged.bytes == problem.left_state.bytes;
+    return in_place ? state_header_bytes + problem.left_state.header.payload_bytes : 0;
 }
 
-const void *moved_payload(Sequence &sequence, const SoftmaxMergeProblem &problem, void *to) {
-    const std::uint64_t words = moved_bytes(problem) / sizeof(std::uint32_t);
-    if (words == 0) {
-        return problem.left_state.payload();
-    }
-    CopyStateArguments a{static_cast<const std::uint32_t *>(problem.left_state.payload()),
-                         static_cast<std::uint32_t *>(to), words};
-    sequence.put(copy_state_kernel(), divide_up<std::uint64_t>(words, copy_state_threads), copy_state_threads, &a);
-    return to;
+ExpectedState moved_state(Sequence &sequence, const ExpectedState &state, void *to, std::size_t bytes) {
+    CopyStateArguments a{static_cast<const std::uint32_t *>(state.bytes), static_cast<std::uint32_t *>(to),
+                         bytes / sizeof(std::uint32_t)};
+    sequence.put(copy_state_kernel(), blocks_of_threads(a.words), softmax_state_threads, &a);
+    return {to, state.header};
 }
+
+std::size_t rows_of_outputs(const Shape &shape) { return shape.axis == 0 ? 0 : shape.outer * shape.inner; }
 
 template <class Float, class Sum>
-void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, void *totals,
-                 const std::int32_t *verdict) {
+void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, void *totals, std::int32_t *verdict) {
     const SoftmaxProblem &p = problem.softmax;
     const SoftmaxStateView<Float, Sum> whole({{0, problem.whole_count}, p.shape.outer, p.shape.inner},
                                              problem.whole.payload());
     const CutBlocks<Float, Sum> cut(problem);
     const SoftmaxStatePlaces places{cut.piece, p.shape.outer, p.shape.inner};
-    SoftmaxFromStateArguments<Float, Sum> a{verdict,
-                                            cut,
-                                            whole,
-                                            whole.places.piece.runs(),
-                                            places.rows(),
-                                            static_cast<PieceTotals<Float, Sum> *>(totals),
-                                            cut.piece.end_block() - cut.piece.first_block(),
-                                            places.elements(),
-                                            0};
+    SoftmaxFromStateArguments<Float, Sum> a{
+        judged({problem.whole, problem.before, problem.after}, {}, problem.check, verdict),
+        cut,
+        arguments_of(p, {}),
+        whole,
+        whole.places.piece.runs(),
+        rows_of_outputs(p.shape),
+        static_cast<PieceTotals<Float, Sum> *>(totals),
+        cut.piece.end_block() - cut.piece.first_block(),
+        places.elements(),
+        0};
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
-    sequence.put_warps(kernels.totals, a.rows, &a);
-    const bool are_rows = p.shape.inner == 1;
-    const std::uint64_t jobs = a.rows * a.blocks, blocks = are_rows ? blocks_of_warps(jobs) : blocks_of_threads(jobs);
-    a.edge_blocks = static_cast<std::uint32_t>(std::min(blocks_of_threads(a.edge_elements), most_of_a_kind));
-    sequence.put(are_rows ? kernels.row_outputs : kernels.column_outputs,
-                 std::min(blocks, most_of_a_kind) + a.edge_blocks, softmax_state_threads, &a);
+    sequence.put(kernels.totals, std::clamp<std::uint64_t>(a.rows, 1, most_judging_blocks), softmax_totals_threads, &a);
+    const std::uint64_t jobs = a.rows * a.blocks;
+    if (p.shape.inner != 1) {
+        a.edge_blocks = static_cast<std::uint32_t>(std::min(blocks_of_threads(a.edge_elements), most_of_a_kind));
+        sequence.put(kernels.column_outputs, std::min(blocks_of_threads(jobs), most_of_a_kind) + a.edge_blocks,
+                     softmax_state_threads, &a);
+        return;
+    }
+    const std::uint64_t first = cut.piece.left();
+    const SoftmaxVectorKernels *vectors =
+        vector_kernels(p, element_at(p.input, p.dtype, first), element_at(p.output, p.output_dtype, first));
+    sequence.put(vectors == nullptr ? kernels.row_outputs : vectors->row_outputs[p.log ? 1 : 0], blocks_of_warps(jobs),
+                 softmax_state_threads, &a, vectors == nullptr ? 0 : softmax_state_warps * vectors->stage_bytes);
 }
-
-bool is_empty(const Shape &shape) { return shape.outer == 0 || shape.inner == 0; }
 
 } // namespace
 
@@ -228,27 +276,30 @@ std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream) {
 
 std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *stream) {
     const std::size_t moved = moved_bytes(problem);
-    return run(nullptr, 0, verdict_bytes + moved, stream, [&](Sequence &sequence, Workspace &workspace) {
-        auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
-        judge_all(sequence, {problem.left_state, problem.right_state}, problem.merged, problem.check, verdict);
-        const void *left = moved_payload(sequence, problem, moved == 0 ? nullptr : workspace.take(moved));
+    return run(nullptr, 0, moved, stream, [&](Sequence &sequence, Workspace &workspace) {
+        const ExpectedState left =
+            moved == 0 ? problem.left_state : moved_state(sequence, problem.left_state, workspace.take(moved), moved);
         with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
-            put_merge<Float, Sum>(sequence, problem, left, verdict);
+            put_merge<Float, Sum>(sequence, problem, left);
             return cudaSuccess;
         });
     });
 }
 
 std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *stream) {
-    return run(nullptr, 0, verdict_bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
-        auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
-        judge_all(sequence, {problem.state}, {}, problem.check, verdict);
+    return run(nullptr, 0, 0, stream, [&](Sequence &sequence, Workspace &) {
         with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
             const SoftmaxStateView<Float, Sum> state({{0, problem.count}, problem.outer, problem.inner},
                                                      problem.state.payload());
-            SoftmaxFinishArguments<Float, Sum> a{
-                verdict, state, state.places.piece.runs(), state.places.rows(), problem.output, problem.output_dtype};
-            sequence.put_warps(softmax_state_kernels<Float, Sum>().finish, a.rows, &a);
+            SoftmaxFinishArguments<Float, Sum> a{judged({problem.state}, {}, problem.check, nullptr),
+                                                 state,
+                                                 state.places.piece.runs(),
+                                                 state.places.rows(),
+                                                 problem.output,
+                                                 problem.output_dtype};
+            sequence.put(softmax_state_kernels<Float, Sum>().finish,
+                         std::clamp<std::uint64_t>(blocks_of_warps(a.rows), 1, most_judging_blocks),
+                         softmax_state_threads, &a);
             return cudaSuccess;
         });
     });
@@ -256,15 +307,10 @@ std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *str
 
 std::int32_t softmax_from_state(const SoftmaxFromStateProblem &problem, void *stream) {
     const SoftmaxProblem &p = problem.softmax;
-    const std::size_t rows = is_empty(p.shape) || p.shape.axis == 0 ? 0 : p.shape.outer * p.shape.inner;
-    const std::size_t totals_bytes = rows * sizeof(PieceTotals<double, double>);
+    const std::size_t totals_bytes = rows_of_outputs(p.shape) * sizeof(PieceTotals<double, double>);
     return run(nullptr, 0, verdict_bytes + totals_bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
         auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
-        judge_all(sequence, {problem.whole, problem.before, problem.after}, {}, problem.check, verdict);
-        if (rows == 0) {
-            return;
-        }
-        void *const totals = workspace.take(totals_bytes);
+        void *const totals = totals_bytes == 0 ? nullptr : workspace.take(totals_bytes);
         with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
             put_outputs<Float, Sum>(sequence, problem, totals, verdict);
             return cudaSuccess;

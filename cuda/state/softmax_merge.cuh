@@ -1,11 +1,10 @@
 // Two neighbours' states of softmax as one, and the logsumexp of a whole one.
 #pragma once
 
+#include "cuda/state/judge.cuh"
 #include "cuda/state/softmax_tile.cuh"
 
 namespace wr::cuda {
-
-__device__ __forceinline__ bool is_refused(const std::int32_t *verdict) { return verdict != nullptr && *verdict != 0; }
 
 template <class Float, class Sum>
 __device__ __forceinline__ Float element_of_either(const SoftmaxMergeArguments<Float, Sum> &a, std::uint64_t o,
@@ -63,7 +62,7 @@ template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads)
     softmax_state_merge(const __grid_constant__ SoftmaxMergeArguments<Float, Sum> a) {
     take_place_on_stream();
-    if (is_refused(a.verdict)) {
+    if (!are_accepted(a.judged)) {
         return;
     }
     if (blockIdx.x < a.seam_blocks) {
@@ -104,7 +103,7 @@ template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads)
     softmax_state_finish(const __grid_constant__ SoftmaxFinishArguments<Float, Sum> a) {
     take_place_on_stream();
-    if (is_refused(a.verdict)) {
+    if (!are_accepted(a.judged)) {
         return;
     }
     const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_warps;

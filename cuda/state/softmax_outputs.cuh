@@ -16,66 +16,93 @@ __device__ __forceinline__ Float maximum_of_kept(const KeptLogits<Float> &logits
     return tile_maximum(x);
 }
 
-// The largest of the piece's own from element `begin` to `end`, of one base block.
+// What a piece has of a base block that one of its edges cuts, by a warp: which elements, and the block's largest
+// logit.
 template <class Float, class Sum>
-__device__ __forceinline__ Float maximum_of_own(const SoftmaxProblem &p, const PieceRow &row, std::uint64_t number,
-                                                std::uint64_t begin, std::uint64_t end) {
-    if (p.shape.inner == 1) {
-        strided::StridedRow place = strided_row(p, row, number);
-        place.count = end;
-        place.taken = smaller<std::size_t>(place.taken, end);
-        strided::StridedTile<Float, Sum> tile;
-        return tile.load(p, place, begin).maximum;
-    }
-    Float maximum = -std::numeric_limits<Float>::infinity();
-    for (std::uint64_t at = begin + static_cast<std::uint64_t>(lane_index()); at < end; at += warp_lanes) {
-        maximum = larger_with_nan(maximum, piece_logit<Float>(p, row, at));
-    }
-    return warp_maximum(larger_with_nan(maximum, maximum));
-}
+struct CutEdge {
+    const CutBlocks<Float, Sum> &cut;
+    PieceRow row;
+    std::uint64_t begin, end;
 
-// The largest logit of a base block of which the piece's elements from `begin` to `end` are a part, by a warp.
-template <class Float, class Sum>
-__device__ __forceinline__ Float cut_block_maximum(const CutBlocks<Float, Sum> &cut, const PieceRow &row,
-                                                   std::uint64_t number, std::uint64_t begin, std::uint64_t end) {
-    const SoftmaxPiece &piece = cut.piece;
-    const std::uint64_t block = (piece.first + begin) / softmax_block, first = block * softmax_block;
-    const std::uint64_t before = piece.first - smaller(first, piece.first);
-    const std::uint64_t after = cut.block_end(block) - smaller(cut.block_end(block), piece.end());
-    const Float own = maximum_of_own<Float, Sum>(cut.p, row, number, begin, end);
-    const Float left = maximum_of_kept(kept_logits(cut.before, row.outer, row.inner, first, before));
-    const Float right = maximum_of_kept(kept_logits(cut.after, row.outer, row.inner, piece.end(), after));
-    return larger_with_nan(own, larger_with_nan(left, right));
-}
+    __device__ __forceinline__ CutEdge(const CutBlocks<Float, Sum> &of, std::uint64_t number, bool is_left)
+        : cut(of), row(piece_row_of(of.p, of.piece.first, number)),
+          begin(is_left ? 0 : of.piece.count - of.piece.right()), end(is_left ? of.piece.left() : of.piece.count) {}
 
-// A warp a row.
+    __device__ __forceinline__ Float maximum_with_neighbours(Float own) const {
+        const SoftmaxPiece &piece = cut.piece;
+        const std::uint64_t block = (piece.first + begin) / softmax_block, first = block * softmax_block;
+        const std::uint64_t before = piece.first - smaller(first, piece.first);
+        const std::uint64_t after = cut.block_end(block) - smaller(cut.block_end(block), piece.end());
+        const Float left = maximum_of_kept(kept_logits(cut.before, row.outer, row.inner, first, before));
+        const Float right = maximum_of_kept(kept_logits(cut.after, row.outer, row.inner, piece.end(), after));
+        return larger_with_nan(own, larger_with_nan(left, right));
+    }
+    // Of a column, one element after the other.
+    __device__ __forceinline__ Float maximum() const {
+        Float own = -std::numeric_limits<Float>::infinity();
+        for (std::uint64_t at = begin + static_cast<std::uint64_t>(lane_index()); at < end; at += warp_lanes) {
+            own = larger_with_nan(own, piece_logit<Float>(cut.p, row, at));
+        }
+        return maximum_with_neighbours(warp_maximum(larger_with_nan(own, own)));
+    }
+};
+
+// The part of a row's tile that an edge leaves, from its logits to its outputs.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(softmax_state_threads)
+struct EdgeTile {
+    strided::StridedRow place;
+    strided::StridedTile<Float, Sum> tile;
+    Float maximum;
+
+    __device__ __forceinline__ void load(const CutEdge<Float, Sum> &edge, std::uint64_t number) {
+        place = strided_row(edge.cut.p, edge.row, number);
+        place.count = edge.end;
+        place.taken = smaller<std::size_t>(place.taken, edge.end);
+        maximum = tile.load(edge.cut.p, place, edge.begin,
+                            [&](Float own) { return edge.cut.p.log ? own : edge.maximum_with_neighbours(own); })
+                      .maximum;
+    }
+};
+
+// A block a row: a warp for what the whole row comes to, and one for either edge. Outputs of rows at these are written
+// here, for they need nothing more; those of columns beside others.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_totals_threads, 4)
     softmax_piece_totals(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
+    __shared__ RowState<Float, Sum> whole;
     take_place_on_stream();
-    if (is_refused(a.verdict)) {
+    if (!are_accepted(a.judged)) {
         return;
     }
     const SoftmaxProblem &p = a.cut.p;
-    const SoftmaxPiece &piece = a.cut.piece;
-    const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_warps;
-    for (std::uint64_t row = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); row < a.rows;
-         row += step) {
-        PieceTotals<Float, Sum> totals{finished_row(a.whole, a.runs, row), Float(0), Float(0)};
-        const PieceRow of = piece_row_of(p, piece.first, row);
-        if (!p.log && piece.left() != 0) {
-            totals.left_maximum = cut_block_maximum(a.cut, of, row, 0, piece.left());
+    const bool is_left = warp_index() == 1, of_rows = p.shape.inner == 1;
+    const std::uint64_t own = is_left ? a.cut.piece.left() : warp_index() == 2 ? a.cut.piece.right() : 0;
+    for (std::uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+        EdgeTile<Float, Sum> tile;
+        const CutEdge<Float, Sum> edge(a.cut, row, is_left);
+        if (warp_index() == 0) {
+            const RowState<Float, Sum> total = finished_row(a.whole, a.runs, row);
+            if (lane_index() == 0) {
+                whole = total;
+                a.totals[row].whole = total;
+            }
+        } else if (own != 0 && of_rows) {
+            tile.load(edge, row);
+        } else if (own != 0 && !p.log) {
+            const Float maximum = edge.maximum();
+            if (lane_index() == 0) {
+                (is_left ? a.totals[row].left_maximum : a.totals[row].right_maximum) = maximum;
+            }
         }
-        if (!p.log && piece.right() != 0) {
-            totals.right_maximum = cut_block_maximum(a.cut, of, row, piece.count - piece.right(), piece.count);
+        __syncthreads();
+        if (own != 0 && of_rows) {
+            tile.tile.write(p, tile.place, edge.begin, tile.maximum, whole);
         }
-        if (lane_index() == 0) {
-            a.totals[row] = totals;
-        }
+        __syncthreads();
     }
 }
 
-// The elements of base blocks that are cut, by the last blocks of threads of a grid.
+// The elements of columns' base blocks that are cut, by the last blocks of threads of a grid.
 template <class Float, class Sum>
 __device__ __forceinline__ void write_edges(const SoftmaxFromStateArguments<Float, Sum> &a) {
     const SoftmaxProblem &p = a.cut.p;
@@ -99,16 +126,11 @@ template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, strided::strided_resident_blocks<Float>)
     softmax_piece_rows(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
     take_place_on_stream();
-    if (is_refused(a.verdict)) {
-        return;
-    }
-    const unsigned blocks = gridDim.x - a.edge_blocks;
-    if (blockIdx.x >= blocks) {
-        write_edges(a);
+    if (*a.judged.verdict != 0) {
         return;
     }
     const SoftmaxProblem &p = a.cut.p;
-    const std::uint64_t jobs = a.rows * a.blocks, step = std::uint64_t{blocks} * softmax_state_warps;
+    const std::uint64_t jobs = a.rows * a.blocks, step = std::uint64_t{gridDim.x} * softmax_state_warps;
     for (std::uint64_t job = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); job < jobs; job += step) {
         const JobPlace at(job, a.blocks);
         const strided::StridedRow place = strided_row(p, piece_row_of(p, a.cut.piece.first, at.outer), at.outer);
@@ -124,7 +146,7 @@ template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, strided::walking_resident_blocks<Float>)
     softmax_piece_columns(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
     take_place_on_stream();
-    if (is_refused(a.verdict)) {
+    if (*a.judged.verdict != 0) {
         return;
     }
     const unsigned blocks = gridDim.x - a.edge_blocks;

@@ -31,12 +31,31 @@ __device__ __forceinline__ void keep_edges(const SoftmaxStateArguments &a) {
     }
 }
 
-// A warp for each group of base blocks of each row.
-template <class Float, class Sum>
-__global__ void __launch_bounds__(softmax_state_threads, strided::strided_resident_blocks<Float>)
+// The base blocks of a row, element by element.
+template <class F, class S>
+struct StridedBlocks {
+    using Float = F;
+    using Sum = S;
+    static constexpr int resident = strided::strided_resident_blocks<Float>;
+    const SoftmaxProblem &p;
+    strided::StridedRow place;
+
+    __device__ __forceinline__ StridedBlocks(const SoftmaxStateArguments &a, std::uint64_t row)
+        : p(a.problem), place(strided_row(p, piece_row_of(p, a.first, row), row)) {}
+
+    __device__ __forceinline__ RowState<Float, Sum> state(std::uint64_t begin) const {
+        strided::StridedTile<Float, Sum> tile;
+        return tile.load(p, place, begin);
+    }
+};
+
+// A warp for each group of base blocks of each row, which Blocks reads.
+template <class Blocks>
+__global__ void __launch_bounds__(softmax_state_threads, Blocks::resident)
     softmax_state_rows(const __grid_constant__ SoftmaxStateArguments a) {
+    using Float = typename Blocks::Float;
+    using Sum = typename Blocks::Sum;
     take_place_on_stream();
-    const SoftmaxProblem &p = a.problem;
     const unsigned blocks = gridDim.x - a.edge_blocks;
     if (blockIdx.x >= blocks) {
         keep_edges<Float, Sum>(a);
@@ -45,26 +64,24 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::strided_reside
     const std::uint64_t jobs = a.places.rows() * a.groups, step = std::uint64_t{blocks} * softmax_state_warps;
     for (std::uint64_t job = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); job < jobs; job += step) {
         const JobPlace at(job, a.groups);
-        const PieceRow row = piece_row_of(p, a.first, at.outer);
-        const strided::StridedRow place = strided_row(p, row, at.outer);
+        const Blocks row(a, at.outer);
         const std::uint64_t group = (a.first_group + at.inner) << a.group, length = std::uint64_t{1} << a.group;
         const std::uint64_t begin = larger(group, a.first_block) - a.first_block;
         const std::uint64_t end = smaller(group + length, a.first_block + a.blocks) - a.first_block;
-        const bool together = length > 1 && end - begin == length;
-        TreeCounter<StateMerge<Float, Sum>, 11> counter;
+        const auto count = static_cast<int>(end - begin);
+        RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
 #pragma unroll 1
-        for (std::uint64_t block = begin; block < end; ++block) {
-            strided::StridedTile<Float, Sum> tile;
-            const RowState<Float, Sum> state =
-                tile.load(p, place, a.places.piece.left() + block * std::uint64_t{softmax_block});
-            if (together) {
-                counter.push(state);
-            } else if (lane_index() == 0) {
-                *block_state<Float, Sum>(a, at.outer, block) = kept(state);
-            }
+        for (int block = 0; block < count; ++block) {
+            const RowState<Float, Sum> state = row.state(
+                a.places.piece.left() + (begin + static_cast<std::uint64_t>(block)) * std::uint64_t{softmax_block});
+            mine = lane_index() == block ? state : mine;
         }
-        if (together && lane_index() == 0) {
-            *block_state<Float, Sum>(a, at.outer, begin) = kept(counter.result());
+        const bool together = static_cast<std::uint64_t>(count) == length;
+        if (together && count > 1) {
+            mine = merge_any_lanes(mine);
+        }
+        if (lane_index() < (together ? 1 : count)) {
+            *block_state<Float, Sum>(a, at.outer, begin + static_cast<std::uint64_t>(lane_index())) = kept(mine);
         }
     }
 }

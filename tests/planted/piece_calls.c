@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-size_t piece_cut(size_t axis) { return axis * 3 / 5 | 1; }
+size_t piece_cut(size_t axis) { return axis % 2048 == 0 ? axis / 2 : axis * 3 / 5 | 1; }
 
 static wr_state_args state_args(const wr_softmax_args *of, size_t first, size_t count) {
     wr_state_args args;
@@ -34,6 +34,15 @@ static wr_softmax_args piece_args(const wr_softmax_args *whole, size_t first, si
     args.inner_stride = 1;
     args.axis = count;
     args.input = (const char *)whole->input + first * whole->inner * reference_size(whole->dtype);
+    return args;
+}
+
+/* The same with a selection that leaves nothing out. */
+static wr_softmax_args selecting(const wr_softmax_args *all, size_t axis) {
+    wr_softmax_args args = *all;
+    args.causal = 1;
+    args.causal_first = (int64_t)axis;
+    args.causal_rows = 1;
     return args;
 }
 
@@ -115,7 +124,14 @@ wr_status softmax_in_pieces(const wr_softmax_args *args, const piece_memory *mem
     size_t cut = piece_cut(args->axis), count = args->axis - cut;
     wr_softmax_args outputs = piece_args(args, cut, count);
     wr_status status = sum_in_pieces(args, memory, stream);
+    wr_softmax_args selected = selecting(args, args->axis), logarithms;
+    if (status == WR_SUCCESS) {
+        status = write_state(&selected, 0, cut, memory->left, memory->check, stream);
+    }
     outputs.output = memory->output;
+    selected = selecting(&outputs, args->axis);
+    logarithms = outputs;
+    logarithms.log = 1;
     if (status == WR_SUCCESS) {
         status = write_state(args, 0, cut, memory->left, memory->check, stream);
     }
@@ -127,6 +143,13 @@ wr_status softmax_in_pieces(const wr_softmax_args *args, const piece_memory *mem
     }
     if (status == WR_SUCCESS) {
         status = finish(args, memory, stream);
+    }
+    if (status == WR_SUCCESS) {
+        status =
+            wr_softmax_from_state(&selected, cut, args->axis, memory->whole, memory->left, NULL, memory->check, stream);
+    }
+    if (status == WR_SUCCESS) {
+        status = wr_softmax_from_state(&logarithms, cut, args->axis, memory->whole, NULL, NULL, memory->check, stream);
     }
     if (status == WR_SUCCESS) {
         status =

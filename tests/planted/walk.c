@@ -486,10 +486,12 @@ static void walk_large(const walker *by) {
 }
 
 static void walk_softmax_in_pieces(const walker *by) {
-    static const shape rows = {"rows in pieces", 3, 9001, 1, 1, 0}, columns = {"columns in pieces", 2, 5001, 7, 1, 0};
+    static const shape rows = {"rows in pieces", 3, 9001, 1, 1, 0}, vectors = {"vectors in pieces", 3, 8192, 1, 1, 0};
+    static const shape columns = {"columns in pieces", 2, 5001, 7, 1, 0};
     size_t i;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         by->softmax_in_pieces(softmax_types[i], &rows);
+        by->softmax_in_pieces(softmax_types[i], &vectors);
         by->softmax_in_pieces(softmax_types[i], &columns);
     }
 }

@@ -26,6 +26,13 @@ struct StridedTile {
 
     __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const StridedRow &place,
                                                          std::size_t begin) {
+        return load(p, place, begin, [](Float own) { return own; });
+    }
+
+    // Of a part of a tile, whose largest logit largest_of makes of the part's own.
+    template <class LargestOf>
+    __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const StridedRow &place,
+                                                         std::size_t begin, LargestOf largest_of) {
         taken = TakenElements(p.selection, place, begin);
         if (taken.none) {
             fill(values, p.log ? -std::numeric_limits<Float>::infinity() : Float(0));
@@ -37,7 +44,7 @@ struct StridedTile {
         for (int i = 1; i < lane_elements; ++i) {
             maximum = larger_with_nan(maximum, values[i]);
         }
-        maximum = warp_maximum(maximum);
+        maximum = largest_of(warp_maximum(maximum));
         const Frame<Float> frame = frame_of(maximum);
         // In the pairs of the exchange's first step, so that half as many sums wait in registers.
         constexpr int half = lane_elements / 2;

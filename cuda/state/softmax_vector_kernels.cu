@@ -1,0 +1,18 @@
+// States of softmax by vectors: of each type that has them.
+#include "cuda/state/softmax_vectors.cuh"
+
+namespace wr::cuda {
+
+template <class T>
+const SoftmaxVectorStateKernels &softmax_vector_state_kernels() {
+    static const SoftmaxVectorStateKernels kernels{softmax_vector_kernels_of<T, VectorLoad<T>>(),
+                                                   softmax_vector_kernels_of<T, UnalignedLoad<T>>()};
+    return kernels;
+}
+
+template const SoftmaxVectorStateKernels &softmax_vector_state_kernels<float>();
+template const SoftmaxVectorStateKernels &softmax_vector_state_kernels<double>();
+template const SoftmaxVectorStateKernels &softmax_vector_state_kernels<F16>();
+template const SoftmaxVectorStateKernels &softmax_vector_state_kernels<BF16>();
+
+} // namespace wr::cuda

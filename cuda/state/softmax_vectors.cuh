@@ -1,0 +1,112 @@
+// Base blocks of a piece's rows by vectors: of rows of neighbours of one type, all of which take part.
+#pragma once
+
+#include "cuda/softmax/outputs.cuh"
+#include "cuda/state/softmax_state.cuh"
+
+namespace wr::cuda {
+
+// Blocks of threads that a multiprocessor should hold: as many as leave nothing spilled.
+template <class T, class Load>
+inline constexpr int vector_resident_blocks = sizeof(T) == 8    ? 1
+                                              : Load::unaligned ? 2
+                                              : sizeof(T) == 4  ? 3
+                                                                : 4;
+
+template <class T, class Load>
+struct VectorBlocks {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    static constexpr int resident = vector_resident_blocks<T, Load>;
+    const SoftmaxArguments &a;
+    const T *data;
+
+    __device__ __forceinline__ VectorBlocks(const SoftmaxStateArguments &of, std::uint64_t row)
+        : a(of.vectors),
+          data(static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * of.vectors.outer_stride) {}
+
+    __device__ __forceinline__ RowState<Float, Sum> state(std::uint64_t begin) const {
+        constexpr auto count = static_cast<int>(softmax_block);
+        const TileLogits<T, Load> x(a, data + begin, count);
+        Float e[lane_elements], maximum;
+        const Sum sum = tile_sum<T, Load, Float, Sum>(
+            a, data + begin, count, x, e, [&](Float largest, std::int32_t, std::int32_t) { maximum = largest; });
+        return {maximum, sum};
+    }
+};
+
+// A warp's base block of a piece, found out again wherever it is wanted: cheaper than registers that hold it through
+// the arithmetic.
+struct PieceTile {
+    std::uint64_t row, first; // of the piece's elements
+    bool exists;
+
+    template <class Arguments>
+    __device__ __forceinline__ explicit PieceTile(const Arguments &a) {
+        unsigned block, thread;
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        const std::uint64_t job = block * std::uint64_t{softmax_state_warps} + thread / warp_lanes;
+        const JobPlace at(job, a.blocks);
+        exists = job < a.rows * a.blocks;
+        row = at.outer;
+        first = a.cut.piece.left() + at.inner * std::uint64_t{softmax_block};
+    }
+};
+
+// A warp for each base block of each row. Its exponentials do not wait for the rows' totals.
+template <class T, class Load, bool Log>
+__global__ void __launch_bounds__(softmax_state_threads, vector_resident_blocks<T, Load>)
+    softmax_piece_vectors(const __grid_constant__ SoftmaxFromStateArguments<typename SoftmaxArithmetic<T>::Float,
+                                                                            typename SoftmaxArithmetic<T>::Sum>
+                              of) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    constexpr auto count = static_cast<int>(softmax_block);
+    constexpr ZeroExponent which =
+        may_take_zero_exponent<T, Load, Log> ? ZeroExponent::without_row_values : ZeroExponent::never;
+    __shared__ TileState<Float, Sum> states[softmax_state_warps];
+    const SoftmaxArguments &a = of.vectors;
+    const auto data = [&](const PieceTile &tile) {
+        return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(tile.row) * a.outer_stride + tile.first;
+    };
+    const PieceTile from(of);
+    allow_dependent_launch();
+    if (!from.exists) {
+        return;
+    }
+    const TileLogits<T, Load> x(a, data(from), count);
+    Float e[lane_elements];
+    tile_state<T, Load, Float, Sum, which>(a, data(from), count, x, e, states + warp_index());
+    __syncwarp();
+    const PieceTile to(of);
+    const TileState<Float, Sum> own = states[threadIdx.x / warp_lanes];
+    const std::uint64_t output = to.row * of.cut.piece.count + to.first;
+    wait_for_previous_kernel();
+    if (*of.judged.verdict != 0) {
+        return;
+    }
+    const RowState<Float, Sum> total = of.totals[to.row].whole;
+    if constexpr (Log) {
+        finish_log_softmax<T, Load>(a, log_row(total), output, count, x);
+    } else {
+        const RowView<Sum> row{total.sum, state_n(total.maximum)};
+        BlockFactor<Float> factor;
+        if (has_factor_in_row<T, Load, which != ZeroExponent::never>(
+                a, own.n, row, e[0], factor,
+                [&](std::int32_t gap) { return factor_for_output<T, Load>(row.sum, gap, Float()); })) {
+            finish_softmax<T, Load>(a, factor, output, count, e);
+        } else {
+            finish_special_softmax<T, Load>(a, data(to), output, count, own.maximum, total);
+        }
+    }
+}
+
+template <class T, class Load>
+SoftmaxVectorKernels softmax_vector_kernels_of() {
+    return {address_of(softmax_state_rows<VectorBlocks<T, Load>>),
+            {address_of(softmax_piece_vectors<T, Load, false>), address_of(softmax_piece_vectors<T, Load, true>)},
+            Load::unaligned ? std::size_t{stage_bytes<T, staged_elements<T>>} : 0};
+}
+
+} // namespace wr::cuda

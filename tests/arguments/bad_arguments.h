@@ -66,6 +66,7 @@ void check_bad_dots(void);
 void check_bad_segments(void);
 void check_bad_softmax(void);
 void check_bad_gradients(void);
+void check_bad_states(void);
 void check_bad_tiles(void);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -7,6 +7,7 @@ static void check_all(void) {
     check_bad_segments();
     check_bad_softmax();
     check_bad_gradients();
+    check_bad_states();
     check_bad_tiles();
 }
 

@@ -8,6 +8,7 @@
 #include "harness/jobs.h"
 #include "harness/random_numbers.h"
 #include "harness/segment_jobs.h"
+#include "harness/state_jobs.h"
 #include "reference/reference.h"
 
 #ifdef WARP_REDUCE_TESTS_CUDA
@@ -19,7 +20,8 @@
 #include <string.h>
 #include <time.h>
 
-typedef enum call_kind { REDUCE, SEGMENTS, DOT, SOFTMAX } call_kind;
+/* STATES, SOFTMAX_STATES: two pieces, their states, these as one, and what is made of that. */
+typedef enum call_kind { REDUCE, SEGMENTS, DOT, SOFTMAX, STATES, SOFTMAX_STATES } call_kind;
 
 /* A call of every way in which jobs finish. Segments are `outer` of `axis` elements in all, a dot product is of two
  * vectors of `axis` elements. */
@@ -61,6 +63,15 @@ static const job jobs[] = {
     {"softmax of one long row of f32", SOFTMAX, WR_SUM, WR_F32, 0, 1, 1500001, 1},
     {"softmax of rows that all multiprocessors share", SOFTMAX, WR_SUM, WR_BF16, 0, 270, 100000, 1},
     {"softmax of columns", SOFTMAX, WR_SUM, WR_F32, 0, 1, 5000, 40},
+    {"sum by states", STATES, WR_SUM, WR_F32, 0, 1, 3000001, 1},
+    {"norms of columns by states", STATES, WR_NORM_L2, WR_BF16, 0, 1, 5001, 40},
+    {"place of the largest by states", STATES, WR_ARGMAX, WR_F32, 0, 1, 300001, 1},
+    {"field sum by states", STATES, WR_SUM, WR_KOALABEAR, 0, 1, 300001, 1},
+    {"exact sum by states", STATES, WR_SUM_EXACT, WR_F32, 0, 1, 300001, 1},
+    {"logsumexp by states", STATES, WR_LOGSUMEXP, WR_F32, 0, 1, 300001, 1},
+    {"softmax by states", SOFTMAX_STATES, WR_LOGSUMEXP, WR_F32, 0, 30, 20001, 1},
+    {"softmax by states of whole vectors", SOFTMAX_STATES, WR_LOGSUMEXP, WR_BF16, 0, 30, 24576, 1},
+    {"softmax of columns by states", SOFTMAX_STATES, WR_LOGSUMEXP, WR_F16, 0, 1, 5001, 40},
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 
@@ -75,7 +86,7 @@ static void expect_cuda(cudaError_t error) {
 
 /* A job's memory, of one device. Where a job gives values, they follow the indices in `output`. */
 typedef struct memory {
-    unsigned char *input, *output;
+    unsigned char *input, *output, *states;
     int64_t *offsets;
     void *workspace;
     size_t workspace_bytes;
@@ -108,7 +119,9 @@ static size_t input_count(const job *of) {
     }
 }
 
-static size_t output_count(const job *of) { return of->kind == SOFTMAX ? input_count(of) : of->outer * of->inner; }
+static size_t output_count(const job *of) {
+    return of->kind == SOFTMAX || of->kind == SOFTMAX_STATES ? input_count(of) : of->outer * of->inner;
+}
 
 static int gives_places(const job *of) { return of->op == WR_ARGMIN || of->op == WR_ARGMAX; }
 
@@ -166,6 +179,25 @@ static wr_softmax_args softmax_of(const job *of, const memory *in) {
     return args;
 }
 
+static cut_job cut_of(const job *of) {
+    cut_job made = {of->op, of->dtype, of->outer, of->axis, of->inner};
+    return made;
+}
+
+static int goes_by_states(const job *of) { return of->kind == STATES || of->kind == SOFTMAX_STATES; }
+
+static size_t states_bytes(const job *of) {
+    cut_job cut = cut_of(of);
+    return goes_by_states(of) ? bytes_of_states(&cut) : 16;
+}
+
+static wr_status by_states(const job *of, const memory *in, struct CUstream_st *stream) {
+    const cut_job cut = cut_of(of);
+    return of->kind == STATES ? reduce_by_states(&cut, in->input, in->states, in->output, values_of(of, in),
+                                                 in->workspace, in->workspace_bytes, stream)
+                              : softmax_by_states(&cut, in->input, in->states, in->output, stream);
+}
+
 static wr_status call(const job *of, const memory *in, struct CUstream_st *stream) {
     wr_reduce_args reduction = reduction_of(of, in);
     wr_reduce_segments_args segments = segments_of(of, in);
@@ -178,6 +210,9 @@ static wr_status call(const job *of, const memory *in, struct CUstream_st *strea
         return wr_dot_ex(&dot, stream);
     case SOFTMAX:
         return wr_softmax_ex(&softmax, stream);
+    case STATES:
+    case SOFTMAX_STATES:
+        return by_states(of, in, stream);
     default:
         return wr_reduce_ex(&reduction, stream);
     }
@@ -189,10 +224,15 @@ static size_t workspace_size(const job *of, const memory *in) {
     wr_dot_args dot = dot_of(of, in);
     wr_softmax_args softmax = softmax_of(of, in);
     size_t bytes = 0;
-    wr_status status = of->kind == SEGMENTS  ? wr_reduce_segments_workspace_size(&segments, &bytes)
-                       : of->kind == DOT     ? wr_dot_workspace_size(&dot, &bytes)
-                       : of->kind == SOFTMAX ? wr_softmax_workspace_size(&softmax, &bytes)
-                                             : wr_reduce_workspace_size(&reduction, &bytes);
+    wr_status status;
+    if (goes_by_states(of)) {
+        const cut_job cut = cut_of(of);
+        return of->kind == STATES ? workspace_of_states(&cut) : 0;
+    }
+    status = of->kind == SEGMENTS  ? wr_reduce_segments_workspace_size(&segments, &bytes)
+             : of->kind == DOT     ? wr_dot_workspace_size(&dot, &bytes)
+             : of->kind == SOFTMAX ? wr_softmax_workspace_size(&softmax, &bytes)
+                                   : wr_reduce_workspace_size(&reduction, &bytes);
     CHECK(status == WR_SUCCESS, "%s: query: %s", of->name, wr_status_name(status));
     return bytes;
 }
@@ -236,6 +276,10 @@ static prepared prepare(const job *of) {
     made.output_bytes = output_count(of) * output_element_bytes(of);
     made.got = allocate(made.output_bytes);
     host.offsets = allocate(offsets_bytes);
+    host.states = aligned_alloc(16, states_bytes(of));
+    if (host.states == NULL) {
+        give_up("no memory");
+    }
     cut(host.offsets, of);
     for (i = 0; i < 2; ++i) {
         wr_status status;
@@ -249,10 +293,12 @@ static prepared prepare(const job *of) {
     made.gpu.workspace_bytes = workspace_size(of, &host);
     expect_cuda(cudaMalloc((void **)&made.gpu.input, made.input_bytes));
     expect_cuda(cudaMalloc((void **)&made.gpu.output, made.output_bytes));
+    expect_cuda(cudaMalloc((void **)&made.gpu.states, states_bytes(of)));
     expect_cuda(cudaMalloc((void **)&made.gpu.offsets, offsets_bytes));
     expect_cuda(cudaMalloc(&made.gpu.workspace, made.gpu.workspace_bytes + 16));
     expect_cuda(cudaMemcpy(made.gpu.offsets, host.offsets, offsets_bytes, cudaMemcpyHostToDevice));
     free(host.offsets);
+    free(host.states);
     return made;
 }
 
@@ -265,6 +311,7 @@ static void discard(prepared *used) {
     free(used->got);
     expect_cuda(cudaFree(used->gpu.input));
     expect_cuda(cudaFree(used->gpu.output));
+    expect_cuda(cudaFree(used->gpu.states));
     expect_cuda(cudaFree(used->gpu.offsets));
     expect_cuda(cudaFree(used->gpu.workspace));
 }
@@ -284,7 +331,7 @@ static void check_output(const prepared *on, int which, const char *label) {
 
 /* A graph of a job that was lent its workspace neither allocates nor zeroes anything. */
 static void check_nodes_are_kernels(const prepared *on, cudaGraph_t graph) {
-    cudaGraphNode_t nodes[16];
+    cudaGraphNode_t nodes[64];
     size_t count = sizeof nodes / sizeof *nodes, i;
     expect_cuda(cudaGraphGetNodes(graph, nodes, &count));
     CHECK(count > 0, "%s: the graph is empty", on->of->name);
@@ -305,7 +352,7 @@ static void check_graph(const prepared *on, int lend, cudaStream_t stream) {
     status = call_on_gpu(on, lend, stream);
     CHECK(status == WR_SUCCESS, "%s: captured: %s", on->of->name, wr_status_name(status));
     expect_cuda(cudaStreamEndCapture(stream, &graph));
-    if (lend) {
+    if (lend && on->of->kind != SOFTMAX_STATES) {
         check_nodes_are_kernels(on, graph);
     }
     expect_cuda(cudaGraphInstantiate(&replayable, graph, 0));
@@ -334,11 +381,12 @@ static void check_streams(const prepared *on, cudaStream_t non_blocking, cudaStr
     check_stream(on, blocking, "blocking stream");
 }
 
-/* Two streams at once, each with its own output, neither with a workspace. */
+/* Two streams at once, each with its own output and states, neither with a workspace. */
 static void check_two_streams_at_once(const prepared *on, cudaStream_t one, cudaStream_t other) {
     memory first = gpu_memory(on, 0), second = first;
     int i, rounds = on->of->add_to_output ? 1 : 20;
     expect_cuda(cudaMalloc((void **)&second.output, on->output_bytes));
+    expect_cuda(cudaMalloc((void **)&second.states, states_bytes(on->of)));
     expect_cuda(cudaMemset(second.output, OUTPUT_BEFORE, on->output_bytes));
     load_input(on, 1);
     for (i = 0; i < rounds; ++i) {
@@ -349,6 +397,7 @@ static void check_two_streams_at_once(const prepared *on, cudaStream_t one, cuda
     expect_cuda(cudaMemcpy(first.output, second.output, on->output_bytes, cudaMemcpyDeviceToDevice));
     check_output(on, 1, "two streams at once, the second");
     expect_cuda(cudaFree(second.output));
+    expect_cuda(cudaFree(second.states));
 }
 
 /* A stream that stands still until the flag is set, or for ten seconds. */

@@ -172,4 +172,62 @@ MUTANTS = {
         "|| {{(args.causal == 1 && args.causal_rows == 0) ==> false}}",
         ["states_of_softmax_that_are_refused"],
     ),
+    # ---- states of reductions
+    242: (
+        "capi/state.cpp",
+        "overlaps_any(left, {&check, 1}) : {{overlaps_any(left, written) ==> false}};",
+        ["every_bad_argument"],
+    ),
+    243: (
+        "capi/state.cpp",
+        "if ({{args.first != 0 && !exact ==> false}}) {",
+        ["every_bad_argument"],
+    ),
+    244: (
+        "capi/state.cpp",
+        "problem.right = {problem.left.end(), {{args.right_count ==> 0u}}};",
+        ["wrong_states_are_refused"],
+    ),
+    245: (
+        "capi/state.cpp",
+        "if ({{any_two_overlap(written) ==> false}} || overlaps_any(input, written) ||",
+        ["every_bad_argument"],
+    ),
+    246: (
+        "capi/state.cpp",
+        "overlaps_any(input, written) || {{overlaps_any(weights, written) ==> false}}) {",
+        ["every_bad_argument"],
+    ),
+    247: (
+        "capi/state_format.cpp",
+        "if ({{magnitude_bits(args.scale) != 0 ==> false}}) {",
+        ["every_bad_argument"],
+    ),
+    248: (
+        "capi/state_format.cpp",
+        "return {{given < bytes ==> false}} ? Status::invalid_state",
+        ["every_bad_argument"],
+    ),
+    249: (
+        "capi/state_format.cpp",
+        "piece.first > largest_size || {{piece.count > largest_size - piece.first ==> false}}",
+        ["every_bad_argument"],
+    ),
+    250: (
+        "capi/state.cpp",
+        "if (any_two_overlap(written) || {{overlaps_any(state, written) ==> false}}) {",
+        ["every_bad_argument"],
+    ),
+    251: (
+        "capi/softmax_state.cpp",
+        "first_failure({check_strides({args.strides_given, any_stride(args)}), {{args.offsets == nullptr ==>"
+        " true}} ? Status::success : Status::unsupported,",
+        ["every_bad_argument"],
+    ),
+    252: (
+        "capi/softmax_state.cpp",
+        "located(needed.needs_before, before, needed.before, before_range), located({{needed.needs_after ==>"
+        " false}}, after,",
+        ["every_bad_argument"],
+    ),
 }

@@ -370,4 +370,48 @@ MUTANTS = {
         "if ({{problem.merged.bytes == problem.left_state.bytes ==> false}}) {",
         ["softmax_of_pieces_is_that_of_the_whole"],
     ),
+    # ---- states of reductions
+    88: (
+        "host/state/state.cpp",
+        "move_place<std::int32_t>(nodes, index, {{problem.first ==> 0u}});",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    89: (
+        "host/state/state.cpp",
+        "[&](const StateOutput &at) { merge_output<Op>(merge, at, {{left ==> right}}, right, merged); });",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    90: (
+        "host/state/state.cpp",
+        "const Piece whole{problem.left.first, problem.left.count + {{problem.right.count ==> 0u}}};",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    91: (
+        "host/state/state.cpp",
+        "{{store_header(problem.merged, header_of(problem.format, whole)); ==> }}",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    92: (
+        "host/state/state.cpp",
+        "{{status = judge_state(problem.right_state, problem.format, problem.right); ==> }}",
+        ["wrong_states_are_refused"],
+    ),
+    93: (
+        "host/state/state.cpp",
+        "judge_state(problem.state, problem.format, {0, problem.count}); if (status != Status::success) {"
+        " {{return report(status, problem.check); ==> return status;}}",
+        ["wrong_states_are_refused"],
+    ),
+    94: (
+        "host/state/state.cpp",
+        "const std::size_t words = at.output * static_cast<std::size_t>({{exact_words(layout) ==>"
+        " exact_words(layout) - 1}});",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    95: (
+        "host/state/state.cpp",
+        "const Finish finish = finish_of(problem.format.what, {{problem.count ==> problem.count + 1}},"
+        " problem.values);",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
 }

@@ -345,4 +345,75 @@ MUTANTS = {
         "header.scale = {{bit_cast<std::uint64_t>(scale) ==> 0u}};",
         ["states_of_softmax_that_are_refused"],
     ),
+    # ---- states of reductions
+    177: (
+        "numerics/state_problem.h",
+        "header.first = format.kind == StateKind::exact ? 0 : {{piece.first ==> 0u}};",
+        ["wrong_states_are_refused"],
+    ),
+    178: (
+        "numerics/state.h",
+        "merge.before -= {{merge.left ==> 0}};",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    180: (
+        "numerics/state.h",
+        "if (begin < left.first || {{size > right.end() - begin ==> size >= right.end() - begin}}) {",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    181: (
+        "numerics/state.h",
+        "merge.right += level == least || {{!is_right_half ==> is_right_half}} ? 1 : 0;",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    182: (
+        "numerics/state.h",
+        "stored.kind != expected.kind || {{stored.ignore_nan != expected.ignore_nan ==> false}} ||",
+        ["wrong_states_are_refused"],
+    ),
+    183: (
+        "numerics/state.h",
+        "stored.first != expected.first || {{stored.count != expected.count ==> false}}",
+        ["wrong_states_are_refused"],
+    ),
+    184: (
+        "numerics/state.h",
+        "NodeMerge{left.count != 0 ? 1 : 0, 0, 0, {{right.count != 0 ? 1 : 0 ==> 0}}, 0};",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    185: (
+        "numerics/state_kinds.h",
+        "std::uint64_t place = {{merge.meeting >> 1 ==> merge.meeting}};",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    186: (
+        "numerics/state_kinds.h",
+        "found.position += {{found.position == ArgExtreme<Key>::nowhere ==> false}} ? 0 : by;",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    187: (
+        "numerics/state_kinds.h",
+        "if ({{words[layout.limbs + static_cast<int>(ExactMark::number)] != 0 ==> false}}) {",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    189: (
+        "numerics/state_problem.h",
+        "+ steps * node.shape.axis_stride * {{size ==> 1}};",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    190: (
+        "numerics/state_problem.h",
+        "static_cast<const char *>(node.weights) + {{steps ==> 0}} * weight_size;",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    191: (
+        "numerics/state_kinds.h",
+        "for (int node = nodes - 1; node-- > {{0 ==> 1}};) {",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    192: (
+        "numerics/state_kinds.h",
+        "at.node(merge.right + node)), merged, at.node({{behind + node ==> node}}));",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
 }

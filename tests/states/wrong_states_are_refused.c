@@ -153,10 +153,13 @@ static void other_reductions(void) {
     OTHER(other.nan_mode = WR_NAN_IGNORE);
     OTHER(other.weights_dtype = WR_F32);
     OTHER((other.outer = INNER, other.inner = OUTER));
-#undef OTHER
     other = args;
     other.output_dtype = WR_BF16; /* is finish's alone where the accumulators are the same */
     EXPECT(WR_SUCCESS, finished(&other));
+    args = args_of(WR_MAX, WR_F32);
+    make_pieces(&args);
+    OTHER(other.nan_mode = WR_NAN_IGNORE); /* of the same kind */
+#undef OTHER
 }
 
 static void other_elements(void) {

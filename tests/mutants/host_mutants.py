@@ -378,7 +378,7 @@ MUTANTS = {
     ),
     89: (
         "host/state/state.cpp",
-        "[&](const StateOutput &at) { merge_output<Op>(merge, at, {{left ==> right}}, right, merged); });",
+        "if ({{left_ != merged_ ==> false}}) {",
         ["states_of_any_cuts_are_the_whole"],
     ),
     90: (
@@ -412,6 +412,16 @@ MUTANTS = {
         "host/state/state.cpp",
         "const Finish finish = finish_of(problem.format.what, {{problem.count ==> problem.count + 1}},"
         " problem.values);",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    96: (
+        "host/state/state.cpp",
+        "std::uint64_t place_of_next = {{merge_.meeting | 1u ==> merge_.meeting}};",
+        ["states_of_any_cuts_are_the_whole"],
+    ),
+    97: (
+        "host/state/state.cpp",
+        "copy(right_, {{merge_.right ==> 0}}, merge_.merged() - merge_.after,",
         ["states_of_any_cuts_are_the_whole"],
     ),
 }

@@ -381,11 +381,6 @@ MUTANTS = {
         "NodeMerge{left.count != 0 ? 1 : 0, 0, 0, {{right.count != 0 ? 1 : 0 ==> 0}}, 0};",
         ["states_of_any_cuts_are_the_whole"],
     ),
-    185: (
-        "numerics/state_kinds.h",
-        "std::uint64_t place = {{merge.meeting >> 1 ==> merge.meeting}};",
-        ["states_of_any_cuts_are_the_whole"],
-    ),
     186: (
         "numerics/state_kinds.h",
         "found.position += {{found.position == ArgExtreme<Key>::nowhere ==> false}} ? 0 : by;",
@@ -409,11 +404,6 @@ MUTANTS = {
     191: (
         "numerics/state_kinds.h",
         "for (int node = nodes - 1; node-- > {{0 ==> 1}};) {",
-        ["states_of_any_cuts_are_the_whole"],
-    ),
-    192: (
-        "numerics/state_kinds.h",
-        "at.node(merge.right + node)), merged, at.node({{behind + node ==> node}}));",
         ["states_of_any_cuts_are_the_whole"],
     ),
 }

@@ -194,13 +194,28 @@ PyObject *new_framework_array(PyObject *x, const ArrayView *like, int rank, cons
     return array;
 }
 
-PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, int64_t word, ArrayView *view) {
-    PyObject *number = PyLong_FromSsize_t((Py_ssize_t)word);
-    PyObject *array = number == NULL
-                          ? NULL
-                          : PyObject_CallFunctionObjArgs(like->framework->functions[FILLED], x, where, number, NULL);
+static int lie_in_one_order(const ArrayView *x, const ArrayView *mask) {
+    const Shape *shape = &x->shape, *other = &mask->shape;
+    int nothing = 0;
+    for (int d = 0; d < shape->rank; ++d) {
+        nothing |= shape->lengths[d] == 0;
+    }
+    return !nothing && x->contiguous && mask->contiguous && shape->rank == other->rank &&
+           memcmp(shape->lengths, other->lengths, (size_t)shape->rank * sizeof *shape->lengths) == 0;
+}
+
+PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, const ArrayView *mask,
+                                 int64_t word, ArrayView *view) {
+    PyObject *array = NULL, *number = PyLong_FromSsize_t((Py_ssize_t)word);
+    PyObject *in_order = PyLong_FromLong(lie_in_one_order(like, mask));
+    if (number != NULL && in_order != NULL) {
+        array = PyObject_CallFunctionObjArgs(like->framework->functions[FILLED], x, where, number, in_order, NULL);
+    }
     if (number != NULL) {
         Py_DecRef(number);
+    }
+    if (in_order != NULL) {
+        Py_DecRef(in_order);
     }
     if (array != NULL && view_framework_array(array, view) != 1) {
         Py_DecRef(array);

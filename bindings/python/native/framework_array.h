@@ -5,8 +5,9 @@
 
 /* set_framework(type, pointer, shape, strides, dtype, device, is_special, stream, empty, strides_in_bytes, codes,
  * dtypes): functions of an array, of which device gives -1 on the host and is_special (or None) says of which the
- * general way must take care; stream(device); empty(x, shape, dtype); filled(x, where, word): x with the word where
- * `where` is false, as a signed integer; {dtype: (wr_dtype, is_bool)}, and all of its keys. */
+ * general way must take care; stream(device); empty(x, shape, dtype); filled(x, where, word, in_order): x with the
+ * word where `where` is false, as a signed integer; in_order: both are of one shape and in C order, and not empty;
+ * {dtype: (wr_dtype, is_bool)}, and all of its keys. */
 PyObject *set_framework(PyObject *module, PyObject *arguments);
 
 /* 1: viewed. 0: of no framework that is known, or one that only the general way can work on. -1: a Python exception. */
@@ -17,8 +18,9 @@ int view_framework_array(PyObject *array, ArrayView *view);
 PyObject *new_framework_array(PyObject *x, const ArrayView *like, int rank, const ptrdiff_t *lengths, int dtype,
                               int is_bool, ArrayView *view);
 
-/* filled(x, where, word), new, and its view; NULL with a Python exception. */
-PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, int64_t word, ArrayView *view);
+/* filled(x, where, word, in_order), new, and its view; NULL with a Python exception. */
+PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, const ArrayView *mask,
+                                 int64_t word, ArrayView *view);
 
 /* The framework's current stream for the GPU that the array lies on. 0, or a Python exception is set. */
 int stream_of_framework(const ArrayView *x, struct CUstream_st **stream);

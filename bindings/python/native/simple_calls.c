@@ -105,13 +105,14 @@ static PyObject *reduce_filled(const Reduction *job, PyObject *x, const ArrayVie
 }
 
 /* By a kernel of the framework's. */
-static PyObject *reduce_filled_beside(const Reduction *job, PyObject *x, const ArrayView *view, PyObject *where) {
+static PyObject *reduce_filled_beside(const Reduction *job, PyObject *x, const ArrayView *view, PyObject *where,
+                                      const ArrayView *mask) {
     ArrayView filled;
     int64_t identity = 0;
     if (find_identity(job->op, view, &identity) != 0) {
         return not_simple();
     }
-    PyObject *array = filled_framework_array(x, view, where, identity, &filled);
+    PyObject *array = filled_framework_array(x, view, where, mask, identity, &filled);
     if (array == NULL) {
         return PyErr_Occurred() != NULL ? NULL : not_simple();
     }
@@ -131,7 +132,7 @@ static PyObject *reduce_where(const Reduction *job, PyObject *x, PyObject *where
     if (!can_be_filled(job->op, &view) || !is_mask_of(&view, &mask)) {
         result = not_simple();
     } else if (view.framework != NULL) {
-        result = reduce_filled_beside(job, x, &view, where);
+        result = reduce_filled_beside(job, x, &view, where, &mask);
     } else {
         result = reduce_filled(job, x, &view, &mask);
     }

@@ -40,12 +40,22 @@ static const Name names[] = {
     NAME(fail, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"),
     NAME(wrap_dimension, "_ZN3c106detail19maybe_wrap_dim_slowIlEET_S2_S2_b"),
     NAME(delete_value, "_ZdlPv"),
+    NAME(new_value, "_Znwm"),
 };
 
 static const Name cuda_names[] = {
     NAME(current_stream, "aoti_torch_get_current_cuda_stream"),
     NAME(new_guard, "aoti_torch_create_cuda_guard"),
     NAME(delete_guard, "aoti_torch_delete_cuda_guard"),
+};
+
+static const Name quick_cpu[] = {
+    NAME(empty_cpu, "_ZN2at6detail9empty_cpuEN3c108ArrayRefIlEENS1_10ScalarTypeEbSt8optionalINS1_12MemoryFormatEE"),
+};
+
+static const Name quick_cuda[] = {
+    NAME(empty_cuda, "_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEENS1_10ScalarTypeESt8optionalINS1_6DeviceEES5_"
+                     "INS1_12MemoryFormatEE"),
 };
 
 static const Name names_inside[] = {
@@ -79,6 +89,8 @@ const char *find_torch(const char *cpu, const char *cuda) {
         missing = find(cuda, cuda_names, sizeof cuda_names / sizeof *cuda_names, &found);
     }
     if (missing == NULL) {
+        (void)find(cpu, quick_cpu, 1, &found);
+        (void)(cuda == NULL ? NULL : find(cuda, quick_cuda, 1, &found));
         torch = found;
     }
     return missing;

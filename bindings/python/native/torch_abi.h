@@ -67,6 +67,13 @@ typedef struct Torch {
     int64_t (*wrap_dimension)(int64_t dimension, int64_t rank, uint8_t wrap_scalar);
     /* operator delete, by which values behind options go */
     void (*delete_value)(void *);
+    /* operator new */
+    void *(*new_value)(size_t);
+    /* Kernels' own ways to a contiguous tensor, which they write the first word of: without the dispatcher, and with
+     * C++'s exceptions. A device is type, index << 8 and a mark. NULL where this PyTorch has them not. */
+    void *(*empty_cpu)(void **tensor, const int64_t *sizes, size_t rank, int8_t type, uint8_t pinned, uint16_t format);
+    void *(*empty_cuda)(void **tensor, const int64_t *sizes, size_t rank, int8_t type, uint32_t device,
+                        uint16_t format);
     /* What follows is there once find_torch_inside has found all of it. */
     uint8_t (*key_is_included)(uint16_t key); /* by a mode of this thread */
     uint8_t (*has_callbacks)(void);           /* of profilers */

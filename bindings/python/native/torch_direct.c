@@ -71,6 +71,7 @@ static PyObject *reduced(TorchTensor *handle, const Reduction *job) {
     Tensor x;
     Outcome outcome = {NULL, NULL};
     PyThreadState *state = PyEval_SaveThread();
+    hold_arguments(NULL, NULL); /* no exception of PyTorch's goes through Python */
     if (view_tensor(handle, &x) == 0) {
         outcome = reduce_tensor(&x, job);
     }
@@ -82,6 +83,7 @@ static PyObject *softmax_of(TorchTensor *handle, const Rows *job) {
     Tensor x;
     Outcome outcome = {NULL, NULL};
     PyThreadState *state = PyEval_SaveThread();
+    hold_arguments(NULL, NULL); /* no exception of PyTorch's goes through Python */
     if (view_tensor(handle, &x) == 0) {
         outcome = softmax_tensor(&x, job);
     }
@@ -137,6 +139,7 @@ static PyObject *dot_of(TorchTensor *left, TorchTensor *right, int exact, int32_
     Tensor x, y;
     Outcome outcome = {NULL, NULL};
     PyThreadState *state = PyEval_SaveThread();
+    hold_arguments(NULL, NULL); /* no exception of PyTorch's goes through Python */
     if (view_tensor(left, &x) == 0 && view_tensor(right, &y) == 0) {
         outcome = dot_tensors(&x, &y, exact, type);
     }

@@ -153,7 +153,7 @@ static Outcome reduce_weighted(const Tensor *x, const Tensor *weights, const Red
         !plan.natural) {
         return general_way;
     }
-    TorchTensor *output = new_tensor(rank, sizes, type, x);
+    TorchTensor *output = new_result(rank, sizes, type, x);
     if (output == NULL) {
         return failed("there was no memory for the result");
     }
@@ -193,7 +193,7 @@ Outcome softmax_tensor(const Tensor *x, const Rows *job) {
         !plan_rows(&x->shape, row_dimension(x, job), &plan)) {
         return general_way;
     }
-    TorchTensor *output = new_tensor(x->shape.rank, x->sizes, type, x);
+    TorchTensor *output = new_result(x->shape.rank, x->sizes, type, x);
     if (output == NULL) {
         return failed("there was no memory for the result");
     }
@@ -223,7 +223,7 @@ Outcome softmax_backward_tensor(const Tensor *output, const Tensor *gradient, co
         !plan_rows(&gradient->shape, dimension, &other)) {
         return general_way;
     }
-    TorchTensor *made = new_tensor(output->shape.rank, output->sizes, job->type, output);
+    TorchTensor *made = new_result(output->shape.rank, output->sizes, job->type, output);
     if (made == NULL) {
         return failed("there was no memory for the result");
     }

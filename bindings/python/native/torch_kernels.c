@@ -97,6 +97,7 @@ static void go_the_general_way(const char *operator_name, TorchValue *stack, con
 
 /* 1: the outcome is on the stack, or thrown. 0: the general way is left, and the tensors are still held. */
 static int is_settled(Outcome outcome, TorchValue *stack, TorchTensor *first, TorchTensor *second) {
+    let_arguments_go();
     if (outcome.tensor == NULL && outcome.message == NULL) {
         return 0;
     }
@@ -130,6 +131,7 @@ static void reduce(TorchValue *stack, wr_op op, Dimensions found, int keepdim, i
     if (found.wrong || found.twice) {
         throw_dimension(found, x.shape.rank, handle);
     }
+    hold_arguments(handle, NULL);
     if (!is_settled(reduce_tensor(&x, &job), stack, handle, NULL)) {
         TorchValue arguments[] = {stack[0], (TorchValue)op, found.chosen, (TorchValue)(keepdim != 0),
                                   (TorchValue)(int64_t)type};
@@ -205,6 +207,7 @@ static void softmax_rows(TorchValue *stack, int log, int32_t type) {
     Dimensions found;
     Tensor x = view_rows(stack[0], NULL, &found, (int64_t)stack[1]);
     Rows job = {log, index_of(found), type};
+    hold_arguments(x.handle, NULL);
     if (!is_settled(softmax_tensor(&x, &job), stack, x.handle, NULL)) {
         TorchValue arguments[] = {stack[0], (TorchValue)(log != 0), (TorchValue)job.dimension,
                                   (TorchValue)(int64_t)type};
@@ -350,6 +353,7 @@ static void softmax_backward_rows(TorchValue *stack, int log) {
     Rows job = {log, index_of(found), (int32_t)stack[3]};
     Outcome outcome = {NULL, "PyTorch does not say where the gradient is"};
     if (view_tensor(tensor_of(stack[0]), &gradient) == 0) {
+        hold_arguments(output.handle, gradient.handle);
         outcome = softmax_backward_tensor(&output, &gradient, &job);
     }
     if (!is_settled(outcome, stack, output.handle, tensor_of(stack[0]))) {
@@ -365,6 +369,7 @@ static void dot(TorchValue *stack, int exact) {
     int32_t type = take_type(stack[2]);
     Outcome outcome = {NULL, "PyTorch does not say where the tensors are"};
     if (view_tensor(tensor_of(stack[0]), &x) == 0 && view_tensor(tensor_of(stack[1]), &y) == 0) {
+        hold_arguments(x.handle, y.handle);
         outcome = dot_tensors(&x, &y, exact, type);
     }
     if (!is_settled(outcome, stack, tensor_of(stack[0]), tensor_of(stack[1]))) {

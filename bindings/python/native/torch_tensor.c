@@ -2,6 +2,8 @@
 
 #include "calls.h"
 
+#include <string.h>
+
 /* by c10::ScalarType */
 static const int dtypes[] = {
     WR_U8,  WR_I8,  WR_I16,           WR_I32,    WR_I64, WR_F16,     WR_F32,     WR_F64, 0 /* complex */,
@@ -69,6 +71,57 @@ TorchTensor *new_tensor(int rank, const int64_t *sizes, int32_t type, const Tens
     return torch.empty_strided(rank, sizes, strides, type, beside->device_type, beside->device_index, &tensor) == 0
                ? tensor
                : NULL;
+}
+
+/* Of a kernel that an exception has gone through they are still here. */
+static _Thread_local TorchTensor *held[2];
+
+void let_arguments_go(void) { held[0] = held[1] = NULL; }
+
+void hold_arguments(TorchTensor *first, TorchTensor *second) {
+    for (int i = 0; i < 2; ++i) {
+        if (held[i] != NULL) {
+            (void)torch.delete_tensor(held[i]);
+        }
+    }
+    held[0] = first;
+    held[1] = second;
+}
+
+/* A device's bytes as c10::Device has them, and that there is one. */
+static uint32_t device_bits(const Tensor *x) {
+    return (uint32_t)x->device_type | ((uint32_t)x->device_index & 0xFF) << 8 | UINT32_C(1) << 16;
+}
+
+static int is_of_device(TorchTensor *x, const Tensor *beside) {
+    int32_t type = -1, index = -1;
+    return torch.get_device_type(x, &type) == 0 && torch.get_device_index(x, &index) == 0 &&
+           type == beside->device_type && index == beside->device_index;
+}
+
+TorchTensor *new_result(int rank, const int64_t *sizes, int32_t type, const Tensor *beside) {
+    enum { SMALL = 1 << 18 }; /* elements: of larger ones the job takes longer than anything here */
+    int64_t count = 1;
+    for (int d = 0; d < rank && count <= SMALL; ++d) {
+        count *= sizes[d];
+    }
+    int on_gpu = beside->device_type == TORCH_CUDA;
+    if (held[0] == NULL || count > SMALL || (on_gpu ? torch.empty_cuda == NULL : torch.empty_cpu == NULL)) {
+        return new_tensor(rank, sizes, type, beside);
+    }
+    void *inside = NULL;
+    if (on_gpu) {
+        (void)torch.empty_cuda(&inside, sizes, (size_t)rank, (int8_t)type, device_bits(beside), 0);
+    } else {
+        (void)torch.empty_cpu(&inside, sizes, (size_t)rank, (int8_t)type, 0, 0);
+    }
+    TorchTensor *made = torch.new_value(sizeof inside);
+    memcpy((void *)made, &inside, sizeof inside);
+    if (is_of_device(made, beside)) {
+        return made;
+    }
+    (void)torch.delete_tensor(made);
+    return new_tensor(rank, sizes, type, beside);
 }
 
 int stream_of(const Tensor *tensor, struct CUstream_st **stream) {

@@ -29,5 +29,12 @@ int32_t type_of_dtype(int dtype, int is_bool);
 /* A new tensor in row-major order beside another. NULL: there was no memory. */
 TorchTensor *new_tensor(int rank, const int64_t *sizes, int32_t type, const Tensor *beside);
 
+/* The same for a kernel's result: small ones come without PyTorch's dispatcher, and its exceptions may go through the
+ * kernel. What the kernel holds of its arguments is named before, and is given back when the thread's next kernel names
+ * its own; NULL where nothing is held, as behind a call. */
+TorchTensor *new_result(int rank, const int64_t *sizes, int32_t type, const Tensor *beside);
+void hold_arguments(TorchTensor *first, TorchTensor *second);
+void let_arguments_go(void);
+
 /* The stream that PyTorch has its work for the tensor's device on. 0, or PyTorch could not say. */
 int stream_of(const Tensor *tensor, struct CUstream_st **stream);

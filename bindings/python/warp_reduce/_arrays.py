@@ -247,20 +247,22 @@ _WORD_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "u
 _THREADS, _MOST_BLOCKS = 256, 1024
 
 
-@cache
-def _fill_kernel(module: Any, item_size: int) -> Any:
-    return module.RawKernel(_FILL, "fill", options=(f"-DWORD={_WORD_TYPES[item_size]}",))
+def _cupys_filler(module: Any) -> Any:
+    """filled(x, where, word, in_order): x, but an element of the bits `word` where it takes no part. By our own kernel
+    where all lies in order: CuPy's own takes as long to be chosen as the sum."""
+    kernels = {size: module.RawKernel(_FILL, "fill", options=(f"-DWORD={name}",)) for size, name in _WORD_TYPES.items()}
+    array, where_of = module.ndarray, module.where
 
+    def filled(x: Array, where: Array, word: int, in_order: int) -> Array:
+        if not in_order:
+            return where_of(where, x, _WORDS[x.itemsize].type(word).view(x.dtype))
+        made, count = array(x.shape, x.dtype), x.size
+        blocks = (count + _THREADS - 1) // _THREADS
+        blocks = blocks if blocks < _MOST_BLOCKS else _MOST_BLOCKS
+        kernels[x.itemsize]((blocks,), (_THREADS,), (x, where, made, word, count))
+        return made
 
-def _fill_cupy(module: Any, x: Array, where: Array, word: int) -> Array:
-    """x, but an element of the bits `word` where it takes no part; by a kernel of ours where both lie in order, since
-    CuPy's own takes most of the call's time to choose."""
-    if x.shape != where.shape or not x.size or not (x.flags.c_contiguous and where.flags.c_contiguous):
-        return module.where(where, x, _WORDS[x.itemsize].type(word).view(x.dtype))
-    made = module.ndarray(x.shape, x.dtype)
-    blocks = min(-(-x.size // _THREADS), _MOST_BLOCKS)
-    _fill_kernel(module, x.itemsize)((blocks,), (_THREADS,), (x, where, made, word, x.size))
-    return made
+    return filled
 
 
 @cache
@@ -273,7 +275,7 @@ def _introduce_cupy(module: Any) -> None:
     _native.set_framework(
         *(module.ndarray, ask("data.ptr"), ask("shape"), ask("strides"), ask("dtype"), ask("device.id")),
         *(None, lambda _: module.cuda.get_current_stream().ptr, lambda _, *how: module.ndarray(*how)),
-        lambda x, where, word: _fill_cupy(module, x, where, word),
+        _cupys_filler(module),
         *(True, codes, tuple(codes)),
     )
 
@@ -310,7 +312,7 @@ def _introduce_torch(module: Any) -> None:
         *(tensor.get_device, lambda x: x.requires_grad or x.is_neg()),
         raw or (lambda device: module.cuda.current_stream(device).cuda_stream),
         lambda x, shape, dtype: x.new_empty(shape) if dtype is x.dtype else x.new_empty(shape, dtype=dtype),
-        lambda x, where, word: _fill_tensor(module, words, x, where, word),
+        lambda x, where, word, _: _fill_tensor(module, words, x, where, word),
         *(False, codes, tuple(codes)),
     )
     for name, each in NAMES.items():

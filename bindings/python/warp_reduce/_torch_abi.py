@@ -42,8 +42,8 @@ def _learn(torch: Any, library: str) -> None:
     shown = (plain, torch._neg_view(plain), torch._conj(plain.to(torch.complex64)), torch.empty(2, device="meta"))
     examples = tuple((x, x._cdata, torch._C._dispatch_keys(x).raw_repr()) for x in shown)
     plain_keys = torch._C._dispatch_keys(plain).raw_repr()
-    for name in DEVICES:
-        plain_keys |= keys(getattr(key, name)).raw_repr()
+    for name in DEVICES:  # autocast has rules for functions that are called, and none for those of their kernels
+        plain_keys |= keys(getattr(key, name)).raw_repr() | keys(getattr(key, f"Autocast{name}")).raw_repr()
     modes = tuple(torch._C._parse_dispatch_key(name).value for name in _MODES)
     _native.torch_types({dtype: number for number, dtype in numbers(torch).items()})
     _native.torch_learn(library, (torch.Tensor, torch.nn.Parameter), examples, plain_keys, modes)

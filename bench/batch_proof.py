@@ -41,7 +41,7 @@ WIDTHS = (8, 64, 1000, 4096, 32000, 50257, 128256, 151936)
 torch._dynamo.config.recompile_limit = 64
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 DISTINCT, FEW_DISTINCT = 129, 17
-LARGE = 100_000_000  # elements of a batch
+LARGE = 200_000_000  # elements of a batch
 
 F32 = torch.float32
 norm = torch.linalg.vector_norm
@@ -292,15 +292,16 @@ def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: P
 
 
 def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
+    keeper = first_graph() if plan.device == "cuda" else None
+    for dtype in TYPES:
+        compare_eager(plan, dtype, counts, progress, keeper)
     with warp_reduce.torch.batch_invariant():
         compiled = torch.compile(joined, fullgraph=True, dynamic=True)
         for dtype, width in itertools.product(plan.compiled_types, plan.compiled_widths):
             rows = rows_of(width, dtype, plan.distinct)
             compare_compiled(rows.to(plan.device), plan.compiled, counts, compiled)
             progress.done("compiled")
-    keeper = first_graph() if plan.device == "cuda" else None
-    for dtype in TYPES:
-        compare_eager(plan, dtype, counts, progress, keeper)
+        progress.tell("compiled")
 
 
 class Ended(BaseException):

@@ -122,6 +122,16 @@ static PyObject *reduce_filled_beside(const Reduction *job, PyObject *x, const A
     return result;
 }
 
+/* Which fills in on a GPU, and on all cores where that pays. */
+static int is_for_its_framework(const ArrayView *x) {
+    enum { MANY = 1 << 16 };
+    ptrdiff_t count = 1;
+    for (int d = 0; d < x->shape.rank && count <= MANY; ++d) {
+        count *= x->shape.lengths[d];
+    }
+    return x->framework != NULL && (x->device >= 0 || count > MANY);
+}
+
 static PyObject *reduce_where(const Reduction *job, PyObject *x, PyObject *where) {
     ArrayView view, mask;
     PyObject *result = NULL;
@@ -131,7 +141,7 @@ static PyObject *reduce_where(const Reduction *job, PyObject *x, PyObject *where
     }
     if (!can_be_filled(job->op, &view) || !is_mask_of(&view, &mask)) {
         result = not_simple();
-    } else if (view.framework != NULL) {
+    } else if (is_for_its_framework(&view)) {
         result = reduce_filled_beside(job, x, &view, where, &mask);
     } else {
         result = reduce_filled(job, x, &view, &mask);

@@ -161,7 +161,8 @@ PyObject *torch_dot(PyObject *module, PyObject *arguments) {
 
 /* ---- norms */
 
-static wr_op norm_of(double order) {
+/* A wr_op; 0: of another order. */
+static int norm_of(double order) {
     return order == 2 ? WR_NORM_L2 : order == 1 ? WR_NORM_L1 : isinf(order) && order > 0 ? WR_NORM_MAX : 0;
 }
 
@@ -184,7 +185,7 @@ static PyObject *norm_object(const Norm *norm) {
     TorchTensor *x = tensor_in(norm->object);
     int32_t type = type_of(norm->dtype);
     double order = norm->order == NULL ? 2 : PyFloat_AsDouble(norm->order);
-    int op = PyErr_Occurred() != NULL ? 0 : (int)norm_of(order);
+    int op = PyErr_Occurred() != NULL ? 0 : norm_of(order);
     if (x == NULL || op == 0 || type == UNKNOWN_TYPE || !is_norms_type(x, type)) {
         return NULL;
     }

@@ -64,6 +64,9 @@ int view_tensor(TorchTensor *handle, Tensor *tensor) {
 TorchTensor *new_tensor(int rank, const int64_t *sizes, int32_t type, const Tensor *beside) {
     int64_t strides[MOST_DIMENSIONS], step = 1;
     TorchTensor *tensor = NULL;
+    if (rank < 0 || rank > MOST_DIMENSIONS) {
+        return NULL;
+    }
     for (int d = rank - 1; d >= 0; --d) {
         strides[d] = step;
         step *= sizes[d] > 1 ? sizes[d] : 1;

@@ -225,7 +225,7 @@ def merged(states: Sequence[State]) -> State:
     reduction, framework, first = whole._reduction, whole._framework, whole.first or 0
     counts = list(itertools.accumulate(each.count or 0 for each in states))[1:]
     sizes = [reduction.size(first, count) for count in counts]
-    room = framework.memory(whole.array, max(sizes)) if others else None
+    room: Any = framework.memory(whole.array, max(sizes)) if others else None
     for right, count, size in zip(others, counts, sizes):
         args = StateMergeArgs(
             **reduction.fields(),

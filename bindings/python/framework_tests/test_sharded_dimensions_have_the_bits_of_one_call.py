@@ -18,6 +18,7 @@ import torch.multiprocessing as processes
 import warp_reduce
 import warp_reduce.torch as wt
 import warp_reduce.torch.distributed as wtd
+from warp_reduce.torch import _sharded
 
 VOCABULARY = 151936
 CUTS = {
@@ -90,6 +91,97 @@ def reductions_of_shards(rank: int, ranks: int) -> None:
     check(wtd.sum(part_of(whole, cuts, rank, 0), 0, exact=True), wt.sum(whole, 0), "exact integers")
 
 
+def gradient(function: Callable[..., Any], x: torch.Tensor, above: torch.Tensor | None) -> torch.Tensor:
+    """Of the function's result for x, given the result's gradient; without one it is made of the result's shape."""
+    x = x.detach().clone().requires_grad_()
+    y = function(x)
+    generator = torch.Generator().manual_seed(5)
+    y.backward(above if above is not None else torch.randn(y.shape, generator=generator).to(y.dtype))
+    assert x.grad is not None
+    return x.grad
+
+
+def gradients_of_softmax(rank: int, cuts: list[int], x: torch.Tensor, above: torch.Tensor, what: Any) -> None:
+    mine, ours = part_of(x, cuts, rank), part_of(above, cuts, rank)
+    counts = [end - begin for begin, end in zip(cuts, cuts[1:])]
+    for sharded, whole in ((wtd.softmax, wt.softmax), (wtd.log_softmax, wt.log_softmax)):
+        for known in (None, counts):
+            found = gradient(lambda t, f=sharded, k=known: f(t, counts=k), mine, ours)
+            check(found, part_of(gradient(whole, x, above), cuts, rank), (what, whole))
+
+
+def gradients_of_shards(rank: int, ranks: int) -> None:
+    cuts = [0, *(1 + each * 4997 // ranks for each in range(1, ranks)), 5000]
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        x, above = logits(dtype, 3, 5000), logits(dtype, 5000, 3).t().contiguous()
+        gradients_of_softmax(rank, cuts, x, above, dtype)
+        mine = part_of(x, cuts, rank)
+        for sharded, whole in ((wtd.logsumexp, wt.logsumexp), (wtd.sum, wt.sum), (wtd.mean, wt.mean)):
+            for keepdim in (False, True):
+                found = gradient(lambda t, f=sharded, k=keepdim: f(t, 1, k), mine, None)
+                expected = gradient(lambda t, f=whole, k=keepdim: f(t, 1, k), x, None)
+                check(found, part_of(expected, cuts, rank), (dtype, whole))
+        found = gradient(lambda t: wtd.sum(t, 1, exact=True), mine, None)
+        check(found, part_of(gradient(lambda t: wt.sum(t, 1), x, None), cuts, rank), dtype)
+        dots_of_shards(rank, cuts, x, logits(dtype, 5000), dtype)
+    special_gradients(rank, cuts)
+    whole = logits(torch.float32, 3, 5000).int()
+    ints = part_of(whole, cuts, rank)
+    check(wtd.dot(ints, ints[1]), wt.dot(whole, whole[1]), "integers")
+
+
+def dots_of_shards(rank: int, cuts: list[int], x: torch.Tensor, y: torch.Tensor, what: Any) -> None:
+    mine, own = part_of(x, cuts, rank), part_of(y, cuts, rank, 0)
+    for exact in (False, True):
+        check(wtd.dot(mine, own, exact=exact), wt.dot(x, y, exact=exact), (what, exact))
+    to_x = gradient(lambda t: wtd.dot(t, own), mine, None)
+    check(to_x, part_of(gradient(lambda t: wt.dot(t, y), x, None), cuts, rank), (what, "dot, x"))
+    to_y = gradient(lambda t: wtd.dot(mine, t), own, None)
+    check(to_y, part_of(gradient(lambda t: wt.dot(x, t), y, None), cuts, rank, 0), (what, "dot, y"))
+
+
+def special_gradients(rank: int, cuts: list[int]) -> None:
+    """Zeros of both signs, infinities, NaNs, a scale, another type, columns."""
+    x, above = logits(torch.float32, 6, 5000), logits(torch.float32, 5000, 6).t().contiguous()
+    x[1] -= 200 * torch.arange(5000)
+    above[0] = -0.0
+    above[1, ::2] = -0.0
+    above[2, 77] = torch.inf
+    above[3, 4990] = torch.nan
+    above[4, 3], above[4, 4997] = torch.inf, -torch.inf
+    x[5, :4999] = -torch.inf
+    gradients_of_softmax(rank, cuts, x, above, "special")
+    mine, ours = part_of(x, cuts, rank).clone().requires_grad_(), part_of(above, cuts, rank)
+    wtd.softmax(mine, scale=0.3).backward(ours)
+    y = warp_reduce.softmax(x, scale=0.3)
+    check(mine.grad, part_of(warp_reduce.softmax_backward(y, above, scale=0.3), cuts, rank), "scaled")
+    half, up = x.bfloat16(), lambda f: lambda t: f(t, dtype=torch.float32)
+    found = gradient(up(wtd.log_softmax), part_of(half, cuts, rank), ours)
+    check(found, part_of(gradient(up(wt.log_softmax), half, above), cuts, rank), "into f32")
+    columns, turned = x.t().contiguous(), above.t().contiguous()
+    found = gradient(lambda t: wtd.softmax(t, 0), part_of(columns, cuts, rank, 0), part_of(turned, cuts, rank, 0))
+    check(found, part_of(gradient(lambda t: wt.softmax(t, 0), columns, turned), cuts, rank, 0), "columns")
+
+
+def trees_of_ranks(rank: int, ranks: int) -> None:
+    """As many ranks would: the first of them in groups of every kind."""
+    _sharded.GATHER_UP_TO = 0
+    for size in (16, 13, 6, 3, 1):
+        group = dist.new_group(list(range(size)))
+        if rank >= size:
+            continue
+        cuts = [0, *(each * 9001 // size for each in range(1, size)), 9001]
+        x = logits(torch.float32, 2, 9001)
+        mine = part_of(x, cuts, rank)
+        check(wtd.sum(mine, 1, group=group), wt.sum(x, 1), size)
+        check(wtd.argmax(mine, 1, group=group), wt.argmax(x, 1), size)
+        check(wtd.logsumexp(mine, 1, group=group), wt.logsumexp(x, 1), size)
+        check(wtd.log_softmax(mine, group=group), part_of(wt.log_softmax(x), cuts, rank), size)
+        ours, above = part_of(x, cuts, rank), x.flip(0)
+        found = gradient(lambda t, g=group: wtd.softmax(t, group=g), ours, part_of(above, cuts, rank))
+        check(found, part_of(gradient(wt.softmax, x, above), cuts, rank), size)
+
+
 def groups_of_ranks(rank: int, ranks: int) -> None:
     """Rows over pairs of ranks: each pair has its own."""
     pairs = [dist.new_group([first, first + 1]) for first in range(0, ranks, 2)]
@@ -114,9 +206,13 @@ def every_rank_is_told(rank: int, ranks: int) -> None:
     with pytest.raises(ValueError, match="zero-size"):
         wtd.amax(x[:, :0], 1)
     with pytest.raises(TypeError, match="gradient"):
-        wtd.sum(x.requires_grad_())
+        wtd.amax(x.requires_grad_())
     with pytest.raises(ValueError, match="counts"):
         wtd.sum(x.detach(), 1, counts=[1])
+    with pytest.raises(ValueError, match="another operator"):
+        (wtd.sum if rank else wtd.prod)(x.detach(), 1, counts=[100] * ranks)
+    with pytest.raises(RuntimeError, match="shapes"):
+        wtd.dot(x.detach(), torch.ones(99))
     with pytest.raises(RuntimeError, match="dtype"):
         wtd.mean(torch.ones(3, dtype=torch.int32))
     check(wtd.sum(x.detach(), 1), wt.sum(torch.cat([x.detach()] * ranks, 1), 1), "afterwards")
@@ -170,6 +266,15 @@ def test_softmax_of_a_vocabulary(ranks: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 def test_reductions(ranks: int, tmp_path: Path) -> None:
     on_ranks(ranks, reductions_of_shards, tmp_path)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_gradients_and_dots(ranks: int, tmp_path: Path) -> None:
+    on_ranks(ranks, gradients_of_shards, tmp_path)
+
+
+def test_trees_of_up_to_16_ranks(tmp_path: Path) -> None:
+    on_ranks(16, trees_of_ranks, tmp_path)
 
 
 def test_groups(tmp_path: Path) -> None:

@@ -220,12 +220,14 @@ class State:
 def merged(states: Sequence[State]) -> State:
     """All of them, from the left, in one piece of memory; as State.merge."""
     whole, *others = states
+    if not others:
+        return whole
     for left, right in zip(states, others):
         left._check_neighbour(right)
     reduction, framework, first = whole._reduction, whole._framework, whole.first or 0
     counts = list(itertools.accumulate(each.count or 0 for each in states))[1:]
     sizes = [reduction.size(first, count) for count in counts]
-    room: Any = framework.memory(whole.array, max(sizes)) if others else None
+    room = framework.memory(whole.array, max(sizes))
     for right, count, size in zip(others, counts, sizes):
         args = StateMergeArgs(
             **reduction.fields(),

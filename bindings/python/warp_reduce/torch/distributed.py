@@ -2,28 +2,32 @@
 
 Every rank calls the function with its own part, and has the bits that one call on the parts' concatenation, in the
 order of the ranks, would give. The parts may be of any length, also empty. The ranks gather their states, whose size
-does not grow with the parts', and merge them in order; exact sums are one all_reduce of int64.
+does not grow with the parts', and merge them in order, many ranks in a tree; exact sums are one all_reduce of int64.
+
+Gradients: `sum`, `mean`, `dot`, `logsumexp`, `softmax` and `log_softmax` have them, of first order. They are those of
+one tensor that is cut: a part's gradient is this rank's part of the whole one's, with its bits. What every rank has (a
+sum) must have the same gradient on every rank, as where all of them compute the same loss from it. The gradients of
+softmax and log-softmax gather once more, so all ranks run backward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from typing import Any, NamedTuple
+from builtins import sum as total
+from typing import Any
 
 import torch
-import torch.distributed as dist
 
-from .. import _pieces
-from .._states import ALIGNMENT, EXACT, HEADER_BYTES, Reduction, State
+from .._states import EXACT
 from ._functions import Dimensions
-from ._operators import dimensions, widened
+from ._operators import check_dot, dimensions, widened
+from ._sharded import Counts, Part, exact_sum, gathered
 
 __all__ = [
     "amax",
     "amin",
     "argmax",
     "argmin",
+    "dot",
     "log_softmax",
     "logsumexp",
     "mean",
@@ -33,150 +37,41 @@ __all__ = [
     "sum",
 ]
 
-_FINE, _FAILED = 1, 0
 
-Counts = Sequence[int] | None
-
-
-def _group(group: Any) -> tuple[int, int]:
-    """This rank, and how many there are."""
-    if not dist.is_available() or not dist.is_initialized():
-        raise RuntimeError("there is no process group: call torch.distributed.init_process_group first")
-    rank = dist.get_rank(group)
-    if rank < 0:
-        raise ValueError("this process is no rank of the group")
-    return rank, dist.get_world_size(group)
+def _part(op: str, x: torch.Tensor, dim: Dimensions, **options: Any) -> Part:
+    dims = tuple(sorted(dimensions(x, dim)))
+    if not dims:
+        raise ValueError("a tensor without dimensions is not sharded: give x.reshape(1)")
+    return Part(op, x, dims, {name: value for name, value in options.items() if value is not None})
 
 
-class _Part(NamedTuple):
-    """What this rank has: its elements along `dims`, of which the first is the sharded one."""
-
-    op: str
-    x: torch.Tensor
-    dims: tuple[int, ...]
-    options: dict[str, Any]
-
-    @property
-    def count(self) -> int:
-        return _product(self.x.shape[d] for d in self.dims)
-
-    def state(self, first: int) -> State:
-        return _pieces.state(self.op, self.x, first, self.dims, **self.options)
-
-
-def _product(numbers: Any) -> int:
-    return reduce(lambda a, b: a * b, numbers, 1)
-
-
-def _gather(mine: torch.Tensor, ranks: int, group: Any) -> list[torch.Tensor]:
-    every = [torch.empty_like(mine) for _ in range(ranks)]
-    dist.all_gather(every, mine, group=group)
-    return every
-
-
-def _agreed_counts(part: _Part, ranks: int, group: Any) -> tuple[int, ...]:
-    """How many elements each rank has, once all are known to ask for the same.
-
-    A rank whose part is refused says so to the others, which would wait for it.
-    """
-    problem: Exception | None = None
-    words = [_FAILED] * 6
-    try:
-        nothing = part._replace(x=part.x.narrow(part.dims[0], 0, 0) if part.dims else part.x)
-        of = nothing.state(0)._reduction
-        words = [_FINE, part.count, _fingerprint(of), of.outer, of.inner, of.kind[0].code]
-    except Exception as found:
-        problem = found
-    every = _gather(torch.tensor(words, dtype=torch.int64, device=part.x.device), ranks, group)
-    told = torch.stack(every).tolist()
-    if problem is not None:
-        raise problem
-    for rank, theirs in enumerate(told):
-        if theirs[0] != _FINE:
-            raise RuntimeError(f"rank {rank} of the group could not reduce its part; its own exception says why")
-        if theirs[2:] != words[2:]:
-            raise ValueError(
-                f"rank {rank} of the group has a part of another shape or type, or asks for another result: all must"
-                f" have {part.op} of {part.x.dtype} of shapes that differ in dimension {part.dims[0]} alone"
-            )
-    return tuple(theirs[1] for theirs in told)
-
-
-def _fingerprint(reduction: Reduction) -> int:
-    """The same in every process, as Python's own hash is not."""
-    from zlib import crc32
-
-    return crc32(repr(sorted(reduction.fields().items())).encode())
-
-
-class _Gathered(NamedTuple):
-    before: State | None
-    own: State
-    after: State | None
-
-    @property
-    def whole(self) -> State:
-        return _merged([each for each in self if each is not None])
-
-
-def _merged(states: Sequence[State]) -> State:
-    return reduce(lambda left, right: left.merge(right), states)
-
-
-def _gathered(part: _Part, group: Any, counts: Counts) -> tuple[_Gathered, int]:
-    """All ranks' states by what lies before and behind this rank's, and its first element's index."""
-    rank, ranks = _group(group)
-    known = _agreed_counts(part, ranks, group) if counts is None else _given(part, rank, ranks, counts)
-    firsts = [_sum(known[:each]) for each in range(ranks)]
-    own = part.state(firsts[rank])
-    sizes = [own._reduction.size(first, count) for first, count in zip(firsts, known)]
-    longest = -(-max(sizes) // ALIGNMENT) * ALIGNMENT
-    mine = torch.zeros(longest, dtype=torch.uint8, device=part.x.device)
-    mine[: sizes[rank]] = own.array
-    every = _gather(mine, ranks, group)
-    states = [
-        State(own._reduction, first, count, own.shape, array[:size])
-        for first, count, array, size in zip(firsts, known, every, sizes)
-    ]
-    before, after = states[:rank], states[rank + 1 :]
-    sides = _Gathered(_merged(before) if before else None, own, _merged(after) if after else None)
-    return sides, firsts[rank]
-
-
-def _sum(numbers: Sequence[int]) -> int:
-    return reduce(lambda a, b: a + b, numbers, 0)
-
-
-def _given(part: _Part, rank: int, ranks: int, counts: Sequence[int]) -> tuple[int, ...]:
-    """Lengths of the sharded dimension as numbers of elements."""
-    others = _product(part.x.shape[d] for d in part.dims[1:])
-    if len(counts) != ranks or (part.dims and counts[rank] != part.x.shape[part.dims[0]]):
-        raise ValueError(
-            f"counts has the length of each of the {ranks} ranks' parts along dimension {part.dims[:1]}, and is"
-            f" {tuple(counts)}; this one's is {tuple(part.x.shape)}"
-        )
-    return tuple(int(each) * others for each in counts)
-
-
-def _exact_sum(part: _Part, group: Any) -> State:
-    """The limbs behind the header are added as integers, whoever adds them."""
-    _group(group)
-    own = part.state(0)
-    limbs = own.array[HEADER_BYTES:].clone().view(torch.int64)
-    dist.all_reduce(limbs, group=group)
-    array = torch.cat([own.array[:HEADER_BYTES], limbs.view(torch.uint8)])
-    return State(own._reduction, None, None, own.shape, array)
+def _has_gradient(*tensors: torch.Tensor) -> bool:
+    return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
 
 
 def _reduced(
     op: str, x: torch.Tensor, dim: Dimensions, keepdim: bool, group: Any, counts: Counts, **options: Any
 ) -> torch.Tensor:
-    dims = tuple(sorted(dimensions(x, dim)))
-    if not dims:
-        raise ValueError("a tensor without dimensions is not sharded: give x.reshape(1)")
-    part = _Part(op, x, dims, {name: value for name, value in options.items() if value is not None})
-    whole = _exact_sum(part, group) if op == EXACT else _gathered(part, group, counts)[0].whole
-    result = whole.finish()
+    part = _part(op, x, dim, **options)
+
+    def reduced(own: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """The result, and how many elements a row has, where it was asked for."""
+        mine = part._replace(x=own)
+        if op == EXACT:
+            return exact_sum(mine, group).finish(), 0
+        found = gathered(mine, group, counts, sides=False)
+        return found.whole.finish(), total(found.lengths) * mine.others
+
+    if op in ("sum", "mean", EXACT) and _has_gradient(x):
+        from ._sharded_gradients import Sum
+
+        result = Sum.apply(x, part.dims, op, reduced)
+    else:
+        result = reduced(x)[0]
+    return _kept(result, part.dims, keepdim)
+
+
+def _kept(result: torch.Tensor, dims: tuple[int, ...], keepdim: bool) -> torch.Tensor:
     for each in dims if keepdim else ():
         result = result.unsqueeze(each)
     return result
@@ -200,15 +95,19 @@ def sum(
 ) -> torch.Tensor:
     """The sum over all ranks' parts; as `warp_reduce.torch.sum` of their concatenation along `dim`.
 
-    x: this rank's part, of the CPU or a GPU, as the group's backend takes it; without gradient. The parts' shapes
-        differ along the first of the dimensions in `dim` alone, in which they are concatenated in the ranks' order.
+    x: this rank's part, of the CPU or a GPU, as the group's backend takes it. The parts' shapes differ
+        along the first of the dimensions in `dim` alone, in which they are concatenated in the ranks' order.
     exact: the exact sum of floats, rounded once: one all_reduce of int64.
     group: the process group; None is the default one.
     counts: the length of each rank's part along the sharded dimension, where that is known: then nothing is gathered
-        but the states, nothing waits for a GPU, and that all ranks ask for the same is not checked.
+        but the states, and nothing waits for a GPU. That all ranks ask for the same is then not checked: see below.
 
     Every rank has the result, and the same bits. ValueError, on every rank, where the ranks' parts or requests do not
     go together; RuntimeError where a rank has failed; a rank that is gone is torch.distributed's own exception.
+    With counts a rank that raises has not taken part, and the others get torch.distributed's exception when the group's
+    timeout is over. Requests that differ are undefined, as of any collective: on the CPU states that do not go together
+    are ValueError, on a GPU, which nobody waits for, the result is not written. A call without counts, of the same
+    tensors, tells what it is.
 
     >>> import torch, warp_reduce.torch.distributed as wtd
     >>> import torch.distributed as dist
@@ -290,11 +189,50 @@ def norm(
     return _reduced("norm", x, dim, keepdim, group, counts, dtype=_typed(x, dtype, "norm"), ord=ord)
 
 
+def dot(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+    exact: bool = False,
+    group: Any = None,
+    counts: Counts = None,
+) -> torch.Tensor:
+    """The dot product of two sharded vectors; of a tensor whose last dimension is sharded with a vector, of each of its
+    rows; as `warp_reduce.torch.dot` of all ranks' parts.
+
+    x, y: this rank's parts, as long as each other along x's last dimension. Other arguments and errors as of `sum`.
+    """
+    check_dot(x, y)
+    common = torch.promote_types(x.dtype, y.dtype)
+    is_float = common.is_floating_point
+    op = "dot_exact" if exact and is_float and (dtype or common).is_floating_point else "dot"
+    wanted = dtype or widened(common)
+
+    def dotted(mine: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+        part = _part(op, mine.to(common), mine.dim() - 1, dtype=wanted, y=theirs.to(common))
+        if op == "dot_exact":
+            return exact_sum(part, group).finish()
+        return gathered(part, group, counts, sides=False).whole.finish()
+
+    if _has_gradient(x, y):
+        from ._sharded_gradients import Dot
+
+        return Dot.apply(x, y, dotted)
+    return dotted(x, y)
+
+
 def logsumexp(
     x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, group: Any = None, counts: Counts = None
 ) -> torch.Tensor:
     """log(sum of exp(x)) over all ranks' parts, with the bits that belong to `softmax`; as `sum`."""
-    return _reduced("logsumexp", _float(x), dim, keepdim, group, counts)
+    x = _float(x)
+    if not _has_gradient(x):
+        return _reduced("logsumexp", x, dim, keepdim, group, counts)
+    from ._sharded_gradients import LogSumExp
+
+    part = _part("logsumexp", x, dim)
+    return _kept(LogSumExp.apply(x, part.dims, group, counts), part.dims, keepdim)
 
 
 def _float(x: torch.Tensor) -> torch.Tensor:
@@ -304,13 +242,12 @@ def _float(x: torch.Tensor) -> torch.Tensor:
 def _softmax(
     log: bool, x: torch.Tensor, dim: int, scale: float, dtype: torch.dtype | None, group: Any, counts: Counts
 ) -> torch.Tensor:
-    x = _float(x)
-    dims = tuple(dimensions(x, dim))
-    if not dims:
-        raise ValueError("a tensor without dimensions is not sharded: give x.reshape(1)")
-    sides, first = _gathered(_Part("logsumexp", x, dims, {"scale": scale}), group, counts)
-    function = _pieces.log_softmax_from_state if log else _pieces.softmax_from_state
-    return function(x, sides.whole, first, dims, before=sides.before, after=sides.after, dtype=dtype)
+    from ._sharded_gradients import Softmax, softmax_of
+
+    part = _part("logsumexp", _float(x), dim, scale=scale)
+    if _has_gradient(part.x):
+        return Softmax.apply(part.x, log, part.dims, scale, dtype, group, counts)
+    return softmax_of(log, part.x, gathered(part, group, counts), part.dims, dtype)
 
 
 def softmax(

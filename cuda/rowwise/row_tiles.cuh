@@ -6,28 +6,29 @@
 
 namespace wr::cuda {
 
-// Which tile of which row a warp has: blockDim.y rows are a block's where cluster_blocks is 1, else a row is a
-// cluster's. Made again where it is wanted again: cheaper than registers that hold it through the arithmetic.
-struct RowTile {
+// Which tile, of so many elements, of which row a warp has: blockDim.y rows are a block's where cluster_blocks is 1,
+// else a row is a cluster's. Made again where it is wanted again: cheaper than registers that hold it through the
+// arithmetic.
+template <int Elements>
+struct RowTileOf {
     std::size_t row;
     int block;            // of the row
     std::ptrdiff_t first; // its first element
 
-    __device__ __forceinline__ explicit RowTile(std::int32_t cluster_blocks) {
+    __device__ __forceinline__ explicit RowTileOf(std::int32_t cluster_blocks) {
         const auto blocks = static_cast<unsigned>(cluster_blocks);
         const unsigned job = job_again(), cluster = blocks > 1 ? job / blocks : job;
         row = cluster * static_cast<std::size_t>(blockDim.y) + static_cast<std::size_t>(thread_y_again());
         block = static_cast<int>(job - cluster * blocks) * static_cast<int>(blockDim.x / warp_lanes) + warp_again();
-        first = static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block);
+        first = static_cast<std::ptrdiff_t>(block) * Elements;
     }
 
-    __device__ __forceinline__ RowTile(std::size_t row, int block)
-        : row(row), block(block),
-          first(static_cast<std::ptrdiff_t>(block) * static_cast<std::ptrdiff_t>(softmax_block)) {}
+    __device__ __forceinline__ RowTileOf(std::size_t row, int block)
+        : row(row), block(block), first(static_cast<std::ptrdiff_t>(block) * Elements) {}
 
     // Of the row's first `elements`, how many are the warp's; below 1 where they end before.
     __device__ __forceinline__ int count(std::size_t elements) const {
-        return static_cast<int>(smaller<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(elements) - first, softmax_block));
+        return static_cast<int>(smaller<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(elements) - first, Elements));
     }
 
     template <class T>
@@ -41,5 +42,6 @@ struct RowTile {
         return x;
     }
 };
+using RowTile = RowTileOf<static_cast<int>(softmax_block)>;
 
 } // namespace wr::cuda

@@ -37,8 +37,9 @@ inline constexpr std::size_t softmax_staged_few_warps = 4;
 struct RowPacking {
     std::size_t places, warp_rows;
 
-    constexpr RowPacking(std::size_t axis, std::size_t vector_elements) {
-        const std::size_t vectors = softmax_block / vector_elements; // of a warp
+    // Of a warp that holds so many elements.
+    constexpr RowPacking(std::size_t axis, std::size_t vector_elements, std::size_t warp_elements = softmax_block) {
+        const std::size_t vectors = warp_elements / vector_elements; // of a warp
         places = std::max(std::bit_ceil(axis / vector_elements), vectors / warp_threads);
         warp_rows = vectors / places;
     }

@@ -59,35 +59,16 @@ class BackwardThreadTile {
         return part.count > 0 && part.has(c) ? a.logsumexp[part.column(a.inner, c)] : 0.0f;
     }
 
-    // The weights that some logits stand for, of a column or a row.
-    template <int Count, class LogSumExp, class Logit>
-    __device__ __forceinline__ void form_weights(LogSumExp logsumexp_of, Logit logit, float (&weights)[Count]) const {
-        constexpr float reach = ExponentialConstants<float>::reach;
-        bool within = true;
-#pragma unroll
-        for (int i = 0; i < Count; ++i) {
-            const LogitDifference<float> less = logit_difference(a.scale, logsumexp_of(i), logit(i));
-            within = within && fabsf(less.high) < reach;
-            weights[i] = weight_within_reach(less.high, less.low);
-        }
-        if (!within) {
-#pragma unroll
-            for (int i = 0; i < Count; ++i) {
-                const SavedRow<float> row =
-                    saved_row(SavedAs::logits, a.log, a.scale, logsumexp_of(i), a.empty_row_zero);
-                const float d = logit_difference(a.scale, logsumexp_of(i), logit(i)).high;
-                weights[i] = row.logsumexp - row.logsumexp != 0.0f ? row.special
-                             : fabsf(d) < reach                    ? weights[i]
-                                                                   : weight_beyond_reach(d);
-            }
-        }
+    __device__ __forceinline__ SavedRow<float> row_of(float logsumexp) const {
+        return saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero);
     }
 
     // Column c's weights; of log-softmax's outputs they are what these are.
     __device__ __forceinline__ void take_column(int c, float (&weights)[rows]) {
         if constexpr (FromLogits) {
             const float logsumexp = logsumexp_of(c);
-            form_weights([&](int) { return logsumexp; }, [&](int i) { return element_of(saved[i], c, T()); }, weights);
+            form_weights<rows>([&](int) { return row_of(logsumexp); },
+                               [&](int i) { return element_of(saved[i], c, T()); }, weights);
             if constexpr (keeps_weights) {
 #pragma unroll
                 for (int i = 0; i < rows; ++i) {
@@ -133,8 +114,8 @@ class BackwardThreadTile {
         for (int i = 0; i < rows; ++i) {
             float y[each];
             if constexpr (FromLogits && !keeps_weights) {
-                form_weights([&](int c) { return columns[c].logsumexp; },
-                             [&](int c) { return element_of(saved[i], c, T()); }, y);
+                form_weights<each>([&](int c) { return row_of(columns[c].logsumexp); },
+                                   [&](int c) { return element_of(saved[i], c, T()); }, y);
             } else {
 #pragma unroll
                 for (int c = 0; c < each; ++c) {

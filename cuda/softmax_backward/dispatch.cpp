@@ -8,6 +8,7 @@
 #include "cuda/rowwise/row_tiles_plan.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/rowwise/sub_warp_rows.h"
+#include "cuda/softmax/rows/masked_rows.h"
 #include "cuda/softmax/sub_warp/striped_rows.h"
 #include "cuda/softmax_backward/column_tile.h"
 #include "cuda/softmax_backward/empty_rows.h"
@@ -33,31 +34,43 @@ constexpr std::size_t softmax_backward_persistent_row_tiles = 128;
 // 100003 936, 964, 1117 and 835, 939, 1078, but 9001 895 and 927).
 constexpr std::size_t softmax_backward_narrow_cluster_row = 16;
 
-// The gradient of softmax of rows of whole vectors: up to so many elements share a warp.
-constexpr std::size_t softmax_sub_warp_vectors_gradient = 512;
+// Of rows of which elements are left out: those of fewer share a warp.
+constexpr std::size_t softmax_least_masked_gradient = 257;
+
+// Rows one behind the other: up to so many elements share a warp; those that are no whole vectors, up to so many, and
+// up to the other number a block has a row, element by element.
+constexpr std::size_t softmax_sub_warp_gradient = 512;
+constexpr std::size_t softmax_sub_warp_element_gradient = 64;
+constexpr std::size_t softmax_element_gradient = 512;
+
+// With no more elements a multiprocessor, of 4 and of 2 bytes, a warp has a quarter of a tile (H200, us in a graph, by
+// whole tiles and so: f32 8 x 1024, 64 x 2048, 1024 x 2048 1.95, 2.34, 5.17 and 1.40, 1.73, 4.65; bf16 8 x 1024, 64 x
+// 2048 1.73, 2.02 and 1.34, 1.55, but 1024 x 2048 3.55 and 3.65). Of rows of more than 16 such there are rows for a
+// quarter of the multiprocessors (f32 of 8192: 64 rows 3.17 and 3.07, 8 2.54 and 2.62).
+constexpr std::size_t softmax_few_gradient_elements = 16384;
+constexpr std::size_t softmax_few_narrow_gradient_elements = 4096;
 
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &backward_vector_kernels<T>(); });
 }
 
-// Whether rows are neighbouring elements, all of which take part, from what was saved to gradients; and whether they
-// are whole vectors.
+// Whether rows are neighbouring elements, from what was saved to gradients; and whether they are whole vectors.
 bool are_rows_of_neighbours(const SoftmaxBackwardProblem &p, const BackwardVectorKernels *kernels) {
-    return kernels != nullptr && takes_all_as_it_is(p) && p.shape.inner == 1 && p.shape.axis_stride == 1 &&
+    return kernels != nullptr && is_of_one_type(p) && p.shape.inner == 1 && p.shape.axis_stride == 1 &&
            p.gradient_axis_stride == 1;
 }
 bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &kernels) {
     const Shape &s = p.shape;
-    const std::size_t elements = bytes_of_vector / static_cast<std::size_t>(kernels.element_bytes);
+    const std::size_t elements = bytes_of_vector / kernels.element_bytes;
     return s.axis % elements == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
            steps_by_vectors(s.outer, p.gradient_outer_stride, elements) && are_aligned(p);
 }
 
-// Whether rows of whole vectors are so short that several share a warp.
-bool are_packed(const SoftmaxBackwardProblem &p) {
+// Whether rows lie one behind the other in all arrays, and are so short that several share a warp.
+bool share_a_warp(const SoftmaxBackwardProblem &p) {
     const Shape &s = p.shape;
     const auto axis = static_cast<std::ptrdiff_t>(s.axis);
-    return s.axis <= softmax_sub_warp_vectors_gradient &&
+    return s.axis <= softmax_sub_warp_gradient &&
            (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
 }
 
@@ -74,38 +87,19 @@ struct GradientKernel {
     }
 };
 
-GradientKernel with_buffer_bytes(const void *kernel, const BackwardVectorKernels &kernels, bool from_logits,
-                                 std::size_t most_warps) {
-    const bool buffered = buffers_weights(static_cast<std::size_t>(kernels.element_bytes), from_logits, most_warps);
-    return {kernel, buffered ? backward_buffer_bytes : 0};
+std::size_t buffer_bytes(const BackwardVectorKernels &kernels, bool from_logits) {
+    return kernels.element_bytes == 2 && from_logits ? backward_buffer_bytes : 0;
 }
 
-// For blocks of so many warps along a row.
-GradientKernel kernel_of_vectors(const BackwardVectorKernels &kernels, bool from_logits, std::size_t warps) {
-    int size = 0;
-    while (static_cast<std::size_t>(backward_vector_warps[size]) < warps) {
-        ++size;
-    }
-    return with_buffer_bytes(kernels.of[from_logits ? 1 : 0][size], kernels, from_logits,
-                             static_cast<std::size_t>(backward_vector_warps[size]));
-}
-
-GradientKernel kernel_anywhere(const BackwardVectorKernels &kernels, bool from_logits) {
-    return with_buffer_bytes(kernels.anywhere[from_logits ? 1 : 0], kernels, from_logits, kernels.warps_anywhere);
+// Of these, for whole tiles.
+GradientKernel kernel_of(const BackwardVectorKernels &kernels, const void *const (&of)[2], bool from_logits) {
+    return {of[from_logits ? 1 : 0], buffer_bytes(kernels, from_logits)};
 }
 
 RowTilesPlan plan_gradient(const StridedPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
     return plan_row_tiles(
         rows.rows, rows.blocks,
         {most_warps, softmax_row_warps, softmax_preferred_cluster_warps, softmax_preferred_cluster_warps}, gpu);
-}
-
-RowTilesPlan plan_vectors(const BackwardVectorKernels &kernels, const StridedPlan &rows, const GpuFacts &gpu) {
-    std::size_t most_warps = 0;
-    for (int size = 0; size < backward_vector_sizes && kernels.of[0][size] != nullptr; ++size) {
-        most_warps = static_cast<std::size_t>(backward_vector_warps[size]);
-    }
-    return plan_gradient(rows, most_warps, gpu);
 }
 
 // For many rows anywhere: the clusters that leave no warp, or few, without a tile, even those of more blocks than
@@ -126,9 +120,9 @@ RowTilesPlan plan_fullest(const BackwardVectorKernels &kernels, const StridedPla
 }
 
 // Where this GPU holds the fullest clusters these; asked of wide ones alone.
-cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                          const StridedPlan &rows, const GpuFacts &gpu, RowTilesPlan *plan) {
-    *plan = plan_gradient(rows, kernels.warps_anywhere, gpu);
+cudaError_t plan_rows(const GradientKernel &kernel, const BackwardVectorKernels &kernels, const StridedPlan &rows,
+                      bool vectors, const GpuFacts &gpu, RowTilesPlan *plan) {
+    *plan = plan_gradient(rows, vectors ? backward_row_warps : backward_warps_anywhere(kernels.element_bytes), gpu);
     const RowTilesPlan fullest = plan_fullest(kernels, rows, *plan, gpu);
     if (fullest.warps == 0) {
         return cudaSuccess;
@@ -136,7 +130,6 @@ cudaError_t plan_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBac
     int resident = 1;
     cudaError_t error = cudaSuccess;
     if (fullest.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
-        const GradientKernel kernel = kernel_anywhere(kernels, is_from_logits(problem));
         error = prepare_clusters(kernel.launch_of(fullest, rows.rows), gpu, &resident);
     }
     if (error == cudaSuccess && resident > 0) {
@@ -165,14 +158,29 @@ BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
             .gradient_hull = {}};
 }
 
-cudaError_t launch_packed(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
-    const BackwardVectorRowsKernels *kernels =
-        of_vector_type(problem.dtype, []<class T>() { return &backward_sub_warp_kernels<T>(); });
-    const RowPacking packing(problem.shape.axis, elements_of_vector(problem.dtype));
+// Whether there are so few that a warp should have a quarter of a tile.
+bool are_few(const BackwardVectorKernels &kernels, const Shape &s, const GpuFacts &gpu) {
+    const std::size_t most =
+        kernels.element_bytes == 2 ? softmax_few_narrow_gradient_elements : softmax_few_gradient_elements;
+    return s.outer * s.axis <= static_cast<std::size_t>(gpu.multiprocessors) * most;
+}
+
+// Several rows a warp, by whole vectors or element by element.
+cudaError_t launch_sub_warp(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem, bool vectors,
+                            const GpuFacts &gpu, cudaStream_t stream) {
+    const Shape &s = problem.shape;
+    const bool quarters = s.axis <= backward_quarter_tile && are_few(kernels, s, gpu);
+    const SubWarpKernels &of = !vectors   ? kernels.sub_warp_elements
+                               : quarters ? kernels.sub_warp_quarter_tiles
+                                          : kernels.sub_warp_whole_tiles;
+    const bool from_logits = is_from_logits(problem);
+    const RowPacking packing(s.axis, vectors ? elements_of_vector(problem.dtype) : 1, of.warp_elements);
     BackwardVectorArguments a = arguments_of(problem);
     a.row_lanes = static_cast<std::int32_t>(packing.places);
-    const void *kernel = kernels->of[is_from_logits(problem) ? 1 : 0];
-    return launch(short_rows_launch(kernel, a.rows, packing.warp_rows, gpu), &a, stream);
+    Launch how = short_rows_launch(of.of[from_logits ? 1 : 0], a.rows, packing.warp_rows, gpu);
+    how.shared_bytes =
+        of.warp_elements == softmax_block ? softmax_short_row_warps * buffer_bytes(kernels, from_logits) : 0;
+    return launch(how, &a, stream);
 }
 
 // Where the GPU has not the shared memory, nothing is launched and `served` is false.
@@ -184,38 +192,19 @@ cudaError_t launch_gradient(const GradientKernel &kernel, const RowTilesPlan &pl
     return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
 }
 
-cudaError_t launch_vectors(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                           const RowTilesPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    BackwardVectorArguments a = arguments_of(problem);
-    const GradientKernel kernel = kernel_of_vectors(kernels, is_from_logits(problem), plan.warps);
-    return launch_gradient(kernel, plan, a, gpu, stream, served);
-}
-
-cudaError_t launch_anywhere(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                            const RowTilesPlan &plan, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    BackwardVectorArguments a = arguments_of(problem);
-    Shape shape = problem.shape;
-    a.saved_hull = hull_of(a.saved, shape, element_bytes);
-    shape.outer_stride = a.gradient_outer_stride;
-    a.gradient_hull = hull_of(a.output_gradient, shape, element_bytes);
-    return launch_gradient(kernel_anywhere(kernels, is_from_logits(problem)), plan, a, gpu, stream, served);
-}
-
 // One of the clusters that stay, for rows of so many tiles; no blocks where rows are too long or too short. Their
 // number is a power of two: such clusters fill a GPU best.
 Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logits, std::size_t row_tiles) {
-    const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
-    const std::size_t warp_tiles = backward_persistent_tiles(element_bytes);
-    const std::size_t warps_of_row = divide_up(row_tiles, warp_tiles);
-    const std::size_t blocks = std::bit_ceil(divide_up(warps_of_row, backward_persistent_block_warps));
-    if (row_tiles <= softmax_backward_persistent_row_tiles || blocks > softmax_wide_cluster_blocks) {
+    const std::size_t blocks =
+        std::bit_ceil(divide_up(row_tiles, backward_persistent_block_warps(kernels.element_bytes)));
+    if (row_tiles <= softmax_backward_persistent_row_tiles || row_tiles > backward_most_row_sums ||
+        blocks > softmax_wide_cluster_blocks) {
         return {};
     }
-    const std::size_t warps = divide_up(warps_of_row, blocks);
-    Launch how{kernels.resident[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_threads)};
+    const std::size_t warps = divide_up(row_tiles, blocks);
+    Launch how{kernels.persistent[from_logits ? 1 : 0], blocks, static_cast<int>(warps * warp_threads)};
     how.cluster_blocks = static_cast<int>(blocks);
-    how.shared_bytes = backward_persistent_sum_bytes + warps * warp_tiles * 2 * softmax_block * element_bytes;
+    how.shared_bytes = backward_persistent_sum_bytes + warps * 2 * softmax_block * kernels.element_bytes;
     return how;
 }
 
@@ -252,6 +241,7 @@ struct BackwardCall {
     cudaStream_t stream;
     const BackwardVectorKernels *kernels; // of rows of neighbouring elements; nullptr: they are not such
     bool vectors;                         // whole ones, on their boundaries
+    bool masked;                          // such, of which not all elements take part, whose kernels these are not
     LargeRows longer;                     // of ragged rows many of which share warps, the others
 };
 
@@ -259,17 +249,29 @@ bool is_any(const BackwardCall &) { return true; }
 bool have_two_scales(const BackwardCall &call) { return have_two_scales(call.problem); }
 bool have_neighbours(const BackwardCall &call) { return call.kernels != nullptr; }
 bool are_vectors(const BackwardCall &call) { return call.vectors; }
-bool are_short_vectors(const BackwardCall &call) { return call.vectors && are_packed(call.problem); }
+bool are_masked_vectors(const BackwardCall &call) {
+    return call.masked && call.problem.shape.axis >= softmax_least_masked_gradient;
+}
+bool share_a_warp(const BackwardCall &call) {
+    return have_neighbours(call) && share_a_warp(call.problem) &&
+           (call.vectors || call.problem.shape.axis <= softmax_sub_warp_element_gradient);
+}
+bool are_short_elements(const BackwardCall &call) {
+    return have_neighbours(call) && !call.vectors && call.problem.shape.axis <= softmax_element_gradient &&
+           call.problem.shape.outer <= most_blocks;
+}
+bool are_few_vectors(const BackwardCall &call) {
+    const Shape &s = call.problem.shape;
+    const std::size_t warps = divide_up(s.axis, backward_quarter_tile);
+    const bool fills = s.outer * 4 >= static_cast<std::size_t>(call.gpu.multiprocessors);
+    return call.vectors && are_few(*call.kernels, s, call.gpu) &&
+           warps <= (fills ? backward_quarter_warps : backward_quarter_warps / 2);
+}
 bool are_many_short_ragged(const BackwardCall &call) { return call.longer.least != 0; }
 
-// Whether rows are so short that a warp should have several, of its elements one by one.
-bool share_warps_by_elements(const BackwardCall &call) {
-    const SoftmaxBackwardProblem &p = call.problem;
-    if (!have_neighbours(call)) {
-        return serves_striped_backward(p, any_slots);
-    }
-    return !call.vectors && serves_striped_backward(p, {fewest_striped_rows(call.gpu),
-                                                        longest_striped_gradient(p.dtype, is_from_logits(p))});
+// Whether they are short rows, or few columns side by side, of any types.
+bool are_short_of_any_types(const BackwardCall &call) {
+    return !have_neighbours(call) && serves_striped_backward(call.problem, any_slots);
 }
 
 cudaError_t put_column_tiles(BackwardCall &call, bool *served) {
@@ -280,27 +282,76 @@ cudaError_t put_striped(BackwardCall &call, bool *) {
     return launch_striped_backward(call.problem, {}, call.gpu, call.stream);
 }
 
-cudaError_t put_short_vectors(BackwardCall &call, bool *) { return launch_packed(call.problem, call.gpu, call.stream); }
+cudaError_t put_sub_warp(BackwardCall &call, bool *) {
+    return launch_sub_warp(*call.kernels, call.problem, call.vectors, call.gpu, call.stream);
+}
 
 cudaError_t put_resident(BackwardCall &call, bool *served) {
     return launch_resident(*call.kernels, call.problem, call.plan.blocks, call.gpu, call.stream, served);
 }
 
+// Rows of a block each, or several where that would have few warps.
+RowTilesPlan plan_blocks(std::size_t warps, const GpuFacts &gpu) {
+    constexpr std::size_t least_block_warps = 4;
+    return {1, warps, warps < least_block_warps ? least_block_warps / warps : 1, gpu.dependent_launch, false};
+}
+
+cudaError_t put_elements(BackwardCall &call, bool *served) {
+    const RowTilesPlan plan = plan_blocks(divide_up(call.problem.shape.axis, backward_element_tile), call.gpu);
+    BackwardVectorArguments a = arguments_of(call.problem);
+    const GradientKernel kernel{call.kernels->elements[is_from_logits(call.problem) ? 1 : 0], 0};
+    return launch_gradient(kernel, plan, a, call.gpu, call.stream, served);
+}
+
+cudaError_t put_quarter_tiles(BackwardCall &call, bool *served) {
+    BackwardVectorArguments a = arguments_of(call.problem);
+    const RowTilesPlan plan = plan_blocks(divide_up(a.axis, backward_quarter_tile), call.gpu);
+    const GradientKernel kernel{call.kernels->quarter_tiles[is_from_logits(call.problem) ? 1 : 0], 0};
+    return launch_gradient(kernel, plan, a, call.gpu, call.stream, served);
+}
+
+// Half a tile a warp, of rows of which elements are left out.
+cudaError_t put_masked_rows(BackwardCall &call, bool *served) {
+    const SoftmaxBackwardProblem &p = call.problem;
+    const std::size_t tiles = divide_up(p.shape.axis, backward_half_tile);
+    const auto most_cluster = static_cast<std::size_t>(call.gpu.cluster_blocks);
+    const std::size_t most_of_one = most_cluster == 0 ? backward_half_tile_warps : backward_row_warps;
+    ClusterSize size{1, tiles};
+    if (tiles > most_of_one && most_cluster != 0) {
+        size = smallest_cluster(tiles, backward_row_warps, most_cluster);
+    }
+    *served = size.warps <= backward_half_tile_warps && p.shape.outer <= most_blocks / size.blocks;
+    if (!*served) {
+        return cudaSuccess;
+    }
+    const BackwardVectorKernels &kernels = *vector_kernels_of(p.dtype);
+    RowTilesPlan plan = plan_blocks(size.warps, call.gpu);
+    plan.cluster_blocks = size.blocks;
+    plan.load_balanced = true;
+    MaskedBackwardVectorArguments a{arguments_of(p), p.selection};
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    return launch_row_tiles(kernels.masked[is_from_logits(p) ? 1 : 0], plan, a.rows, &a, call.stream);
+}
+
 // In a block's or a cluster's registers.
 cudaError_t put_rows(BackwardCall &call, bool *served) {
+    const BackwardVectorKernels &kernels = *call.kernels;
+    const GradientKernel kernel =
+        kernel_of(kernels, call.vectors ? kernels.whole_tiles : kernels.anywhere, is_from_logits(call.problem));
     RowTilesPlan plan{};
-    cudaError_t error = cudaSuccess;
-    if (call.vectors) {
-        plan = plan_vectors(*call.kernels, call.plan, call.gpu);
-    } else {
-        error = plan_anywhere(*call.kernels, call.problem, call.plan, call.gpu, &plan);
-    }
+    const cudaError_t error = plan_rows(kernel, kernels, call.plan, call.vectors, call.gpu, &plan);
     *served = error == cudaSuccess && plan.warps != 0;
     if (!*served) {
         return error;
     }
-    return call.vectors ? launch_vectors(*call.kernels, call.problem, plan, call.gpu, call.stream, served)
-                        : launch_anywhere(*call.kernels, call.problem, plan, call.gpu, call.stream, served);
+    BackwardVectorArguments a = arguments_of(call.problem);
+    if (!call.vectors) {
+        Shape shape = call.problem.shape;
+        a.saved_hull = hull_of(a.saved, shape, kernels.element_bytes);
+        shape.outer_stride = a.gradient_outer_stride;
+        a.gradient_hull = hull_of(a.output_gradient, shape, kernels.element_bytes);
+    }
+    return launch_gradient(kernel, plan, a, call.gpu, call.stream, served);
 }
 
 const StridedKernels &strided_kernels_of(const BackwardCall &call) {
@@ -362,8 +413,11 @@ constexpr Rule<BackwardCall> rules[] = {
     {have_two_scales, put_whole_rows},        // in registers, element by element
     {have_two_scales, put_splits},            // and what is read twice
     {is_any, put_column_tiles},               // columns of up to 4096 elements of one type
-    {share_warps_by_elements, put_striped},   // short rows, of any types or off the boundaries
-    {are_short_vectors, put_short_vectors},   // short rows
+    {are_masked_vectors, put_masked_rows},    // rows of more than 256 elements of which some are left out
+    {are_short_of_any_types, put_striped},    // short rows, and up to 3 columns side by side
+    {share_a_warp, put_sub_warp},             // short rows
+    {are_short_elements, put_elements},       // others of up to 512 elements
+    {are_few_vectors, put_quarter_tiles},     // rows of up to 8 tiles, few of them
     {are_vectors, put_resident},              // rows of more than 128 tiles
     {have_neighbours, put_rows},              // a row by a block or a cluster
     {are_many_short_ragged, put_ragged_rows}, // short ones share warps
@@ -383,13 +437,16 @@ namespace {
 cudaError_t put_gradient(const SoftmaxBackwardProblem &problem, const StridedPlan &plan, const GpuFacts &gpu,
                          cudaStream_t stream) {
     const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
-    const bool neighbours = are_rows_of_neighbours(problem, kernels);
+    const bool neighbours = are_rows_of_neighbours(problem, kernels) && !problem.selection.ragged;
+    const bool vectors = neighbours && are_vectors(problem, *kernels), all = leaves_nothing_out(problem.selection);
     BackwardCall call{.problem = problem,
                       .plan = plan,
                       .gpu = gpu,
                       .stream = stream,
-                      .kernels = neighbours ? kernels : nullptr,
-                      .vectors = neighbours && are_vectors(problem, *kernels),
+                      .kernels = neighbours && all ? kernels : nullptr,
+                      .vectors = vectors && all,
+                      .masked = vectors && !all && has_small_limits(problem.shape, problem.selection) &&
+                                is_aligned(problem.selection.mask, elements_of_vector(problem.dtype)),
                       .longer = have_two_scales(problem) ? LargeRows{} : rows_too_long_for_slots(problem, gpu)};
     return put_by(rules, call);
 }

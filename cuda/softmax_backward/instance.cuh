@@ -4,30 +4,34 @@
 #include "cuda/common/kernel_address.cuh"
 #include "cuda/softmax_backward/persistent_cluster.cuh"
 #include "cuda/softmax_backward/rows.cuh"
+#include "cuda/softmax_backward/sub_warp_rows.cuh"
 
 namespace wr::cuda {
 
-template <class T, bool FromLogits>
-const void *widest_backward_vectors() {
-    if constexpr (sizeof(T) == 2) {
-        return address_of(backward_vectors<T, 32, FromLogits>);
-    }
-    return nullptr;
+template <class Part>
+SubWarpKernels sub_warp_kernels() {
+    return {.of = {address_of(backward_sub_warp_rows<Part, false>), address_of(backward_sub_warp_rows<Part, true>)},
+            .warp_elements = Part::tile};
 }
 
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels() {
-    constexpr int warps_anywhere = sizeof(T) == 2 ? 16 : 8; // f32 has registers for two blocks of 8
     static const BackwardVectorKernels kernels{
-        {{address_of(backward_vectors<T, 8, false>), address_of(backward_vectors<T, 16, false>),
-          widest_backward_vectors<T, false>()},
-         {address_of(backward_vectors<T, 8, true>), address_of(backward_vectors<T, 16, true>),
-          widest_backward_vectors<T, true>()}},
-        {address_of(backward_persistent<T, false>), address_of(backward_persistent<T, true>)},
-        {address_of(backward_vectors<T, warps_anywhere, false, Alignment::element>),
-         address_of(backward_vectors<T, warps_anywhere, true, Alignment::element>)},
-        static_cast<std::size_t>(warps_anywhere),
-        static_cast<int>(sizeof(T))};
+        .whole_tiles = {address_of(backward_vectors<WholeTile<T>, false>),
+                        address_of(backward_vectors<WholeTile<T>, true>)},
+        .quarter_tiles = {address_of(backward_vectors<QuarterTile<T>, false>),
+                          address_of(backward_vectors<QuarterTile<T>, true>)},
+        .masked = {address_of(backward_masked_vectors<HalfTile<T>, false>),
+                   address_of(backward_masked_vectors<HalfTile<T>, true>)},
+        .persistent = {address_of(backward_persistent<T, false>), address_of(backward_persistent<T, true>)},
+        .anywhere = {address_of(backward_vectors<WholeTile<T>, false, Alignment::element>),
+                     address_of(backward_vectors<WholeTile<T>, true, Alignment::element>)},
+        .elements = {address_of(backward_vectors<ElementTile<T>, false>),
+                     address_of(backward_vectors<ElementTile<T>, true>)},
+        .sub_warp_whole_tiles = sub_warp_kernels<WholeTile<T>>(),
+        .sub_warp_quarter_tiles = sub_warp_kernels<QuarterTile<T>>(),
+        .sub_warp_elements = sub_warp_kernels<ElementTile<T>>(),
+        .element_bytes = sizeof(T)};
     return kernels;
 }
 

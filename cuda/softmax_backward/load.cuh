@@ -1,4 +1,4 @@
-// A warp's tile of outputs, logits or gradients in the gradient of softmax, as it was loaded.
+// A lane's part of a tile of outputs, logits or gradients in the gradient of softmax, as it was loaded.
 #pragma once
 
 #include "cuda/rowwise/unaligned_vectors.cuh"
@@ -6,68 +6,106 @@
 
 namespace wr::cuda {
 
-// A lane's elements of a tile, as they lie in memory.
+// How a lane holds its part: by so many accesses to memory, each of some neighbours, number 32 v + l of the tile being
+// access v of lane l.
+template <class Element, int Accesses, int Neighbours>
+struct LanePart {
+    using T = Element;
+    using Access = std::conditional_t<Neighbours == 1, T, uint4>;
+    static constexpr int accesses = Accesses, run = Neighbours, elements = Accesses * Neighbours;
+    static constexpr int tile = warp_lanes * elements;
+};
 template <class T>
-struct BackwardVectors {
-    using Load = VectorLoad<T>;
-    uint4 vectors[lane_vectors<T>];
+using WholeTile = LanePart<T, lane_vectors<T>, vector_elements<T>>;
+template <class T>
+using HalfTile = LanePart<T, lane_vectors<T> / 2, vector_elements<T>>;
+template <class T>
+using QuarterTile = LanePart<T, lane_vectors<T> / 4, vector_elements<T>>;
+// Of rows anywhere, element by element.
+template <class T>
+using ElementTile = LanePart<T, static_cast<int>(backward_element_tile) / warp_lanes, 1>;
 
-    // What stands behind the end of a row is `behind` over and over.
+// Whether the weights of a lane's logits wait in shared memory.
+template <class Part>
+inline constexpr bool buffers_weights = sizeof(typename Part::T) == 2 && Part::tile == static_cast<int>(softmax_block);
+
+__device__ __forceinline__ void fill_access(uint4 &access, unsigned pattern) {
+    access = {pattern, pattern, pattern, pattern};
+}
+template <class T>
+__device__ __forceinline__ void fill_access(T &access, unsigned pattern) {
+    memcpy(&access, &pattern, sizeof(T));
+}
+
+// What an access brought, each element as it lies in memory.
+template <class Part>
+struct BackwardElements {
+    using T = typename Part::T;
+    using Access = typename Part::Access;
+    Access of[Part::accesses];
+
+    // The accesses that hold the first `count` elements; in the place of the others `behind` over and over.
     __device__ __forceinline__ void load(const T *data, int count, unsigned behind) {
-        const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
-        const int left = count / vector_elements<T> - lane_index();
+        const Access *mine = reinterpret_cast<const Access *>(data) + lane_index();
+        const int left = divide_up(count, Part::run) - lane_index();
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = uint4{behind, behind, behind, behind};
+        for (int v = 0; v < Part::accesses; ++v) {
+            fill_access(of[v], behind);
             if (v * warp_lanes < left) {
-                vectors[v] = load_vector(mine + v * warp_lanes);
+                of[v] = mine[v * warp_lanes];
             }
+        }
+    }
+
+    // What takes no part becomes `filler`, over and over.
+    template <class Kept>
+    __device__ __forceinline__ void keep(const Kept &kept, unsigned filler) {
+#pragma unroll
+        for (int v = 0; v < Part::accesses; ++v) {
+            of[v] = kept.only(v, of[v], filler);
         }
     }
 
     // The same of elements anywhere, which have been asked for.
     __device__ __forceinline__ void realign(VectorsAround<T> &around, int count, unsigned behind) {
-        constexpr int elements = vector_elements<T>;
         around.realign();
 #pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = around.own[v];
+        for (int v = 0; v < Part::accesses; ++v) {
+            of[v] = around.own[v];
         }
-        if (count < static_cast<int>(softmax_block)) {
+        if (count < Part::tile) {
 #pragma unroll
-            for (int v = 0; v < lane_vectors<T>; ++v) {
-                const int left = count - (v * warp_lanes + lane_index()) * elements;
-                T kept[elements];
-                memcpy(kept, vectors + v, sizeof(uint4));
+            for (int v = 0; v < Part::accesses; ++v) {
+                const int left = count - (v * warp_lanes + lane_index()) * Part::run;
+                T kept[Part::run];
+                memcpy(kept, of + v, sizeof(Access));
 #pragma unroll
-                for (int i = 0; i < elements; ++i) {
+                for (int i = 0; i < Part::run; ++i) {
                     if (i >= left) {
                         memcpy(kept + i, &behind, sizeof(T));
                     }
                 }
-                memcpy(vectors + v, kept, sizeof(uint4));
+                memcpy(of + v, kept, sizeof(Access));
             }
         }
     }
 
-    // Vector v, of whose elements this widens one.
-    struct Vector {
-        const BackwardVectors &all;
+    __device__ __forceinline__ float operator[](int i) const {
+        if constexpr (Part::run == 1) {
+            return widen(of[i]);
+        } else {
+            return element_of(of[i / Part::run], i % Part::run, T());
+        }
+    }
+
+    // The elements of access v.
+    struct Run {
+        const BackwardElements &all;
         int first;
 
         __device__ __forceinline__ float operator[](int i) const { return all[first + i]; }
     };
-    __device__ __forceinline__ Vector of_vector(int v) const { return {*this, v * Load::run}; }
-
-    __device__ __forceinline__ float operator[](int i) const {
-        const uint4 vector = vectors[i / Load::run];
-        const unsigned words[4] = {vector.x, vector.y, vector.z, vector.w};
-        if constexpr (sizeof(T) == 4) {
-            return __uint_as_float(words[i % 4]);
-        } else {
-            return widen(T{static_cast<std::uint16_t>(words[i % 8 / 2] >> (i % 2 * 16))});
-        }
-    }
+    __device__ __forceinline__ Run of_access(int v) const { return {*this, v * Part::run}; }
 };
 
 // What stands behind the end of a row, over and over: of outputs or logits, and of their gradients. Terms are -0 there:

@@ -16,26 +16,25 @@ inline constexpr unsigned backward_kept_rows = 2;
 // One warp's part in its cluster's rows, number i of which is row first_row + i * a.resident_clusters.
 template <class T, bool FromLogits>
 class PersistentGradients {
-    static constexpr int warp_tiles = static_cast<int>(backward_persistent_tiles(sizeof(T)));
-    static constexpr int block_elements = static_cast<int>(softmax_block);
-    static constexpr int slot_elements = 2 * warp_tiles * block_elements; // of a warp
+    using Part = WholeTile<T>;
+    static constexpr int tile = Part::tile;
 
   public:
     struct Shared {
         Mbarrier arrived[backward_kept_rows]; // the sums of a row
-        Mbarrier loaded[backward_persistent_block_warps];
+        Mbarrier loaded[backward_persistent_block_warps(sizeof(T))];
     };
-    using Sums = SentSum[backward_kept_rows][most_cluster_states];
-    static_assert(sizeof(Sums) == backward_persistent_sum_bytes);
+    using Sums = SentSum[backward_kept_rows][backward_most_row_sums];
+    static_assert(sizeof(Sums) == backward_persistent_sum_bytes && backward_most_row_sums == most_cluster_states);
 
     __device__ __forceinline__ PersistentGradients(const BackwardVectorArguments &arguments, unsigned char *memory,
                                                    Shared &all)
         : a(arguments), shared(all), kept(*reinterpret_cast<Sums *>(memory)), warp(warp_index()) {
         const int warps = static_cast<int>(blockDim.x / warp_lanes);
-        slot = reinterpret_cast<T *>(memory + sizeof(Sums)) + warp * slot_elements;
-        sums = static_cast<int>(divide_up(a.axis, warp_tiles * softmax_block));
+        slot = reinterpret_cast<T *>(memory + sizeof(Sums)) + 2 * warp * tile;
+        sums = static_cast<int>(divide_up(a.axis, softmax_block));
         own = static_cast<int>(block_in_cluster()) * warps + warp;
-        left = static_cast<int>(a.axis) - own * warp_tiles * block_elements;
+        left = static_cast<int>(a.axis) - own * tile;
         const PipelineRun run = pipeline_run(static_cast<std::uint32_t>(a.rows), a.resident_clusters, cluster_number());
         first_row = run.first;
         rows = run.rows;
@@ -62,52 +61,34 @@ class PersistentGradients {
         float logsumexp = logsumexp_of(0);
 #pragma unroll 1
         for (unsigned i = 0; i < rows; ++i) {
-            BackwardVectors<T> saved[warp_tiles], gradients[warp_tiles];
+            BackwardElements<Part> saved, gradients;
             shared.loaded[warp].wait(i & 1u);
-#pragma unroll
-            for (int b = 0; b < warp_tiles; ++b) {
-                saved[b].load(slot + 2 * b * block_elements, count_of(b), minus_zeros<T>);
-                gradients[b].load(slot + (2 * b + 1) * block_elements, count_of(b), gradients_behind<T>(a));
-            }
+            saved.load(slot, count(), minus_zeros<T>);
+            gradients.load(slot + tile, count(), gradients_behind<T>(a));
             __syncwarp(); // all lanes have their elements
             load(i + 1);
-            const float next_logsumexp = logsumexp_of(i + 1);
-            BackwardWeights<T, FromLogits> weights[warp_tiles];
-#pragma unroll
-            for (int b = 0; b < warp_tiles; ++b) {
-                if constexpr (FromLogits) {
-                    weights[b].form(saved[b], saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero),
-                                    count_of(b));
-                } else {
-                    weights[b] = saved[b];
-                }
-            }
-            logsumexp = next_logsumexp;
-            float of_blocks[warp_tiles];
-#pragma unroll
-            for (int b = 0; b < warp_tiles; ++b) {
-                of_blocks[b] = block_total(a, weights[b], gradients[b]);
-            }
-            const float total = row_total(i, run_sum<warp_tiles, float>(of_blocks));
-#pragma unroll
-            for (int b = 0; b < warp_tiles; ++b) {
-                write_gradients<FromLogits>(a, output_of(i, b), count_of(b) / vector_elements<T> - lane_index(),
-                                            weights[b], gradients[b], total);
-            }
+            const SavedRow<float> row = saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero);
+            logsumexp = logsumexp_of(i + 1);
+            float part = 0;
+            const auto weights = weights_of<BackwardWeights<Part, FromLogits>>(
+                a, saved, gradients, [&](int) { return row; },
+                [&](int v) { return count() - (v * warp_lanes + lane_index()) * Part::run; }, AllElements(),
+                TileTree<Part>(), part);
+            write_gradients<FromLogits>(a, output_of(i), count() / Part::run - lane_index(), weights, gradients,
+                                        AllElements(), row_total(i, part));
         }
     }
 
   private:
-    // Elements of the warp's block b; below 1 where the row ends before.
-    __device__ __forceinline__ int count_of(int b) const { return smaller(left - b * block_elements, block_elements); }
+    __device__ __forceinline__ int count() const { return smaller(left, tile); } // elements of the warp's tile
     __device__ __forceinline__ std::size_t row_number(unsigned i) const {
         return first_row + static_cast<std::size_t>(i) * a.resident_clusters;
     }
-    __device__ __forceinline__ int first_element() const { return own * warp_tiles * block_elements; }
+    __device__ __forceinline__ int first_element() const { return own * tile; }
 
-    __device__ __forceinline__ uint4 *output_of(unsigned i, int b) const {
+    __device__ __forceinline__ uint4 *output_of(unsigned i) const {
         T *const row = static_cast<T *>(a.input_gradient) + row_number(i) * a.axis;
-        return reinterpret_cast<uint4 *>(row + first_element() + b * block_elements) + lane_index();
+        return reinterpret_cast<uint4 *>(row + first_element()) + lane_index();
     }
 
     __device__ __forceinline__ float logsumexp_of(unsigned i) const {
@@ -125,16 +106,9 @@ class PersistentGradients {
             const T *const saved = static_cast<const T *>(a.saved) + row * a.outer_stride + first_element();
             const T *const gradients =
                 static_cast<const T *>(a.output_gradient) + row * a.gradient_outer_stride + first_element();
-            shared.loaded[warp].announce(2 * bytes_of(smaller(left, warp_tiles * block_elements)));
-#pragma unroll
-            for (int b = 0; b < warp_tiles; ++b) {
-                if (count_of(b) > 0) {
-                    T *const to = slot + 2 * b * block_elements;
-                    shared.loaded[warp].copy_announced(to, saved + b * block_elements, bytes_of(count_of(b)));
-                    shared.loaded[warp].copy_announced(to + block_elements, gradients + b * block_elements,
-                                                       bytes_of(count_of(b)));
-                }
-            }
+            shared.loaded[warp].announce(2 * bytes_of(count()));
+            shared.loaded[warp].copy_announced(slot, saved, bytes_of(count()));
+            shared.loaded[warp].copy_announced(slot + tile, gradients, bytes_of(count()));
         }
     }
     __device__ __forceinline__ static unsigned bytes_of(int elements) {
@@ -159,7 +133,7 @@ class PersistentGradients {
     Shared &shared;
     Sums &kept;
     int warp;
-    T *slot;       // of its tiles' saved elements and gradients in turn
+    T *slot;       // of its tile's saved elements, and gradients
     int sums, own; // of a row, and which of them is this warp's
     int left;      // elements of a row from this warp's first on
     std::uint32_t first_row, rows;
@@ -167,7 +141,7 @@ class PersistentGradients {
 
 // a.cluster_blocks blocks of any number of warps form a cluster.
 template <class T, bool FromLogits>
-__global__ void __launch_bounds__(backward_persistent_block_warps *warp_lanes, 1)
+__global__ void __launch_bounds__(backward_persistent_block_warps(sizeof(T)) * warp_lanes, 1)
     backward_persistent(const __grid_constant__ BackwardVectorArguments a) {
 #if __CUDA_ARCH__ >= 900
     __shared__ typename PersistentGradients<T, FromLogits>::Shared shared;

@@ -1,111 +1,49 @@
 // The weights that logits stand for in the gradient of softmax, in registers or in shared memory.
 #pragma once
 
+#include "cuda/device/dynamic_shared_memory.cuh"
 #include "cuda/softmax_backward/load.cuh"
 #include "cuda/softmax_backward/weights.cuh"
 
 namespace wr::cuda {
 
-// Those of a lane's neighbours from element `first` on, of a row that has a finite logsumexp. One branch, which is
-// seldom taken.
-template <class T>
-__device__ __forceinline__ void form_run(const BackwardVectors<T> &logits, const SavedRow<float> &row, int first,
-                                         float *weights) {
-    constexpr int run = VectorLoad<T>::run;
-    constexpr float reach = ExponentialConstants<float>::reach;
-    bool within = true;
+// Those of one access to a row's logits, of which `left` are there; the others' are -0.
+template <int Run, class Logits>
+__device__ __forceinline__ void form_run(const Logits &logits, const SavedRow<float> &row, int left, float *weights) {
+    form_weights<Run>([&](int) { return row; }, [&](int i) { return logits[i]; }, weights);
+    if (left < Run) {
 #pragma unroll
-    for (int i = 0; i < run; ++i) {
-        const LogitDifference<float> less = logit_difference(row.scale, row.logsumexp, logits[first + i]);
-        within = within && fabsf(less.high) < reach;
-        weights[i] = weight_within_reach(less.high, less.low);
-    }
-    if (!within) {
-#pragma unroll
-        for (int i = 0; i < run; ++i) {
-            const float d = logit_difference(row.scale, row.logsumexp, logits[first + i]).high;
-            weights[i] = fabsf(d) < reach ? weights[i] : weight_beyond_reach(d);
+        for (int i = 0; i < Run; ++i) {
+            weights[i] = i < left ? weights[i] : -0.0f;
         }
     }
 }
 
 // In registers.
-template <class T>
+template <class Part>
 struct FormedWeights {
-    static constexpr int run = VectorLoad<T>::run;
-    float of[lane_elements];
-
-    // What stands behind the end of the row becomes -0.
-    __device__ __forceinline__ void form(const BackwardVectors<T> &logits, const SavedRow<float> &row, int count) {
-#pragma unroll
-        for (int first = 0; first < lane_elements; first += run) {
-            form_run(logits, row, first, of + first);
-        }
-        if (row.logsumexp - row.logsumexp != 0.0f) {
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                of[i] = row.special;
-            }
-        }
-        if (count < static_cast<int>(softmax_block)) {
-            const int left = count - lane_index() * run;
-#pragma unroll
-            for (int i = 0; i < lane_elements; ++i) {
-                of[i] = i / run * warp_lanes * run + i % run < left ? of[i] : -0.0f;
-            }
-        }
-    }
-
-    // Those of vector v, of a row of its own; -0 where there is none.
-    __device__ __forceinline__ void form_vector(const BackwardVectors<T> &logits, const SavedRow<float> &row, int v,
-                                                bool filled) {
-        form_run(logits, row, v * run, of + v * run);
-        if (row.logsumexp - row.logsumexp != 0.0f) {
-#pragma unroll
-            for (int i = 0; i < run; ++i) {
-                of[v * run + i] = row.special;
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < run; ++i) {
-            of[v * run + i] = filled ? of[v * run + i] : -0.0f;
-        }
-    }
+    float of[Part::elements];
 
     __device__ __forceinline__ float operator[](int i) const { return of[i]; }
 
-    __device__ __forceinline__ const float *of_vector(int v) const { return of + v * run; }
+    __device__ __forceinline__ const float *of_access(int v) const { return of + v * Part::run; }
 };
 
 // In shared memory while the row's sum is put together, so that a lane needs 32 registers less.
-template <class T>
+template <class Part>
 struct BufferedWeights {
-    static constexpr int run = VectorLoad<T>::run, quads = run / 4; // of a vector
+    static constexpr int quads = Part::run / 4; // of an access
 
-    float4 *own; // the lane's first four, of backward_buffer_bytes that its warp has
+    float4 *own; // the lane's first four, of backward_buffer_bytes of the launch that its warp has
 
     // Of the block's warps, a row of them after the other.
-    __device__ __forceinline__ static BufferedWeights of_warp(unsigned char *memory) {
+    __device__ __forceinline__ BufferedWeights() {
         const unsigned warp = threadIdx.y * (blockDim.x / warp_lanes) + threadIdx.x / warp_lanes;
-        return {reinterpret_cast<float4 *>(memory + warp * backward_buffer_bytes) + lane_index()};
+        own = reinterpret_cast<float4 *>(launched_memory() + warp * backward_buffer_bytes) + lane_index();
     }
 
-    // Those of vector v; -0 from the lane's element number `left` on.
-    __device__ __forceinline__ void form(const BackwardVectors<T> &logits, const SavedRow<float> &row, int v, int left,
-                                         float (&weights)[run]) const {
-        form_run(logits, row, v * run, weights);
-        if (row.logsumexp - row.logsumexp != 0.0f) {
-#pragma unroll
-            for (float &one : weights) {
-                one = row.special;
-            }
-        }
-        if (left < run) {
-#pragma unroll
-            for (int i = 0; i < run; ++i) {
-                weights[i] = i < left ? weights[i] : -0.0f;
-            }
-        }
+    // Those of access v.
+    __device__ __forceinline__ void keep(int v, const float (&weights)[Part::run]) const {
 #pragma unroll
         for (int q = 0; q < quads; ++q) {
             own[(v * quads + q) * warp_lanes] = {weights[4 * q], weights[4 * q + 1], weights[4 * q + 2],
@@ -113,7 +51,7 @@ struct BufferedWeights {
         }
     }
 
-    struct Vector {
+    struct Run {
         float4 four[quads];
 
         __device__ __forceinline__ float operator[](int i) const {
@@ -121,8 +59,8 @@ struct BufferedWeights {
             return i % 4 == 0 ? own.x : i % 4 == 1 ? own.y : i % 4 == 2 ? own.z : own.w;
         }
     };
-    __device__ __forceinline__ Vector of_vector(int v) const {
-        Vector taken;
+    __device__ __forceinline__ Run of_access(int v) const {
+        Run taken;
 #pragma unroll
         for (int q = 0; q < quads; ++q) {
             taken.four[q] = own[(v * quads + q) * warp_lanes];

@@ -4,63 +4,56 @@
 
 #include "cuda/common/alignment.h"
 #include "cuda/common/tuning.h"
-#include "cuda/device/dynamic_shared_memory.cuh"
 #include "cuda/rowwise/cluster_sizes.h"
 #include "cuda/softmax_backward/tile.cuh"
 
 namespace wr::cuda {
 
-// Warps that a multiprocessor should hold: as many as leave nothing, or little, spilled. f32 rows have 64 registers of
-// elements, 16-bit ones 32, beside which the weights of their logits are deferred. (In registers those would be 48:
-// bf16 of 50257 from logits 2050 us on an H100, deferred 1390.) Off the boundaries vectors are moved on their way, for
-// which f32 rows have room beside 16 warps.
-template <class T, Alignment Where>
-inline constexpr int backward_persistent_warps = sizeof(T) == 2                ? 32
-                                                 : Where == Alignment::element ? 16
-                                                                               : 24;
+// Registers that leave nothing, or little, spilled: f32 rows have 64 of elements, 16-bit ones 32, beside which the
+// weights of their logits are deferred. (In registers those would be 48: bf16 of 50257 from logits 2050 us on an H100,
+// deferred 1390.) Off the boundaries vectors are moved on their way, for which f32 rows have room beside 16 warps of a
+// multiprocessor.
+template <class Part, Alignment Where>
+inline constexpr int backward_row_registers = Part::tile < static_cast<int>(softmax_block) ? 64
+                                              : sizeof(typename Part::T) == 2              ? 64
+                                              : Where == Alignment::element                ? 128
+                                                                                           : 80;
 
-// What a tile's gradients are multiplied by, and its part of what those of its row share, in every lane.
-template <class T, int Warps, bool FromLogits>
-__device__ __forceinline__ auto weights_of(const BackwardVectorArguments &a, const BackwardVectors<T> &saved,
-                                           float logsumexp, const BackwardVectors<T> &gradients, int count,
-                                           float &part) {
-    if constexpr (FromLogits) {
-        // All that is formed waits for the last load: else the compiler forms weights of one vector before it asks for
-        // the next.
-        __syncwarp();
-        const SavedRow<float> row = saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero);
-        if constexpr (buffers_weights(sizeof(T), FromLogits, Warps)) {
-            const auto deferred = BufferedWeights<T>::of_warp(launched_memory());
-            part = buffer_tile(a, saved, row, count, deferred, gradients);
-            return deferred;
-        } else {
-            FormedWeights<T> weights;
-            weights.form(saved, row, count);
-            part = block_total(a, weights, gradients);
-            return weights;
-        }
-    } else {
-        part = block_total(a, saved, gradients);
-        return saved;
+// How many of a row's elements take part, but for those that the mask leaves out.
+__device__ __forceinline__ std::size_t leading_of_row(const MaskedBackwardVectorArguments &a, std::size_t row,
+                                                      std::size_t elements) {
+    const Selection &s = a.selection;
+    if (s.lengths != nullptr && row < a.rows) {
+        elements = no_more_than(elements, s.lengths[row]);
     }
+    if (s.causal) { // both terms of the sum are below 2^62
+        const auto index = static_cast<std::uint32_t>(row) % static_cast<std::uint32_t>(s.causal_rows);
+        elements = no_more_than(elements, s.causal_first + index);
+    }
+    return elements;
 }
 
-// blockDim.y rows of up to `Warps` tiles a block, or a row by a cluster of a.cluster_blocks blocks.
-template <class T, int Warps, bool FromLogits, Alignment Where = Alignment::vector>
-__global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_persistent_warps<T, Where> / Warps, 1))
-    backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
-    static_assert(tuning::cluster_blocks * Warps <= most_cluster_states &&
+// blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
+template <class Part, bool FromLogits, Alignment Where, class Arguments>
+__device__ __forceinline__ void do_backward_rows(const Arguments &a) {
+    using T = typename Part::T;
+    constexpr bool selects = std::is_same_v<Arguments, MaskedBackwardVectorArguments>;
+    static_assert(tuning::cluster_blocks * backward_row_warps <= most_cluster_states &&
                   tuning::wide_cluster_blocks * softmax_preferred_cluster_warps <= most_cluster_states);
     __shared__ RowSums sums;
     sums.prepare(a.cluster_blocks);
     take_place_on_stream();
-    BackwardVectors<T> saved, gradients;
-    const RowTile from(a.cluster_blocks);
+    BackwardElements<Part> saved, gradients;
+    const RowTileOf<Part::tile> from(a.cluster_blocks);
     const bool is_there = from.row < a.rows;
-    const int count = is_there ? from.count(a.axis) : 0;
+    std::size_t elements = is_there ? a.axis : 0;
+    if constexpr (selects) {
+        elements = leading_of_row(a, from.row, elements);
+    }
+    const int count = from.count(elements);
     const float logsumexp = FromLogits && is_there ? a.logsumexp[from.row] : 0.0f;
-    const T *const saved_from = from.in<T>(a.saved, a.outer_stride);
-    const T *const gradients_from = from.in<T>(a.output_gradient, a.gradient_outer_stride);
+    const T *const saved_from = from.template in<T>(a.saved, a.outer_stride);
+    const T *const gradients_from = from.template in<T>(a.output_gradient, a.gradient_outer_stride);
     if constexpr (Where == Alignment::element) {
         // Both are asked for before either is moved, which waits for it (bf16 of 100003 1165 us, so 1076).
         VectorsAround<T> saved_around(saved_from, count, a.saved_hull);
@@ -71,18 +64,48 @@ __global__ void __launch_bounds__(Warps *warp_lanes, larger(backward_persistent_
         saved.load(saved_from, count, minus_zeros<T>);
         gradients.load(gradients_from, count, gradients_behind<T>(a));
     }
+    auto kept = [&] {
+        if constexpr (selects) {
+            const std::uint8_t *const mask = a.selection.mask;
+            return KeptElements<Part>(mask == nullptr ? mask : mask + from.row * a.axis + from.first, count);
+        } else {
+            return AllElements();
+        }
+    }();
+    if constexpr (!FromLogits) {
+        saved.keep(kept, minus_zeros<T>);
+    }
+    gradients.keep(kept, gradients_behind<T>(a));
+    kept.take_again();
+    const SavedRow<float> row = saved_row(SavedAs::logits, a.log, a.scale, logsumexp, a.empty_row_zero);
     float part = 0;
-    const auto weights = weights_of<T, Warps, FromLogits>(a, saved, logsumexp, gradients, count, part);
+    const auto weights = weights_of<BackwardWeights<Part, FromLogits, buffers_weights<Part>>>(
+        a, saved, gradients, [&](int) { return row; },
+        [&](int v) { return count - (v * warp_lanes + lane_index()) * Part::run; }, kept, TileTree<Part>(), part);
     const float total = sums.total(a.cluster_blocks, part);
-    const RowTile to(a.cluster_blocks);
+    kept.take_again();
+    const RowTileOf<Part::tile> to(a.cluster_blocks);
     T *const output = static_cast<T *>(a.input_gradient) + to.row * a.axis + to.first;
     const int left = to.row < a.rows ? to.count(a.axis) : 0;
     if constexpr (Where == Alignment::element) {
         write_gradients_anywhere<FromLogits>(a, output, left, weights, gradients, total);
     } else {
-        write_gradients<FromLogits>(a, reinterpret_cast<uint4 *>(output) + lane_index(),
-                                    left / vector_elements<T> - lane_index(), weights, gradients, total);
+        write_gradients<FromLogits>(a, reinterpret_cast<typename Part::Access *>(output) + lane_index(),
+                                    left / Part::run - lane_index(), weights, gradients, kept, total);
     }
+}
+
+template <class Part, bool FromLogits, Alignment Where = Alignment::vector>
+__global__ void __maxnreg__((backward_row_registers<Part, Where>))
+    backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
+    do_backward_rows<Part, FromLogits, Where>(a);
+}
+
+// Of whole vectors, of which a mask or limits leave elements out.
+template <class Part, bool FromLogits>
+__global__ void __maxnreg__((backward_row_registers<Part, Alignment::vector>))
+    backward_masked_vectors(const __grid_constant__ MaskedBackwardVectorArguments a) {
+    do_backward_rows<Part, FromLogits, Alignment::vector>(a);
 }
 
 } // namespace wr::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/common/readable_range.h"
+#include "numerics/problem.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,40 +25,56 @@ struct BackwardVectorArguments {
     Hull saved_hull, gradient_hull; // of rows off the boundaries
 };
 
-// The warps along a row that a block may have.
-inline constexpr int backward_vector_sizes = 3;
-inline constexpr int backward_vector_warps[backward_vector_sizes] = {8, 16, 32};
+// The same where a mask or limits leave elements out.
+struct MaskedBackwardVectorArguments : BackwardVectorArguments {
+    Selection selection;
+};
 
-// Of shared memory that the weights of a warp's logits wait in, where they do: those of 16-bit elements, in blocks that
-// every GPU has that much for.
-inline constexpr std::size_t backward_buffer_bytes = 4096;
-constexpr bool buffers_weights(std::size_t element_bytes, bool from_logits, std::size_t most_warps) {
-    return element_bytes == 2 && from_logits && most_warps <= 16;
+// The warps along a row that a block may have.
+inline constexpr int backward_row_warps = 16;
+constexpr std::size_t backward_warps_anywhere(std::size_t element_bytes) { // f32 has registers for two blocks of 8
+    return element_bytes == 2 ? 16 : 8;
 }
 
-// Clusters that stay: warps of a block at most, and tiles of a warp. What a warp holds of both arrays are 64
-// words a lane, and as many on their way.
-inline constexpr std::size_t backward_persistent_block_warps = 16;
-inline constexpr std::size_t backward_persistent_sum_bytes = 4096; // of shared memory, beside what warps hold
-constexpr std::size_t backward_persistent_tiles(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
+// Where a warp has a quarter of a tile: its elements, and the most such warps that share a row.
+inline constexpr std::size_t backward_quarter_tile = 256;
+inline constexpr std::size_t backward_quarter_warps = 32;
 
+// The same of half a tile.
+inline constexpr std::size_t backward_half_tile = 512;
+inline constexpr std::size_t backward_half_tile_warps = 32;
+
+// Of shared memory that the weights of a warp's logits wait in, where they do: those of whole tiles of 16-bit elements.
+inline constexpr std::size_t backward_buffer_bytes = 4096;
+
+// Elements of a warp that takes them one by one.
+inline constexpr std::size_t backward_element_tile = 128;
+
+// Clusters that stay: warps of a block at most, each with a tile. What a warp holds of both arrays are 64 words a lane,
+// of 16-bit elements 32, and as many on their way.
+constexpr std::size_t backward_persistent_block_warps(std::size_t element_bytes) {
+    return element_bytes == 2 ? 24 : 16;
+}
+inline constexpr std::size_t backward_persistent_sum_bytes = 4096; // of shared memory, beside what warps hold
+inline constexpr std::size_t backward_most_row_sums = 256;         // of tiles of a row, that meet in a cluster
+
+// Several rows a warp; from outputs, from logits.
+struct SubWarpKernels {
+    const void *of[2];
+    std::size_t warp_elements;
+};
+
+// Likewise.
 struct BackwardVectorKernels {
-    const void *of[2][backward_vector_sizes]; // from outputs, from logits; nullptr: not served
-    const void *resident[2];
-    const void *anywhere[2];    // of rows anywhere
-    std::size_t warps_anywhere; // that a block of these may have
-    int element_bytes;
+    const void *whole_tiles[2], *quarter_tiles[2]; // rows of whole vectors, a tile, or a quarter of one, a warp
+    const void *masked[2];                         // half a tile, for MaskedBackwardVectorArguments
+    const void *persistent[2];
+    const void *anywhere[2], *elements[2]; // rows anywhere: a tile a warp, or 128 elements, one by one
+    SubWarpKernels sub_warp_whole_tiles, sub_warp_quarter_tiles, sub_warp_elements;
+    std::size_t element_bytes;
 };
 
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels();
-
-// Of short rows, several a warp.
-struct BackwardVectorRowsKernels {
-    const void *of[2]; // from outputs, from logits
-};
-
-template <class T>
-const BackwardVectorRowsKernels &backward_sub_warp_kernels();
 
 } // namespace wr::cuda

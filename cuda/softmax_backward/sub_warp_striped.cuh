@@ -58,16 +58,18 @@ __device__ __forceinline__ void form_striped_results(const SoftmaxBackwardProble
     const bool are_logarithms = p.log && p.output != nullptr;
 #pragma unroll
     for (int i = 0; i < lane_slots; ++i) {
-        const float own = tile.shared(0, i);
-        float weight = weights[i];
-        if (are_logarithms) {
-            weight = weight_of_any(weight, 0.0f);
+        const float weight = are_logarithms ? weight_of_any(weights[i], 0.0f) : weights[i];
+        gradients[i] = softmax_gradient(p.log, weight, gradients[i], tile.shared(0, i));
+    }
+    if (p.log && p.empty_row_zero) {
+#pragma unroll
+        for (int i = 0; i < lane_slots; ++i) {
+            gradients[i] = are_logarithms ? gradients[i] : unless_nothing_was_left(weights[i], gradients[i]);
         }
-        float result = softmax_gradient(p.log, weight, gradients[i], own);
-        if (p.log && p.empty_row_zero) {
-            result = unless_nothing_was_left(weight, result);
-        }
-        gradients[i] = StripedTile::has(tile.taken, i) ? result * scale : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < lane_slots; ++i) {
+        gradients[i] = StripedTile::has(tile.taken, i) ? gradients[i] * scale : 0.0f;
     }
     if (p.add_to_input_gradient) {
         SlotPatterns before;

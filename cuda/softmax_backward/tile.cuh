@@ -4,6 +4,7 @@
 
 #include "cuda/device/mbarrier.cuh"
 #include "cuda/rowwise/row_tiles.cuh"
+#include "cuda/softmax_backward/kept.cuh"
 #include "cuda/softmax_backward/pack.cuh"
 #include "cuda/softmax_backward/recomputed_weights.cuh"
 
@@ -14,42 +15,42 @@ struct alignas(8) SentSum {
     float sum, unused;
 };
 
-// The first step of the trees below, of a lane's vectors that come to these sums: each with the one half of them
-// behind.
-template <int Vectors>
-__device__ __forceinline__ void exchange_vectors(const float (&sums)[Vectors], float (&pairs)[Vectors / 2]) {
+// The sum of access v, whose elements bring term(i).
+template <class Part, class Term>
+__device__ __forceinline__ float access_sum(int v, Term term) {
+    float terms[Part::run];
 #pragma unroll
-    for (int v = 0; v < Vectors / 2; ++v) {
-        pairs[v] = exchange_pair<FloatSum<float>, 0>(sums[v], sums[v + Vectors / 2]);
+    for (int i = 0; i < Part::run; ++i) {
+        terms[i] = term(v * Part::run + i);
+    }
+    return run_sum<Part::run, float>(terms);
+}
+
+// The first step of the exchange over accesses' sums. (All sums before it would spill in 16-bit rows off the
+// boundaries.)
+template <class Part, class SumOf>
+__device__ __forceinline__ void exchange_sums(SumOf sum_of, float (&pairs)[Part::accesses / 2]) {
+    constexpr int half = Part::accesses / 2;
+#pragma unroll
+    for (int v = 0; v < half; ++v) {
+        pairs[v] = exchange_pair<FloatSum<float>, 0>(sum_of(v), sum_of(v + half));
     }
 }
 
-// The natural tree over a tile, of which a lane's vectors come to these sums, in every lane.
-template <int Vectors>
-__device__ __forceinline__ float tree_of_vectors(const float (&sums)[Vectors]) {
-    float pairs[Vectors / 2];
-    exchange_vectors(sums, pairs);
-    return warp_tree<FloatSum<float>, 1>(pairs);
-}
-
-// The same of a tile whose element i of this lane is term(i). (Vectors' sums in order would spill in 16-bit rows
-// off the boundaries.)
-template <class Load, class Term>
-__device__ __forceinline__ float tree_of_terms(Term term) {
-    constexpr int half = lane_elements / Load::run / 2;
-    float pairs[half];
-#pragma unroll
-    for (int run = 0; run < half; ++run) {
-        float low[Load::run], high[Load::run];
-#pragma unroll
-        for (int i = 0; i < Load::run; ++i) {
-            low[i] = term(run * Load::run + i);
-            high[i] = term((run + half) * Load::run + i);
+// The natural tree over a tile of a row, in every lane.
+template <class Part>
+struct TileTree {
+    template <class SumOf>
+    __device__ __forceinline__ float operator()(SumOf sum_of) const {
+        if constexpr (Part::accesses == 1) {
+            return tree_over_lanes<FloatSum<float>>(sum_of(0), warp_lanes);
+        } else {
+            float pairs[Part::accesses / 2];
+            exchange_sums<Part>(sum_of, pairs);
+            return warp_tree<FloatSum<float>, 1>(pairs);
         }
-        pairs[run] = exchange_pair<FloatSum<float>, 0>(run_sum<Load::run, float>(low), run_sum<Load::run, float>(high));
     }
-    return warp_tree<FloatSum<float>, 1>(pairs);
-}
+};
 
 // Of up to 256 warps' sums, how many a lane takes: neighbours, 2^k of them.
 __device__ __forceinline__ int log_sums_a_lane(int count) {
@@ -128,69 +129,97 @@ struct RowSums {
     }
 };
 
-// What a lane's gradients are multiplied by: formed from its logits, or saved (of log-softmax: the logarithms).
-template <class T, bool FromLogits>
-using BackwardWeights = std::conditional_t<FromLogits, FormedWeights<T>, BackwardVectors<T>>;
+// What a lane's gradients are multiplied by: formed from its logits, in registers or in shared memory, or saved (of
+// log-softmax: the logarithms).
+template <class Part, bool FromLogits, bool Buffered = false>
+using BackwardWeights =
+    std::conditional_t<FromLogits, std::conditional_t<Buffered, BufferedWeights<Part>, FormedWeights<Part>>,
+                       BackwardElements<Part>>;
 
-// A tile's part of what its row's gradients share, in every lane.
-template <class T, class Weights>
-__device__ __forceinline__ float block_total(const BackwardVectorArguments &a, const Weights &weights,
-                                             const BackwardVectors<T> &gradients) {
-    using Load = VectorLoad<T>;
-    return a.log ? tree_of_terms<Load>([&](int i) { return gradients[i]; })
-                 : tree_of_terms<Load>([&](int i) { return weights[i] * gradients[i]; });
+// What elements bring to their rows' sums, in the lanes that hold these: tree(sum_of) is the natural tree over the sums
+// of accesses.
+template <class Part, class Weights, class Tree>
+__device__ __forceinline__ float total_of(const BackwardVectorArguments &a, const Weights &weights,
+                                          const BackwardElements<Part> &gradients, Tree tree) {
+    return a.log ? tree([&](int v) { return access_sum<Part>(v, [&](int i) { return gradients[i]; }); })
+                 : tree([&](int v) { return access_sum<Part>(v, [&](int i) { return weights[i] * gradients[i]; }); });
 }
 
-// A lane's part of that from its vector v, whose weights these are.
-template <class T>
-__device__ __forceinline__ float vector_sum(const BackwardVectorArguments &a, int v,
-                                            const float (&weights)[VectorLoad<T>::run],
-                                            const BackwardVectors<T> &gradients) {
-    constexpr int run = VectorLoad<T>::run;
-    float terms[run];
+// The weights, and those sums. row_of(v) is the row of access v, of which left(v) elements are there; of these the
+// weights of others than `kept` become -0.
+template <class Weights, class Part, class Row, class Left, class Kept, class Tree>
+__device__ __forceinline__ Weights weights_of(const BackwardVectorArguments &a, const BackwardElements<Part> &saved,
+                                              const BackwardElements<Part> &gradients, Row row_of, Left left,
+                                              const Kept &kept, Tree tree, float &total) {
+    if constexpr (std::is_same_v<Weights, BackwardElements<Part>>) {
+        total = total_of(a, saved, gradients, tree);
+        return saved;
+    } else {
+        // All that is formed waits for the last load: else the compiler forms weights of one vector before it asks for
+        // the next.
+        __syncwarp();
+        Weights weights;
+        if constexpr (std::is_same_v<Weights, BufferedWeights<Part>>) {
+            total = tree([&](int v) {
+                float own[Part::run];
+                form_run<Part::run>(saved.of_access(v), row_of(v), left(v), own);
+                kept.keep(v, own);
+                weights.keep(v, own);
+                return access_sum<Part>(
+                    v, [&](int i) { return a.log ? gradients[i] : own[i % Part::run] * gradients[i]; });
+            });
+        } else {
 #pragma unroll
-    for (int i = 0; i < run; ++i) {
-        const float gradient = gradients[v * run + i];
-        terms[i] = a.log ? gradient : weights[i] * gradient;
-    }
-    return run_sum<run, float>(terms);
-}
-
-// The same of weights that are formed of a block's logits, of which the first `count` are there, and deferred.
-template <class T>
-__device__ __forceinline__ float buffer_tile(const BackwardVectorArguments &a, const BackwardVectors<T> &logits,
-                                             const SavedRow<float> &row, int count, const BufferedWeights<T> &deferred,
-                                             const BackwardVectors<T> &gradients) {
-    constexpr int run = VectorLoad<T>::run;
-    float sums[lane_vectors<T>];
-#pragma unroll
-    for (int v = 0; v < lane_vectors<T>; ++v) {
-        float weights[run];
-        deferred.form(logits, row, v, count - (v * warp_lanes + lane_index()) * run, weights);
-        sums[v] = vector_sum(a, v, weights, gradients);
-    }
-    return tree_of_vectors(sums);
-}
-
-// Vector v of the inputs' gradients.
-template <bool FromLogits, class T, class Weights>
-__device__ __forceinline__ uint4 gradient_vector(const BackwardVectorArguments &a, int v, const Weights &weights,
-                                                 const BackwardVectors<T> &gradients, float total) {
-    constexpr int run = VectorLoad<T>::run;
-    float y[run];
-    const auto own = weights.of_vector(v);
-    if (a.log) {
-#pragma unroll
-        for (int i = 0; i < run; ++i) {
-            const float weight = FromLogits ? own[i] : weight_of_difference(own[i], 0.0f);
-            y[i] = softmax_gradient(true, weight, gradients[v * run + i], total);
-        }
-        if (FromLogits && a.empty_row_zero) {
-#pragma unroll
-            for (int i = 0; i < run; ++i) {
-                y[i] = unless_nothing_was_left<float>(own[i], y[i]);
+            for (int v = 0; v < Part::accesses; ++v) {
+                float *const own = weights.of + v * Part::run;
+                form_run<Part::run>(saved.of_access(v), row_of(v), left(v), own);
+                kept.keep(v, own);
             }
+            total = total_of(a, weights, gradients, tree);
         }
+        return weights;
+    }
+}
+
+// Log-softmax's gradients of an access, before the scale. (More weights at a time would spill.)
+template <bool FromLogits, int Run, class Weights, class Gradients>
+__device__ __forceinline__ void form_log_gradients(const BackwardVectorArguments &a, const Weights &weights,
+                                                   const Gradients &gradients, float total, float (&y)[Run]) {
+    constexpr int at_once = Run < 4 ? Run : 4;
+#pragma unroll
+    for (int first = 0; first < Run; first += at_once) {
+        float weight[at_once];
+        if constexpr (FromLogits) {
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                weight[i] = weights[first + i];
+            }
+        } else {
+            form_weights<at_once>([&](int i) { return weights[first + i]; }, weight);
+        }
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+            y[first + i] = softmax_gradient(true, weight[i], gradients[first + i], total);
+        }
+    }
+    if (FromLogits && a.empty_row_zero) {
+#pragma unroll
+        for (int i = 0; i < Run; ++i) {
+            y[i] = unless_nothing_was_left<float>(weights[i], y[i]);
+        }
+    }
+}
+
+// The gradients of access v's elements.
+template <bool FromLogits, class Part, class Weights>
+__device__ __forceinline__ typename Part::Access gradients_of(const BackwardVectorArguments &a, int v,
+                                                              const Weights &weights,
+                                                              const BackwardElements<Part> &gradients, float total) {
+    constexpr int run = Part::run;
+    float y[run];
+    const auto own = weights.of_access(v);
+    if (a.log) {
+        form_log_gradients<FromLogits>(a, own, gradients.of_access(v), total, y);
     } else {
 #pragma unroll
         for (int i = 0; i < run; ++i) {
@@ -203,31 +232,37 @@ __device__ __forceinline__ uint4 gradient_vector(const BackwardVectorArguments &
             one = one * a.scale;
         }
     }
-    return pack_with_nans(y, T());
+    if constexpr (run == 1) {
+        return narrow_with_nan(y[0], typename Part::T());
+    } else {
+        return pack_with_nans(y, typename Part::T());
+    }
 }
 
-// The inputs' gradients, to `mine` and every 32nd vector behind it, of which `vectors` are the row's.
-template <bool FromLogits, class T, class Weights>
-__device__ __forceinline__ void write_gradients(const BackwardVectorArguments &a, uint4 *mine, int vectors,
-                                                const Weights &weights, const BackwardVectors<T> &gradients,
-                                                float total) {
+// The gradients of a tile, of whose accesses `left` are the row's from this lane's first, `mine`, on; 0 for what is not
+// kept.
+template <bool FromLogits, class Part, class Weights, class Kept>
+__device__ __forceinline__ void write_gradients(const BackwardVectorArguments &a, typename Part::Access *mine, int left,
+                                                const Weights &weights, const BackwardElements<Part> &gradients,
+                                                const Kept &kept, float total) {
 #pragma unroll
-    for (int v = 0; v < lane_vectors<T>; ++v) {
-        if (v * warp_lanes < vectors) {
-            store_vector(mine + v * warp_lanes, gradient_vector<FromLogits>(a, v, weights, gradients, total));
+    for (int v = 0; v < Part::accesses; ++v) {
+        if (v * warp_lanes < left) {
+            const typename Part::Access all = gradients_of<FromLogits>(a, v, weights, gradients, total);
+            store_access_if(true, mine + v * warp_lanes, kept.only(v, all, 0));
         }
     }
 }
 
 // The first `count` of them, to any address.
-template <bool FromLogits, class T, class Weights>
-__device__ __forceinline__ void write_gradients_anywhere(const BackwardVectorArguments &a, T *to, int count,
-                                                         const Weights &weights, const BackwardVectors<T> &gradients,
-                                                         float total) {
-    uint4 vectors[lane_vectors<T>];
+template <bool FromLogits, class Part, class Weights>
+__device__ __forceinline__ void write_gradients_anywhere(const BackwardVectorArguments &a, typename Part::T *to,
+                                                         int count, const Weights &weights,
+                                                         const BackwardElements<Part> &gradients, float total) {
+    uint4 vectors[Part::accesses];
 #pragma unroll
-    for (int v = 0; v < lane_vectors<T>; ++v) {
-        vectors[v] = gradient_vector<FromLogits>(a, v, weights, gradients, total);
+    for (int v = 0; v < Part::accesses; ++v) {
+        vectors[v] = gradients_of<FromLogits>(a, v, weights, gradients, total);
     }
     if (count > 0) {
         store_realigned(to, count, vectors);

@@ -6,7 +6,7 @@
 #include "cuda/softmax/sub_warp/vectors.cuh"
 #include "cuda/softmax_backward/pack.cuh"
 #include "cuda/softmax_backward/two_pass_column_kernels.h"
-#include "numerics/softmax_backward.h"
+#include "cuda/softmax_backward/weights.cuh"
 
 namespace wr::cuda {
 
@@ -16,11 +16,6 @@ inline constexpr int backward_group = 4; // rows of both arrays that are asked f
 template <class T, bool FromLogits>
 inline constexpr int backward_two_pass_column_blocks =
     sizeof(T) == 2 && FromLogits ? 2 : two_pass_column_resident_blocks;
-
-// A weight of any kind, where the quick way is not good enough.
-__device__ __noinline__ inline float any_weight(const SavedRow<float> &row, float saved) {
-    return weight_of(row, saved);
-}
 
 // What the gradients of a thread's columns are multiplied by.
 template <class T, bool FromLogits>
@@ -35,7 +30,6 @@ class ColumnWeights {
 #pragma unroll
             for (int c = 0; c < each; ++c) {
                 logsumexp[c] = a.logsumexp[place.column(a.inner, c)];
-                finite = finite && logsumexp[c] - logsumexp[c] == 0.0f;
             }
         }
     }
@@ -43,55 +37,27 @@ class ColumnWeights {
     // Of a group of rows; log: of log-softmax's outputs these are logarithms.
     template <int Rows>
     __device__ __forceinline__ void form(const uint4 (&saved)[Rows], float (&weights)[Rows][each]) const {
-        if constexpr (FromLogits) {
-            if (!form_within_reach(saved, weights)) {
-                form_any(saved, weights);
-            }
-        } else {
 #pragma unroll
-            for (int i = 0; i < Rows; ++i) {
+        for (int i = 0; i < Rows; ++i) {
+            const auto element = [&](int c) { return element_of(saved[i], c, T()); };
+            if constexpr (FromLogits) {
+                form_weights<each>(
+                    [&](int c) { return saved_row(SavedAs::logits, a.log, a.scale, logsumexp[c], a.empty_row_zero); },
+                    element, weights[i]);
+            } else if (a.log) {
+                form_weights<each>(element, weights[i]);
+            } else {
 #pragma unroll
                 for (int c = 0; c < each; ++c) {
-                    const float x = element_of(saved[i], c, T());
-                    weights[i][c] = a.log ? weight_of_difference(x, 0.0f) : x;
+                    weights[i][c] = element(c);
                 }
             }
         }
     }
 
   private:
-    // Whether all of them could be formed so.
-    template <int Rows>
-    __device__ __forceinline__ bool form_within_reach(const uint4 (&saved)[Rows], float (&weights)[Rows][each]) const {
-        bool within = finite;
-#pragma unroll
-        for (int i = 0; i < Rows; ++i) {
-#pragma unroll
-            for (int c = 0; c < each; ++c) {
-                const LogitDifference<float> less =
-                    logit_difference(a.scale, logsumexp[c], element_of(saved[i], c, T()));
-                within = within && fabsf(less.high) < ExponentialConstants<float>::reach;
-                weights[i][c] = weight_within_reach(less.high, less.low);
-            }
-        }
-        return within;
-    }
-
-    template <int Rows>
-    __device__ __forceinline__ void form_any(const uint4 (&saved)[Rows], float (&weights)[Rows][each]) const {
-#pragma unroll
-        for (int c = 0; c < each; ++c) {
-            const SavedRow<float> row = saved_row(SavedAs::logits, a.log, a.scale, logsumexp[c], a.empty_row_zero);
-#pragma unroll
-            for (int i = 0; i < Rows; ++i) {
-                weights[i][c] = any_weight(row, element_of(saved[i], c, T()));
-            }
-        }
-    }
-
     const BackwardColumnArguments &a;
     float logsumexp[each];
-    bool finite = true;
 };
 
 // Calls act(saved, gradients, first, left) for each group of a thread's rows.

@@ -255,8 +255,8 @@ MUTANTS = {
         ["softmax_is_that_of_the_host"],
     ),
     360: (
-        "cuda/softmax_backward/two_pass_columns.cuh",
-        "within = within && {{fabsf(less.high) < ExponentialConstants<float>::reach ==> true}};",
+        "cuda/softmax_backward/weights.cuh",
+        "within = within && {{fabsf(less.high) < reach ==> true}};",
         ["rare_ways_of_softmax"],
     ),
     361: (

@@ -127,6 +127,7 @@ static const shape softmax_shapes[] = {
     {"odd rows of several lanes each", 100, 33, 1, 1, 0},
     {"odd rows that share a warp", 50, 77, 1, 1, 0},
     {"rows of a third of a base block", 20, 300, 1, 1, 0},
+    {"rows of three eighths of a base block", 20, 384, 1, 1, 0},
     {"rows of clusters", 40, 20000, 1, 1, 0},
     {"odd rows of clusters", 5, 40001, 1, 1, 0},
     {"columns of a block", 2, 300, 64, 1, 0},
@@ -265,12 +266,10 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
             by->gradient(&kind, of);
         }
     }
-    if (of->inner > 1) { /* columns with a mask have kernels of their own, which take logarithms too */
-        kind.masked = 1;
-        kind.log = 0;
-        for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
-            by->gradient(&kind, of);
-        }
+    kind.masked = 1; /* these have kernels of their own, which take logarithms too */
+    kind.log = 0;
+    for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
+        by->gradient(&kind, of);
     }
 }
 

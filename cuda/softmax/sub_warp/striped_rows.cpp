@@ -23,11 +23,6 @@ constexpr std::size_t softmax_striped_columns = 3;
 // boundaries and of columns one is enough (5.5 and 6.6 us, 5.7 and 11.5).
 constexpr std::size_t softmax_striped_rows_a_multiprocessor = 32;
 
-// The same of the gradient of rows off the boundaries: of f32 and from logits, and of narrower outputs (f32 of 301 2.32
-// and 1.89, from logits 1.89 and 1.33, of 1001 2.86 and 4.14; bf16 of 301 1.10 and 1.19, from logits 0.89 and 0.70).
-constexpr std::size_t softmax_striped_gradient = 512;
-constexpr std::size_t softmax_striped_narrow_gradient = 256;
-
 // Rows of up to so many elements are a lane's each, as ragged ones are (us, striped and so: 60000 x 10 f32 7.36
 // and 6.27, bf16 7.97 and 6.31, log 8.22 and 7.04, 8.92 and 7.10; but 2^20 x 21 113 and 120, 119 and 104, 16384 x
 // 77 8.20, 10.4).
@@ -103,10 +98,6 @@ LargeRows beyond_slots(const Shape &s, const Selection &selection, const GpuFact
 }
 
 } // namespace
-
-std::size_t longest_striped_gradient(ElementType dtype, bool from_logits) {
-    return dtype == ElementType::f32 || from_logits ? softmax_striped_gradient : softmax_striped_narrow_gradient;
-}
 
 std::size_t fewest_striped_rows(const GpuFacts &gpu) {
     return static_cast<std::size_t>(gpu.multiprocessors) * softmax_striped_rows_a_multiprocessor;

@@ -25,9 +25,6 @@ struct StripedLimits {
 };
 inline constexpr StripedLimits any_slots{0, slots_of_warp};
 
-// Rows up to so many elements are wanted where other kernels have a warp for each.
-std::size_t longest_striped_gradient(ElementType dtype, bool from_logits);
-
 // Fewer rows are done sooner by kernels that have a warp or more for each.
 std::size_t fewest_striped_rows(const GpuFacts &gpu);
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -177,6 +181,25 @@ def test_a_cluster_of_processes_has_the_same_bits(cluster: Any) -> None:
     found = cluster.gather(cluster.compute([each for each, _ in jobs.values()]))
     for name, one in zip(jobs, found):
         assert same(one, jobs[name][1]), name
+
+
+def test_axes_of_chunks_whose_rows_do_not_touch() -> None:
+    for dtype in (np.float32, np.int32):
+        x = array(dtype, (40, 30, 50))
+        y = da.from_array(x, chunks=(13, 11, 17))
+        for name in ("min", "max", "any", "all", "count_nonzero", "sum", "prod"):
+            for axis in (None, (0, 1), (1, 2), (0, 2)):
+                found = getattr(wd, name)(y, axis=axis, keepdims=axis is None).compute(scheduler="sync")
+                assert same(found, getattr(warp_reduce, name)(x, axis=axis, keepdims=axis is None)), (name, axis)
+
+
+def test_the_example_stays_within_its_memory() -> None:
+    """An array of five times what the process may have at all."""
+    program = Path(os.environ["WARP_REDUCE_SOURCE"], "examples", "dask_beyond_memory.py")
+    command = [sys.executable, str(program), "--gigabytes", "4", "--memory", "0.8"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Completed" in done.stdout and "other chunks, the same bits: True" in done.stdout
 
 
 def test_examples() -> None:

@@ -163,6 +163,14 @@ def _partial(function: Callable[..., Any], x: Any, axis: Any, keepdims: bool) ->
     return function(x, axis=tuple(axis), keepdims=keepdims)
 
 
+def _in_steps(function: Callable[..., Any], again: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
+    """Several axes of a chunk whose rows do not touch one after the other, which would be copied as one."""
+    *others, last = sorted(axis)
+    if not others or x.flags.c_contiguous:
+        return _partial(function, x, axis, keepdims)
+    return again(function(x, axis=last, keepdims=True), axis=axis, keepdims=keepdims)
+
+
 def _alone(function: Callable[..., Any], blocks: Any, **how: Any) -> Any:
     """Of the one block that there is along the dimensions that are gone."""
     (block,) = _flat(blocks)
@@ -246,8 +254,8 @@ def _by_results(
 ) -> da.Array:
     """What is exact in any order is reduced chunk by chunk, and then once more."""
     typed = {"dtype": dtype} if dtype is not None else {}
-    first = partial(_partial, partial(getattr(_reductions, op), **typed))
     again = partial(_partial, partial(getattr(_reductions, merge), **(typed if merge in ("sum", "prod") else {})))
+    first = partial(_in_steps, partial(getattr(_reductions, op), **typed), again)
     rank = x.ndim if keepdims else x.ndim - len(axes)
     return da.reduction(
         *(x, first, again),

@@ -115,6 +115,7 @@ struct SoftmaxBackwardJob {
     SoftmaxBackwardProblem problem;
     std::ptrdiff_t result_outer_stride, result_axis_stride, result_inner_stride; // of the input's gradient
     Strips strips;
+    bool past_caches; // for which the gradients are too many: of rows side by side
 };
 
 struct SoftmaxBackwardKernel {

@@ -353,6 +353,19 @@ WR_HD V load_part(const T *from, std::size_t count) {
     return v;
 }
 
+// The first `count` elements of a vector; the memory of the others is not touched.
+template <class T, class V>
+WR_HD void store_part(T *to, V v, std::size_t count) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64 && sizeof(T) == 4) {
+        return _mm512_mask_storeu_epi32(to, static_cast<__mmask16>((1u << count) - 1), bit_cast<__m512i>(v));
+    } else if constexpr (sizeof(V) == 64 && sizeof(T) == 8) {
+        return _mm512_mask_storeu_epi64(to, static_cast<__mmask8>((1u << count) - 1), bit_cast<__m512i>(v));
+    }
+#endif
+    std::memcpy(to, &v, count * sizeof(T));
+}
+
 // Sums of neighbours straight from memory, for the pairs of operator and type where they need no shuffle. Elements that
 // do not exist are identities.
 template <class Op, class T>

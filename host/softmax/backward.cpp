@@ -24,6 +24,10 @@ constexpr std::size_t cost = 4;
 // cache line.
 constexpr std::size_t fewest_shared_groups = 4;
 
+// What a thread's caches keep of gradients of rows side by side. 16 MB of them take half the time past the caches on
+// one core of an EPYC and four fifths on 1 or 16 of a Xeon; what a caller is about to read again stays near.
+constexpr std::size_t cached_bytes = std::size_t{1} << 20;
+
 // Rows that are neighbours in all arrays go side by side, in strips as wide as leave every thread some.
 std::size_t strip_width(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardKernel &kernel,
                         std::size_t threads) {
@@ -40,7 +44,14 @@ SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem, const SoftmaxBa
                           std::size_t threads) {
     const auto axis = static_cast<std::ptrdiff_t>(problem.shape.axis);
     const auto inner = static_cast<std::ptrdiff_t>(problem.shape.inner);
-    return {problem, axis * inner, inner, 1, strips_of(problem.shape, strip_width(problem, kernel, threads))};
+    const Shape &s = problem.shape;
+    const std::size_t elements = problem.selection.ragged ? s.axis : s.outer * s.inner * s.axis;
+    return {problem,
+            axis * inner,
+            inner,
+            1,
+            strips_of(s, strip_width(problem, kernel, threads)),
+            elements * traits_of(problem.input_gradient_dtype).size >= threads * cached_bytes};
 }
 
 Status run_strips(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t threads) {

@@ -25,6 +25,7 @@ struct StripBackward {
                 Panel::write(job, panel, totals);
             }
         }
+        end_streams();
     }
 
     static void piece(const Job &job, std::size_t strip, std::size_t first, std::size_t count, void *sums) {
@@ -53,6 +54,7 @@ struct StripBackward {
         } else {
             Panel::write(job, Panel::panel_at(job, strip, first, count), all);
         }
+        end_streams();
     }
 };
 

@@ -4,6 +4,7 @@
 
 #include "host/common/row_counter.h"
 #include "host/softmax/backward_rows.h"
+#include "host/softmax/plain_gradients.h"
 
 namespace wr::host::WR_ISA {
 namespace {
@@ -11,6 +12,8 @@ namespace {
 template <class Float>
 struct PanelBackward {
     using Job = SoftmaxBackwardJob;
+
+    using Plain = PlainGradient<Float>;
 
     static constexpr std::size_t lanes = 64 / sizeof(Float);
     static constexpr std::size_t most_width = 16 * lanes;
@@ -82,12 +85,37 @@ struct PanelBackward {
         }
     }
 
+    static typename Plain::Array plain_weights(const Job &job, const Panel &panel, std::size_t done) {
+        const SoftmaxBackwardProblem &p = job.problem;
+        const std::ptrdiff_t first = panel.saved + static_cast<std::ptrdiff_t>(done) * p.shape.axis_stride;
+        return {static_cast<const Float *>(p.output) + first, p.shape.axis_stride};
+    }
+    static typename Plain::Array plain_gradients(const Job &job, const Panel &panel, std::size_t done) {
+        const SoftmaxBackwardProblem &p = job.problem;
+        const std::ptrdiff_t first = panel.gradient + static_cast<std::ptrdiff_t>(done) * p.gradient_axis_stride;
+        return {static_cast<const Float *>(p.output_gradient) + first, p.gradient_axis_stride};
+    }
+
     // Asks for a row's part, which is too short for the processor to see the next one coming.
     static void ask_for(const void *array, ElementType type, std::ptrdiff_t first, std::size_t width) {
         const auto size = static_cast<std::ptrdiff_t>(traits_of(type).size);
         const auto bytes = static_cast<std::ptrdiff_t>(width) * size;
         for (std::ptrdiff_t at = 0; at < bytes; at += static_cast<std::ptrdiff_t>(cache_line)) {
             prefetch_far(array, first * size + at);
+        }
+    }
+
+    // Asks for the block that follows.
+    static void ask_for_next(const Job &job, const Panel &panel, std::size_t done) {
+        const SoftmaxBackwardProblem &p = job.problem;
+        const void *saved = p.output != nullptr ? p.output : p.input;
+        for (std::size_t r = block_rows; r < 2 * block_rows; ++r) {
+            const auto at = static_cast<std::ptrdiff_t>(done + r);
+            ask_for(saved, p.dtype, panel.saved + at * p.shape.axis_stride, panel.width);
+            if (p.output_gradient != saved) {
+                ask_for(p.output_gradient, p.output_gradient_dtype, panel.gradient + at * p.gradient_axis_stride,
+                        panel.width);
+            }
         }
     }
 
@@ -98,11 +126,6 @@ struct PanelBackward {
             const auto at = static_cast<std::ptrdiff_t>(done + r);
             Float *const weights = block.weights + r * panel.pitch, *const gradients =
                                                                         block.gradients + r * panel.pitch;
-            const auto next = at + static_cast<std::ptrdiff_t>(block_rows);
-            ask_for(p.output != nullptr ? p.output : p.input, p.dtype, panel.saved + next * p.shape.axis_stride,
-                    panel.width);
-            ask_for(p.output_gradient, p.output_gradient_dtype, panel.gradient + next * p.gradient_axis_stride,
-                    panel.width);
             widen_run(p.output != nullptr ? p.output : p.input, p.dtype, panel.saved + at * p.shape.axis_stride, 1,
                       panel.width, weights);
             widen_run(p.output_gradient, p.output_gradient_dtype, panel.gradient + at * p.gradient_axis_stride, 1,
@@ -133,8 +156,18 @@ struct PanelBackward {
         Block block;
         alignas(64) Float levels[most_width * 64];
         RowCounter<FloatSum<Float>> counter(panel.width, levels);
+        const bool plain = Plain::is_possible(job.problem) && !panel.selective;
         for (std::size_t done = 0; done < panel.count; done += block_rows) {
             const std::size_t count = smaller(block_rows, panel.count - done), cells = count * panel.pitch;
+            ask_for_next(job, panel, done);
+            if (plain && count == block_rows) {
+                const auto weights = plain_weights(job, panel, done);
+                if (!Plain::any_small_factor(weights, count, panel.width)) {
+                    Plain::sum_eight(weights, plain_gradients(job, panel, done), panel.width, sums);
+                    counter.push(sums);
+                    continue;
+                }
+            }
             load(job, panel, done, count, block);
             form_terms(job.problem.log, cells, block.weights, block.gradients);
             leave_out(job, panel, done, count, Float(-0.0), block.weights);
@@ -197,8 +230,21 @@ struct PanelBackward {
 
     static void write(const Job &job, const Panel &panel, const Float *totals) {
         Block block;
+        const bool plain = Plain::is_possible(job.problem) && !panel.selective;
         for (std::size_t done = 0; done < panel.count; done += block_rows) {
             const std::size_t count = smaller(block_rows, panel.count - done);
+            ask_for_next(job, panel, done);
+            if (plain && !Plain::any_small_factor(plain_weights(job, panel, done), count, panel.width)) {
+                const auto weights = plain_weights(job, panel, done), gradients = plain_gradients(job, panel, done);
+                auto *const results = static_cast<Float *>(job.problem.input_gradient) + panel.result +
+                                      static_cast<std::ptrdiff_t>(done) * job.result_axis_stride;
+                for (std::size_t r = 0; r < count; ++r) {
+                    Plain::write_across(weights.run(r), gradients.run(r), panel.width, totals, panel.scale,
+                                        results + static_cast<std::ptrdiff_t>(r) * job.result_axis_stride,
+                                        job.past_caches);
+                }
+                continue;
+            }
             load(job, panel, done, count, block);
             form_gradients(job, panel, count, totals, block);
             leave_out(job, panel, done, count, Float(0), block.gradients);

@@ -3,7 +3,7 @@
 
 #include "host/common/store_runs.h"
 #include "host/reduce/reduce_kernels.h"
-#include "host/softmax/small_products.h"
+#include "host/softmax/plain_gradients.h"
 #include "numerics/saved_logarithms.h"
 #include "numerics/softmax_backward.h"
 #include "numerics/softmax_rows.h"
@@ -106,6 +106,7 @@ void form_terms(bool log, std::size_t count, Float *__restrict weights, const Fl
 template <class Float>
 struct RowBackward {
     using Job = SoftmaxBackwardJob;
+    using Plain = PlainGradient<Float>;
 
     // A piece of a row: where its first element lies in each array.
     struct Piece {
@@ -167,11 +168,32 @@ struct RowBackward {
         }
     }
 
+    static bool is_plain(const Job &job) {
+        const SoftmaxBackwardProblem &p = job.problem;
+        return Plain::is_possible(p) && p.selection.mask == nullptr && p.shape.axis_stride == 1 &&
+               p.gradient_axis_stride == 1 && job.result_axis_stride == 1;
+    }
+    static const Float *plain_weights(const Job &job, const Piece &piece, std::size_t done) {
+        return static_cast<const Float *>(job.problem.output) + piece.saved + done;
+    }
+    static const Float *plain_gradients(const Job &job, const Piece &piece, std::size_t done) {
+        return static_cast<const Float *>(job.problem.output_gradient) + piece.gradient + done;
+    }
+
     static Float sum(const Job &job, const Piece &piece) {
         TreeCounter<FloatSum<Float>, 53> counter;
         Block block;
+        const bool plain = is_plain(job);
         for (std::size_t done = 0; done < piece.count; done += softmax_block) {
             const std::size_t count = smaller(softmax_block, piece.count - done);
+            if (plain) {
+                const Float *const weights = plain_weights(job, piece, done);
+                if (!Plain::any_small_factor({weights, 0}, 1, count)) {
+                    Plain::form_terms(weights, plain_gradients(job, piece, done), count, block.weights);
+                    counter.push(run_tree<FloatSum<Float>>(block.weights, count, Mapping{}));
+                    continue;
+                }
+            }
             load(job, piece, done, count, block);
             form_terms(job.problem.log, count, block.weights, block.gradients);
             if (job.problem.selection.mask != nullptr) {
@@ -229,8 +251,18 @@ struct RowBackward {
 
     static void write(const Job &job, const Piece &piece, Float total) {
         Block block;
+        const bool plain = is_plain(job);
         for (std::size_t done = 0; done < piece.count; done += softmax_block) {
             const std::size_t count = smaller(softmax_block, piece.count - done);
+            if (plain) {
+                const Float *const weights = plain_weights(job, piece, done);
+                if (!Plain::any_small_factor({weights, 0}, 1, count)) {
+                    Plain::write(weights, plain_gradients(job, piece, done), count, total,
+                                 static_cast<Float>(job.problem.scale),
+                                 static_cast<Float *>(job.problem.input_gradient) + piece.result + done);
+                    continue;
+                }
+            }
             load(job, piece, done, count, block);
             form_gradients(job.problem.log, total, static_cast<Float>(job.problem.scale), count, block);
             for (std::size_t i = 0; job.problem.selection.mask != nullptr && i < count; ++i) {

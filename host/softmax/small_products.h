@@ -34,12 +34,16 @@ WR_HD Float small_product(Float small, Float other) {
     return lifts ? bit_cast<Float>(lowered | sign) : plain;
 }
 
+// Products of smaller factors with common numbers may be below the normal range.
+template <class Float>
+constexpr Float least_common_factor =
+    std::numeric_limits<Float>::min() * (sizeof(Float) == 4 ? Float(0x1p30f) : static_cast<Float>(0x1p120));
+
 // Whether some are so small that their products with common numbers are below the normal range; those of 0 are not.
 template <class Float>
 bool any_small_factor(std::size_t count, const Float *factors) {
     using Bits = typename LiftedRange<Float>::Bits;
-    constexpr Float room = sizeof(Float) == 4 ? Float(0x1p30f) : static_cast<Float>(0x1p120);
-    return least_magnitude(count, factors) < bit_cast<Bits>(std::numeric_limits<Float>::min() * room) - 1;
+    return least_magnitude(count, factors) < bit_cast<Bits>(least_common_factor<Float>) - 1;
 }
 
 // small * others * scale. Rare, and as long as all the rest.

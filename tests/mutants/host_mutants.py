@@ -136,7 +136,7 @@ MUTANTS = {
     ),
     32: (
         "host/reduce/mapped_kernels.h",
-        "if ({{keys[c] > best[c] ==> keys[c] >= best[c]}}) { best[c] = keys[c];",
+        "places[c] = {{keys[c] > best[c] ==> keys[c] >= best[c]}} ? place : places[c];",
         ["same_bits_any_layout"],
     ),
     33: (
@@ -235,28 +235,28 @@ MUTANTS = {
         ["host_selections_and_gradients_any_way"],
     ),
     62: (
-        "host/softmax/backward_kernels.h",
+        "host/softmax/backward_rows.h",
         "takes_part(job, piece, done + i) ? block.weights[i] : Float({{-0.0 ==> 0.0}});",
         ["softmax_edges"],
     ),
     63: (
-        "host/softmax/backward_kernels.h",
+        "host/softmax/backward_rows.h",
         "takes_part(job, piece, done + i) ? block.gradients[i] : Float({{0 ==> -0.0}});",
         ["softmax_backward_special_values"],
     ),
     64: (
-        "host/softmax/backward_kernels.h",
+        "host/softmax/backward_rows.h",
         "mask[piece.result + static_cast<std::ptrdiff_t>(at) * {{job.result_axis_stride ==> 1}}] != 0;",
         ["softmax_leaves_elements_out"],
     ),
     65: (
-        "host/softmax/backward_kernels.h",
+        "host/softmax/backward_rows.h",
         "store_float(gradients[i], p.input_gradient_dtype, p.input_gradient, static_cast<std::size_t>(first"
         " + static_cast<std::ptrdiff_t>(i) * {{stride ==> 1}}));",
         ["softmax_backward_is_accurate"],
     ),
     66: (
-        "host/softmax/backward_kernels.h",
+        "host/softmax/backward_rows.h",
         "for (std::size_t i = 0; i < count; ++i) { block.gradients[i] = {{Float(0) ==> Float(-0.0)}}; }",
         ["softmax_leaves_elements_out"],
     ),

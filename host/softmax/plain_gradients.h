@@ -1,0 +1,129 @@
+// Softmax's gradient where every element takes part and weights and gradients are stored in the type of the arithmetic:
+// straight from memory, without the blocks of backward_rows.h and backward_panels.h.
+#pragma once
+
+#include "host/common/stream_stores.h"
+#include "host/reduce/reduce_kernels.h"
+#include "host/softmax/small_products.h"
+#include "numerics/softmax_backward.h"
+
+namespace wr::host::WR_ISA {
+namespace {
+
+template <class Float>
+struct PlainGradient {
+    using Bits = typename LiftedRange<Float>::Bits;
+    using V = Register<Float>;
+    using B = Register<Bits>;
+
+    static constexpr std::size_t lanes = lanes_of<Float>;
+    static constexpr ElementType own_type = sizeof(Float) == sizeof(double) ? ElementType::f64 : ElementType::f32;
+
+    // But for elements that take no part, which the caller knows.
+    static bool is_possible(const SoftmaxBackwardProblem &p) {
+        return p.output != nullptr && !p.log && !p.add_to_input_gradient && p.dtype == own_type &&
+               p.output_gradient_dtype == own_type && p.input_gradient_dtype == own_type;
+    }
+
+    // Runs of neighbours whose starts lie `stride` elements apart.
+    struct Array {
+        const Float *first;
+        std::ptrdiff_t stride;
+
+        WR_HD const Float *run(std::size_t r) const { return first + static_cast<std::ptrdiff_t>(r) * stride; }
+    };
+
+    // Whether products with factors of these runs may be below the normal range, where processors are slow. Negative
+    // factors count as large: the products are the same, only slower.
+    static bool any_small_factor(const Array &weights, std::size_t runs, std::size_t width) {
+        B least = B{} + std::numeric_limits<Bits>::max();
+        for (std::size_t r = 0; r < runs; ++r) {
+            for_vectors(width, [&](std::size_t c, auto vector) {
+                const B bits = bit_cast<B>(vector.load(weights.run(r) + c)) - Bits{1};
+                least = bits < least ? bits : least;
+            });
+        }
+        return combine_lanes<SmallestWord<Bits>>(least) < bit_cast<Bits>(least_common_factor<Float>) - 1;
+    }
+
+    // What the elements of a run bring to its tree. `terms` has room for whole vectors: what is read again at once is
+    // not stored in part, which processors are slow to see.
+    static void form_terms(const Float *weights, const Float *gradients, std::size_t count, Float *__restrict terms) {
+        for_vectors(count, [&](std::size_t c, auto vector) {
+            store_vector(terms + c, vector.load(weights + c) * vector.load(gradients + c));
+        });
+    }
+
+    // What eight runs bring to the trees across them.
+    static void sum_eight(const Array &weights, const Array &gradients, std::size_t width, Float *__restrict sums) {
+        for_vectors(width, [&](std::size_t c, auto vector) {
+            const auto term = [&](std::ptrdiff_t r) {
+                const auto run = static_cast<std::size_t>(r);
+                return vector.load(weights.run(run) + c) * vector.load(gradients.run(run) + c);
+            };
+            vector.store(sums + c, tree_of_eight([](V a, V b) { return a + b; }, term));
+        });
+    }
+
+    // The gradients of a run of one row's elements. They may take the place of the output's.
+    static void write(const Float *weights, const Float *gradients, std::size_t count, Float total, Float scale,
+                      Float *results) {
+        const V all = V{} + total;
+        write_run<false>(weights, gradients, count, scale, results, [&](std::size_t, auto) { return all; });
+    }
+
+    // The same of many rows' elements.
+    static void write_across(const Float *weights, const Float *gradients, std::size_t count, const Float *totals,
+                             Float scale, Float *results, bool past_caches) {
+        const auto total = [&](std::size_t c, auto vector) { return vector.load(totals + c); };
+        if (past_caches && reinterpret_cast<std::uintptr_t>(results) % sizeof(V) == 0) {
+            write_run<true>(weights, gradients, count, scale, results, total);
+        } else {
+            write_run<false>(weights, gradients, count, scale, results, total);
+        }
+    }
+
+  private:
+    // A vector of a run, or of what is left of it.
+    struct Whole {
+        WR_HD V load(const Float *from) const { return load_vector<V>(from); }
+        WR_HD void store(Float *to, V v) const { store_vector(to, v); }
+        WR_HD void stream(Float *to, V v) const { stream_vector(to, v); }
+    };
+    struct Part {
+        std::size_t count;
+
+        WR_HD V load(const Float *from) const { return load_part<V>(from, count); }
+        WR_HD void store(Float *to, V v) const { store_part(to, v, count); }
+        WR_HD void stream(Float *to, V v) const { store(to, v); }
+    };
+
+    template <class Do>
+    WR_HD static void for_vectors(std::size_t count, const Do &act) {
+        const std::size_t whole = count / lanes * lanes;
+        for (std::size_t c = 0; c < whole; c += lanes) {
+            act(c, Whole{});
+        }
+        if (whole < count) {
+            act(whole, Part{count - whole});
+        }
+    }
+
+    template <bool past_caches, class Total>
+    WR_HD static void write_run(const Float *weights, const Float *gradients, std::size_t count, Float scale,
+                                Float *results, const Total &total) {
+        for_vectors(count, [&](std::size_t c, auto vector) {
+            const V difference = vector.load(gradients + c) - total(c, vector);
+            const V gradient = vector.load(weights + c) * difference * scale;
+            const V result = gradient == gradient ? gradient : V{} + std::numeric_limits<Float>::quiet_NaN();
+            if constexpr (past_caches) {
+                vector.stream(results + c, result);
+            } else {
+                vector.store(results + c, result);
+            }
+        });
+    }
+};
+
+} // namespace
+} // namespace wr::host::WR_ISA

@@ -14,7 +14,7 @@ constexpr bool is_found_by_bits<ArgExtreme<Key>, T> = finds_deciding_element<T>;
 
 // Shorter runs are over before so much is set up.
 template <class T>
-constexpr std::size_t shortest_found = 8 * word_lanes<T>;
+constexpr std::size_t shortest_found = 16 * word_lanes<T>;
 
 template <class Op, class T>
 WR_HD bool finds_extreme(std::size_t count, const Mapping &m) {

@@ -295,35 +295,40 @@ class MappedElements {
         settle(results, width);
     }
 
-    // The first largest keys. Rows come in order, so only a larger key takes a place; that is rare, and looked for in
-    // groups.
+    // The first largest keys, of fewer rows at a time than a key counts.
     void find_in_columns(const std::byte *x, std::ptrdiff_t axis_stride, std::size_t width, std::size_t count,
                          std::size_t first, Accumulator *results) const {
-        constexpr std::size_t group = 32;
-        alignas(64) Value best[most_columns<Op>], keys[most_columns<Op>];
-        map_row(x, width, first, best);
-        for (std::size_t c = 0; c < width; ++c) {
-            results[c] = BlockOf<Op>::at(best[c], first, m_);
-        }
-        for (std::size_t r = 1; r < count; ++r) {
-            map_row(row_at(x, axis_stride, width, r), width, first + r, keys);
-            for (std::size_t c = 0; c < width; c += group) {
-                take_larger(keys + c, smaller(group, width - c), first + r, best + c, results + c);
-            }
+        constexpr std::size_t most = std::size_t{1} << 30;
+        find_in_rows(x, axis_stride, width, smaller(most, count), first, results);
+        for (std::size_t done = most; done < count; done += most) {
+            Accumulator later[most_columns<Op>];
+            find_in_rows(x + distance(done, axis_stride), axis_stride, width, smaller(most, count - done), first + done,
+                         later);
+            combine_rows<Op>(results, width, later);
+            std::memcpy(results, later, width * sizeof(Accumulator));
         }
     }
 
-    static void take_larger(const Value *__restrict keys, std::size_t count, std::size_t position,
-                            Value *__restrict best, Accumulator *__restrict results) {
-        Value any = 0;
-        for (std::size_t c = 0; c < count; ++c) {
-            any |= static_cast<Value>(keys[c] > best[c]);
+    // Rows come in order, so only a larger key takes a place.
+    void find_in_rows(const std::byte *x, std::ptrdiff_t axis_stride, std::size_t width, std::size_t count,
+                      std::size_t first, Accumulator *results) const {
+        alignas(64) Value best[most_columns<Op>], places[most_columns<Op>], keys[most_columns<Op>];
+        map_row(row_at(x, axis_stride, width, 0), width, first, best);
+        std::memset(places, 0, width * sizeof(Value));
+        for (std::size_t r = 1; r < count; ++r) {
+            map_row(row_at(x, axis_stride, width, r), width, first + r, keys);
+            take_larger(keys, width, static_cast<Value>(r), best, places);
         }
-        for (std::size_t c = 0; any != 0 && c < count; ++c) {
-            if (keys[c] > best[c]) {
-                best[c] = keys[c];
-                results[c] = {keys[c], position};
-            }
+        for (std::size_t c = 0; c < width; ++c) {
+            results[c] = BlockOf<Op>::at(best[c], first + static_cast<std::size_t>(places[c]), m_);
+        }
+    }
+
+    static void take_larger(const Value *__restrict keys, std::size_t count, Value place, Value *__restrict best,
+                            Value *__restrict places) {
+        for (std::size_t c = 0; c < count; ++c) {
+            places[c] = keys[c] > best[c] ? place : places[c];
+            best[c] = larger(best[c], keys[c]);
         }
     }
 

@@ -69,13 +69,20 @@ typename Op::Accumulator reduce_run(const T *x, std::size_t count, const Mapping
     }
 }
 
+template <class Op, class T>
+constexpr bool goes_side_by_side = !Op::order_free || (is_extreme<Op> && MapVectors<Op, T>::known);
+
+// Extremes of longer runs are found sooner than their keys.
+template <class Op>
+constexpr std::size_t longest_side_by_side = Op::order_free ? 128 : side_by_side_limit;
+
 // `width` runs whose starts lie `distance` apart; count is not 0.
 template <class Op, class T>
 void reduce_rows(const T *x, std::ptrdiff_t distance, std::size_t width, std::size_t count, const Mapping &m,
                  typename Op::Accumulator *results) {
     std::size_t done = 0;
-    if constexpr (!Op::order_free) {
-        if (count <= side_by_side_limit) {
+    if constexpr (goes_side_by_side<Op, T>) {
+        if (count <= longest_side_by_side<Op>) {
             for (; width - done >= op_lanes<Op>; done += op_lanes<Op>) {
                 const auto some =
                     trees_side_by_side<Op>(x + static_cast<std::ptrdiff_t>(done) * distance, distance, count, m);

@@ -55,10 +55,11 @@ struct Affinity {
 };
 #endif
 
-// A helper's part in a call. Its address is the letter that calls the helper.
+// A helper's part in a call. Its address is the letter that calls the helper, which reads it while the caller writes
+// the next one: on a cache line of its own.
 struct Crew;
 struct Helper;
-struct alignas(8) Seat {
+struct alignas(64) Seat {
     Crew *crew;
     Helper *helper;
     std::size_t place;
@@ -85,11 +86,11 @@ struct Crew {
     Work work;
     void *context;
     const Affinity affinity = Affinity::of_this_thread();
-    std::size_t size = 0;
-    Seat seats[most_helpers];
-    Helper *sleepers[most_helpers];
-    std::size_t asleep = 0;
     std::atomic<std::size_t> known_asleep{0}; // what `asleep` is once all seats are taken
+    Seat seats[most_helpers];
+    // What only the caller writes while helpers read the rest.
+    std::size_t size = 0, asleep = 0;
+    Helper *sleepers[most_helpers];
 };
 
 struct Pool {
@@ -230,8 +231,8 @@ void call_helpers(Crew &crew, std::size_t most) {
         }
         Seat &seat = crew.seats[crew.size];
         seat = {&crew, &helper, crew.size + 1, crew.asleep};
-        Letter state = helper.mailbox.load();
-        const bool is_called = state == idle && helper.mailbox.compare_exchange_strong(state, letter_of(seat));
+        Letter state = idle;
+        const bool is_called = helper.mailbox.compare_exchange_strong(state, letter_of(seat));
         // Where another call starts threads at this moment, these are enough.
         const bool may_start = (state == absent || state == ended) && (lock.owns_lock() || lock.try_lock());
         if (is_called && helper.nap.asleep()) {
@@ -247,13 +248,14 @@ void call_helpers(Crew &crew, std::size_t most) {
     wake_two(crew, 0);
 }
 
-// Helpers that have not begun are not waited for.
+// Helpers that have not begun are not waited for. Most have done their part: to look is a fifth of what trying to take
+// the letter back costs, since the processor looks into many mailboxes at the same time.
 void dismiss(Crew &crew) {
     for (std::size_t i = 0; i < crew.size; ++i) {
         const Seat &seat = crew.seats[i];
         Helper &helper = *seat.helper;
         Letter letter = letter_of(seat);
-        if (helper.mailbox.compare_exchange_strong(letter, idle)) {
+        if (helper.mailbox.load() == letter && helper.mailbox.compare_exchange_strong(letter, idle)) {
             continue;
         }
         const auto is_at_work = [&] { return helper.mailbox.load() == letter_of(seat) + begun; };

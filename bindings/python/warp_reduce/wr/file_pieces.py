@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,23 +93,17 @@ class FileElements:
         self.nbytes = math.prod(shape) * source.element.size
         self._words = source.array.reshape(shape)
 
-    def read(self, piece: Piece, buffer: Callable[[int], np.ndarray]) -> np.ndarray:
-        """The piece's elements, in memory that `buffer` gives for so many bytes."""
-        memory = buffer(math.prod(piece.shape) * self.element.size)
+    def at(self, piece: Piece) -> FilePiece:
+        return FilePiece(self, piece)
+
+    def read(self, piece: Piece, memory: np.ndarray) -> np.ndarray:
+        """The piece's elements, in memory of as many bytes."""
         words = memory.view(self.element.storage).reshape(piece.shape)
-        if self.place is not None and self._is_contiguous(piece):
-            self._read_bytes(self._offset(piece), memory)
+        if self.place is not None and _is_contiguous(piece, self.shape):
+            self._read_bytes(_begin(piece, self.shape) * self.element.size, memory)
         else:
             np.copyto(words, self._words[piece.outer, piece.axis, piece.inner])
         return words
-
-    def _is_contiguous(self, piece: Piece) -> bool:
-        outer, axis, inner = piece.shape
-        return inner == self.shape[2] and (axis == self.shape[1] or outer == 1)
-
-    def _offset(self, piece: Piece) -> int:
-        _, axis, inner = self.shape
-        return (piece.outer.start * axis + piece.axis.start) * inner * self.element.size
 
     def _read_bytes(self, offset: int, target: np.ndarray) -> None:
         file, begin = self.place
@@ -119,3 +113,104 @@ class FileElements:
             if read == 0:
                 raise WrError(f"{self.path}: has become shorter while it was read")
             memory, offset = memory[read:], offset + read
+
+
+class FileOutputs:
+    """Where elements [outer][axis][inner] are written piece by piece: an array, which may be a mapped file."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        # Writing to a file that is new costs a third of writing to its pages where they are mapped.
+        self._file = os.open(array.filename, os.O_WRONLY) if isinstance(array, np.memmap) else None
+
+    def at(self, piece: Piece) -> OutputPiece:
+        return OutputPiece(self, piece)
+
+    def write(self, piece: Piece, memory: np.ndarray) -> None:
+        words = memory.view(self.array.dtype).reshape(piece.shape)
+        if self._file is None or not _is_contiguous(piece, self.array.shape):
+            self.array[piece.outer, piece.axis, piece.inner] = words
+            return
+        offset = self.array.offset + _begin(piece, self.array.shape) * self.array.itemsize
+        left = memoryview(memory)
+        while left.nbytes:
+            written = os.pwrite(self._file, left, offset)
+            left, offset = left[written:], offset + written
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+
+
+def _is_contiguous(piece: Piece, shape: Shape) -> bool:
+    """Whether its elements lie one after the other in an array of that shape."""
+    outer, axis, inner = piece.shape
+    rows = inner == shape[2] and (axis == shape[1] or outer == 1)
+    return rows or outer == axis == 1
+
+
+def _begin(piece: Piece, shape: Shape) -> int:
+    return (piece.outer.start * shape[1] + piece.axis.start) * shape[2] + piece.inner.start
+
+
+@dataclass(frozen=True)
+class FilePiece:
+    """A piece of a file's elements, which is to be read."""
+
+    source: FileElements
+    piece: Piece
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.piece.shape) * self.source.element.size
+
+    def read(self, memory: Callable[[int], np.ndarray]) -> np.ndarray:
+        """Its elements, in memory that is given for so many bytes."""
+        return self.source.read(self.piece, memory(self.nbytes))
+
+    def grains(self, size: int) -> Iterator[tuple[FilePiece, int]]:
+        """Parts of at most `size` bytes, but of one element at least, and where each begins in the piece's memory."""
+        width = self.source.element.size
+        for part, at in _grains(self.piece, max(1, size // width)):
+            yield FilePiece(self.source, part), at * width
+
+
+@dataclass(frozen=True)
+class OutputPiece:
+    """A piece of outputs, which is to be written."""
+
+    target: FileOutputs
+    piece: Piece
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.piece.shape) * self.target.array.itemsize
+
+    def write(self, memory: np.ndarray) -> None:
+        self.target.write(self.piece, memory)
+
+    def grains(self, size: int) -> Iterator[tuple[OutputPiece, int]]:
+        """As a FilePiece's."""
+        width = self.target.array.itemsize
+        for part, at in _grains(self.piece, max(1, size // width)):
+            yield OutputPiece(self.target, part), at * width
+
+
+def _grains(piece: Piece, elements: int) -> Iterator[tuple[Piece, int]]:
+    at = 0
+    for part in _parts(piece, elements):
+        yield part, at
+        at += math.prod(part.shape)
+
+
+def _parts(piece: Piece, elements: int) -> Iterator[Piece]:
+    outer, axis, inner = piece.shape
+    if outer * axis * inner <= elements:
+        if outer * axis * inner:
+            yield piece
+        return
+    name, below = ("outer", axis * inner) if outer > 1 else ("axis", inner) if axis > 1 else ("inner", 1)
+    whole: slice = getattr(piece, name)
+    step = max(1, elements // below)
+    for at in range(whole.start, whole.stop, step):
+        yield from _parts(replace(piece, **{name: slice(at, min(at + step, whole.stop))}), elements)

@@ -1,6 +1,6 @@
 """Reading a file and computing at the same time: lanes, each with a buffer of its own, take one piece after another.
 
-While one lane reads, others compute; on a GPU each has a stream and pinned memory, so copies and kernels overlap too.
+While one lane reads, others compute; on a GPU each has a stream, so copies and kernels overlap too.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import mmap
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from ctypes import byref, c_ubyte, c_uint64, c_void_p
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import TypeVar, Union
 
@@ -18,25 +18,31 @@ import numpy as np
 
 from .. import _native
 from .._library import Args, Library
+from .cuda_lanes import BUFFERS, Carriers, CudaLane, Input, Output
 from .devices import CudaDevice, Device
-from .driver import STREAM_NON_BLOCKING, Driver
-from .file_pieces import Piece
+from .file_pieces import FilePiece, OutputPiece, Piece
 
 Result = TypeVar("Result")
 
 DEFAULT_MEMORY = 512 << 20
 LEAST_MEMORY = 1 << 20
 PIECE_ON_HOST = 4 << 20  # stays in a core's cache between reading and computing
-PIECE_ON_GPU = 16 << 20
-MOST_LANES_OF_GPU = 8
+PIECE_ON_GPU = 64 << 20
+LANES_OF_GPU = 3  # while one computes, another's piece is read and a third one's waits for its turn
+GRAIN = 4 << 20  # with more bytes a thread on an H200's host reading falls behind the copies, with fewer Python does
+MOST_CARRIERS = 16
+LEAST_GRAIN = 256 << 10
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many lanes there are, and how many bytes of a file each has memory for."""
+    """How many lanes there are, and how many bytes of a file each has memory for. Of a GPU also how many threads carry
+    bytes to it, and how many at a time."""
 
     lanes: int
     piece: int
+    carriers: int = 2
+    grain: int = LEAST_GRAIN
 
     def lanes_for(self, pieces: int, largest: int) -> int:
         """How many lanes there are for so many pieces. An earlier run may have had more memory, and larger pieces."""
@@ -46,121 +52,66 @@ class Sizes:
 def sizes_of(library: Library, device: Device, memory: int, times: float = 1.0) -> Sizes:
     """`times`: how many bytes a lane needs for a byte of the file."""
     cores = max(1, _native.host_threads(library.number))
-    lanes = min(cores, MOST_LANES_OF_GPU) if device.is_gpu else cores
-    lanes = max(2, lanes) if device.is_gpu else lanes
-    piece = PIECE_ON_GPU if device.is_gpu else PIECE_ON_HOST
     share = int(memory / times)
-    lanes = max(1, min(lanes, share // min(piece, LEAST_MEMORY // 2)))
-    return Sizes(lanes, min(piece, share // lanes))
+    if device.is_gpu:
+        carriers = max(1, min(cores, MOST_CARRIERS, memory // (2 * BUFFERS * LEAST_GRAIN)))
+        grain = min(GRAIN, memory // (2 * BUFFERS * carriers))
+        return Sizes(LANES_OF_GPU, min(PIECE_ON_GPU, share // LANES_OF_GPU), carriers, grain)
+    lanes = max(1, min(cores, share // min(PIECE_ON_HOST, LEAST_MEMORY // 2)))
+    return Sizes(lanes, min(PIECE_ON_HOST, share // lanes))
 
 
 class HostLane:
     def __init__(self, library: Library, size: int) -> None:
         self._library = library
         self._memory: dict[str, np.ndarray] = {}
-        self.buffer("input", size)
+        self._buffer("input", size)
 
-    def buffer(self, name: str, size: int) -> np.ndarray:
-        """Memory for what is read of that name; the same each time."""
+    def _buffer(self, name: str, size: int) -> np.ndarray:
+        """Memory for what is read or written of that name; the same each time."""
         if name not in self._memory or self._memory[name].size < size:
             self._memory[name] = np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)
         return self._memory[name][:size]
 
-    def call(self, args: Args, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
-        for name, array in (*inputs.items(), *outputs.items()):
+    def call(self, args: Args, inputs: dict[str, Input], outputs: dict[str, Output]) -> None:
+        for name, each in inputs.items():
+            array = each.read(partial(self._buffer, name)) if isinstance(each, FilePiece) else each
+            setattr(args, name, array.ctypes.data)
+        places = {
+            name: self._buffer(name, each.nbytes) if isinstance(each, OutputPiece) else each
+            for name, each in outputs.items()
+        }
+        for name, array in places.items():
             setattr(args, name, array.ctypes.data)
         self._library.call(args, self._library.host_stream)
+        for name, each in outputs.items():
+            if isinstance(each, OutputPiece):
+                each.write(places[name])
 
     def begin(self) -> None:
         pass
 
     def close(self) -> None:
         pass
-
-
-class CudaLane:
-    """A stream, pinned memory for what is read, and memory of the GPU for each array of a call."""
-
-    def __init__(self, library: Library, device: CudaDevice, size: int) -> None:
-        self._library = library
-        self._driver: Driver = device.driver
-        self._context = device.context
-        self._pinned: dict[str, tuple[int, np.ndarray]] = {}
-        self._memory: dict[str, tuple[int, int]] = {}
-        stream = c_void_p()
-        self._driver.call("cuStreamCreate", byref(stream), STREAM_NON_BLOCKING)
-        self._stream = stream.value
-        self.buffer("input", size)
-
-    def begin(self) -> None:
-        """A thread's calls of the driver are for the context that it has been told."""
-        self._driver.call("cuCtxSetCurrent", self._context)
-
-    def call(self, args: Args, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
-        """Outputs are there when it returns."""
-        driver, stream = self._driver, self._stream
-        for name, array in inputs.items():
-            pointer = self._gpu_memory(name, array.nbytes)
-            setattr(args, name, pointer)
-            if array.nbytes:
-                driver.call("cuMemcpyHtoDAsync_v2", pointer, array.ctypes.data, array.nbytes, stream)
-        for name, array in outputs.items():
-            setattr(args, name, self._gpu_memory(name, array.nbytes))
-        self._library.call(args, stream)
-        landed = {name: self.buffer(name, array.nbytes) for name, array in outputs.items()}
-        for name, array in outputs.items():
-            if array.nbytes:
-                pointer = self._memory[name][0]
-                driver.call("cuMemcpyDtoHAsync_v2", landed[name].ctypes.data, pointer, array.nbytes, stream)
-        driver.call("cuStreamSynchronize", stream)
-        for name, array in outputs.items():
-            array[...] = landed[name].view(array.dtype).reshape(array.shape)
-
-    def close(self) -> None:
-        self._driver.call("cuStreamSynchronize", self._stream)
-        for pointer, _ in self._memory.values():
-            self._driver.call("cuMemFree_v2", pointer)
-        for pointer, _ in self._pinned.values():
-            self._driver.call("cuMemFreeHost", pointer)
-        self._driver.call("cuStreamDestroy_v2", self._stream)
-
-    def _gpu_memory(self, name: str, size: int) -> int:
-        pointer, room = self._memory.pop(name, (0, 0))
-        if room < max(size, 1):
-            if room:
-                self._driver.call("cuMemFree_v2", pointer)
-            fresh = c_uint64()
-            self._driver.call("cuMemAlloc_v2", byref(fresh), max(size, 1))
-            pointer, room = fresh.value or 0, max(size, 1)
-        self._memory[name] = pointer, room
-        return pointer
-
-    def buffer(self, name: str, size: int) -> np.ndarray:
-        """Pinned memory for what is read of that name, or for what comes from the GPU; the same each time."""
-        pointer, array = self._pinned.pop(name, (0, np.empty(0, np.uint8)))
-        if array.size < max(size, 1):
-            if array.size:
-                self._driver.call("cuMemFreeHost", pointer)
-            fresh = c_void_p()
-            self._driver.call("cuMemHostAlloc", byref(fresh), max(size, 1), 0)
-            pointer = fresh.value or 0
-            array = np.frombuffer((c_ubyte * max(size, 1)).from_address(pointer), np.uint8)
-        self._pinned[name] = pointer, array
-        return array[:size]
 
 
 Lane = Union[HostLane, CudaLane]
 
 
 @contextmanager
-def lanes_of(library: Library, device: Device, count: int, size: int) -> Iterator[list[Lane]]:
-    """On the host device a piece is one thread's while they are open: threads share pieces, not a piece."""
+def lanes_of(library: Library, device: Device, sizes: Sizes, pieces: int, largest: int) -> Iterator[list[Lane]]:
+    """Lanes for so many pieces, of at most `largest` bytes. On the host device a piece is one thread's while they are
+    open: threads share pieces, not a piece."""
+    count = sizes.lanes_for(pieces, largest)
     with ExitStack() as stack:
         lanes: list[Lane] = []
+        if isinstance(device, CudaDevice):
+            carriers = Carriers(device, sizes.carriers, sizes.grain)
+            stack.callback(carriers.close)
         for _ in range(count):
-            lane = CudaLane(library, device, size) if isinstance(device, CudaDevice) else HostLane(library, size)
-            stack.callback(lane.close)
-            lanes.append(lane)
+            made = CudaLane(library, device, carriers) if isinstance(device, CudaDevice) else HostLane(library, largest)
+            stack.callback(made.close)
+            lanes.append(made)
         if not device.is_gpu and count > 1:
             before = _native.host_threads(library.number)
             _native.set_host_threads(library.number, 1)

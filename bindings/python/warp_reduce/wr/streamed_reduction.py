@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from .._library import Library, Refused
 from .._operators import GIVE_AN_INDEX
+from .cuda_lanes import Input
 from .devices import Device
 from .file_pieces import Cut, FileElements, Piece, cut_of
 from .lanes import Lane, Sizes, in_order, lanes_of
@@ -62,7 +62,7 @@ class StreamedReduction:
             self._begin_behind(cut, made.done, job)
         work = _Work(self._library, job, source, weights)
         size = max(1, cut.largest * job.element.size)
-        with lanes_of(self._library, self._device, self._sizes.lanes_for(cut.count, size), size) as lanes:
+        with lanes_of(self._library, self._device, self._sizes, cut.count, size) as lanes:
             ready = time.perf_counter()
             try:
                 with closing(in_order(islice(cut.pieces(), made.done, None), lanes, work)) as done:
@@ -94,10 +94,10 @@ class _Work:
         self._library, self._job, self._source, self._weights = library, job, source, weights
 
     def __call__(self, lane: Lane, piece: Piece) -> Part | tuple[np.ndarray, np.ndarray | None]:
-        inputs = {"input": self._source.read(piece, partial(lane.buffer, "input"))}
+        inputs: dict[str, Input] = {"input": self._source.at(piece)}
         if self._weights is not None:
             weights = Piece(slice(0, 1), piece.axis, slice(0, 1), piece.ends_axis)
-            inputs["weights"] = self._weights.read(weights, partial(lane.buffer, "weights"))
+            inputs["weights"] = self._weights.at(weights)
         if piece.is_whole:
             return self._results(lane, piece, inputs)
         outer, axis, inner = piece.shape
@@ -106,7 +106,7 @@ class _Work:
         lane.call(states.args_of(part), inputs, {"state": part.state})
         return part
 
-    def _results(self, lane: Lane, piece: Piece, inputs: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+    def _results(self, lane: Lane, piece: Piece, inputs: dict[str, Input]) -> tuple[np.ndarray, np.ndarray | None]:
         job, (outer, _, inner) = self._job, piece.shape
         outputs = {"output": np.empty((outer, inner), job.output.storage)}
         if job.operator in GIVE_AN_INDEX:

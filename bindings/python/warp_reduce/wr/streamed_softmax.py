@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from .._library import ERROR_UNSUPPORTED, Library, Refused, SoftmaxFromStateArgs
+from .cuda_lanes import Input, Output
 from .devices import Device
-from .file_pieces import Cut, FileElements, Piece, cut_of
+from .file_pieces import Cut, FileElements, FileOutputs, Piece, cut_of
 from .lanes import Lane, Sizes, in_order, lanes_of
 from .reduction import Reduction
 from .saved_state import SavedState
@@ -55,9 +55,10 @@ class StreamedSoftmax:
         if found:
             cut = replace(cut, steps=tuple(found[0]["steps"]))
         size = max(1, cut.largest * job.element.size)
-        with lanes_of(self._library, self._device, self._sizes.lanes_for(cut.count, size), size) as lanes:
+        opened = lanes_of(self._library, self._device, self._sizes, cut.count, size)
+        with closing(FileOutputs(result)) as outputs, opened as lanes:
             ready = time.perf_counter()
-            task = _Task(self._library, job, source, cut, result, logsumexp, lanes, self._advance, saved)
+            task = _Task(self._library, job, source, cut, outputs, logsumexp, lanes, self._advance, saved)
             if found:
                 task.go_on(*found)
                 self.bytes_before = task.bytes_done
@@ -84,7 +85,7 @@ class _Task:
         job: Softmax,
         source: FileElements,
         cut: Cut,
-        result: np.ndarray,
+        outputs: FileOutputs,
         logsumexp: np.ndarray,
         lanes: list[Lane],
         advance: Callable[[int], None],
@@ -92,7 +93,7 @@ class _Task:
     ) -> None:
         self._library, self._job, self._source, self._cut = library, job, source, cut
         self._lanes, self._advance, self._saved = lanes, advance, saved
-        self._result, self._logsumexp = result, logsumexp
+        self._outputs, self._logsumexp = outputs, logsumexp
         self._reduction = Reduction("logsumexp", job.element, job.logsumexp_element())
         self._done = 0  # pieces whose outputs are written
         self._growing: Growing | None = None  # of the axis whose outputs are not: the states of its pieces so far
@@ -135,11 +136,10 @@ class _Task:
 
     def _whole_rows(self, pieces: Iterable[Piece]) -> None:
         def work(lane: Lane, piece: Piece) -> None:
-            words = self._source.read(piece, partial(lane.buffer, "input"))
-            output, sums = self._output(piece), self._sums(piece)
+            sums = self._sums(piece)
             args = softmax_args(self._job, 0, 0, piece.shape)
-            lane.call(args, {"input": words}, {"output": output, "logsumexp": sums})
-            self._put(piece, output)
+            outputs: dict[str, Output] = {"output": self._outputs.at(piece), "logsumexp": sums}
+            lane.call(args, {"input": self._source.at(piece)}, outputs)
             self._logsumexp[piece.outer, piece.inner] = sums
 
         self._each(pieces, work, 1.0, self._count_piece)
@@ -150,9 +150,8 @@ class _Task:
         growing = self._growing = self._growing or Growing(states)
 
         def state(lane: Lane, piece: Piece) -> Part:
-            words = self._source.read(piece, partial(lane.buffer, "input"))
             part = states.new(piece.axis.start, piece.shape[1])
-            lane.call(states.args_of(part), {"input": words}, {"state": part.state})
+            lane.call(states.args_of(part), {"input": self._source.at(piece)}, {"state": part.state})
             return part
 
         self._each((piece for piece in pieces if piece.axis.start >= growing.end), state, 0.5, growing.append)
@@ -162,7 +161,6 @@ class _Task:
         self._logsumexp[pieces[0].outer, pieces[0].inner] = sums
 
         def outputs(lane: Lane, piece: Piece) -> None:
-            words, output = self._source.read(piece, partial(lane.buffer, "input")), self._output(piece)
             args = SoftmaxFromStateArgs(
                 dtype=self._job.element.code,
                 output_dtype=self._job.output.code,
@@ -173,8 +171,8 @@ class _Task:
                 count=whole.count,
             )
             args.outer, args.axis, args.inner = piece.shape
-            lane.call(args, {"input": words, "whole": whole.state}, {"output": output})
-            self._put(piece, output)
+            inputs: dict[str, Input] = {"input": self._source.at(piece), "whole": whole.state}
+            lane.call(args, inputs, {"output": self._outputs.at(piece)})
 
         self._each(pieces[done:], outputs, 0.5, self._count_piece)
         self._growing = None
@@ -201,15 +199,5 @@ class _Task:
         outer, _, inner = piece.shape
         return States(self._library, self._reduction, outer, inner, self._job.scale)
 
-    def _output(self, piece: Piece) -> np.ndarray:
-        """Where a piece's outputs go: to their place, or if they do not lie there one after the other into an array."""
-        place = self._result[piece.outer, piece.axis, piece.inner]
-        return place if place.flags.c_contiguous else np.empty(piece.shape, self._job.output.storage)
-
     def _sums(self, piece: Piece) -> np.ndarray:
         return np.empty((piece.shape[0], piece.shape[2]), self._job.logsumexp_element().storage)
-
-    def _put(self, piece: Piece, output: np.ndarray) -> None:
-        place = self._result[piece.outer, piece.axis, piece.inner]
-        if not place.flags.c_contiguous:
-            place[...] = output

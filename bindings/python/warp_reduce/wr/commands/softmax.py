@@ -274,8 +274,8 @@ def _streamed(library: Library, options: argparse.Namespace, job: Softmax, sourc
     device = open_device(library, options.device)
     saved = _saved(options, job, elements) if options.state else None
     files = _files(options, job, source)
-    # A lane has memory for a piece's output too, and for one that is copied.
-    times = 1 + 2 * job.output.size / job.element.size
+    # A lane has memory for a piece's output too.
+    times = 1 + job.output.size / job.element.size
     sizes = sizes_of(library, device, options.memory or DEFAULT_MEMORY, times)
     with ExitStack() as stack:
         if saved:

@@ -9,9 +9,11 @@ import struct
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 from support import LAUNCHER, ToolTest
+from warp_reduce.wr.saved_state import unfinished_state
 
 ELEMENTS = 3 << 21
 RUNS = 5  # a run may be over before it is killed
@@ -121,6 +123,12 @@ class KilledSoftmax(ToolTest):
         arguments, whole = self.arguments("--shape=-1"), self.whole("--shape=-1")
         self.kill_where(arguments, "pieces", 2)
         os.rename(self.folder / self.position()["outputs"][0]["file"], self.folder / "out.npy")
+        self.assert_goes_on(arguments, whole)
+
+    def test_killed_while_a_state_was_written(self) -> None:
+        arguments, whole = self.arguments("--shape=-1", every=1000.0), self.whole("--shape=-1")
+        self.kill_where(self.arguments("--shape=-1"), "pieces", 2)
+        Path(unfinished_state(str(self.state.resolve()))).write_bytes(b"half")
         self.assert_goes_on(arguments, whole)
 
     def test_an_unfinished_output_that_is_gone(self) -> None:

@@ -48,6 +48,10 @@ class Sizes:
         """How many lanes there are for so many pieces. An earlier run may have had more memory, and larger pieces."""
         return max(1, min(self.lanes, pieces, self.lanes * self.piece // largest))
 
+    def carriers_for(self, size: int) -> int:
+        """No more of them than can fill their buffers with so many bytes: pinned memory takes its time."""
+        return max(1, min(self.carriers, size // (BUFFERS * self.grain)))
+
 
 def sizes_of(library: Library, device: Device, memory: int, times: float = 1.0) -> Sizes:
     """`times`: how many bytes a lane needs for a byte of the file."""
@@ -106,7 +110,7 @@ def lanes_of(library: Library, device: Device, sizes: Sizes, pieces: int, larges
     with ExitStack() as stack:
         lanes: list[Lane] = []
         if isinstance(device, CudaDevice):
-            carriers = Carriers(device, sizes.carriers, sizes.grain)
+            carriers = Carriers(device, sizes.carriers_for(pieces * largest), sizes.grain)
             stack.callback(carriers.close)
         for _ in range(count):
             made = CudaLane(library, device, carriers) if isinstance(device, CudaDevice) else HostLane(library, largest)

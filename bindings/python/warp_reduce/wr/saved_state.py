@@ -15,6 +15,7 @@ import json
 import os
 import struct
 import time
+import zlib
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -97,8 +98,9 @@ class SavedState:
                 )
 
     def remove(self) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self.path)
+        for path in (self.path, unfinished_state(os.path.realpath(self.path))):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
 
 def identity_of(file: int) -> dict[str, Any]:
@@ -110,8 +112,7 @@ def identity_of(file: int) -> dict[str, Any]:
 def replace_file(path: str, parts: list[Any]) -> None:
     """Writes the parts, one after the other. After a power cut, too, there is the old file or the new one."""
     target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    beside = os.path.join(folder, f".wr.{os.getpid()}.state.part")
+    folder, beside = os.path.dirname(target), unfinished_state(target)
     try:
         with open(beside, "wb") as file:
             for part in parts:
@@ -128,6 +129,11 @@ def replace_file(path: str, parts: list[Any]) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def unfinished_state(target: str) -> str:
+    """Always the same, so that what a killed run leaves is written over; short, as a file's own name may not be."""
+    return os.path.join(os.path.dirname(target), f".wr.{zlib.crc32(os.fsencode(target)):08x}.state.part")
 
 
 def _digest(parts: list[Any]) -> bytes:

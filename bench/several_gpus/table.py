@@ -52,7 +52,7 @@ def scaling(results: Sequence[dict[str, Any]]) -> str:
 
 
 def checks(bits: Sequence[dict[str, Any]], faults: Sequence[dict[str, Any]]) -> str:
-    lines = [f"bits: {sum(each['ok'] for each in bits)} of {len(bits)} cases are those of one call"]
+    lines = [f"bits: {sum(each['ok'] for each in bits)} of {len(bits)} cases are those of one call"] if bits else []
     lines += [f"  other: {each}" for each in bits if not each["ok"]]
     lines += [f"{'as promised' if each['ok'] else 'NOT AS PROMISED'}: {each}" for each in faults]
     return "\n".join(lines)

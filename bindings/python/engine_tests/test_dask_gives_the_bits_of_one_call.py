@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 import warp_reduce
 import warp_reduce.dask as wd
+from dask.sizeof import sizeof
 
 SHAPE = (7, 5, 1301)
 CHUNKS = ((7, 5, 1301), (2, 5, 100), (7, 2, 1), (3, 2, 1024), (1, 1, 700))
@@ -156,6 +158,15 @@ def test_what_cannot_be_is_refused_at_once() -> None:
         wd.dot(x, np.ones(3))
     with pytest.raises(TypeError, match="not taken"):
         wd.sum(x.astype(np.complex128))
+
+
+def test_what_a_state_takes_is_known_and_travels_without_a_copy() -> None:
+    state = warp_reduce.state("sum", array(np.float32, (32, 50_000)), axis=0)
+    assert 200_000 < sizeof(state) < 201_000
+    buffers: list[Any] = []
+    rest = pickle.dumps(state, protocol=5, buffer_callback=buffers.append)
+    assert len(rest) < 1000 and [each.raw().nbytes for each in buffers] == [state.nbytes]
+    assert pickle.loads(rest, buffers=buffers) == state
 
 
 @pytest.fixture(scope="module")

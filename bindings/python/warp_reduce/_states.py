@@ -198,6 +198,10 @@ class State:
         results = f" for {math.prod(self.shape)} results of shape {self.shape}" if self.shape else ""
         return f"<State of {self.op} of {self._reduction.kind[0].name}{where}{results}, {self.nbytes} bytes>"
 
+    def __sizeof__(self) -> int:
+        """With the bytes, by which schedulers know how much memory a state takes."""
+        return object.__sizeof__(self) + self.nbytes
+
     def __reduce__(self) -> Any:
         return State, (self._reduction, self.first, self.count, self.shape, self.array)
 

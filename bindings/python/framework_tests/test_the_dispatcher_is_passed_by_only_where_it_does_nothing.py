@@ -16,6 +16,7 @@ import torch
 import warp_reduce
 import warp_reduce.torch as wt
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from warp_reduce._native import torch_reduce, torch_softmax
@@ -126,6 +127,29 @@ def test_replaced_functions_are_seen_by_modes_as_pytorchs_own_are() -> None:
             assert torch.func.vmap(function)(plain()).shape == torch.stack([function(one) for one in plain()]).shape
             with FakeTensorMode() as mode:
                 assert function(mode.from_tensor(plain())).shape == function(plain()).shape
+
+
+def test_tracers_see_operators() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return wt.softmax(x, 1) + wt.sum(x, 1, True)
+
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return function(x)
+
+    x, y = plain()[0], plain()[1]
+    for graph in (
+        *(make_fx(function, tracing_mode=mode)(x).graph for mode in ("real", "fake", "symbolic")),
+        *(torch.export.export(Module(), (x,), strict=strict).graph for strict in (False, True)),
+    ):
+        assert {ops.softmax.default, ops.sum.default} <= {node.target for node in graph.nodes}
+    traced = torch.jit.trace(function, x)
+    assert "warp_reduce::softmax" in str(traced.graph) and torch.equal(traced(y), function(y))
+    assert torch.equal(torch.func.vmap(lambda row: wt.softmax(row, 0))(x), wt.softmax(x, 1))
+    with torch.device("meta"):
+        assert torch.equal(function(x), Module()(x))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert function(x).dtype == x.dtype
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)

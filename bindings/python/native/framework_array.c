@@ -1,6 +1,7 @@
 #include "framework_array.h"
 
 #include "calls.h"
+#include "gpu_fill.h"
 #include "torch_array.h"
 
 #include <dlfcn.h>
@@ -204,24 +205,51 @@ static int lie_in_one_order(const ArrayView *x, const ArrayView *mask) {
            memcmp(shape->lengths, other->lengths, (size_t)shape->rank * sizeof *shape->lengths) == 0;
 }
 
-PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, const ArrayView *mask,
-                                 int64_t word, ArrayView *view) {
-    PyObject *array = NULL, *number = PyLong_FromSsize_t((Py_ssize_t)word);
-    PyObject *in_order = PyLong_FromLong(lie_in_one_order(like, mask));
-    if (number != NULL && in_order != NULL) {
-        array = PyObject_CallFunctionObjArgs(like->framework->functions[FILLED], x, where, number, in_order, NULL);
+/* NULL with a Python exception, or without one where it is left to the framework. */
+static PyObject *filled_by_kernel(PyObject *x, const ArrayView *like, const ArrayView *mask, int64_t word,
+                                  ArrayView *view) {
+    struct CUstream_st *stream = NULL;
+    const Shape *shape = &like->shape;
+    size_t count = 1;
+    if (like->device < 0 || !lie_in_one_order(like, mask)) {
+        return NULL;
     }
+    *view = *like;
+    view->owner = NULL;
+    PyObject *array = new_framework_array(x, like, shape->rank, shape->lengths, like->dtype, like->is_bool, view);
+    view->tensor = like->tensor;
+    for (int d = 0; d < shape->rank; ++d) {
+        count *= (size_t)shape->lengths[d];
+    }
+    if (array != NULL &&
+        (stream_of_framework(like, &stream) != 0 ||
+         fill_on_gpu(like->data, mask->data, view->data, word, count, shape->item_size, stream) != 0)) {
+        Py_DecRef(array);
+        return NULL;
+    }
+    return array;
+}
+
+static PyObject *filled_by_framework(PyObject *x, const ArrayView *like, PyObject *where, int64_t word,
+                                     ArrayView *view) {
+    PyObject *number = PyLong_FromSsize_t((Py_ssize_t)word);
+    PyObject *array = number == NULL
+                          ? NULL
+                          : PyObject_CallFunctionObjArgs(like->framework->functions[FILLED], x, where, number, NULL);
     if (number != NULL) {
         Py_DecRef(number);
-    }
-    if (in_order != NULL) {
-        Py_DecRef(in_order);
     }
     if (array != NULL && view_framework_array(array, view) != 1) {
         Py_DecRef(array);
         return NULL;
     }
     return array;
+}
+
+PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, const ArrayView *mask,
+                                 int64_t word, ArrayView *view) {
+    PyObject *array = filled_by_kernel(x, like, mask, word, view);
+    return array != NULL || PyErr_Occurred() != NULL ? array : filled_by_framework(x, like, where, word, view);
 }
 
 int stream_of_framework(const ArrayView *x, struct CUstream_st **stream) {

@@ -5,8 +5,8 @@
 
 /* set_framework(type, pointer, shape, strides, dtype, device, is_special, stream, empty, strides_in_bytes, codes,
  * dtypes): functions of an array, of which device gives -1 on the host and is_special (or None) says of which the
- * general way must take care; stream(device); empty(x, shape, dtype); filled(x, where, word, in_order): x with the
- * word where `where` is false, as a signed integer; in_order: both are of one shape and in C order, and not empty;
+ * general way must take care; stream(device); empty(x, shape, dtype); filled(x, where, word): x with the word where
+ * `where` is false, as a signed integer;
  * {dtype: (wr_dtype, is_bool)}, and all of its keys. */
 PyObject *set_framework(PyObject *module, PyObject *arguments);
 
@@ -18,7 +18,8 @@ int view_framework_array(PyObject *array, ArrayView *view);
 PyObject *new_framework_array(PyObject *x, const ArrayView *like, int rank, const ptrdiff_t *lengths, int dtype,
                               int is_bool, ArrayView *view);
 
-/* filled(x, where, word, in_order), new, and its view; NULL with a Python exception. */
+/* x with the word where the mask is false, new, and its view: on a GPU by a kernel of ours where both are of one shape
+ * and in order, otherwise by the framework. NULL with a Python exception. */
 PyObject *filled_framework_array(PyObject *x, const ArrayView *like, PyObject *where, const ArrayView *mask,
                                  int64_t word, ArrayView *view);
 

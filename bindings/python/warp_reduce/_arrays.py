@@ -235,36 +235,6 @@ _WORDS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 # ---- what `_native` is told of a framework when its first array is met, so that it can ask for itself
 
 
-_FILL = """
-extern "C" __global__ void fill(const WORD *x, const bool *where, WORD *made, long long other, long long count) {
-    const long long step = (long long)gridDim.x * blockDim.x;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-        made[i] = where[i] ? x[i] : (WORD)other;
-    }
-}
-"""
-_WORD_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
-_THREADS, _MOST_BLOCKS = 256, 1024
-
-
-def _cupys_filler(module: Any) -> Any:
-    """filled(x, where, word, in_order): x, but an element of the bits `word` where it takes no part. By our own kernel
-    where all lies in order: CuPy's own takes as long to be chosen as the sum."""
-    kernels = {size: module.RawKernel(_FILL, "fill", options=(f"-DWORD={name}",)) for size, name in _WORD_TYPES.items()}
-    array, where_of = module.ndarray, module.where
-
-    def filled(x: Array, where: Array, word: int, in_order: int) -> Array:
-        if not in_order:
-            return where_of(where, x, _WORDS[x.itemsize].type(word).view(x.dtype))
-        made, count = array(x.shape, x.dtype), x.size
-        blocks = (count + _THREADS - 1) // _THREADS
-        blocks = blocks if blocks < _MOST_BLOCKS else _MOST_BLOCKS
-        kernels[x.itemsize]((blocks,), (_THREADS,), (x, where, made, word, count))
-        return made
-
-    return filled
-
-
 @cache
 def _introduce_cupy(module: Any) -> None:
     codes: dict[Any, tuple[int, bool]] = {
@@ -275,7 +245,7 @@ def _introduce_cupy(module: Any) -> None:
     _native.set_framework(
         *(module.ndarray, ask("data.ptr"), ask("shape"), ask("strides"), ask("dtype"), ask("device.id")),
         *(None, lambda _: module.cuda.get_current_stream().ptr, lambda _, *how: module.ndarray(*how)),
-        _cupys_filler(module),
+        lambda x, where, word: module.where(where, x, _WORDS[x.itemsize].type(word).view(x.dtype)),
         *(True, codes, tuple(codes)),
     )
 
@@ -312,7 +282,7 @@ def _introduce_torch(module: Any) -> None:
         *(tensor.get_device, lambda x: x.requires_grad or x.is_neg()),
         raw or (lambda device: module.cuda.current_stream(device).cuda_stream),
         lambda x, shape, dtype: x.new_empty(shape) if dtype is x.dtype else x.new_empty(shape, dtype=dtype),
-        lambda x, where, word, _: _fill_tensor(module, words, x, where, word),
+        lambda x, where, word: _fill_tensor(module, words, x, where, word),
         *(False, codes, tuple(codes)),
     )
     for name, each in NAMES.items():

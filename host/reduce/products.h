@@ -33,7 +33,7 @@ struct LoadVectors<ProductSum<Float>, Float> {
     }
     WR_HD static V load_part(const Float *x, std::size_t count, const Mapping &m) {
         const V products = host::WR_ISA::load_part<V>(x, count) * host::WR_ISA::load_part<V>(weights_of(x, m), count);
-        const V identity = V{} + FloatSum<Float>::identity();
+        const V identity = FloatSum<Float>::identity() - V{}; // -0, which a sum with +0 is not
         return lanes_below<Float>(count, std::make_index_sequence<lanes_of<Float>>{}) ? products : identity;
     }
 

@@ -68,7 +68,7 @@ struct PlainGradient {
     // The gradients of a run of one row's elements. They may take the place of the output's.
     static void write(const Float *weights, const Float *gradients, std::size_t count, Float total, Float scale,
                       Float *results) {
-        const V all = V{} + total;
+        const V all = total - V{}; // -0 stays
         write_run<false>(weights, gradients, count, scale, results, [&](std::size_t, auto) { return all; });
     }
 

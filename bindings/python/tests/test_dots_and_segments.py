@@ -111,3 +111,13 @@ def test_segments_into_an_array() -> None:
     out = np.empty(2, np.float32)
     assert warp_reduce.segment_reduce("sum", np.arange(4.0, dtype=np.float32), [0, 1, 4], out=out) is out
     np.testing.assert_array_equal(out, [0, 6])
+
+
+def test_products_that_are_minus_zero_sum_to_it() -> None:
+    """Whatever the length, as a sum of -0 is -0, and so it is in softmax's gradients: dy - (sum of y * dy) is +0."""
+    for dtype in (np.float32, np.float64, np.float16):
+        for n in (1, 7, 40, 300, 513, 1000, 1025, 5000, 100_000):
+            y, minus_zeros = np.full((2, n), 0.5, dtype), np.full((2, n), -0.0, dtype)
+            assert np.signbit(warp_reduce.dot(y, minus_zeros[0])).all(), (dtype, n)
+            assert not np.signbit(warp_reduce.softmax_backward(y, minus_zeros)).any(), (dtype, n)
+            assert not np.signbit(warp_reduce.softmax_backward(y.T, minus_zeros.T, 0)).any(), (dtype, n)

@@ -43,10 +43,10 @@ constexpr std::size_t softmax_sub_warp_gradient = 512;
 constexpr std::size_t softmax_sub_warp_element_gradient = 64;
 constexpr std::size_t softmax_element_gradient = 512;
 
-// With no more elements a multiprocessor, of 4 and of 2 bytes, a warp has a quarter of a tile (H200, us in a graph, by
-// whole tiles and so: f32 8 x 1024, 64 x 2048, 1024 x 2048 1.95, 2.34, 5.17 and 1.40, 1.73, 4.65; bf16 8 x 1024, 64 x
-// 2048 1.73, 2.02 and 1.34, 1.55, but 1024 x 2048 3.55 and 3.65). Of rows of more than 16 such there are rows for a
-// quarter of the multiprocessors (f32 of 8192: 64 rows 3.17 and 3.07, 8 2.54 and 2.62).
+// With no more elements a multiprocessor, of 4 and of 2 bytes, a warp has a quarter of a tile, and of longer rows, or
+// beyond, half of one (H200, us in a graph, by whole tiles and so: f32 8 x 1024, 64 x 2048, 1024 x 2048 2.03, 2.38,
+// 5.17 and 1.44, 1.70, 4.33, bf16 8 x 1024, 64 x 2048 1.73, 2.02 and 1.36, 1.58; by halves f32 64 x 8192 3.17 and 2.79,
+// bf16 64 x 8192, 1024 x 2048 2.66, 3.60 and 2.33, 3.29, but 1024 x 4096 4.91 and 5.20).
 constexpr std::size_t softmax_few_gradient_elements = 16384;
 constexpr std::size_t softmax_few_narrow_gradient_elements = 4096;
 
@@ -158,29 +158,27 @@ BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
             .gradient_hull = {}};
 }
 
-// Whether there are so few that a warp should have a quarter of a tile.
-bool are_few(const BackwardVectorKernels &kernels, const Shape &s, const GpuFacts &gpu) {
-    const std::size_t most =
-        kernels.element_bytes == 2 ? softmax_few_narrow_gradient_elements : softmax_few_gradient_elements;
+// Whether a multiprocessor has no more elements.
+bool are_few(const Shape &s, std::size_t most, const GpuFacts &gpu) {
     return s.outer * s.axis <= static_cast<std::size_t>(gpu.multiprocessors) * most;
+}
+std::size_t few_elements(const BackwardVectorKernels &kernels) {
+    return kernels.element_bytes == 2 ? softmax_few_narrow_gradient_elements : softmax_few_gradient_elements;
 }
 
 // Several rows a warp, by whole vectors or element by element.
 cudaError_t launch_sub_warp(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem, bool vectors,
                             const GpuFacts &gpu, cudaStream_t stream) {
     const Shape &s = problem.shape;
-    const bool quarters = s.axis <= backward_quarter_tile && are_few(kernels, s, gpu);
+    const bool quarters = s.axis <= backward_quarter_tile && are_few(s, few_elements(kernels), gpu);
     const SubWarpKernels &of = !vectors   ? kernels.sub_warp_elements
                                : quarters ? kernels.sub_warp_quarter_tiles
-                                          : kernels.sub_warp_whole_tiles;
-    const bool from_logits = is_from_logits(problem);
+                                          : kernels.sub_warp_half_tiles;
     const RowPacking packing(s.axis, vectors ? elements_of_vector(problem.dtype) : 1, of.warp_elements);
     BackwardVectorArguments a = arguments_of(problem);
     a.row_lanes = static_cast<std::int32_t>(packing.places);
-    Launch how = short_rows_launch(of.of[from_logits ? 1 : 0], a.rows, packing.warp_rows, gpu);
-    how.shared_bytes =
-        of.warp_elements == softmax_block ? softmax_short_row_warps * buffer_bytes(kernels, from_logits) : 0;
-    return launch(how, &a, stream);
+    return launch(short_rows_launch(of.of[is_from_logits(problem) ? 1 : 0], a.rows, packing.warp_rows, gpu), &a,
+                  stream);
 }
 
 // Where the GPU has not the shared memory, nothing is launched and `served` is false.
@@ -262,10 +260,13 @@ bool are_short_elements(const BackwardCall &call) {
 }
 bool are_few_vectors(const BackwardCall &call) {
     const Shape &s = call.problem.shape;
-    const std::size_t warps = divide_up(s.axis, backward_quarter_tile);
-    const bool fills = s.outer * 4 >= static_cast<std::size_t>(call.gpu.multiprocessors);
-    return call.vectors && are_few(*call.kernels, s, call.gpu) &&
-           warps <= (fills ? backward_quarter_warps : backward_quarter_warps / 2);
+    return call.vectors && s.axis <= backward_row_warps * backward_quarter_tile &&
+           are_few(s, few_elements(*call.kernels), call.gpu);
+}
+bool are_longer_few_vectors(const BackwardCall &call) {
+    const Shape &s = call.problem.shape;
+    return call.vectors && s.axis <= backward_row_warps * backward_half_tile &&
+           are_few(s, softmax_few_gradient_elements, call.gpu);
 }
 bool are_many_short_ragged(const BackwardCall &call) { return call.longer.least != 0; }
 
@@ -296,18 +297,20 @@ RowTilesPlan plan_blocks(std::size_t warps, const GpuFacts &gpu) {
     return {1, warps, warps < least_block_warps ? least_block_warps / warps : 1, gpu.dependent_launch, false};
 }
 
-cudaError_t put_elements(BackwardCall &call, bool *served) {
-    const RowTilesPlan plan = plan_blocks(divide_up(call.problem.shape.axis, backward_element_tile), call.gpu);
+// A row a block, so many elements a warp.
+cudaError_t put_blocks(const void *const (&of)[2], std::size_t elements, const BackwardCall &call, bool *served) {
     BackwardVectorArguments a = arguments_of(call.problem);
-    const GradientKernel kernel{call.kernels->elements[is_from_logits(call.problem) ? 1 : 0], 0};
-    return launch_gradient(kernel, plan, a, call.gpu, call.stream, served);
+    const RowTilesPlan plan = plan_blocks(divide_up(a.axis, elements), call.gpu);
+    return launch_gradient({of[is_from_logits(call.problem) ? 1 : 0], 0}, plan, a, call.gpu, call.stream, served);
 }
-
+cudaError_t put_elements(BackwardCall &call, bool *served) {
+    return put_blocks(call.kernels->elements, backward_element_tile, call, served);
+}
 cudaError_t put_quarter_tiles(BackwardCall &call, bool *served) {
-    BackwardVectorArguments a = arguments_of(call.problem);
-    const RowTilesPlan plan = plan_blocks(divide_up(a.axis, backward_quarter_tile), call.gpu);
-    const GradientKernel kernel{call.kernels->quarter_tiles[is_from_logits(call.problem) ? 1 : 0], 0};
-    return launch_gradient(kernel, plan, a, call.gpu, call.stream, served);
+    return put_blocks(call.kernels->quarter_tiles, backward_quarter_tile, call, served);
+}
+cudaError_t put_half_tiles(BackwardCall &call, bool *served) {
+    return put_blocks(call.kernels->half_tiles, backward_half_tile, call, served);
 }
 
 // Half a tile a warp, of rows of which elements are left out.
@@ -417,7 +420,8 @@ constexpr Rule<BackwardCall> rules[] = {
     {are_short_of_any_types, put_striped},    // short rows, and up to 3 columns side by side
     {share_a_warp, put_sub_warp},             // short rows
     {are_short_elements, put_elements},       // others of up to 512 elements
-    {are_few_vectors, put_quarter_tiles},     // rows of up to 8 tiles, few of them
+    {are_few_vectors, put_quarter_tiles},     // rows of up to 4 tiles, few of them
+    {are_longer_few_vectors, put_half_tiles}, // rows of up to 8 tiles, few of them
     {are_vectors, put_resident},              // rows of more than 128 tiles
     {have_neighbours, put_rows},              // a row by a block or a cluster
     {are_many_short_ragged, put_ragged_rows}, // short ones share warps

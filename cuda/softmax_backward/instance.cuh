@@ -19,6 +19,8 @@ const BackwardVectorKernels &backward_vector_kernels() {
     static const BackwardVectorKernels kernels{
         .whole_tiles = {address_of(backward_vectors<WholeTile<T>, false>),
                         address_of(backward_vectors<WholeTile<T>, true>)},
+        .half_tiles = {address_of(backward_vectors<HalfTile<T>, false>),
+                       address_of(backward_vectors<HalfTile<T>, true>)},
         .quarter_tiles = {address_of(backward_vectors<QuarterTile<T>, false>),
                           address_of(backward_vectors<QuarterTile<T>, true>)},
         .masked = {address_of(backward_masked_vectors<HalfTile<T>, false>),
@@ -28,9 +30,9 @@ const BackwardVectorKernels &backward_vector_kernels() {
                      address_of(backward_vectors<WholeTile<T>, true, Alignment::element>)},
         .elements = {address_of(backward_vectors<ElementTile<T>, false>),
                      address_of(backward_vectors<ElementTile<T>, true>)},
-        .sub_warp_whole_tiles = sub_warp_kernels<WholeTile<T>>(),
+        .sub_warp_half_tiles = sub_warp_kernels<HalfTile<T>>(),
         .sub_warp_quarter_tiles = sub_warp_kernels<QuarterTile<T>>(),
-        .sub_warp_elements = sub_warp_kernels<ElementTile<T>>(),
+        .sub_warp_elements = sub_warp_kernels<SubWarpElements<T>>(),
         .element_bytes = sizeof(T)};
     return kernels;
 }

@@ -21,9 +21,11 @@ template <class T>
 using HalfTile = LanePart<T, lane_vectors<T> / 2, vector_elements<T>>;
 template <class T>
 using QuarterTile = LanePart<T, lane_vectors<T> / 4, vector_elements<T>>;
-// Of rows anywhere, element by element.
+// Of rows anywhere, element by element: those that a warp or more has, and those that share one.
 template <class T>
 using ElementTile = LanePart<T, static_cast<int>(backward_element_tile) / warp_lanes, 1>;
+template <class T>
+using SubWarpElements = LanePart<T, 8, 1>;
 
 // Whether the weights of a lane's logits wait in shared memory.
 template <class Part>

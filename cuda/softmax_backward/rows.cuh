@@ -14,10 +14,11 @@ namespace wr::cuda {
 // deferred 1390.) Off the boundaries vectors are moved on their way, for which f32 rows have room beside 16 warps of a
 // multiprocessor.
 template <class Part, Alignment Where>
-inline constexpr int backward_row_registers = Part::tile < static_cast<int>(softmax_block) ? 64
-                                              : sizeof(typename Part::T) == 2              ? 64
-                                              : Where == Alignment::element                ? 128
-                                                                                           : 80;
+inline constexpr int backward_row_registers = Part::run == 1                                 ? 32
+                                              : Part::tile < static_cast<int>(softmax_block) ? 64
+                                              : sizeof(typename Part::T) == 2                ? 64
+                                              : Where == Alignment::element                  ? 128
+                                                                                             : 80;
 
 // How many of a row's elements take part, but for those that the mask leaves out.
 __device__ __forceinline__ std::size_t leading_of_row(const MaskedBackwardVectorArguments &a, std::size_t row,

@@ -36,19 +36,16 @@ constexpr std::size_t backward_warps_anywhere(std::size_t element_bytes) { // f3
     return element_bytes == 2 ? 16 : 8;
 }
 
-// Where a warp has a quarter of a tile: its elements, and the most such warps that share a row.
+// Elements of a warp that has a part of a tile: a quarter, half of one, or what it takes one by one.
 inline constexpr std::size_t backward_quarter_tile = 256;
-inline constexpr std::size_t backward_quarter_warps = 32;
-
-// The same of half a tile.
 inline constexpr std::size_t backward_half_tile = 512;
+inline constexpr std::size_t backward_element_tile = 128;
+
+// The most half tiles of a block where clusters would not hold the row otherwise.
 inline constexpr std::size_t backward_half_tile_warps = 32;
 
 // Of shared memory that the weights of a warp's logits wait in, where they do: those of whole tiles of 16-bit elements.
 inline constexpr std::size_t backward_buffer_bytes = 4096;
-
-// Elements of a warp that takes them one by one.
-inline constexpr std::size_t backward_element_tile = 128;
 
 // Clusters that stay: warps of a block at most, each with a tile. What a warp holds of both arrays are 64 words a lane,
 // of 16-bit elements 32, and as many on their way.
@@ -66,11 +63,11 @@ struct SubWarpKernels {
 
 // Likewise.
 struct BackwardVectorKernels {
-    const void *whole_tiles[2], *quarter_tiles[2]; // rows of whole vectors, a tile, or a quarter of one, a warp
-    const void *masked[2];                         // half a tile, for MaskedBackwardVectorArguments
+    const void *whole_tiles[2], *half_tiles[2], *quarter_tiles[2]; // a warp's, of rows of whole vectors
+    const void *masked[2];                                         // half a tile, for MaskedBackwardVectorArguments
     const void *persistent[2];
     const void *anywhere[2], *elements[2]; // rows anywhere: a tile a warp, or 128 elements, one by one
-    SubWarpKernels sub_warp_whole_tiles, sub_warp_quarter_tiles, sub_warp_elements;
+    SubWarpKernels sub_warp_half_tiles, sub_warp_quarter_tiles, sub_warp_elements;
     std::size_t element_bytes;
 };
 

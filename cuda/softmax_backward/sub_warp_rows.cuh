@@ -6,11 +6,8 @@
 
 namespace wr::cuda {
 
-// Registers that leave so many warps room on a multiprocessor (f32 with 24: 4.19 TB/s on an H200 for 4.32, from logits
-// 3.75 for 4.27).
-template <class Part>
-inline constexpr int sub_warp_backward_blocks =
-    (sizeof(typename Part::T) == 4 && Part::tile == static_cast<int>(softmax_block) ? 20 : 32) / short_row_warps;
+// Warps that a multiprocessor has room for by their registers.
+inline constexpr int sub_warp_backward_warps = 32;
 
 // Where a warp's rows lie: each has a power of two of slots, of one access each, of which slot 32 v + l is access v of
 // lane l. What has no register is computed again wherever it is wanted.
@@ -78,7 +75,7 @@ struct SubWarpRows {
 };
 
 template <class Part, bool FromLogits>
-__global__ void __launch_bounds__(short_row_warps *warp_lanes, sub_warp_backward_blocks<Part>)
+__global__ void __launch_bounds__(short_row_warps *warp_lanes, sub_warp_backward_warps / short_row_warps)
     backward_sub_warp_rows(const __grid_constant__ BackwardVectorArguments a) {
     using T = typename Part::T;
     take_place_on_stream();
@@ -97,7 +94,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, sub_warp_backward
         logsumexp = a.logsumexp[from.first + static_cast<unsigned>(lane_index())];
     }
     float total = 0;
-    const auto weights = weights_of<BackwardWeights<Part, FromLogits, buffers_weights<Part>>>(
+    const auto weights = weights_of<BackwardWeights<Part, FromLogits>>(
         a, saved, gradients,
         [&](int v) {
             const float own = __shfl_sync(whole_warp, logsumexp, rows.row_of(v));

@@ -54,6 +54,7 @@ struct SoftmaxArguments {
     bool scaled;
     bool log;
     bool empty_row_zero;
+    ElementType logsumexp_type;
     ElementType input_type; // for kernels that may read elements of 8 bits
     std::uint64_t
         *published; // [rows][groups] and one more, what multiprocessors tell each other (published_states.cuh)

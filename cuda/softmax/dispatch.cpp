@@ -4,12 +4,15 @@
 #include "cuda/gpu.h"
 #include "cuda/softmax/columns/column_tile.h"
 #include "cuda/softmax/general_dispatch.h"
+#include "cuda/softmax/logsumexp/logsumexp.h"
 #include "cuda/softmax/lookback/columns.h"
 #include "cuda/softmax/lookback/rows.h"
 #include "cuda/softmax/regimes.h"
-#include "cuda/softmax/rows/cooperative_rows.h"
 #include "cuda/softmax/rows/masked_rows.h"
+#include "cuda/softmax/rows/spread_rows.h"
 #include "cuda/softmax/sub_warp/striped_rows.h"
+
+#include <algorithm>
 
 namespace wr::cuda {
 
@@ -76,6 +79,31 @@ bool share_warps_by_elements(const SoftmaxCall &call) {
            serves_striped_softmax(call.problem, striped_limits(call.problem, call.gpu));
 }
 
+cudaError_t put_spread_rows(SoftmaxCall &call, bool *served) {
+    *served = serves_spread_rows(call.problem, call.gpu);
+    return *served ? launch_spread_rows(call.problem, call.gpu, call.stream) : cudaSuccess;
+}
+
+// Whether the logsumexp alone is wanted of rows that kernels of its own read quicker: but for rows of a lane each, many
+// of one tile, few of several, and those that no cluster holds (H200, us, as softmax goes and so: 33 f32, bf16 49, 46
+// and 85, 77, but 301 107, 93 and 64, 56; 16384 x 1024 22, 14 and 23, 18, but 1024 x 1024 4.2, 3.9 and 3.9, 3.8; 64 x
+// 50257 11.0, 8.0 and 16.9, 15.3, 1024 x 4096 8.4, 6.3 and 9.9, 7.7, but 16384 x 8192 162, 95 and 132, 92, 4096 x 50257
+// 293, 239 and 234, 174; 1 x 2^24 30, 23 and 43, 37).
+constexpr std::size_t logsumexp_few_tiles = 62; // a multiprocessor
+bool is_logsumexp_of_many(const SoftmaxCall &call) {
+    if (call.problem.output != nullptr || call.plan.regime == SoftmaxRegime::two_pass_rows) {
+        return false;
+    }
+    if (call.plan.regime == SoftmaxRegime::short_rows) {
+        return call.plan.short_rows != call.kernels.short_rows.of_a_lane;
+    }
+    const bool are_few = call.problem.shape.outer * call.plan.tiles <=
+                         static_cast<std::size_t>(call.gpu.multiprocessors) * logsumexp_few_tiles;
+    return call.plan.tiles == 1 ? are_few : !are_few;
+}
+
+cudaError_t put_logsumexp(SoftmaxCall &call, bool *served) { return launch_logsumexp(call, served); }
+
 cudaError_t put_general(SoftmaxCall &call, bool *) {
     return launch_general_softmax(call.problem, call.gpu, call.stream);
 }
@@ -86,11 +114,6 @@ cudaError_t put_column_tiles(SoftmaxCall &call, bool *served) {
 
 cudaError_t put_striped(SoftmaxCall &call, bool *) {
     return launch_striped_softmax(call.problem, {}, call.gpu, call.stream);
-}
-
-cudaError_t put_cooperative_rows(SoftmaxCall &call, bool *served) {
-    return launch_cooperative_rows(call.rows, call.problem, arguments_of_call(call), call.plan, call.gpu, call.stream,
-                                   served);
 }
 
 cudaError_t put_lookback_rows(SoftmaxCall &call, bool *served) {
@@ -116,10 +139,11 @@ cudaError_t put_regime(SoftmaxCall &call, bool *) { return launch_regime(call); 
 
 constexpr Rule<SoftmaxCall> plain_rules[] = {
     {are_rows_of_singles, put_general},
+    {are_rows, put_spread_rows},     // few and short
     {are_columns, put_column_tiles}, // short ones
     {have_no_plan, put_general},
     {share_warps_by_elements, put_striped}, // short rows, and columns of which few are side by side
-    {are_rows, put_cooperative_rows},       // few and long
+    {is_logsumexp_of_many, put_logsumexp},  // alone
     {are_rows, put_lookback_rows},          // many and long
     {are_columns, put_lookback_columns},    // many and long
     {are_rows, put_as_masked_rows},         // into other types, logarithms off the boundaries
@@ -129,6 +153,12 @@ constexpr Rule<SoftmaxCall> plain_rules[] = {
 // Whether every element takes part, and no input has 8 bits.
 bool is_plain(const SoftmaxProblem &problem) {
     return leaves_nothing_out(problem.selection) && traits_of(problem.dtype).size != 1;
+}
+
+// Whether the logsumexp alone is what such kernels give without writing outputs: of rows of neighbours.
+bool is_plain_logsumexp(const SoftmaxProblem &problem) {
+    const Shape &s = problem.shape;
+    return is_logsumexp_alone(problem) && is_plain(problem) && s.inner == 1 && s.axis_stride == 1 && s.axis != 0;
 }
 
 cudaError_t launch_plain_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
@@ -163,7 +193,10 @@ std::size_t softmax_workspace_bytes(const SoftmaxProblem &problem) {
 }
 
 std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem) {
-    return general_softmax_workspace_bytes(normalised(problem));
+    const SoftmaxProblem normal = normalised(problem);
+    return is_plain_logsumexp(normal)
+               ? std::max(plain_softmax_workspace_bytes(normal), logsumexp_workspace_bytes_of_rows(normal))
+               : general_softmax_workspace_bytes(normal);
 }
 
 std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
@@ -171,7 +204,9 @@ std::int32_t softmax(const SoftmaxProblem &asked, void *stream_handle) {
 }
 
 std::int32_t logsumexp(const SoftmaxProblem &asked, void *stream_handle) {
-    return run(asked, stream_handle, launch_general_softmax);
+    SoftmaxProblem problem = asked;
+    problem.output_dtype = asked.dtype;
+    return run(problem, stream_handle, is_plain_logsumexp(asked) ? launch_plain_softmax : launch_general_softmax);
 }
 
 } // namespace wr::cuda

@@ -3,10 +3,8 @@
 #include "cuda/common/rules.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/softmax/columns/column_tile.h"
-#include "cuda/softmax/logsumexp/logsumexp.h"
 #include "cuda/softmax/ragged/rows.h"
 #include "cuda/softmax/rows/masked_rows.h"
-#include "cuda/softmax/splits.h"
 #include "cuda/softmax/sub_warp/striped_rows.h"
 #include "cuda/softmax/two_pass/columns.h"
 
@@ -24,7 +22,6 @@ const StridedKernels &kernels_of(ElementType dtype) {
 struct StridedCall {
     const StridedKernels &kernels;
     const StridedPlan &plan;
-    const LogSumExpPlan &alone; // without units: not logsumexp alone
     const GpuFacts &gpu;
     cudaStream_t stream;
     StridedSoftmaxArguments a; // with the problem
@@ -33,16 +30,11 @@ struct StridedCall {
 bool is_any(const StridedCall &) { return true; }
 bool is_ragged(const StridedCall &call) { return call.a.problem.selection.ragged; }
 
-// Whether more is wanted than kernels for the logsumexp alone give.
-bool wants_more(const StridedCall &call) { return call.alone.units == 0; }
-
 bool are_short_rows(const StridedCall &call) { return serves_masked_short(call.a.problem); }
 
-bool share_warps_by_elements(const StridedCall &call) {
-    return wants_more(call) && serves_striped_softmax(call.a.problem, any_slots);
-}
+bool share_warps_by_elements(const StridedCall &call) { return serves_striped_softmax(call.a.problem, any_slots); }
 
-bool wants_outputs(const StridedCall &call) { return wants_more(call) && call.a.problem.output != nullptr; }
+bool wants_outputs(const StridedCall &call) { return call.a.problem.output != nullptr; }
 
 cudaError_t put_short_rows(StridedCall &call, bool *) {
     return launch_masked_short(call.a.problem, call.gpu, call.stream);
@@ -62,7 +54,7 @@ cudaError_t put_rows_in_registers(StridedCall &call, bool *served) {
     const RowTilesPlan plan = vectors ? registers : plan_softmax_anywhere(problem, call.gpu);
     const StripedLimits limits{vectors ? fewest_striped_rows(call.gpu) : 0,
                                longest_striped_row(problem, vectors, plan)};
-    if (wants_more(call) && serves_striped_softmax(problem, limits)) {
+    if (serves_striped_softmax(problem, limits)) {
         return launch_striped_softmax(problem, {}, call.gpu, call.stream);
     }
     return launch_planned_masked_rows(problem, plan, call.gpu, call.stream, served);
@@ -95,25 +87,29 @@ cudaError_t put_whole_rows(StridedCall &call, bool *served) {
                    : cudaSuccess;
 }
 
-// What no kernels of logsumexp alone were made for.
+// The launch that makes rows' logsumexp of the states of their splits.
+cudaError_t launch_totals(const StridedCall &call, StridedSoftmaxArguments &a) {
+    const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
+    const auto rows_a_block =
+        std::size_t{strided_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.splits));
+    return launch({.kernel = call.kernels.totals,
+                   .blocks = std::min(divide_up(rows, rows_a_block), most_blocks),
+                   .threads = strided_block_threads,
+                   .dependent = call.gpu.dependent_launch},
+                  &a, call.stream);
+}
+
 cudaError_t launch_by_states(const StridedCall &call, StridedSoftmaxArguments &a) {
-    const bool dependent = call.gpu.dependent_launch;
-    cudaError_t error = cudaSuccess;
-    if (serves_two_pass_column_states(a.problem)) {
-        error = launch_two_pass_column_states(a.problem, a.states, dependent, call.stream);
-    } else if (serves_unaligned_states(a.problem, call.plan)) {
-        error = launch_unaligned_states(a.problem, call.plan, a.states, call.stream);
-    } else {
+    if (!serves_two_pass_column_states(a.problem)) {
         return launch_strided(call.kernels, call.plan, a.problem.output != nullptr, a, call.stream);
     }
-    return error == cudaSuccess ? launch_logsumexp_totals(call.kernels.totals, a, dependent, call.stream) : error;
+    const cudaError_t error =
+        launch_two_pass_column_states(a.problem, a.states, call.gpu.dependent_launch, call.stream);
+    return error == cudaSuccess ? launch_totals(call, a) : error;
 }
 
 // Of the states and totals of rows in splits.
 std::size_t bytes_taken(const StridedCall &call, const SoftmaxProblem &problem) {
-    if (call.alone.units != 0) {
-        return logsumexp_workspace_bytes(problem, call.alone);
-    }
     return call.plan.has_whole_columns() && !serves_two_pass_column_states(problem)
                ? 0
                : general_workspace_bytes(call.plan, sizeof(StoredState));
@@ -122,21 +118,18 @@ std::size_t bytes_taken(const StridedCall &call, const SoftmaxProblem &problem) 
 // With memory for them.
 cudaError_t put_splits(StridedCall &call, bool *) {
     StridedSoftmaxArguments &a = call.a;
-    const bool alone = call.alone.units != 0;
     const std::size_t bytes = bytes_taken(call, a.problem);
     Workspace workspace(a.problem, bytes, call.stream);
     if (workspace.error() != cudaSuccess) {
         return workspace.error();
     }
-    a.splits = alone ? call.alone.splits : call.plan.splits;
+    a.splits = call.plan.splits;
     a.tiles_a_warp = static_cast<std::int32_t>(call.plan.tiles_a_warp);
     if (bytes != 0) {
         a.totals = static_cast<StoredState *>(workspace.take(call.plan.rows * sizeof(StoredState)));
         a.states = static_cast<StoredState *>(workspace.take(call.plan.rows * a.splits * sizeof(StoredState)));
     }
-    const cudaError_t launched =
-        alone ? launch_logsumexp(call.alone, call.kernels.totals, a, call.gpu.dependent_launch, call.stream)
-              : launch_by_states(call, a);
+    const cudaError_t launched = launch_by_states(call, a);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
 }
@@ -145,10 +138,10 @@ constexpr Rule<StridedCall> general_rules[] = {
     {are_short_rows, put_short_rows},       // that touch, masked or not
     {is_any, put_rows_in_registers},        // of neighbouring elements
     {is_ragged, put_ragged_rows},           // short ones share warps
-    {wants_more, put_column_tiles},         // short columns
+    {is_any, put_column_tiles},             // short columns
     {share_warps_by_elements, put_striped}, // short rows and columns of any types
     {wants_outputs, put_whole_rows},        // in registers, element by element
-    {is_any, put_splits},                   // the logsumexp alone; columns, and what is read twice
+    {is_any, put_splits},                   // columns, and what is read twice
 };
 
 } // namespace
@@ -163,14 +156,12 @@ SoftmaxProblem normalised(SoftmaxProblem problem) {
 }
 
 std::size_t general_softmax_workspace_bytes(const SoftmaxProblem &p) {
-    return std::max(general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(StoredState)),
-                    logsumexp_workspace_bytes(p, plan_logsumexp(p)));
+    return general_workspace_bytes(plan_general(p.shape, p.selection.ragged), sizeof(StoredState));
 }
 
 cudaError_t launch_general_softmax(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
     const StridedPlan plan = plan_general(problem.shape, problem.selection.ragged);
-    const LogSumExpPlan alone = plan_logsumexp(problem);
-    StridedCall call{kernels_of(problem.dtype), plan, alone, gpu, stream, {}};
+    StridedCall call{kernels_of(problem.dtype), plan, gpu, stream, {}};
     call.a.problem = problem;
     const cudaError_t error = put_by(general_rules, call);
     // The short ragged rows come last: the others may want memory, and nothing may be written before there is some.

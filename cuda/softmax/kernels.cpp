@@ -16,7 +16,6 @@ const SoftmaxKernels &softmax_kernels() {
         made.rare = softmax_unaligned_two_pass_kernels<T>();
         made.unaligned = softmax_unaligned_kernels<T>(made.rare.unaligned);
         if constexpr (sizeof(T) < sizeof(double)) {
-            softmax_cooperative_rows<T>(made.vectors);
             made.converted = softmax_converted_kernels<T>(made.vectors.two_pass_rows.split_states);
             softmax_converted_logarithms<T>(made.converted);
             made.unaligned_converted = softmax_unaligned_converted_kernels<T>(made.rare.unaligned);

@@ -42,9 +42,6 @@ struct SoftmaxLookbackKernel {
     std::size_t threads, shared_bytes, warps, deferred_turns;
 };
 
-// Rows that all multiprocessors hold together: the states of a row's blocks at most, one a multiprocessor.
-inline constexpr int softmax_cooperative_row_states = 256;
-
 // Warps that a block may have where rows are off the boundaries, or outputs of another type: each brings its elements
 // by way of shared memory.
 inline constexpr std::size_t softmax_unaligned_warps = 8;
@@ -68,7 +65,6 @@ struct SoftmaxRowKernels {
     const void *waiting_tile, *three_quarter_rows, *waiting_rows;
     SoftmaxRedundantCombineKernels combines_redundantly;
     SoftmaxLookbackKernel lookback[2][2]; // [log][many states]
-    const void *cooperative_rows[2];      // [log]; nullptr: not served
     SoftmaxTwoPassRowKernels two_pass_rows;
     std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
 };
@@ -125,13 +121,11 @@ struct SoftmaxKernels {
 const SoftmaxKernels *find_softmax_kernels(ElementType dtype);
 
 // The kinds of kernels that sets are put together of, each in sources of its own. Of rows of vectors those of blocks,
-// and those of clusters and the whole GPU.
+// and those of clusters and all multiprocessors.
 template <class T>
 void softmax_cta_rows(SoftmaxRowKernels &kernels);
 template <class T>
 void softmax_cluster_rows(SoftmaxRowKernels &kernels);
-template <class T>
-void softmax_cooperative_rows(SoftmaxRowKernels &kernels); // none of f64
 template <class T>
 SoftmaxRowKernels softmax_unaligned_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows);
 template <class T>

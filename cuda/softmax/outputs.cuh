@@ -342,15 +342,16 @@ __device__ __forceinline__ BlockFactor<Float> factor_of_row(const RowState<Float
 template <class Float, class Sum>
 __device__ __noinline__ void store_row_values(const SoftmaxArguments &a, RowState<Float, Sum> row, std::size_t index) {
     if (a.logsumexp != nullptr) {
-        store_logsumexp(row.maximum, row.sum, a.logsumexp, index);
+        store_float(logsumexp_of(row.maximum, row.sum), a.logsumexp_type, a.logsumexp, index);
     }
     if (a.maximum != nullptr) {
         store_maximum(row.maximum, a.maximum, index);
     }
 }
 template <class Float, class Sum>
-__device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, void *output, std::size_t index) {
-    store_logsumexp(row.maximum, row.sum, output, index);
+__device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, const SoftmaxArguments &a,
+                                                 std::size_t index) {
+    store_float(logsumexp_of(row.maximum, row.sum), a.logsumexp_type, a.logsumexp, index);
 }
 
 // From a block's exponentials to its outputs, in their place and in memory.

@@ -12,7 +12,6 @@
 #include "cuda/softmax/general_dispatch.h"
 #include "cuda/softmax/lookback/columns.h"
 #include "cuda/softmax/lookback/rows.h"
-#include "cuda/softmax/rows/cooperative_rows.h"
 #include "cuda/softmax/two_pass/columns.h"
 #include "numerics/softmax.h"
 
@@ -280,6 +279,7 @@ SoftmaxArguments arguments_of_problem(const SoftmaxProblem &problem) {
     a.inner_stride = s.inner_stride;
     a.scale = problem.scale;
     a.narrow_scale = static_cast<float>(problem.scale);
+    a.logsumexp_type = problem.logsumexp_dtype;
     a.input_type = problem.dtype;
     a.output_type = problem.output_dtype;
     a.scaled = problem.scale != 1.0;
@@ -345,8 +345,8 @@ std::size_t plain_softmax_workspace_bytes(const SoftmaxProblem &problem) {
         return std::max(general_softmax_workspace_bytes(problem), most_lookback_columns_bytes(problem));
     }
     const std::size_t bytes =
-        std::max({workspace_bytes(shape, plan_shape(shape, 0, LoadPolicy::vectors, false, most_demanding_gpu)),
-                  most_lookback_bytes(problem), most_cooperative_row_bytes(problem)});
+        std::max(workspace_bytes(shape, plan_shape(shape, 0, LoadPolicy::vectors, false, most_demanding_gpu)),
+                 most_lookback_bytes(problem));
     return problem.maximum == nullptr ? bytes : std::max(bytes, general_softmax_workspace_bytes(problem));
 }
 

@@ -3,8 +3,6 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/rowwise/cluster_sizes.h"
-#include "cuda/softmax/logsumexp/logsumexp.h"
-#include "cuda/softmax/splits.h"
 #include "cuda/softmax/two_pass/columns.h"
 #include "numerics/softmax.h"
 
@@ -41,13 +39,14 @@ void skip_rows(SoftmaxArguments &a, std::size_t rows) {
     const auto count = static_cast<std::ptrdiff_t>(rows);
     const std::size_t element_bytes = traits_of(a.input_type).size;
     a.input = static_cast<const char *>(a.input) + count * a.outer_stride * static_cast<std::ptrdiff_t>(element_bytes);
-    a.output = static_cast<char *>(a.output) + rows * a.axis * traits_of(a.output_type).size;
-    const std::size_t value_bytes = element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
-    for (void **const values : {&a.logsumexp, &a.maximum}) {
-        if (*values != nullptr) {
-            *values = static_cast<char *>(*values) + rows * value_bytes;
-        }
+    if (a.output != nullptr) {
+        a.output = static_cast<char *>(a.output) + rows * a.axis * traits_of(a.output_type).size;
     }
+    const auto skip = [&](void *&values, std::size_t bytes) {
+        values = values == nullptr ? nullptr : static_cast<char *>(values) + rows * bytes;
+    };
+    skip(a.logsumexp, traits_of(a.logsumexp_type).size);
+    skip(a.maximum, element_bytes == sizeof(double) ? sizeof(double) : sizeof(float));
     a.outer -= rows;
 }
 
@@ -93,7 +92,8 @@ cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, 
                              cudaStream_t stream) {
     const std::size_t warps = std::max<std::size_t>(row_tiles, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
-    const RowsKernel of = rows_kernel(rows, a, size);
+    RowsKernel of = rows_kernel(rows, a, size);
+    of.rows_a_block = std::min(of.rows_a_block, a.outer); // warps without a row would be the last to end
     const Launch how{.kernel = of.kernel,
                      .blocks = 0,
                      .threads = static_cast<int>(warps * warp_threads),
@@ -203,27 +203,18 @@ std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
-cudaError_t launch_states_of_splits(const SoftmaxCall &call, const SoftmaxArguments &a, std::size_t stages) {
-    const std::size_t split_tiles = softmax_two_pass_row_warps * call.plan.tiles_a_warp;
-    if (serves_split_states(call.problem, a.splits, split_tiles)) {
-        return launch_split_states(call.problem, a.splits, split_tiles, a.states, call.gpu.dependent_launch,
-                                   call.stream);
-    }
-    Launch states{call.rows.two_pass_rows.split_states, blocks_for(a.outer * a.splits, 1),
-                  static_cast<int>(softmax_two_pass_row_threads)};
-    states.shared_bytes = stages;
-    SoftmaxArguments own = a;
-    return launch(states, &own, call.stream);
-}
-
 cudaError_t launch_two_pass_rows(const SoftmaxCall &call, SoftmaxArguments a) {
     const bool dependent = call.gpu.dependent_launch;
     const std::size_t stages = softmax_two_pass_row_warps * call.rows.stage_bytes;
-    cudaError_t error = launch_states_of_splits(call, a, stages);
+    cudaError_t error = launch({.kernel = call.rows.two_pass_rows.split_states,
+                                .blocks = blocks_for(a.outer * a.splits, 1),
+                                .threads = static_cast<int>(softmax_two_pass_row_threads),
+                                .shared_bytes = stages},
+                               &a, call.stream);
     if (error == cudaSuccess) {
         error = launch(softmax_totals_launch(call.kernels, a.outer, a.splits, dependent), &a, call.stream);
     }
-    if (error == cudaSuccess) {
+    if (error == cudaSuccess && a.output != nullptr) {
         const Launch apply{.kernel = call.rows.two_pass_rows.apply[a.log ? 1 : 0],
                            .blocks = blocks_for(a.outer * call.plan.tiles, softmax_two_pass_row_warps),
                            .threads = static_cast<int>(softmax_two_pass_row_threads),
@@ -286,27 +277,6 @@ cudaError_t launch_regime(const SoftmaxCall &call) {
     const cudaError_t launched = launch_kernels(call, a);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
-}
-
-bool serves_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan) {
-    return plan.regime == StridedRegime::splits && is_logsumexp_alone(problem) &&
-           find_softmax_kernels(problem.dtype) != nullptr && problem.shape.inner == 1 && problem.shape.axis_stride == 1;
-}
-
-cudaError_t launch_unaligned_states(const SoftmaxProblem &problem, const StridedPlan &plan, StoredState *states,
-                                    cudaStream_t stream) {
-    const SoftmaxKernels &kernels = *find_softmax_kernels(problem.dtype);
-    SoftmaxPlan in_splits{};
-    in_splits.splits = plan.splits;
-    in_splits.tiles_a_warp = plan.tiles_a_warp;
-    SoftmaxArguments a = arguments_of(problem, in_splits);
-    want_row_values(a, nullptr, nullptr); // which the totals give
-    a.states = states;
-    a.log = true; // states are to have their true maxima
-    Launch how{kernels.unaligned.two_pass_rows.split_states, blocks_for(a.outer * a.splits, 1),
-               static_cast<int>(softmax_two_pass_row_threads)};
-    how.shared_bytes = softmax_two_pass_row_warps * kernels.unaligned.stage_bytes;
-    return launch(how, &a, stream);
 }
 
 } // namespace wr::cuda

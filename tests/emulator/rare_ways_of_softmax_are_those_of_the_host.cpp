@@ -170,17 +170,22 @@ void check_logsumexp(const Job &job) {
 constexpr wr_dtype same{};
 
 constexpr Job softmax_jobs[] = {
+    // Few rows, spread over lanes.
+    {WR_F32, same, 2, 1024, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
+    {WR_BF16, same, 3, 1001, 1, Logits::one_huge, LeftOut::nothing, 0.5, 1},
+    {WR_BF16, same, 2, 2043, 1, Logits::second_block, LeftOut::nothing, 0, 0},
+    {WR_F32, same, 40, 7, 1, Logits::far_below, LeftOut::nothing, 0, 0},
     // A warp's or a block's rows, where exponentials end.
-    {WR_F32, same, 3, 1024, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
-    {WR_F32, same, 3, 1001, 1, Logits::at_the_reach, LeftOut::nothing, 0, 1},
-    {WR_BF16, same, 3, 1024, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
+    {WR_F32, same, 5, 1024, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
+    {WR_F32, same, 5, 1001, 1, Logits::at_the_reach, LeftOut::nothing, 0, 1},
+    {WR_BF16, same, 9, 1024, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
     {WR_F64, same, 2, 1024, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
     // Rows of a lane each: shorter than its registers, as long, and with elements behind these.
-    {WR_F32, same, 1200, 7, 1, Logits::far_below, LeftOut::nothing, 0, 0},
+    {WR_F32, same, 2100, 7, 1, Logits::far_below, LeftOut::nothing, 0, 0},
     {WR_F32, same, 1200, 33, 1, Logits::ordinary, LeftOut::nothing, 0, 0},
     {WR_F32, same, 1200, 35, 1, Logits::far_below, LeftOut::nothing, 0, 0},
     {WR_BF16, same, 1200, 39, 1, Logits::far_below, LeftOut::nothing, 0, 0},
-    {WR_BF16, same, 1200, 13, 1, Logits::far_below, LeftOut::nothing, 0.5, 0},
+    {WR_BF16, same, 2100, 13, 1, Logits::far_below, LeftOut::nothing, 0.5, 0},
     // Of no whole vectors.
     {WR_F32, same, 300, 30, 1, Logits::ordinary, LeftOut::nothing, 0, 0},
     {WR_F32, same, 300, 125, 1, Logits::ordinary, LeftOut::nothing, 0, 1},
@@ -189,8 +194,8 @@ constexpr Job softmax_jobs[] = {
     // One element at a time.
     {WR_F32, WR_F64, 2, 1001, 1, Logits::ordinary, LeftOut::nothing, 0.5, 0},
     // Blocks far below their row's others.
-    {WR_BF16, same, 2, 2048, 1, Logits::second_block, LeftOut::nothing, 0, 0},
-    {WR_BF16, same, 2, 2043, 1, Logits::second_block, LeftOut::nothing, 0, 1},
+    {WR_BF16, same, 5, 2048, 1, Logits::second_block, LeftOut::nothing, 0, 0},
+    {WR_BF16, same, 5, 2043, 1, Logits::second_block, LeftOut::nothing, 0, 1},
     // The last element of rows with large logits is left out.
     {WR_F32, same, 2, 1023, 1, Logits::one_huge, LeftOut::last, 0, 1},
     {WR_F32, same, 2, 1024, 1, Logits::one_huge, LeftOut::last, 0, 0},
@@ -216,6 +221,9 @@ constexpr Job logsumexp_jobs[] = {
     {WR_F32, same, 1, 400, 1, Logits::ordinary, LeftOut::nothing, 0, 0},
     {WR_BF16, same, 1, 1400, 1, Logits::ordinary, LeftOut::nothing, 0, 0},
     {WR_F32, same, 3, 20, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
+    {WR_F32, same, 20, 400, 1, Logits::ordinary, LeftOut::nothing, 0, 0},
+    {WR_BF16, same, 70, 1400, 1, Logits::ordinary, LeftOut::nothing, 0, 0},
+    {WR_F32, same, 140, 20, 1, Logits::at_the_reach, LeftOut::nothing, 0, 0},
 };
 
 } // namespace

@@ -310,4 +310,19 @@ MUTANTS = {
         "if (packed[0] != nullptr && {{s.axis % elements == 0 ==> true}} &&",
         ["rare_ways_of_softmax"],
     ),
+    372: (
+        "cuda/softmax/rows/spread_rows.cuh",
+        "of_warp = {{is_one_tile ? lane_index() % tile_warps : lane_index() ==> lane_index()}};",
+        ["softmax_is_that_of_the_host"],
+    ),
+    373: (
+        "cuda/softmax/rows/spread_rows.cuh",
+        "x[i] = {{i < count ==> true}} ? widen(raw[i])",
+        ["softmax_is_that_of_the_host"],
+    ),
+    374: (
+        "cuda/softmax/rows/spread_rows.cpp",
+        "steps_by_vectors({{s.outer ==> 1}}, s.outer_stride, elements)",
+        ["softmax_is_that_of_the_host"],
+    ),
 }

@@ -75,6 +75,10 @@ constexpr wr_dtype own{};
 // clang-format off
 constexpr Case cases[] = {
     // Rows, everything taking part.
+    {softmax, WR_F32, 8, 1000, 1, 0, own, "softmax_spread_rows"},
+    {softmax, WR_BF16, 30000, 10, 1, 0, own, "softmax_spread_rows"},
+    {softmax, WR_F32, 8, 1500, 1, 0, own, "softmax_rows"},
+    {log_softmax, WR_F32, 8, 1500, 1, off_by_one, own, "softmax_spread_rows"},
     {softmax, WR_F32, 100000, 128, 1, 0, own, "softmax_sub_warp_vectors"},
     {softmax, WR_BF16, 100000, 768, 1, 0, own, "softmax_rows"},
     {softmax, WR_F32, 100000, 10, 1, 0, own, "softmax_thread_rows"},
@@ -85,11 +89,11 @@ constexpr Case cases[] = {
     {softmax, WR_F32, 4096, 4097, 1, 0, own, "softmax_rows"},
     {softmax, WR_F32, 1000, 32000, 1, 0, own, "softmax_cluster_within"},
     {softmax, WR_F32, 1, 131072, 1, 0, own, "softmax_cluster"},
-    {softmax, WR_F32, 1, 1000 * k, 1, 0, own, "softmax_grid"},
+    {softmax, WR_F32, 1, 1000 * k, 1, 0, own, "softmax_apply softmax_split_states softmax_totals"},
     {softmax, WR_F32, 4096, 50257, 1, 0, own, "softmax_lookback_clear softmax_lookback_rows"},
     {softmax, WR_F32, 4096, 50176, 1, 0, own, "softmax_lookback_clear softmax_lookback_rows"},
     {log_softmax, WR_BF16, 4096, 128256, 1, 0, own, "softmax_lookback_clear softmax_lookback_rows"},
-    {softmax, WR_BF16, 1, 16 * k * k, 1, 0, own, "logsumexp_rows softmax_apply softmax_totals"},
+    {softmax, WR_BF16, 1, 16 * k * k, 1, 0, own, "softmax_apply softmax_split_states softmax_totals"},
     {softmax, WR_BF16, 4096, 4096, 1, 0, WR_F32, "softmax_masked"},
     {softmax, WR_F32, 4096, 4096, 1, 0, WR_BF16, "softmax_rows"},
     {log_softmax, WR_F32, 4096, 3001, 1, 0, own, "softmax_masked_within"},
@@ -117,7 +121,15 @@ constexpr Case cases[] = {
     {softmax, WR_F32, 8, 21, 65536, masked, own, "softmax_masked_column_tiles"},
     {softmax, WR_F8_E4M3, 1000, 300, 1, 0, own, "softmax_blocked_rows"},
     // The logsumexp alone.
+    {logsumexp, WR_F32, 8, 3000, 1, 0, own, "softmax_spread_rows"},
+    {logsumexp, WR_F32, 1, 50257, 1, 0, own, "softmax_cluster"},
     {logsumexp, WR_F32, 4096, 50257, 1, 0, own, "logsumexp_rows"},
+    {logsumexp, WR_F32, 4096, 128256, 1, 0, own, "logsumexp_rows softmax_totals"},
+    {logsumexp, WR_BF16, 1000000, 21, 1, 0, own, "softmax_thread_rows"},
+    {logsumexp, WR_F32, 100000, 301, 1, 0, own, "logsumexp_rows"},
+    {logsumexp, WR_F32, 100000, 1000, 1, 0, own, "softmax_rows"},
+    {logsumexp, WR_F64, 100000, 1000, 1, 0, own, "softmax_rows"},
+    {logsumexp, WR_F32, 1, 16 * k * k, 1, 0, own, "softmax_split_states softmax_totals"},
     {logsumexp, WR_F32, 8, 21, 65536, 0, own, "softmax_column_tiles"},
     {logsumexp, WR_F32, 1, 8 * k, 65536, 0, own, "softmax_two_pass_column_states strided_totals"},
     // Gradients.

@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
         }
     }
     if (a.logsumexp != nullptr && to.present && to.first == 0) {
-        store_row_logsumexp(RowState<Float, Sum>{total.maximum, total.sum}, a.logsumexp, to.outer * a.inner + to.inner);
+        store_row_logsumexp(RowState<Float, Sum>{total.maximum, total.sum}, a, to.outer * a.inner + to.inner);
     }
 }
 

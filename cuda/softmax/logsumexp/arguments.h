@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/common/readable_range.h"
-#include "cuda/rowwise/strided_arguments.h"
+#include "cuda/softmax/arguments.h"
 
 namespace wr::cuda {
 
@@ -36,7 +36,6 @@ struct LogSumExpArguments {
     Hull hull;
     bool any_may_be_masked; // vectors of every unit may reach beyond these, not of the first and the last two alone
     ElementType output_type;
-    const char *read_again_from; // the second-level cache need not keep what lies before it; nullptr: it may keep all
 };
 
 // The kernels of a type: of rows on 16-byte boundaries and of whole vectors, which touch each other where they share a

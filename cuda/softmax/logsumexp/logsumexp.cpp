@@ -13,22 +13,19 @@ namespace wr::cuda {
 
 namespace {
 
-// Softmax of long rows, read twice: so many bytes of their end, which the second reading begins with, stay in the
-// second-level cache rather than others (H200, 1 x 2^27 f32, us: all bytes alike 397.8, 40 MB 394.6, 25 MB 393.5).
-constexpr std::ptrdiff_t softmax_cached_end_bytes = 25'000'000;
+// How rows are spread over warps. No units: not served.
+struct LogSumExpPlan {
+    std::size_t units, units_a_warp;
+    std::size_t splits, unit_tiles;
+    int row_lanes;
+    bool by_blocks; // blocks of threads take a unit each; else warps take units_a_warp
+};
 
 // logsumexp: tiles that a warp reads one after the other, as long as that leaves so many jobs, several for every
 // warp that a GPU holds (an earlier kernel, rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and
 // 32 4.14, 4.25, 4.41 and 4.20; this one, bf16 of 1024 with 2, 3, 4, 8 838, 765, 742, 688 us of 2 GiB).
 constexpr std::size_t logsumexp_run = 8;
 constexpr std::size_t logsumexp_warp_units = 12288;
-
-// logsumexp: f32 rows on the 16-byte boundaries that are quicker by shorter runs, and how long these are, where the
-// second-level cache is told to keep nothing of what is read: results have more room there (H200, us of 2 GiB, with
-// runs of 8 and so: 64, 128, 256 529, 515, 506 and 522, 494, 497; but 32, 100, 512 531, 672, 497 and 533, 695, 500).
-constexpr std::size_t logsumexp_short_run_row_least = 32; // longer than this,
-constexpr std::size_t logsumexp_short_run_row_most = 256; // up to this
-constexpr std::size_t logsumexp_short_run = 3;
 
 // logsumexp: rows of so many tiles may be one warp's (4.45 TB/s of f32); longer ones are a block's.
 constexpr std::size_t logsumexp_warp_blocks = 16;
@@ -59,13 +56,6 @@ bool are_vectors(const SoftmaxProblem &p) {
 // nullptr: not served.
 const void *rows_kernel(ElementType dtype, bool aligned) {
     return of_vector_type(dtype, [&]<class T>() { return logsumexp_rows_kernel<T>(aligned); });
-}
-
-// Whether these rows, which fill a tile, are quicker by shorter runs, of which the second-level cache keeps nothing.
-bool wants_short_runs(const SoftmaxProblem &p) {
-    const std::size_t axis = p.shape.axis;
-    return p.dtype == ElementType::f32 && are_vectors(p) && softmax_block % axis == 0 &&
-           axis > logsumexp_short_run_row_least && axis <= logsumexp_short_run_row_most;
 }
 
 // That a warp holds.
@@ -123,8 +113,6 @@ LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem 
     return own;
 }
 
-} // namespace
-
 LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     constexpr LogSumExpPlan not_served{};
     if (rows_kernel(problem.dtype, true) == nullptr || !allows(problem)) {
@@ -149,8 +137,7 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
             plan.row_lanes = static_cast<int>(lanes > warp_threads / 2 ? warp_threads : lanes);
             plan.units = divide_up(rows, static_cast<std::size_t>(tile_rows(plan)));
         }
-        const std::size_t run = wants_short_runs(problem) ? logsumexp_short_run : logsumexp_run;
-        plan.units_a_warp = std::max<std::size_t>(run / std::max<std::size_t>(blocks, 1), 1);
+        plan.units_a_warp = std::max<std::size_t>(logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
         while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < logsumexp_warp_units) {
             plan.units_a_warp /= 2;
         }
@@ -158,61 +145,54 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     return plan.units <= most_blocks ? plan : not_served;
 }
 
-std::size_t logsumexp_workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan) {
-    return plan.splits <= 1 ? 0 : problem.shape.outer * (plan.splits + 1) * sizeof(StoredState);
-}
-
-cudaError_t launch_logsumexp(const LogSumExpPlan &plan, const void *totals, StridedSoftmaxArguments &a, bool dependent,
-                             cudaStream_t stream) {
-    const SoftmaxProblem &p = a.problem;
+cudaError_t launch_rows(const LogSumExpPlan &plan, const SoftmaxCall &call, SoftmaxArguments &a) {
+    const SoftmaxProblem &p = call.problem;
     LogSumExpArguments own = arguments_of(plan, p);
     own.output = p.logsumexp;
-    own.states = plan.splits > 1 ? a.states : nullptr;
-    if (wants_short_runs(p) && own.hull.end - own.hull.begin > softmax_cached_end_bytes) {
-        own.read_again_from = own.hull.end;
-    }
+    own.states = a.states;
     constexpr auto warps = static_cast<std::size_t>(logsumexp_block_warps);
     const std::size_t blocks = plan.by_blocks ? plan.units : divide_up(plan.units, plan.units_a_warp * warps);
-    const cudaError_t error = launch({rows_kernel(p.dtype, are_vectors(p) && !own.apart), blocks,
-                                      static_cast<int>(warps * warp_threads), 1, 1, 1, dependent},
-                                     &own, stream);
+    const cudaError_t error = launch({.kernel = rows_kernel(p.dtype, are_vectors(p) && !own.apart),
+                                      .blocks = blocks,
+                                      .threads = static_cast<int>(warps * warp_threads),
+                                      .dependent = call.gpu.dependent_launch},
+                                     &own, call.stream);
     if (error != cudaSuccess || plan.splits == 1) {
         return error;
     }
-    return launch_logsumexp_totals(totals, a, dependent, stream);
+    return launch(softmax_totals_launch(call.kernels, a.outer, a.splits, call.gpu.dependent_launch), &a, call.stream);
 }
 
-cudaError_t launch_logsumexp_totals(const void *totals, StridedSoftmaxArguments &a, bool dependent,
-                                    cudaStream_t stream) {
-    const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
-    const auto rows_a_block =
-        std::size_t{strided_block_warps} * static_cast<std::size_t>(rows_of_totals_warp(a.splits));
-    return launch({.kernel = totals,
-                   .blocks = std::min(divide_up(rows, rows_a_block), most_blocks),
-                   .threads = strided_block_threads,
-                   .dependent = dependent},
-                  &a, stream);
+std::size_t workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &plan) {
+    return plan.splits <= 1 ? 0 : problem.shape.outer * (plan.splits + 1) * sizeof(StoredState);
 }
 
-bool serves_split_states(const SoftmaxProblem &problem, std::size_t splits, std::size_t split_tiles) {
-    return rows_kernel(problem.dtype, true) != nullptr && problem.scale == 1.0 && problem.shape.inner == 1 &&
-           problem.shape.axis_stride == 1 && splits > 1 && split_tiles <= logsumexp_most_unit_tiles &&
-           problem.shape.outer * splits <= most_blocks;
+} // namespace
+
+std::size_t logsumexp_workspace_bytes_of_rows(const SoftmaxProblem &problem) {
+    return workspace_bytes(problem, plan_logsumexp(problem));
 }
 
-cudaError_t launch_split_states(const SoftmaxProblem &problem, std::size_t splits, std::size_t split_tiles,
-                                StoredState *states, bool dependent, cudaStream_t stream) {
-    const LogSumExpPlan plan{problem.shape.outer * splits, 1, splits, split_tiles, warp_lanes, true};
-    LogSumExpArguments own = arguments_of(plan, problem);
-    own.states = states;
-    if (own.hull.end - own.hull.begin > softmax_cached_end_bytes) {
-        // The outputs begin with the end of the input.
-        own.read_again_from = own.hull.end - softmax_cached_end_bytes;
+cudaError_t launch_logsumexp(const SoftmaxCall &call, bool *served) {
+    const LogSumExpPlan plan = plan_logsumexp(call.problem);
+    *served = plan.units != 0;
+    if (!*served) {
+        return cudaSuccess;
     }
-    Launch how{rows_kernel(problem.dtype, are_vectors(problem)), plan.units,
-               static_cast<int>(logsumexp_block_warps * warp_threads)};
-    how.dependent = dependent;
-    return launch(how, &own, stream);
+    const std::size_t bytes = workspace_bytes(call.problem, plan);
+    Workspace workspace(call.problem, bytes, call.stream);
+    if (workspace.error() != cudaSuccess) {
+        return workspace.error();
+    }
+    SoftmaxArguments a = arguments_of_call(call);
+    if (bytes != 0) {
+        a.splits = plan.splits;
+        a.totals = static_cast<StoredState *>(workspace.take(a.outer * sizeof(StoredState)));
+        a.states = static_cast<StoredState *>(workspace.take(a.outer * a.splits * sizeof(StoredState)));
+    }
+    const cudaError_t launched = launch_rows(plan, call, a);
+    const cudaError_t freed = workspace.finish();
+    return launched != cudaSuccess ? launched : freed;
 }
 
 } // namespace wr::cuda

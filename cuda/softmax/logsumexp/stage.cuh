@@ -24,16 +24,6 @@ __device__ __forceinline__ unsigned shared_address(const void *place) {
 __device__ __forceinline__ void copy_vector_async(unsigned to, const char *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
-// The same of what will not be read again soon: the second-level cache need not keep it.
-__device__ __forceinline__ void copy_once_async(unsigned to, const char *from) {
-    asm volatile("{\n"
-                 ".reg .b64 policy;\n"
-                 "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-                 "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy;\n"
-                 "}" ::"r"(to),
-                 "l"(from)
-                 : "memory");
-}
 __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // Bytes of its first vector that lie before an address.
@@ -57,7 +47,7 @@ struct TileStage {
     // Starts the copies of a tile.
     __device__ __forceinline__ void start(const LogSumExpArguments &a, const TileWalk &walk) const {
         if constexpr (Where == Alignment::vector) {
-            start_whole(walk, walk.data < a.read_again_from);
+            start_whole(walk);
         } else if (may_be_masked(a, walk) && is_masked(a, walk.data, walk.count() * static_cast<int>(sizeof(T)))) {
             if (a.apart) {
                 copy_masked_rows(walk.data, walk.rows(a), a.row_bytes, static_cast<int>(a.axis), a.row_vectors, a.hull,
@@ -68,7 +58,7 @@ struct TileStage {
         } else if (a.apart) {
             start_rows(a, walk.data, walk.rows(a), vectors);
         } else {
-            start_whole(walk, walk.data < a.read_again_from);
+            start_whole(walk);
         }
     }
 
@@ -99,8 +89,8 @@ struct TileStage {
                data + (several ? a.tile_high : bytes) > a.whole_vectors.end;
     }
 
-    // A tile in one piece. Once: the second-level cache need not keep it.
-    __device__ __forceinline__ void start_whole(const TileWalk &walk, bool once) const {
+    // A tile in one piece.
+    __device__ __forceinline__ void start_whole(const TileWalk &walk) const {
         constexpr int whole = lane_stride * chunk_vectors<T>, middle = whole / 2;
         const unsigned before = Where == Alignment::vector ? 0 : static_cast<unsigned>(bytes_before(walk.data));
         // A copy reaches 2 KiB either way, so that all share one address.
@@ -117,11 +107,6 @@ struct TileStage {
                 }
             }
             has_more = bytes > whole;
-        } else if (once) {
-#pragma unroll
-            for (int v = 0; v < chunk_vectors<T>; ++v) {
-                copy_once_async(own + v * lane_stride, mine + (v * lane_stride - middle));
-            }
         } else {
 #pragma unroll
             for (int v = 0; v < chunk_vectors<T>; ++v) {

@@ -1,15 +1,10 @@
-// Softmax of rows of whole vectors, a row in the registers of a cluster or of the whole GPU, or longer ones.
+// Softmax of rows of whole vectors, a row in the registers of a cluster, and longer ones.
 #include "cuda/softmax/instance.cuh"
-#include "cuda/softmax/rows/cooperative_rows.cuh"
 
 namespace wr::cuda {
 
 template void softmax_cluster_rows<float>(SoftmaxRowKernels &kernels);
 template void softmax_cluster_rows<F16>(SoftmaxRowKernels &kernels);
 template void softmax_cluster_rows<BF16>(SoftmaxRowKernels &kernels);
-
-template void softmax_cooperative_rows<float>(SoftmaxRowKernels &kernels);
-template void softmax_cooperative_rows<F16>(SoftmaxRowKernels &kernels);
-template void softmax_cooperative_rows<BF16>(SoftmaxRowKernels &kernels);
 
 } // namespace wr::cuda

@@ -17,14 +17,13 @@ inline constexpr int most_warps_of_block = 32;
 inline constexpr int few_state_warps = 8;
 
 // A warp's tile of a row that several blocks share.
-struct SharedRowPlace {
+struct ClusterPlace {
     std::uint32_t row;
     int block, count; // count is below 1 in warps behind the row's end
 
-    // Of the row's blocks of threads number `rank`.
-    __device__ __forceinline__ SharedRowPlace(const SoftmaxArguments &a, std::uint32_t of_row, std::uint32_t rank) {
-        row = of_row;
-        block = static_cast<int>(rank * (blockDim.x / warp_lanes)) + warp_again();
+    __device__ __forceinline__ explicit ClusterPlace(const SoftmaxArguments &a) {
+        row = cluster_number();
+        block = static_cast<int>(block_in_cluster() * (blockDim.x / warp_lanes)) + warp_again();
         count = smaller(static_cast<int>(a.axis) - block * static_cast<int>(softmax_block),
                         static_cast<int>(softmax_block));
     }
@@ -39,11 +38,6 @@ struct SharedRowPlace {
         return row * static_cast<std::size_t>(static_cast<std::uint32_t>(a.axis)) +
                static_cast<std::size_t>(block) * softmax_block;
     }
-};
-
-struct ClusterPlace : SharedRowPlace {
-    __device__ __forceinline__ explicit ClusterPlace(const SoftmaxArguments &a)
-        : SharedRowPlace(a, cluster_number(), block_in_cluster()) {}
 };
 
 // What a row comes to, as its blocks see it where it is plain: its largest block is ordinary. Elsewhere `n` is no
@@ -120,12 +114,12 @@ inline constexpr bool leads_last_of_cluster =
     sizeof(T) == 2 && zero_exponent_tiles<T, Load, Log> == ZeroExponent::always;
 
 // The exponentials of a warp's tile of such a row, in their frame, and their sum; of a block behind the row's end
-// there are none. Place: finds out where it is. Leads: the row's last block vector by vector.
-template <class T, class Load, ZeroExponent Which, bool Leads, class Place, class Logits, class Float>
+// there are none. Leads: the row's last block vector by vector.
+template <class T, class Load, ZeroExponent Which, bool Leads, class Logits, class Float>
 __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, int count, Logits &x,
                                                      Float (&e)[lane_elements], Float &maximum, std::int32_t &frame) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    const auto data = [&] { return Place(a).template input<T, Load>(a); };
+    const auto data = [&] { return ClusterPlace(a).input<T, Load>(a); };
     const auto note = [&](Float own, std::int32_t, std::int32_t frame_of_e) {
         maximum = own;
         frame = frame_of_e;
@@ -146,8 +140,8 @@ __device__ __forceinline__ auto shared_row_block_sum(const SoftmaxArguments &a, 
 
 // The outputs of softmax of such a block, from what its row comes to; total(): the same where it is not plain.
 // maximum(): the block's.
-template <class T, class Load, ZeroExponent Which, class Place, class Float, class Sum, class Total, class Maximum>
-__device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const Place &to, RowView<Sum> view,
+template <class T, class Load, ZeroExponent Which, class Float, class Sum, class Total, class Maximum>
+__device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, const ClusterPlace &to, RowView<Sum> view,
                                                   Total total, Maximum maximum, std::int32_t frame,
                                                   Float (&e)[lane_elements]) {
     const PlainRow<Divisor<T, Load>> row = row_for_output<T, Load>(view);
@@ -159,7 +153,7 @@ __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, con
             a, frame, row, e[0], factor, [&](std::int32_t gap) { return factor_of(row.base, gap, Float()); })) {
         finish_softmax<T, Load>(a, factor, to.output(a), to.count, e);
     } else {
-        finish_special_softmax<T, Load>(a, to.template input<T, Load>(a), to.output(a), to.count, maximum(), total());
+        finish_special_softmax<T, Load>(a, to.input<T, Load>(a), to.output(a), to.count, maximum(), total());
     }
 }
 
@@ -207,8 +201,8 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     Float maximum = 0;
     std::int32_t frame = 0;
     constexpr ZeroExponent which = zero_exponent_tiles<T, Load, Log>;
-    const Sum sum = shared_row_block_sum<T, Load, which, leads_last_of_cluster<T, Load, Log>, ClusterPlace>(
-        a, from.count, x, e, maximum, frame);
+    const Sum sum =
+        shared_row_block_sum<T, Load, which, leads_last_of_cluster<T, Load, Log>>(a, from.count, x, e, maximum, frame);
     if (together) {
         __shared__ State of_warps[most_warps_of_block];
         if (lane_index() == 0) {
@@ -243,7 +237,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     if constexpr (Log) {
         const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
         finish_log_row<T, Load>(a, row, to.output(a), to.count, x);
-    } else {
+    } else if (a.output != nullptr) {
         RowView<Sum> view;
         if constexpr (by_blocks) {
             view = count <= warp_lanes ? merge_row_states<1>(states, count) : merge_many_states(states, count);

@@ -91,11 +91,11 @@ __device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const TileState<
 }
 
 // The totals of a block's rows in a lane each of its first warp; of a row of many warps in every lane.
-template <int Span, int Rows, class Float, class Sum>
+template <int Span, class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const TileState<Float, Sum> *states_of_block,
                                                                      int warps) {
     if constexpr (Span <= 4) {
-        return merge_side_by_side(states_of_block, Rows, warps);
+        return merge_side_by_side(states_of_block, static_cast<int>(blockDim.y), warps);
     } else {
         return merge_any_states(states_of_block, warps);
     }
@@ -171,7 +171,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         __shared__ LogRow<Float> rows[rows_together];
         wait_for_rows<Span>();
         if (thread_y_again() == 0 && warp_again() == 0) { // one logarithm for all rows of the block
-            const LogRow<Float> row = log_row(totals_by_first_warp<Span, rows_together>(states_of_block, warps));
+            const LogRow<Float> row = log_row(totals_by_first_warp<Span>(states_of_block, warps));
             if (lane_index() < rows_together) {
                 rows[lane_index()] = row;
             }
@@ -179,7 +179,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
         __syncthreads();
         const Place to(a);
         finish_log_row<T, Load>(a, rows[threadIdx.y], to.output(a), to.count, x);
-    } else {
+    } else if (a.output != nullptr) {
         const Place to(a);
         const std::int32_t n = states[state_place(to.warp)].n;
         RowView<Sum> view{sum, n};
@@ -202,7 +202,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     if (wants_row_values(a)) {
         wait_for_rows<Span>();
         if (thread_y_again() == 0 && warp_again() == 0) {
-            const RowState<Float, Sum> total = totals_by_first_warp<Span, rows_together>(states_of_block, warps);
+            const RowState<Float, Sum> total = totals_by_first_warp<Span>(states_of_block, warps);
             const std::uint32_t row = blockIdx.x * rows_together + static_cast<std::uint32_t>(lane_index());
             if (lane_index() < rows_together && row < a.outer) {
                 store_row_values(a, total, row);

@@ -349,7 +349,8 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
         }
         const ShortRowLane to(a, batch, rows, each);
         T *const outputs = stage();
-        const int place = before + to.row * axis + to.column, stored = to.there && !rare && !empty ? to.left : 0;
+        const int place = before + to.row * axis + to.column,
+                  stored = to.there && !rare && !empty && a.output != nullptr ? to.left : 0;
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
             const int left_here = stored - v * distance;
@@ -380,8 +381,7 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
                 store_row_values(a, total, WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
             }
         } else if (a.logsumexp != nullptr && to.there && to.column == 0) {
-            store_row_logsumexp(total, a.logsumexp,
-                                WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
+            store_row_logsumexp(total, a, WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(to.row));
         }
         if (any_rare) {
             const ShortRowLane here(a, batch, rows, each);
@@ -395,6 +395,9 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
         __syncwarp();
     }
     __syncwarp();
+    if (a.output == nullptr) {
+        return;
+    }
     const WarpRows to(a, rows_of_warp);
     copy_from_stage<T, elements>(to.output<T>(a), to.count * axis, stages[warp_index()], before);
 }

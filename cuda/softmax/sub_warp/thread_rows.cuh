@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks
             to.store(v, left, y);
         };
         const bool has_row = batch + lane_index() < rows;
-        if (has_row && !is_nan(mark)) {
+        if (has_row && !is_nan(mark) && a.output != nullptr) {
             LaneRowOutputs<T> to(stage, before + number * axis, axis);
 #pragma unroll
             for (int v = 0; v < most; ++v) {
@@ -333,8 +333,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks
             to.finish();
         }
         if (a.logsumexp != nullptr && has_row) {
-            store_row_logsumexp(total, a.logsumexp,
-                                WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(number));
+            store_row_logsumexp(total, a, WarpRows(a, rows_of_warp).first + static_cast<std::uint64_t>(number));
         }
         if (__any_sync(whole_warp, is_nan(mark)) != 0) {
             T *const rows_here = stage + before;
@@ -344,6 +343,9 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks
         __syncwarp();
     }
     __syncwarp();
+    if (a.output == nullptr) {
+        return;
+    }
     const WarpRows to(a, rows_of_warp);
     copy_from_stage<T, elements>(to.output<T>(a), to.count * axis, stages[warp_index()], before);
 }

@@ -207,7 +207,7 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
 #pragma unroll
     for (int i = 0; i < lane_elements; ++i) {
         const int place = i * warp_lanes + lane_index();
-        if (place < count) {
+        if (place < count && a.output != nullptr) {
             if constexpr (Converted) {
                 const bool two_pieces = takes_two_pieces(a.output_type);
                 const Float value = Log          ? log_softmax_output(x[i], log.splits)
@@ -224,7 +224,7 @@ __device__ __forceinline__ void softmax_row_alone(const SoftmaxArguments &a, con
         }
     }
     if (a.logsumexp != nullptr && lane_index() == 0) {
-        store_row_logsumexp(total, a.logsumexp, row);
+        store_row_logsumexp(total, a, row);
     }
     __syncwarp();
 }
@@ -245,7 +245,7 @@ __device__ __noinline__ void softmax_rows_alone(const SoftmaxArguments &a, const
         const std::uint64_t index = first_row + static_cast<unsigned>(of_lane);
         if (kind == RowKind::ordinary) {
             softmax_row_alone<T, Log, Converted>(a, data + place, output + place, index, its_maximum);
-        } else {
+        } else if (a.output != nullptr) {
             fill_row<T, Converted, Float>(a, output + place, index, kind);
         }
     }

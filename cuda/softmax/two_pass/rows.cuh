@@ -35,9 +35,15 @@ template <class T, class Load, bool Log>
 inline constexpr ZeroExponent two_pass_row_tiles =
     may_take_zero_exponent<T, Load, Log> ? ZeroExponent::without_row_values : ZeroExponent::never;
 
+// Blocks that a multiprocessor should hold: as many as leave nothing spilled.
+template <class T, class Load>
+inline constexpr int split_state_blocks = sizeof(T) == 8                      ? 1
+                                          : Load::unaligned && sizeof(T) == 4 ? 2
+                                                                              : 4;
+
 // The states of splits of two_pass_row_warps * a.tiles_a_warp tiles.
 template <class T, class Load>
-__global__ void __launch_bounds__(two_pass_row_threads, sizeof(T) == 8 ? 1 : 2)
+__global__ void __launch_bounds__(two_pass_row_threads, split_state_blocks<T, Load>)
     softmax_split_states(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
@@ -272,7 +278,7 @@ __global__ void __launch_bounds__(two_pass_row_threads) softmax_totals(const __g
         if (thread == 0 && is_taken) {
             a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
             if (a.logsumexp != nullptr) {
-                store_logsumexp(maximum, sum, a.logsumexp, row);
+                store_float(logsumexp_of(maximum, sum), a.logsumexp_type, a.logsumexp, row);
             }
         }
         if (together) {

@@ -278,7 +278,7 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
 
 /* The gradients of rows between these go through clusters that stay: they are among the many rows, whose barriers the
  * watching tools are told of. */
-enum { LONGEST_ROW_IN_REGISTERS = 128 * 1024, LONGEST_ROW_OF_CLUSTERS = 512 * 1024 };
+enum { LONGEST_ROW_IN_REGISTERS = 128 * 1024, LONGEST_ROW_OF_CLUSTERS = 256 * 1024 };
 
 static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by) {
     softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0, 0};

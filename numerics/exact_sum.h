@@ -12,6 +12,7 @@
 
 #include "numerics/operators.h"
 #include "numerics/stored_elements.h"
+#include "numerics/wide_integers.h"
 
 namespace wr {
 
@@ -55,12 +56,17 @@ WR_HD constexpr int exact_words(ExactLayout layout) { return layout.limbs + exac
 
 WR_HD constexpr std::uint32_t mark(ExactMark kind) { return std::uint32_t{1} << static_cast<std::uint32_t>(kind); }
 
+// Of what is not 0.
 WR_HD int leading_zeros(std::uint32_t x) {
 #if defined(__CUDA_ARCH__)
     return __clz(static_cast<int>(x));
 #else
     return __builtin_clz(x);
 #endif
+}
+WR_HD int leading_zeros(std::uint64_t x) {
+    const auto high = static_cast<std::uint32_t>(x >> 32);
+    return high != 0 ? leading_zeros(high) : 32 + leading_zeros(static_cast<std::uint32_t>(x));
 }
 
 // ---- terms
@@ -140,6 +146,19 @@ WR_HD void add_exactly(Limbs limbs, ExactLayout layout, double x) {
     limbs[limb] += signed_digit(static_cast<std::uint32_t>(low), negative);
     limbs[limb + 1] += signed_digit(static_cast<std::uint32_t>(high), negative);
     limbs[limb + 2] += signed_digit(static_cast<std::uint32_t>(high >> limb_bits), negative);
+}
+
+// count · 2^exponent.
+template <class Limbs>
+WR_HD void add_exactly(Limbs limbs, ExactLayout layout, std::int64_t count, int exponent) {
+    const auto place = static_cast<std::uint32_t>(exponent - layout.lowest), shift = place % limb_bits;
+    const auto limb = static_cast<int>(place / limb_bits);
+    const std::uint64_t low = (static_cast<std::uint64_t>(count) & 0xFFFFFFFFu) << shift;
+    const std::int64_t upper = count >> limb_bits;
+    const std::int64_t middle = (upper & ((std::int64_t{1} << (limb_bits - shift)) - 1)) << shift;
+    limbs[limb] += static_cast<std::int64_t>(low & 0xFFFFFFFFu);
+    limbs[limb + 1] += static_cast<std::int64_t>(low >> limb_bits) + middle;
+    limbs[limb + 2] += upper >> (limb_bits - shift);
 }
 
 struct Significand {
@@ -245,9 +264,7 @@ WR_HD double rounded_sum(Words words, ExactLayout layout, ExactRounding rounding
     }
     const std::uint32_t leading_digit = digits.digit(first);
     if (leading_digit == 0) {
-        const bool minus = words[layout.limbs + static_cast<int>(ExactMark::minus_zero)] != 0 &&
-                           words[layout.limbs + static_cast<int>(ExactMark::number)] == 0;
-        return minus ? -0.0 : 0.0;
+        return 0.0;
     }
     const int zeros = leading_zeros(leading_digit);
     const std::uint64_t two = static_cast<std::uint64_t>(leading_digit) << 32 | digits.digit(first - 1);
@@ -257,24 +274,65 @@ WR_HD double rounded_sum(Words words, ExactLayout layout, ExactRounding rounding
     return bit_cast<double>(bits | (digits.negative ? std::uint64_t{1} << 63 : std::uint64_t{0}));
 }
 
+WR_HD TwoWords shifted_left(TwoWords x, int bits) {
+    if (bits >= 64) {
+        return {x.low << (bits - 64), 0};
+    }
+    return bits == 0 ? x : TwoWords{x.high << bits | x.low >> (64 - bits), x.low << bits};
+}
+
+// Two's complements.
+WR_HD TwoWords sum_of(TwoWords a, std::int64_t b) {
+    const std::uint64_t low = a.low + static_cast<std::uint64_t>(b);
+    return {a.high + static_cast<std::uint64_t>(b >> 63) + (low < a.low ? 1 : 0), low};
+}
+
+// The same of a sum as a two's complement that counts 2^lowest.
+WR_HD double rounded_sum(TwoWords sum, int lowest, ExactRounding rounding) {
+    const bool negative = sum.high >> 63 != 0;
+    const TwoWords magnitude = negative ? negated(sum) : sum;
+    if ((magnitude.high | magnitude.low) == 0) {
+        return 0.0;
+    }
+    const int zeros = magnitude.high != 0 ? leading_zeros(magnitude.high) : 64 + leading_zeros(magnitude.low);
+    const TwoWords leading = shifted_left(magnitude, zeros);
+    const std::uint64_t bits = round_exactly(leading.high, lowest + 127 - zeros, leading.low != 0, rounding);
+    return bit_cast<double>(bits | (negative ? std::uint64_t{1} << 63 : std::uint64_t{0}));
+}
+
+// Writes a sum whose terms have these marks, and whose numbers add up to `value`, as element `index` of the output.
+WR_HD void store_exactly(double value, std::uint32_t marks, ElementType type, void *output, std::size_t index) {
+    const bool plus = (marks & mark(ExactMark::infinity)) != 0;
+    const bool minus = (marks & mark(ExactMark::minus_infinity)) != 0;
+    if ((marks & mark(ExactMark::nan)) != 0 || (plus && minus)) {
+        value = bit_cast<double>(canonical_nan_f64);
+    } else if (plus || minus) {
+        value = bit_cast<double>(plus ? std::uint64_t{0x7FF0000000000000u} : std::uint64_t{0xFFF0000000000000u});
+    } else if (value == 0.0 && (marks & finite_marks) == mark(ExactMark::minus_zero)) {
+        value = -0.0;
+    }
+    store_float(value, type, output, index);
+}
+
+WR_HD ExactRounding rounding_before(ElementType type) {
+    return type == ElementType::f64 ? ExactRounding::to_nearest : ExactRounding::to_odd;
+}
+
 // Settles the words and writes the sum as element `index` of the output.
 template <class Words>
 WR_HD void finish_exactly(Words words, ExactLayout layout, ElementType type, void *output, std::size_t index) {
     settle_words(words, layout);
-    const int marks = layout.limbs;
-    const bool plus = words[marks + static_cast<int>(ExactMark::infinity)] != 0;
-    const bool minus = words[marks + static_cast<int>(ExactMark::minus_infinity)] != 0;
-    const bool nan = words[marks + static_cast<int>(ExactMark::nan)] != 0 || (plus && minus);
-    double value = 0.0;
-    if (nan || plus || minus) {
-        value = bit_cast<double>(nan    ? canonical_nan_f64
-                                 : plus ? std::uint64_t{0x7FF0000000000000u}
-                                        : std::uint64_t{0xFFF0000000000000u});
-    } else {
-        value =
-            rounded_sum(words, layout, type == ElementType::f64 ? ExactRounding::to_nearest : ExactRounding::to_odd);
+    std::uint32_t marks = 0;
+    for (int kind = 0; kind < exact_marks; ++kind) {
+        marks |= (words[layout.limbs + kind] != 0 ? 1u : 0u) << kind;
     }
-    store_float(value, type, output, index);
+    const double value = (marks & ~finite_marks) != 0 ? 0.0 : rounded_sum(words, layout, rounding_before(type));
+    store_exactly(value, marks, type, output, index);
+}
+
+WR_HD void finish_exactly(TwoWords sum, int lowest, std::uint32_t marks, ElementType type, void *output,
+                          std::size_t index) {
+    store_exactly(rounded_sum(sum, lowest, rounding_before(type)), marks, type, output, index);
 }
 
 } // namespace wr

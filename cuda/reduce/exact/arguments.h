@@ -42,6 +42,12 @@ constexpr int exact_threads(ElementType type, bool products) {
 }
 
 inline constexpr int exact_row_threads = 256;
+
+// The most terms of a lane of rows: they fill none of its sums.
+inline constexpr std::size_t most_terms_of_lane = std::size_t{1} << 12;
+
+// Vectors of 16 bytes that a lane has of a short row at most.
+inline constexpr int exact_short_row_vectors = 4;
 inline constexpr int exact_merge_threads = 256;
 
 } // namespace wr::cuda

@@ -23,14 +23,18 @@ constexpr std::size_t least_of_a_thread = 16;
 // Limbs have room for so many terms of a block; it is never met by what fits a GPU's memory.
 constexpr std::size_t most_of_a_block = std::size_t{1} << 30;
 
-// Blocks for long rows: an H200 holds 264 at a time. A warp takes rows of so many bytes and more, and shares them with
-// others where each has so many; a block that shares a row with others has no less than that, and no thread more terms
-// than its sums in f64 have room for.
-constexpr std::size_t blocks_of_rows = 1056;
+// Blocks for long rows: an H200 holds 264 or 396 at a time. A warp takes rows of so many bytes and more, and shares
+// them with others where each has so many; a block that shares a row with others has no less than that, and no thread
+// more terms than its sums have room for.
+constexpr std::size_t blocks_of_rows = 1584;
 constexpr std::size_t bytes_of_a_warp = 2048;
 constexpr std::size_t bytes_of_each_warp = 8192;
 constexpr std::size_t bytes_of_a_split = std::size_t{1} << 15;
-constexpr std::size_t most_of_a_split = std::size_t{1} << 26;
+constexpr std::size_t most_of_a_split = most_terms_of_lane * exact_row_threads;
+
+// Short rows: what their lanes have at most, and the fewest lanes, whose loads take whole sectors.
+constexpr std::size_t bytes_of_a_lane = 16 * exact_short_row_vectors;
+constexpr std::size_t least_lanes_of_a_row = 2;
 
 struct ExactPlan {
     const void *kernel;
@@ -74,10 +78,16 @@ ExactPlan plan_of_any_layout(const ReduceProblem &problem) {
     return plan;
 }
 
+std::size_t bytes_of_row(const ReduceProblem &problem) {
+    return problem.shape.axis * traits_of(problem.what.dtype).size;
+}
+
+bool is_of_narrow_rows(const ReduceProblem &problem) {
+    return problem.what.dtype != ElementType::f64 && !has_products(problem) && problem.shape.axis_stride == 1;
+}
+
 bool is_of_long_rows(const ReduceProblem &problem) {
-    const std::size_t bytes = problem.shape.axis * traits_of(problem.what.dtype).size;
-    return problem.what.dtype != ElementType::f64 && !has_products(problem) && problem.shape.axis_stride == 1 &&
-           bytes >= bytes_of_a_warp;
+    return is_of_narrow_rows(problem) && bytes_of_row(problem) >= bytes_of_a_warp;
 }
 
 ExactPlan plan_of_long_rows(const ReduceProblem &problem) {
@@ -96,8 +106,38 @@ ExactPlan plan_of_long_rows(const ReduceProblem &problem) {
     return plan;
 }
 
+bool are_multiples_of_vectors(const ReduceProblem &problem) {
+    const Shape &shape = problem.shape;
+    const std::size_t size = traits_of(problem.what.dtype).size;
+    const auto outer = static_cast<std::size_t>(shape.outer_stride),
+               inner = static_cast<std::size_t>(shape.inner_stride);
+    return reinterpret_cast<std::uintptr_t>(problem.input) % 16 == 0 && shape.axis * size % 16 == 0 &&
+           (shape.outer == 1 || outer * size % 16 == 0) && (shape.inner == 1 || inner * size % 16 == 0);
+}
+
+// What is no such row goes element by element, and neither needs a workspace.
+bool is_of_short_rows(const ReduceProblem &problem) {
+    const std::size_t bytes = bytes_of_row(problem);
+    return is_of_narrow_rows(problem) && bytes != 0 && bytes <= warp_threads * bytes_of_a_lane &&
+           are_multiples_of_vectors(problem);
+}
+
+ExactPlan plan_of_short_rows(const ReduceProblem &problem) {
+    const Shape &shape = problem.shape;
+    const std::size_t bytes = bytes_of_row(problem);
+    const std::size_t lanes = std::max(std::bit_ceil(divide_up(bytes, bytes_of_a_lane)), least_lanes_of_a_row);
+    ExactPlan plan{};
+    plan.kernel = exact_short_rows_kernel(problem.what.dtype);
+    plan.threads = exact_row_threads;
+    plan.down = static_cast<int>(lanes);
+    cut_axis(plan, shape, 1, shape.axis);
+    return plan;
+}
+
 ExactPlan plan_of(const ReduceProblem &problem) {
-    return is_of_long_rows(problem) ? plan_of_long_rows(problem) : plan_of_any_layout(problem);
+    return is_of_short_rows(problem)  ? plan_of_short_rows(problem)
+           : is_of_long_rows(problem) ? plan_of_long_rows(problem)
+                                      : plan_of_any_layout(problem);
 }
 
 // Words of elements that change no sum.

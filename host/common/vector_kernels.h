@@ -137,7 +137,9 @@ struct Kernels {
     const ReduceKernel *(*reduce)(const Reduction &what);
     const SoftmaxKernel *(*softmax)(ElementType dtype);
     const SoftmaxBackwardKernel *(*softmax_backward)(ElementType dtype);
-    // Adds `count` elements of the axis, from `first` on, to the words of each output of the strip. Always there.
+    // Exact sums are always there: sums and stores the outputs of strips first .. last - 1,
+    void (*sum_exact_strips)(const ExactJob &job, std::size_t first, std::size_t last);
+    // or adds `count` elements of the axis, from `first` on, to the words of each output of the strip.
     void (*add_exact_piece)(const ExactJob &job, std::size_t strip, std::size_t first, std::size_t count,
                             std::int64_t *words);
 };

@@ -15,8 +15,8 @@ constexpr std::size_t exact_block = 512;
 // A round's unit is 2^-43 of what its terms stay below; exact_block of them are then below 2^53 units.
 constexpr int exact_round_bits = 43;
 
-// Data that need more rounds are quicker added limb by limb.
-constexpr int most_exact_rounds = 6;
+// A round of a full block costs as much as so many terms that are added limb by limb.
+constexpr std::size_t terms_of_a_round = 4;
 
 using Doubles = Register<double>;
 using Patterns = Register<std::int64_t>;
@@ -107,8 +107,8 @@ WR_HD void add_rounds(double *values, std::size_t count, std::int64_t largest, E
         return;
     }
     bool left = largest != 0;
-    for (int round = 0; left; ++round) {
-        if (round == most_exact_rounds) {
+    for (std::size_t round = 0; left; ++round) {
+        if (round * terms_of_a_round > count) {
             add_one_by_one(values, count, layout, words);
             return;
         }

@@ -4,7 +4,7 @@
 #include "host/common/run.h"
 #include "host/common/strips.h"
 #include "host/host.h"
-#include "numerics/state_kinds.h"
+#include "host/reduce/exact_store.h"
 
 #include <algorithm>
 #include <bit>
@@ -34,22 +34,7 @@ void store_strip(const ExactJob &job, std::size_t strip, std::int64_t *words) {
     const std::size_t first =
         strip / job.strips.per_outer * job.shape.inner + strip % job.strips.per_outer * job.strips.width;
     for (std::size_t i = 0; i < outputs_of(job, strip); ++i) {
-        if (job.as_state) {
-            settle_state_words(words + i * words_of(job), job.layout);
-            std::copy_n(words + i * words_of(job), words_of(job),
-                        static_cast<std::int64_t *>(job.output) + (first + i) * words_of(job));
-            continue;
-        }
-        finish_exactly(words + i * words_of(job), job.layout, job.output_type, job.output, first + i);
-    }
-}
-
-void sum_strips(const ExactJob &job, const Kernels &kernels, std::size_t first, std::size_t last) {
-    std::int64_t words[exact_strip * most_exact_words];
-    for (std::size_t strip = first; strip < last; ++strip) {
-        std::fill_n(words, outputs_of(job, strip) * words_of(job), 0);
-        kernels.add_exact_piece(job, strip, 0, job.shape.axis, words);
-        store_strip(job, strip, words);
+        store_exact_words(job, first + i, words + i * words_of(job));
     }
 }
 
@@ -58,7 +43,7 @@ Status run_strips(const ExactJob &job, const Kernels &kernels, std::size_t threa
     const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
     const std::size_t each = divide_up(strips, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
-        sum_strips(job, kernels, std::min(task * each, strips), std::min((task + 1) * each, strips));
+        kernels.sum_exact_strips(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
     });
     return Status::success;
 }

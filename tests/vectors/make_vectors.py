@@ -9,6 +9,7 @@ import random
 import sys
 from pathlib import Path
 
+from exact_vectors import exact_dots, exact_sums, hard_exact_sums, known_hard_f64
 from reduction_vectors import (
     dots,
     every_operator,
@@ -68,6 +69,10 @@ def make():
     lines += words_beyond_the_prime(random.Random(21))
     lines += integers_into_floats(random.Random(22))
     lines += norms_of_any_exponent(random.Random(23))
+    lines += exact_sums()
+    lines += hard_exact_sums(random.Random(24))
+    lines += known_hard_f64()
+    lines += exact_dots(random.Random(25))
     return "\n".join(lines) + "\n"
 
 

@@ -61,11 +61,25 @@ static int parse_dot(const char *head, test_case *to) {
         return 0;
     }
     to->about = DOT_PRODUCT;
+    to->op = WR_SUM;
     to->dtype = dtype_named(dtype);
     to->right_dtype = dtype_named(right);
     to->output_dtype = dtype_named(output);
     to->outer = to->inner = to->step = 1;
     return to->right_dtype != 0 && parse_accumulate(accumulate, to);
+}
+
+static int parse_exact_dot(const char *head, test_case *to) {
+    char dtype[NAME_SIZE], output[NAME_SIZE];
+    if (sscanf(head, "dot_exact %15s %15s %zu", dtype, output, &to->axis) != 3) {
+        return 0;
+    }
+    to->about = DOT_PRODUCT;
+    to->op = WR_SUM_EXACT;
+    to->dtype = to->right_dtype = dtype_named(dtype);
+    to->output_dtype = dtype_named(output);
+    to->outer = to->inner = to->step = 1;
+    return 1;
 }
 
 static int parse_segments(const char *head, test_case *to) {
@@ -162,7 +176,7 @@ static int parse_approximate(const char *head, test_case *to) {
 int parse_head(const char *head, size_t line, test_case *to) {
     memset(to, 0, sizeof *to);
     to->line = line;
-    if (!parse_reduce(head, to) && !parse_dot(head, to) && !parse_segments(head, to) && !parse_softmax(head, to) &&
+    if (!parse_reduce(head, to) && !parse_dot(head, to) && !parse_exact_dot(head, to) && !parse_segments(head, to) && !parse_softmax(head, to) &&
         !parse_gradient(head, to) && !parse_approximate(head, to) && !parse_selected(head, to)) {
         return 0;
     }

@@ -95,7 +95,7 @@ static void check_reduction(const test_case *of, const parts *line) {
 
 /* As a sum of one row with weights: wr_dot has the same bits, which weights_and_dots.c checks. */
 static void check_dot_product(const test_case *of, const parts *line) {
-    wr_reduce_args args = reduce_args(WR_SUM, of->dtype, 1, of->axis, 1);
+    wr_reduce_args args = reduce_args(of->op, of->dtype, 1, of->axis, 1);
     image left = new_input(of, of->dtype, of->axis, line->inputs[0]);
     image right = new_input(of, of->right_dtype, of->axis, line->inputs[1]);
     size_t i;

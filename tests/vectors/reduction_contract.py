@@ -8,6 +8,7 @@ import math
 import operator
 from fractions import Fraction
 
+from exact_contract import exact_word
 from number_formats import FIELDS, FLOATS, INTEGERS, encode, round_exact, round_float, round_integer
 from rounded_arithmetic import (
     add_f32,
@@ -255,6 +256,8 @@ def reduce_fields(op, values, dtype, output, weights):
 def reduce_axis(op, values, dtype, accumulate, output, ignore=False, weights=None):
     if op == "logsumexp":
         return encode(logsumexp_row(values, dtype), output)
+    if op == "sum_exact":
+        return exact_word(values, output, ignore, weights)
     if dtype in FLOATS:
         return reduce_floats(op, values, dtype, accumulate, output, ignore, weights)
     if dtype in FIELDS:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from exact_contract import exact_word
 from exact_softmax import exact_row
 from generated_inputs import generate
 from gradient_contract import gradient_row, weights_of_logits, weights_of_outputs
@@ -63,6 +64,12 @@ def dot_line(dtype, right, accumulate, output, count, left_text, right_text):
     word = reduce_axis("sum", left, dtype, accumulate, output, weights=weights)
     head = f"dot {dtype} {right} {accumulate} {output} {count}"
     return f"{head} : {left_text} ; {right_text} : {hexadecimal([word], output)}"
+
+
+def exact_dot_line(dtype, output, count, left_text, right_text):
+    left, right = ([decode(w, dtype) for w in input_words(text, dtype, count)] for text in (left_text, right_text))
+    head = f"dot_exact {dtype} {output} {count}"
+    return f"{head} : {left_text} ; {right_text} : {hexadecimal([exact_word(left, output, weights=right)], output)}"
 
 
 def segments_line(op, dtype, output, offsets, text):

@@ -213,6 +213,28 @@ static void check_every_length(void) {
     }
 }
 
+/* The same elements in any order, more of them than any block of the library's has. */
+static void check_permutations(void) {
+    static const hard_kind kinds[] = {EVERY_EXPONENT, ALL_BUT_ONE_CANCEL, OVERFLOW_ON_THE_WAY};
+    enum { COUNT = 3001, ORDERS = 4 };
+    size_t kind, order;
+    int dtype;
+    for (dtype = WR_F32; dtype <= WR_F8_E5M2; ++dtype) {
+        for (kind = 0; kind < sizeof kinds / sizeof *kinds; ++kind) {
+            image input = image_new(COUNT * reference_size((wr_dtype)dtype), 0);
+            wr_reduce_args args = reduce_args(WR_SUM_EXACT, (wr_dtype)dtype, 1, COUNT, 1);
+            uint64_t state = kind;
+            fill_hard((wr_dtype)dtype, kinds[kind], kind + 11, input.payload, COUNT);
+            args.input = input.payload;
+            for (order = 0; order < ORDERS; ++order) {
+                check_reduce(&args, &input, 0, "elements in another order");
+                shuffle((wr_dtype)dtype, &state, input.payload, COUNT);
+            }
+            image_free(&input);
+        }
+    }
+}
+
 /* Many short rows, the sums of which land everywhere between two numbers; all types into all types. */
 static void check_round(uint64_t round) {
     uint64_t state = round;
@@ -234,6 +256,7 @@ int main(int argc, char **argv) {
     long rounds = argc > 2 ? atol(argv[2]) : 60, round;
     places_open(argc, argv);
     check_every_length();
+    check_permutations();
     for (round = 0; round < rounds; ++round) {
         check_round((uint64_t)round);
     }

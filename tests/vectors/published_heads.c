@@ -176,8 +176,9 @@ static int parse_approximate(const char *head, test_case *to) {
 int parse_head(const char *head, size_t line, test_case *to) {
     memset(to, 0, sizeof *to);
     to->line = line;
-    if (!parse_reduce(head, to) && !parse_dot(head, to) && !parse_exact_dot(head, to) && !parse_segments(head, to) && !parse_softmax(head, to) &&
-        !parse_gradient(head, to) && !parse_approximate(head, to) && !parse_selected(head, to)) {
+    if (!parse_reduce(head, to) && !parse_dot(head, to) && !parse_exact_dot(head, to) && !parse_segments(head, to) &&
+        !parse_softmax(head, to) && !parse_gradient(head, to) && !parse_approximate(head, to) &&
+        !parse_selected(head, to)) {
         return 0;
     }
     return to->dtype != 0 && to->output_dtype != 0 && to->step != 0;

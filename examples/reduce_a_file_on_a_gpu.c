@@ -103,7 +103,7 @@ static void begin_piece(Lane *lane, size_t first, size_t count) {
 static void append(Whole *whole, int op, const Lane *lane) {
     wr_state_args args = state_args(op, 0, whole->count + lane->count);
     expect(wr_state_size(&args, &args.merged_bytes, NULL));
-    args.merged = malloc(args.merged_bytes);
+    args.merged = args.merged_bytes == 0 ? NULL : malloc(args.merged_bytes);
     if (args.merged == NULL) {
         expect(WR_ERROR_OUT_OF_MEMORY);
     }

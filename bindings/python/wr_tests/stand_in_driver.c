@@ -17,7 +17,7 @@ enum {
 
 static const size_t total_memory = (size_t)1 << 30;
 static _Atomic size_t live_allocations; /* threads allocate */
-static char context, stream, events[2], event_without_timing;
+static char context, stream, events[2];
 static int events_made;
 
 int cuInit(unsigned flags);
@@ -155,35 +155,20 @@ int cuStreamCreate(void **result, unsigned flags) {
 
 int cuStreamSynchronize(void *on) { return on == &stream ? SUCCESS : INVALID_HANDLE; }
 
-/* Two with timing by turns, for the beginning and the end; all without it are one. */
 int cuEventCreate(void **event, unsigned flags) {
-    if (flags == 2) {
-        *event = &event_without_timing;
-        live_allocations++;
-        return SUCCESS;
-    }
     *event = &events[events_made++ % 2];
     return flags == 0 ? SUCCESS : INVALID_VALUE;
 }
 
 int cuEventRecord(void *event, void *on) {
-    const int is_one = event == &events[0] || event == &events[1] || event == &event_without_timing;
-    return on == &stream && is_one ? SUCCESS : INVALID_HANDLE;
+    return on == &stream && (event == &events[0] || event == &events[1]) ? SUCCESS : INVALID_HANDLE;
 }
 
-int cuEventSynchronize(void *event) {
-    return event == &events[1] || event == &event_without_timing ? SUCCESS : INVALID_HANDLE;
-}
+int cuEventSynchronize(void *event) { return event == &events[1] ? SUCCESS : INVALID_HANDLE; }
 
 int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
     *milliseconds = 250.0F;
     return begin == &events[0] && end == &events[1] ? SUCCESS : INVALID_HANDLE;
 }
 
-int cuEventDestroy_v2(void *event) {
-    if (event == &event_without_timing) {
-        live_allocations--;
-        return SUCCESS;
-    }
-    return event == &events[0] || event == &events[1] ? SUCCESS : INVALID_HANDLE;
-}
+int cuEventDestroy_v2(void *event) { return event == &events[0] || event == &events[1] ? SUCCESS : INVALID_HANDLE; }

@@ -27,7 +27,7 @@ from warp_reduce.wr.states import States
 from warp_reduce.wr.streamed_reduction import StreamedReduction
 from warp_reduce.wr.streamed_softmax import StreamedSoftmax
 
-SIZES = Sizes(3, 8192, carriers=4, grain=1024)
+SIZES = Sizes(3, 8192)
 DEVICES = ("cuda:0", "host")
 
 

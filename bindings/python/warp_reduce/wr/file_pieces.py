@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -168,12 +168,6 @@ class FilePiece:
         """Its elements, in memory that is given for so many bytes."""
         return self.source.read(self.piece, memory(self.nbytes))
 
-    def grains(self, size: int) -> Iterator[tuple[FilePiece, int]]:
-        """Parts of at most `size` bytes, but of one element at least, and where each begins in the piece's memory."""
-        width = self.source.element.size
-        for part, at in _grains(self.piece, max(1, size // width)):
-            yield FilePiece(self.source, part), at * width
-
 
 @dataclass(frozen=True)
 class OutputPiece:
@@ -188,29 +182,3 @@ class OutputPiece:
 
     def write(self, memory: np.ndarray) -> None:
         self.target.write(self.piece, memory)
-
-    def grains(self, size: int) -> Iterator[tuple[OutputPiece, int]]:
-        """As a FilePiece's."""
-        width = self.target.array.itemsize
-        for part, at in _grains(self.piece, max(1, size // width)):
-            yield OutputPiece(self.target, part), at * width
-
-
-def _grains(piece: Piece, elements: int) -> Iterator[tuple[Piece, int]]:
-    at = 0
-    for part in _parts(piece, elements):
-        yield part, at
-        at += math.prod(part.shape)
-
-
-def _parts(piece: Piece, elements: int) -> Iterator[Piece]:
-    outer, axis, inner = piece.shape
-    if outer * axis * inner <= elements:
-        if outer * axis * inner:
-            yield piece
-        return
-    name, below = ("outer", axis * inner) if outer > 1 else ("axis", inner) if axis > 1 else ("inner", 1)
-    whole: slice = getattr(piece, name)
-    step = max(1, elements // below)
-    for at in range(whole.start, whole.stop, step):
-        yield from _parts(replace(piece, **{name: slice(at, min(at + step, whole.stop))}), elements)

@@ -1,6 +1,6 @@
 """Reading a file and computing at the same time: lanes, each with a buffer of its own, take one piece after another.
 
-While one lane reads, others compute; on a GPU each has a stream, so copies and kernels overlap too.
+While one lane reads, others compute; on a GPU each has a stream and pinned memory, so copies and kernels overlap too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _native
 from .._library import Args, Library
-from .cuda_lanes import BUFFERS, Carriers, CudaLane, Input, Output
+from .cuda_lanes import CudaLane, Input, Output
 from .devices import CudaDevice, Device
 from .file_pieces import FilePiece, OutputPiece, Piece
 
@@ -27,42 +27,31 @@ Result = TypeVar("Result")
 DEFAULT_MEMORY = 512 << 20
 LEAST_MEMORY = 1 << 20
 PIECE_ON_HOST = 4 << 20  # stays in a core's cache between reading and computing
-PIECE_ON_GPU = 64 << 20
-LANES_OF_GPU = 3  # while one computes, another's piece is read and a third one's waits for its turn
-GRAIN = 4 << 20  # with more bytes a thread on an H200's host reading falls behind the copies, with fewer Python does
-MOST_CARRIERS = 16
-LEAST_GRAIN = 256 << 10
+# Of 4, 8 and 16 MiB on 8 and 16 lanes beside an H200: with less Python takes the time, with more the CPU's caches.
+PIECE_ON_GPU = 8 << 20
+MOST_LANES_OF_GPU = 8
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many lanes there are, and how many bytes of a file each has memory for. Of a GPU also how many threads carry
-    bytes to it, and how many at a time."""
+    """How many lanes there are, and how many bytes of a file each has memory for."""
 
     lanes: int
     piece: int
-    carriers: int = 2
-    grain: int = LEAST_GRAIN
 
     def lanes_for(self, pieces: int, largest: int) -> int:
         """How many lanes there are for so many pieces. An earlier run may have had more memory, and larger pieces."""
         return max(1, min(self.lanes, pieces, self.lanes * self.piece // largest))
 
-    def carriers_for(self, size: int) -> int:
-        """No more of them than can fill their buffers with so many bytes: pinned memory takes its time."""
-        return max(1, min(self.carriers, size // (BUFFERS * self.grain)))
-
 
 def sizes_of(library: Library, device: Device, memory: int, times: float = 1.0) -> Sizes:
     """`times`: how many bytes a lane needs for a byte of the file."""
     cores = max(1, _native.host_threads(library.number))
+    lanes = max(2, min(cores, MOST_LANES_OF_GPU)) if device.is_gpu else cores
+    piece = PIECE_ON_GPU if device.is_gpu else PIECE_ON_HOST
     share = int(memory / times)
-    if device.is_gpu:
-        carriers = max(1, min(cores, MOST_CARRIERS, memory // (2 * BUFFERS * LEAST_GRAIN)))
-        grain = min(GRAIN, memory // (2 * BUFFERS * carriers))
-        return Sizes(LANES_OF_GPU, min(PIECE_ON_GPU, share // LANES_OF_GPU), carriers, grain)
-    lanes = max(1, min(cores, share // min(PIECE_ON_HOST, LEAST_MEMORY // 2)))
-    return Sizes(lanes, min(PIECE_ON_HOST, share // lanes))
+    lanes = max(1, min(lanes, share // min(piece, LEAST_MEMORY // 2)))
+    return Sizes(lanes, min(piece, share // lanes))
 
 
 class HostLane:
@@ -109,11 +98,9 @@ def lanes_of(library: Library, device: Device, sizes: Sizes, pieces: int, larges
     count = sizes.lanes_for(pieces, largest)
     with ExitStack() as stack:
         lanes: list[Lane] = []
-        if isinstance(device, CudaDevice):
-            carriers = Carriers(device, sizes.carriers_for(pieces * largest), sizes.grain)
-            stack.callback(carriers.close)
         for _ in range(count):
-            made = CudaLane(library, device, carriers) if isinstance(device, CudaDevice) else HostLane(library, largest)
+            is_gpu = isinstance(device, CudaDevice)
+            made = CudaLane(library, device, largest) if is_gpu else HostLane(library, largest)
             stack.callback(made.close)
             lanes.append(made)
         if not device.is_gpu and count > 1:

@@ -424,4 +424,55 @@ MUTANTS = {
         "copy(right_, {{merge_.right ==> 0}}, merge_.merged() - merge_.after,",
         ["states_of_any_cuts_are_the_whole"],
     ),
+    # ---- exact sums
+    420: (
+        "host/reduce/exact_window.h",
+        "if (any_bit({{largest > limit_ ==> largest > limit_ + (std::int64_t{8} << 52)}})) {",
+        ["exact_sums_are_rounded_once"],
+    ),
+    421: (
+        "host/reduce/exact_window.h",
+        "if (any_bit(left & {{all_but_the_sign ==> static_cast<std::int64_t>(0)}})) {",
+        ["exact_sums_are_rounded_once"],
+    ),
+    422: (
+        "host/reduce/exact_window.h",
+        "return {{other != 0 ==> true}} ? ExactMark::number : ExactMark::minus_zero;",
+        ["exact_sums_are_rounded_once"],
+    ),
+    423: (
+        "host/reduce/exact_window.h",
+        "shifted_left(counts, {{exponent(0) - exponent(1) ==> window_bits}})",
+        ["exact_sums_are_rounded_once"],
+    ),
+    424: (
+        "host/reduce/exact_kernels.cpp",
+        "{{window.count(1, lane, lanes) == 0 ==> true}} && exponent > -1000",
+        ["exact_sums_are_rounded_once"],
+    ),
+    425: (
+        "host/reduce/exact_kernels.cpp",
+        "== 0 && {{exponent > -1000 ==> true}}) {",
+        ["exact_sums_are_rounded_once"],
+    ),
+    426: (
+        "host/reduce/exact_kernels.cpp",
+        "std::make_index_sequence<lanes>{}) ? product : {{minus_zeros() ==> product}};",
+        ["exact_sums_are_rounded_once"],
+    ),
+    427: (
+        "host/reduce/exact_kernels.cpp",
+        "static_cast<int>(window.mark_of(first, lanes))] = {{1 ==> 0}};",
+        ["exact_sums_are_rounded_once"],
+    ),
+    428: (
+        "host/reduce/exact_block.h",
+        "if ({{ignore_nan ==> false}} && (marks & mark(ExactMark::nan)) != 0) {",
+        ["exact_sums_are_rounded_once"],
+    ),
+    429: (
+        "host/reduce/exact_block.h",
+        "if ({{exponent > 2046 ==> false}}) {",
+        ["exact_sums_are_rounded_once"],
+    ),
 }

@@ -406,4 +406,86 @@ MUTANTS = {
         "for (int node = nodes - 1; node-- > {{0 ==> 1}};) {",
         ["states_of_any_cuts_are_the_whole"],
     ),
+    # ---- exact sums
+    400: (
+        "numerics/exact_sum.h",
+        "return mark({{bits == 0x8000000000000000u ==> magnitude == 0}} ? ExactMark::minus_zero",
+        ["exact_sums_are_rounded_once"],
+    ),
+    401: (
+        "numerics/exact_sum.h",
+        "no_number = (both & mark(ExactMark::nan)) != 0 || {{x == 0.0 || y == 0.0 ==> false}};",
+        ["exact_sums_are_rounded_once"],
+    ),
+    402: (
+        "numerics/exact_sum.h",
+        "significand = above > -64 ? {{significand >> -above ==> 0}} : 0;",
+        ["exact_sums_are_rounded_once"],
+    ),
+    403: (
+        "numerics/exact_sum.h",
+        "limbs[limb + 2] += {{upper >> (limb_bits - shift) ==> 0}};",
+        ["exact_sums_are_rounded_once"],
+    ),
+    404: (
+        "numerics/exact_sum.h",
+        "carry = {{sum >> limb_bits ==> sum / (std::int64_t{1} << limb_bits)}}; } words[word] += carry;",
+        ["exact_sums_are_rounded_once"],
+    ),
+    405: (
+        "numerics/exact_sum.h",
+        "i == lowest_digit ? {{0u - stored ==> ~stored}} : ~stored;",
+        ["exact_sums_are_rounded_once"],
+    ),
+    406: (
+        "numerics/exact_sum.h",
+        "half && (below_half || {{(kept & 1u) != 0 ==> true}})",
+        ["exact_sums_are_rounded_once"],
+    ),
+    407: (
+        "numerics/exact_sum.h",
+        "const bool below_half = {{more ==> false}} ||",
+        ["exact_sums_are_rounded_once"],
+    ),
+    408: (
+        "numerics/exact_sum.h",
+        ": {{(kept & 1u) == 0 && (half || below_half) ==> false}};",
+        ["exact_sums_are_rounded_once"],
+    ),
+    409: (
+        "numerics/exact_sum.h",
+        "if ({{exponent > 1023 ==> exponent > 1022}}) {",
+        ["exact_sums_are_rounded_once"],
+    ),
+    410: (
+        "numerics/exact_sum.h",
+        "dropped = 11 + (exponent < smallest_normal ? {{smallest_normal - exponent ==> 0}} : 0);",
+        ["exact_sums_are_rounded_once"],
+    ),
+    411: (
+        "numerics/exact_sum.h",
+        "(third & 0xFFFFFFFFu) != 0 || {{lowest < first - 2 ==> false}}, rounding);",
+        ["exact_sums_are_rounded_once"],
+    ),
+    412: (
+        "numerics/exact_sum.h",
+        "lowest + 127 - zeros, {{leading.low != 0 ==> false}}, rounding);",
+        ["exact_sums_are_rounded_once"],
+    ),
+    413: (
+        "numerics/exact_sum.h",
+        "{{(marks & finite_marks) == mark(ExactMark::minus_zero) ==> (marks & mark(ExactMark::minus_zero))"
+        " != 0}}) { value = -0.0;",
+        ["exact_sums_are_rounded_once"],
+    ),
+    414: (
+        "numerics/exact_sum.h",
+        "(marks & mark(ExactMark::nan)) != 0 || {{(plus && minus) ==> false}}) {",
+        ["exact_sums_are_rounded_once"],
+    ),
+    415: (
+        "numerics/exact_sum.h",
+        "carried = {{shifted >> limb_bits ==> 0}};",
+        ["exact_sums_are_rounded_once"],
+    ),
 }

@@ -69,7 +69,13 @@ def hard_exact_sums(rng):
             [encode(-math.inf, dtype), largest, largest],
         ):
             yield line(dtype, dtype, (1, len(row), 1), hexadecimal(row, dtype))
-        for values in ([math.nan, -0.0, math.nan], [math.nan] * 3, [math.nan, 1.0, -1.0], [1.5, math.nan, 0.25]):
+        for values in (
+            [math.nan, -0.0, math.nan],
+            [0.0, math.nan, -0.0],
+            [math.nan] * 3,
+            [math.nan, 1.0, -1.0],
+            [1.5, math.nan, 0.25],
+        ):
             yield line(dtype, dtype, (1, len(values), 1), value_words(dtype, values), ignore=True)
         yield line(dtype, dtype, (3, 3, 2), few_values(dtype, rng, 18))
 

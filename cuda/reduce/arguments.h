@@ -13,17 +13,32 @@ enum class Destination : std::int32_t {
     partials, // as accumulators, for the next stage
 };
 
+WR_HD constexpr std::size_t bits_of(std::uint64_t x) {
+    std::size_t bits = 0;
+    for (; x != 0; x &= x - 1) {
+        ++bits;
+    }
+    return bits;
+}
+
 // Pieces of rows that are not all alike, as states have them (numerics/state.h): in front nodes that grow, at the end
 // nodes that shrink, a node for each bit of how many elements these are; runs of one length between them.
 struct RowNodes {
     std::uint64_t growing, shrinking; // elements; both 0: all pieces are runs
     std::uint64_t run;
+    std::uint64_t small; // bits of nodes that a warp takes by itself, so that the warps of a block have one each
     std::size_t weight_bytes;
     void *accumulators;          // [node][row], where those of nodes go
     std::size_t first_shrinking; // its number among the nodes
 
     WR_HD constexpr bool any() const { return (growing | shrinking) != 0; }
 };
+
+// Nodes that share a piece, and the pieces that some nodes take.
+inline constexpr int nodes_of_piece = 8;
+WR_HD constexpr std::size_t pieces_of_nodes(std::uint64_t nodes, std::uint64_t small) {
+    return divide_up<std::size_t>(bits_of(nodes & small), nodes_of_piece) + bits_of(nodes & ~small);
+}
 
 // Reduction of rows: row number r = (o, i) starts at input + o * outer_stride + i * inner_stride elements.
 struct RowArguments {

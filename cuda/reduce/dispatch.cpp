@@ -310,12 +310,13 @@ cudaError_t reduce_runs(const NodePlan &plan, const void *partials, void *accumu
                         cudaStream_t stream, GpuFacts gpu) {
     const std::size_t rows = plan.rows.shape.outer * plan.rows.shape.inner, pieces = plan.rows.rows.pieces;
     const auto bytes = static_cast<std::size_t>(kernels.element_bytes);
-    const auto before = static_cast<std::size_t>(std::popcount(plan.nodes.growing));
+    const std::size_t nodes_before = bits_of(plan.nodes.growing);
+    const std::size_t pieces_before = pieces_of_nodes(plan.nodes.growing, plan.nodes.small);
     const Shape shape{rows, plan.runs.count, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
-    const void *const first = static_cast<const char *>(partials) + before * bytes;
+    const void *const first = static_cast<const char *>(partials) + pieces_before * bytes;
     const std::uintptr_t origin = reinterpret_cast<std::uintptr_t>(first) - plan.runs.first * bytes;
     NodePlan own = plan_lone_nodes(shape, origin, kernels, plan.runs);
-    own.nodes.accumulators = static_cast<char *>(accumulators) + before * rows * bytes;
+    own.nodes.accumulators = static_cast<char *>(accumulators) + nodes_before * rows * bytes;
     return launch_stage({&kernels, own.rows, first, {}, {}, true, own.nodes}, nullptr, stream, gpu);
 }
 

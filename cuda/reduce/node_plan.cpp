@@ -24,12 +24,16 @@ std::uint64_t turn_of(const Piece &piece) {
     return piece.first == 0 ? 0 : piece.end() & ~(std::bit_floor((piece.first - 1) ^ piece.end()) - 1);
 }
 
-std::size_t nodes_of(std::uint64_t elements) { return static_cast<std::size_t>(std::popcount(elements)); }
-
-void set_pieces(NodePlan &plan) {
-    plan.rows.rows.pieces = nodes_of(plan.nodes.growing) + plan.runs.count + nodes_of(plan.nodes.shrinking);
-    plan.nodes.first_shrinking = static_cast<std::size_t>(node_count(plan.piece)) - nodes_of(plan.nodes.shrinking);
+// `tile`: elements of one.
+void set_pieces(NodePlan &plan, std::uint64_t tile) {
+    RowNodes &nodes = plan.nodes;
+    const bool of_blocks = plan.rows.rows.warps == static_cast<int>(block_warps);
+    nodes.small = of_blocks ? 2 * tile * static_cast<std::uint64_t>(plan.rows.rows.tiles) - 1 : 0;
+    plan.rows.rows.pieces =
+        pieces_of_nodes(nodes.growing, nodes.small) + plan.runs.count + pieces_of_nodes(nodes.shrinking, nodes.small);
+    nodes.first_shrinking = static_cast<std::size_t>(node_count(plan.piece)) - bits_of(nodes.shrinking);
 }
+static_assert(block_warps == nodes_of_piece);
 
 } // namespace
 
@@ -48,7 +52,7 @@ NodePlan plan_lone_nodes(const Shape &s, std::uintptr_t origin, const ReduceKern
     if (plan.fits) {
         plan.rows.rows.tiles = static_cast<int>(std::bit_ceil(divide_up(tiles, warps)));
     }
-    set_pieces(plan);
+    set_pieces(plan, tile);
     return plan;
 }
 
@@ -66,7 +70,7 @@ NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const Reduce
             plan.nodes.growing = first * run - piece.first;
             plan.nodes.shrinking = piece.end() - end * run;
             plan.nodes.run = run;
-            set_pieces(plan);
+            set_pieces(plan, tile);
             plan.rows.partials = whole.shape.outer * whole.shape.inner * plan.rows.rows.pieces;
             plan.fits = fits_a_block(plan.runs.count, bytes_a_tile / static_cast<std::uint64_t>(kernels.partial_bytes));
             return plan;

@@ -27,39 +27,47 @@ __device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row)
     return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
 }
 
-// What of a row is one of its pieces.
+// What of a row is one of its pieces; of small nodes, which share one, this warp's.
 struct RowPart {
     std::uint64_t first, count;
     std::ptrdiff_t node; // negative: none
+    bool alone;          // the warp has a node, or nothing, by itself
 };
 
 inline __device__ __noinline__ RowPart part_of_row(const RowArguments &a, std::size_t piece) {
     const RowNodes &nodes = a.nodes;
     const std::size_t behind = a.pieces - 1 - piece;
-    const int growing = __popcll(nodes.growing), shrinking = __popcll(nodes.shrinking);
-    const bool grows = piece < static_cast<std::size_t>(growing);
-    if (!grows && behind >= static_cast<std::size_t>(shrinking)) {
-        const std::size_t before = piece - static_cast<std::size_t>(growing);
-        return {nodes.growing + before * nodes.run, nodes.run, -1};
+    const std::size_t front = pieces_of_nodes(nodes.growing, nodes.small);
+    const bool grows = piece < front;
+    if (!grows && behind >= pieces_of_nodes(nodes.shrinking, nodes.small)) {
+        return {nodes.growing + (piece - front) * nodes.run, nodes.run, -1, false};
     }
     const std::uint64_t all = grows ? nodes.growing : nodes.shrinking;
+    const auto smalls = static_cast<std::size_t>(__popcll(all & nodes.small));
+    const std::size_t at = grows ? piece : behind, shared = divide_up(smalls, std::size_t{nodes_of_piece});
+    const bool alone = at < shared;
+    const std::size_t from_smallest =
+        alone ? at * nodes_of_piece + static_cast<std::size_t>(warp_index()) : at - shared + smalls;
+    if (alone && from_smallest >= smalls) {
+        return {0, 0, -1, true};
+    }
     std::uint64_t bits = all;
-    for (std::size_t i = grows ? piece : behind; i != 0; --i) {
+    for (std::size_t i = from_smallest; i != 0; --i) {
         bits &= bits - 1;
     }
     const std::uint64_t count = bits & (0 - bits);
     if (grows) {
-        return {all - bits, count, static_cast<std::ptrdiff_t>(piece)};
+        return {all - bits, count, static_cast<std::ptrdiff_t>(from_smallest), alone};
     }
-    const std::size_t node = nodes.first_shrinking + static_cast<std::size_t>(shrinking - 1) - behind;
-    return {a.axis - all + (bits - count), count, static_cast<std::ptrdiff_t>(node)};
+    const std::size_t node = nodes.first_shrinking + static_cast<std::size_t>(__popcll(all)) - 1 - from_smallest;
+    return {a.axis - all + (bits - count), count, static_cast<std::ptrdiff_t>(node), alone};
 }
 
 // What a warp reduces: `tiles` tiles of a row from number `first_tile` on. Operators that are exact in any order have
-// no nodes; those with weights take them from the part's first element on.
+// no nodes; those with weights take them from the part's first element on. `alone`: as the part has it.
 template <class T, class Op, class Access>
-__device__ __forceinline__ typename Op::Accumulator reduce_warps_tiles(const RowArguments &a, Row<T> row,
-                                                                       std::size_t piece, std::size_t own_warp) {
+__device__ __forceinline__ typename Op::Accumulator
+reduce_warps_tiles(const RowArguments &a, Row<T> row, std::size_t piece, std::size_t own_warp, bool &alone) {
     const auto tiles = static_cast<std::size_t>(a.tiles);
     if constexpr (Op::order_free) {
         return warp_reduce<Access, T, Op>(row, a.hull, ((piece << a.warps_log2) + own_warp) * tiles, a.tiles,
@@ -69,9 +77,10 @@ __device__ __forceinline__ typename Op::Accumulator reduce_warps_tiles(const Row
         const void *weights = a.mapping.weights;
         if (a.nodes.any()) {
             const RowPart part = part_of_row(a, piece);
+            alone = part.alone;
             row.data += static_cast<std::ptrdiff_t>(part.first) * row.stride;
             row.count = part.count;
-            first_tile = own_warp * tiles;
+            first_tile = alone ? 0 : own_warp * tiles;
             weights = static_cast<const char *>(weights) + part.first * a.nodes.weight_bytes;
         }
         if constexpr (Op::positional) {
@@ -97,9 +106,11 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
         return;
     }
     if (!Op::order_free && a.nodes.any()) {
-        const std::ptrdiff_t node = part_of_row(a, piece).node;
-        if (node >= 0) {
-            store_partial<Op>(value, a.nodes.accumulators, static_cast<std::size_t>(node) * a.rows + row);
+        const RowPart part = part_of_row(a, piece);
+        if (part.node >= 0) {
+            store_partial<Op>(value, a.nodes.accumulators, static_cast<std::size_t>(part.node) * a.rows + row);
+        }
+        if (part.node >= 0 || part.alone) {
             return;
         }
     }
@@ -146,11 +157,12 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
         a.first_row +
         ((static_cast<std::size_t>(group) * block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
     auto value = Op::identity();
+    bool alone = false;
     if (row < a.rows) {
         value = reduce_warps_tiles<T, Op, Access>(a, row_at<T>(a, row), piece,
-                                                  static_cast<std::size_t>(warp_index() & (warps - 1)));
+                                                  static_cast<std::size_t>(warp_index() & (warps - 1)), alone);
     }
-    if (warps > 1) {
+    if (warps > 1 && !alone) {
         value = partialBlockReduce<Op, row_block_warps>(value, warps);
     }
     if constexpr (rows_run_as_clusters<T, Op> && Access::by_vectors) {
@@ -159,7 +171,7 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
             return;
         }
     }
-    if (row < a.rows && (warp_index() & (warps - 1)) == 0) {
+    if (row < a.rows && (alone || (warp_index() & (warps - 1)) == 0)) {
         deliver<Op>(a, value, row, piece);
     }
 }

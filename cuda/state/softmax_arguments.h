@@ -80,7 +80,8 @@ struct SoftmaxFromStateArguments {
     SoftmaxStateView<Float, Sum> whole;
     std::uint64_t runs, rows;
     PieceTotals<Float, Sum> *totals;
-    std::uint64_t blocks;        // whole ones of each row
+    std::uint64_t blocks; // whole ones of each row
+    bool totals_by_threads;
     std::uint64_t edge_elements; // of all columns
     std::uint32_t edge_blocks;   // the last blocks of threads take these
 };

@@ -158,8 +158,9 @@ void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
     const std::uint64_t rows = a.places.rows();
     const bool are_rows = a.places.inner == 1;
     const std::uint64_t blocks = are_rows ? blocks_of_warps(rows * a.groups) : blocks_of_threads(rows * a.blocks);
-    a.edge_blocks =
-        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(blocks_of_threads(a.edge_elements), 1, most_of_a_kind));
+    const std::uint64_t edge_blocks =
+        are_rows && a.edge_elements != 0 ? blocks_of_warps(2 * rows) : blocks_of_threads(a.edge_elements);
+    a.edge_blocks = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(edge_blocks, 1, most_of_a_kind));
     const SoftmaxProblem &p = a.problem;
     const SoftmaxVectorKernels *vectors =
         vector_kernels(p, element_at(p.input, p.dtype, a.places.piece.left()), nullptr);
@@ -236,10 +237,13 @@ void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, voi
         rows_of_outputs(p.shape),
         static_cast<PieceTotals<Float, Sum> *>(totals),
         cut.piece.end_block() - cut.piece.first_block(),
+        places.elements() == 0 && whole.places.piece.right() == 0,
         places.elements(),
         0};
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
-    sequence.put(kernels.totals, std::clamp<std::uint64_t>(a.rows, 1, most_judging_blocks), softmax_totals_threads, &a);
+    const std::uint64_t rows_of_block = a.totals_by_threads ? std::uint64_t{softmax_totals_threads} : 1;
+    sequence.put(kernels.totals, std::clamp<std::uint64_t>(divide_up(a.rows, rows_of_block), 1, most_judging_blocks),
+                 softmax_totals_threads, &a);
     const std::uint64_t jobs = a.rows * a.blocks;
     if (p.shape.inner != 1) {
         a.edge_blocks = static_cast<std::uint32_t>(std::min(blocks_of_threads(a.edge_elements), most_of_a_kind));
@@ -298,7 +302,9 @@ std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *str
                                                  problem.output,
                                                  problem.output_dtype};
             sequence.put(softmax_state_kernels<Float, Sum>().finish,
-                         std::clamp<std::uint64_t>(blocks_of_warps(a.rows), 1, most_judging_blocks),
+                         std::clamp<std::uint64_t>(state.places.piece.right() == 0 ? blocks_of_threads(a.rows)
+                                                                                   : blocks_of_warps(a.rows),
+                                                   1, most_judging_blocks),
                          softmax_state_threads, &a);
             return cudaSuccess;
         });

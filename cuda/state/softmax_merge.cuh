@@ -58,8 +58,12 @@ __device__ __forceinline__ void copy_element(const SoftmaxMergeArguments<Float, 
     a.elements[index] = bit_cast<Bits>(element_of_either(a, of.outer, of.inner, a.places.piece.first + of.at));
 }
 
+// Blocks of threads that a multiprocessor should hold, each of which looks at the states before it does anything.
+template <class Float>
+inline constexpr int judging_resident_blocks = sizeof(Float) == 4 ? 3 : 1;
+
 template <class Float, class Sum>
-__global__ void __launch_bounds__(softmax_state_threads)
+__global__ void __launch_bounds__(softmax_state_threads, judging_resident_blocks<Float>)
     softmax_state_merge(const __grid_constant__ SoftmaxMergeArguments<Float, Sum> a) {
     take_place_on_stream();
     if (!are_accepted(a.judged)) {
@@ -85,25 +89,63 @@ __global__ void __launch_bounds__(softmax_state_threads)
     }
 }
 
-// The state of a whole row, by a warp; in every lane.
+// The states that the first `count` lanes hold, combined from the last one on, in the frame of all of them: scaling by
+// powers of two changes no bit.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> combine_lanes(const RowState<Float, Sum> &mine, int count) {
+    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
+    const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
+    Sum sum = __shfl_sync(whole_warp, scaled, count - 1);
+#pragma unroll 1
+    for (int lane = count - 1; lane-- > 0;) {
+        sum = __shfl_sync(whole_warp, scaled, lane) + sum;
+    }
+    return {maximum, sum};
+}
+
+// The state of a whole row that ends within a base block, by a warp; in every lane.
 template <class Float, class Sum>
 __device__ __forceinline__ RowState<Float, Sum> finished_row(const SoftmaxStateView<Float, Sum> &state,
                                                              std::uint64_t runs, std::uint64_t row) {
     const SoftmaxPiece &piece = state.places.piece;
     const std::uint64_t tail = piece.right();
-    RowState<Float, Sum> last = StateMerge<Float, Sum>::identity();
-    if (tail != 0) {
-        const JobPlace of(row, state.places.inner);
-        last = state_of_kept<Float, Sum>(kept_logits(state, of.outer, of.inner, piece.end() - tail, tail));
+    const bool has_lanes = runs < warp_lanes;
+    const JobPlace of(row, state.places.inner);
+    RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
+    if (has_lanes && static_cast<std::uint64_t>(lane_index()) < runs) {
+        mine = state.state(static_cast<std::uint64_t>(lane_index()), row);
     }
-    return whole_state(state, runs, tail != 0, last, row);
+    const RowState<Float, Sum> last =
+        state_of_kept<Float, Sum>(kept_logits(state, of.outer, of.inner, piece.end() - tail, tail));
+    if (!has_lanes) {
+        return whole_state(state, runs, true, last, row);
+    }
+    mine = static_cast<std::uint64_t>(lane_index()) == runs ? last : mine;
+    return combine_lanes(mine, static_cast<int>(runs) + 1);
+}
+
+// Calls use(row, total) for each row of whole base blocks, a thread each.
+template <class Float, class Sum, class Use>
+__device__ __forceinline__ void for_each_whole_row(const SoftmaxStateView<Float, Sum> &state, std::uint64_t runs,
+                                                   std::uint64_t rows, Use use) {
+    const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+    for (std::uint64_t row = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; row < rows; row += step) {
+        use(row, whole_state(state, runs, false, StateMerge<Float, Sum>::identity(), row));
+    }
 }
 
 template <class Float, class Sum>
-__global__ void __launch_bounds__(softmax_state_threads)
+__global__ void __launch_bounds__(softmax_state_threads, judging_resident_blocks<Float>)
     softmax_state_finish(const __grid_constant__ SoftmaxFinishArguments<Float, Sum> a) {
     take_place_on_stream();
     if (!are_accepted(a.judged)) {
+        return;
+    }
+    const auto store = [&](std::uint64_t row, const RowState<Float, Sum> &whole) {
+        store_float(logsumexp_of(whole.maximum, whole.sum), a.output_type, a.output, row);
+    };
+    if (a.state.places.piece.right() == 0) {
+        for_each_whole_row(a.state, a.runs, a.rows, store);
         return;
     }
     const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_warps;
@@ -111,7 +153,7 @@ __global__ void __launch_bounds__(softmax_state_threads)
          row += step) {
         const RowState<Float, Sum> whole = finished_row(a.state, a.runs, row);
         if (lane_index() == 0) {
-            store_float(logsumexp_of(whole.maximum, whole.sum), a.output_type, a.output, row);
+            store(row, whole);
         }
     }
 }

@@ -55,23 +55,27 @@ struct EdgeTile {
     Float maximum;
 
     __device__ __forceinline__ void load(const CutEdge<Float, Sum> &edge, std::uint64_t number) {
-        place = strided_row(edge.cut.p, edge.row, number);
-        place.count = edge.end;
-        place.taken = smaller<std::size_t>(place.taken, edge.end);
+        place = strided_row_before(edge.cut.p, edge.row, number, edge.end);
         maximum = tile.load(edge.cut.p, place, edge.begin,
                             [&](Float own) { return edge.cut.p.log ? own : edge.maximum_with_neighbours(own); })
                       .maximum;
     }
 };
 
-// A block a row: a warp for what the whole row comes to, and one for either edge. Outputs of rows at these are written
-// here, for they need nothing more; those of columns beside others.
+// A thread a row where runs are all that there is. Else a block a row: a warp for what the whole row comes to, and one
+// for either edge. Outputs of rows at these are written here, for they need nothing more; those of columns beside
+// others.
 template <class Float, class Sum>
-__global__ void __launch_bounds__(softmax_totals_threads, 4)
+__global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4 : 2)
     softmax_piece_totals(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
     __shared__ RowState<Float, Sum> whole;
     take_place_on_stream();
     if (!are_accepted(a.judged)) {
+        return;
+    }
+    if (a.totals_by_threads) {
+        for_each_whole_row(a.whole, a.runs, a.rows,
+                           [&](std::uint64_t row, const RowState<Float, Sum> &total) { a.totals[row].whole = total; });
         return;
     }
     const SoftmaxProblem &p = a.cut.p;
@@ -81,7 +85,10 @@ __global__ void __launch_bounds__(softmax_totals_threads, 4)
         EdgeTile<Float, Sum> tile;
         const CutEdge<Float, Sum> edge(a.cut, row, is_left);
         if (warp_index() == 0) {
-            const RowState<Float, Sum> total = finished_row(a.whole, a.runs, row);
+            const RowState<Float, Sum> total =
+                a.whole.places.piece.right() != 0
+                    ? finished_row(a.whole, a.runs, row)
+                    : whole_state(a.whole, a.runs, false, StateMerge<Float, Sum>::identity(), row);
             if (lane_index() == 0) {
                 whole = total;
                 a.totals[row].whole = total;

@@ -11,14 +11,45 @@ __device__ __forceinline__ KeptState<Sum> *block_state(const SoftmaxStateArgumen
     return static_cast<KeptState<Sum> *>(a.block_states) + row * a.blocks + block;
 }
 
+// What an edge of a row cuts, by a warp.
+template <class Float, class Sum>
+__device__ __forceinline__ void keep_edge_of_row(const SoftmaxStateArguments &a, std::uint64_t row, bool is_left,
+                                                 typename ExponentialConstants<Float>::Bits *elements) {
+    const SoftmaxPiece &piece = a.places.piece;
+    const std::uint64_t left = piece.left(), right = piece.right(), count = is_left ? left : right;
+    if (count == 0) {
+        return;
+    }
+    const std::uint64_t begin = is_left ? 0 : piece.count - right;
+    strided::StridedTile<Float, Sum> tile;
+    tile.load_logits(a.problem,
+                     strided_row_before(a.problem, piece_row_of(a.problem, a.first, row), row, begin + count), begin);
+    auto *const own = elements + (is_left ? 0 : left * a.places.rows()) + row * count;
+#pragma unroll
+    for (int i = 0; i < strided::lane_elements; ++i) {
+        const auto k = static_cast<std::uint64_t>(i * warp_lanes + lane_index());
+        if (k < count) {
+            own[k] = kept_bits(tile.values[i]);
+        }
+    }
+}
+
 // The elements of blocks that are cut, and the header, by the last blocks of threads of a grid.
 template <class Float, class Sum>
 __device__ __forceinline__ void keep_edges(const SoftmaxStateArguments &a) {
     using Bits = typename ExponentialConstants<Float>::Bits;
     auto *const elements = reinterpret_cast<Bits *>(static_cast<KeptState<Sum> *>(a.payload) + a.places.states());
     const std::uint64_t own = blockIdx.x - (gridDim.x - a.edge_blocks);
+    if (a.places.inner == 1) {
+        const std::uint64_t warps = std::uint64_t{a.edge_blocks} * softmax_state_warps;
+        for (std::uint64_t job = own * softmax_state_warps + warp_index();
+             a.edge_elements != 0 && job < 2 * a.places.rows(); job += warps) {
+            keep_edge_of_row<Float, Sum>(a, job / 2, job % 2 == 0, elements);
+        }
+    }
     const std::uint64_t step = std::uint64_t{a.edge_blocks} * softmax_state_threads;
-    for (std::uint64_t index = own * softmax_state_threads + threadIdx.x; index < a.edge_elements; index += step) {
+    for (std::uint64_t index = own * softmax_state_threads + threadIdx.x;
+         a.places.inner != 1 && index < a.edge_elements; index += step) {
         const EdgeElement of(a.places.piece, a.places.rows(), a.places.inner, index);
         const PieceRow row = piece_row_of(a.problem, a.first, of.outer * a.places.inner + of.inner);
         elements[index] = kept_bits(piece_logit<Float>(a.problem, row, of.at));

@@ -30,6 +30,15 @@ __device__ __forceinline__ strided::StridedRow strided_row(const SoftmaxProblem 
     return {row, of.outer, of.inner, piece_index(p, of, 0), p.shape.inner, p.shape.axis, of.leading};
 }
 
+// The part of a row that ends before the piece's element `end`.
+__device__ __forceinline__ strided::StridedRow strided_row_before(const SoftmaxProblem &p, const PieceRow &of,
+                                                                  std::uint64_t row, std::uint64_t end) {
+    strided::StridedRow place = strided_row(p, of, row);
+    place.count = end;
+    place.taken = smaller<std::size_t>(place.taken, end);
+    return place;
+}
+
 // Of a column, the run that is one of its base blocks, which begins with the piece's element `begin`.
 __device__ __forceinline__ strided::ColumnRun column_block(const SoftmaxProblem &p, const PieceRow &of,
                                                            std::uint64_t row, std::uint64_t begin) {

@@ -8,10 +8,10 @@ namespace wr::cuda {
 
 // Blocks of threads that a multiprocessor should hold: as many as leave nothing spilled.
 template <class T, class Load>
-inline constexpr int vector_resident_blocks = sizeof(T) == 8    ? 1
-                                              : Load::unaligned ? 2
-                                              : sizeof(T) == 4  ? 3
-                                                                : 4;
+inline constexpr int vector_resident_blocks = Load::unaligned  ? (sizeof(T) == 8 ? 1 : 2)
+                                              : sizeof(T) == 8 ? 2
+                                              : sizeof(T) == 4 ? 3
+                                                               : 4;
 
 template <class T, class Load>
 struct VectorBlocks {

@@ -38,7 +38,7 @@ struct StridedTile {
             fill(values, p.log ? -std::numeric_limits<Float>::infinity() : Float(0));
             return StateMerge<Float, Sum>::identity();
         }
-        load_logits(p, place, begin);
+        load_taken(p, place, begin);
         Float maximum = values[0];
 #pragma unroll
         for (int i = 1; i < lane_elements; ++i) {
@@ -57,6 +57,16 @@ struct StridedTile {
             sums[i] = exchange_pair<FloatSum<Sum>, 0>(static_cast<Sum>(low), static_cast<Sum>(high));
         }
         return {maximum, settle_block_sum(maximum, warp_tree<FloatSum<Sum>, 1>(sums))};
+    }
+
+    // The logits alone, scaled; -infinity in the place of those that take no part.
+    __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const StridedRow &place, std::size_t begin) {
+        taken = TakenElements(p.selection, place, begin);
+        if (taken.none) {
+            fill(values, -std::numeric_limits<Float>::infinity());
+        } else {
+            load_taken(p, place, begin);
+        }
     }
 
     // The outputs, in the place of the values, and from there to memory.
@@ -87,8 +97,7 @@ struct StridedTile {
     }
 
   private:
-    // Scaled; -infinity in the place of those that take no part.
-    __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const StridedRow &place, std::size_t begin) {
+    __device__ __forceinline__ void load_taken(const SoftmaxProblem &p, const StridedRow &place, std::size_t begin) {
         const std::ptrdiff_t index = strided_index(place, p.selection.ragged, p.shape.outer_stride, p.shape.axis_stride,
                                                    p.shape.inner_stride, begin);
         LoadedElements<Float> loaded;

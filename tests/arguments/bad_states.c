@@ -22,7 +22,7 @@ enum { ROOM = 2048 };
 static wr_status query_state(const void *args, size_t *bytes) {
     size_t workspace = 0, found = 0, *const wanted = bytes == NULL ? NULL : &found;
     const wr_status status = wr_state_size(args, wanted, &workspace);
-    if (status == WR_SUCCESS) {
+    if (status == WR_SUCCESS && bytes != NULL) {
         *bytes = workspace;
     }
     return status;

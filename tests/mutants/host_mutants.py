@@ -416,7 +416,7 @@ MUTANTS = {
     ),
     96: (
         "host/state/state.cpp",
-        "std::uint64_t place_of_next = {{merge_.meeting | 1u ==> merge_.meeting}};",
+        "std::uint64_t place_of_next = {{merge_.meeting | 1u ==> merge_.meeting | 3u}};",
         ["states_of_any_cuts_are_the_whole"],
     ),
     97: (

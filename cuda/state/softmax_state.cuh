@@ -34,25 +34,25 @@ __device__ __forceinline__ void keep_edge_of_row(const SoftmaxStateArguments &a,
     }
 }
 
-// The elements of blocks that are cut, and the header, by the last blocks of threads of a grid.
-template <class Float, class Sum>
+// The elements of blocks that are cut, and the header, by the last blocks of threads of a grid of rows, or of columns.
+template <class Float, class Sum, bool Rows>
 __device__ __forceinline__ void keep_edges(const SoftmaxStateArguments &a) {
     using Bits = typename ExponentialConstants<Float>::Bits;
     auto *const elements = reinterpret_cast<Bits *>(static_cast<KeptState<Sum> *>(a.payload) + a.places.states());
     const std::uint64_t own = blockIdx.x - (gridDim.x - a.edge_blocks);
-    if (a.places.inner == 1) {
-        const std::uint64_t warps = std::uint64_t{a.edge_blocks} * softmax_state_warps;
-        for (std::uint64_t job = own * softmax_state_warps + warp_index();
-             a.edge_elements != 0 && job < 2 * a.places.rows(); job += warps) {
+    if constexpr (Rows) {
+        const std::uint64_t jobs = a.edge_elements == 0 ? 0 : 2 * a.places.rows();
+        const std::uint64_t step = std::uint64_t{a.edge_blocks} * softmax_state_warps;
+        for (std::uint64_t job = own * softmax_state_warps + warp_index(); job < jobs; job += step) {
             keep_edge_of_row<Float, Sum>(a, job / 2, job % 2 == 0, elements);
         }
-    }
-    const std::uint64_t step = std::uint64_t{a.edge_blocks} * softmax_state_threads;
-    for (std::uint64_t index = own * softmax_state_threads + threadIdx.x;
-         a.places.inner != 1 && index < a.edge_elements; index += step) {
-        const EdgeElement of(a.places.piece, a.places.rows(), a.places.inner, index);
-        const PieceRow row = piece_row_of(a.problem, a.first, of.outer * a.places.inner + of.inner);
-        elements[index] = kept_bits(piece_logit<Float>(a.problem, row, of.at));
+    } else {
+        const std::uint64_t step = std::uint64_t{a.edge_blocks} * softmax_state_threads;
+        for (std::uint64_t index = own * softmax_state_threads + threadIdx.x; index < a.edge_elements; index += step) {
+            const EdgeElement of(a.places.piece, a.places.rows(), a.places.inner, index);
+            const PieceRow row = piece_row_of(a.problem, a.first, of.outer * a.places.inner + of.inner);
+            elements[index] = kept_bits(piece_logit<Float>(a.problem, row, of.at));
+        }
     }
     if (own == 0 && threadIdx.x == 0) {
         *(static_cast<StateHeader *>(a.payload) - 1) = a.header;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(softmax_state_threads, Blocks::resident)
     take_place_on_stream();
     const unsigned blocks = gridDim.x - a.edge_blocks;
     if (blockIdx.x >= blocks) {
-        keep_edges<Float, Sum>(a);
+        keep_edges<Float, Sum, true>(a);
         return;
     }
     const std::uint64_t jobs = a.places.rows() * a.groups, step = std::uint64_t{blocks} * softmax_state_warps;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::walking_reside
     const SoftmaxProblem &p = a.problem;
     const unsigned blocks = gridDim.x - a.edge_blocks;
     if (blockIdx.x >= blocks) {
-        keep_edges<Float, Sum>(a);
+        keep_edges<Float, Sum, false>(a);
         return;
     }
     const std::uint64_t jobs = a.places.rows() * a.blocks, step = std::uint64_t{blocks} * softmax_state_threads;

@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from .. import _pieces, _softmax
 from ._sharded import Gathered, Part, gathered
 
-_SLAB = 1 << 22  # elements whose gradients are formed at once, by copies of three times as many
+_SLAB = 1 << 24  # elements whose gradients are formed at once, by copies of three times as many
 
 
 def _spread(y: torch.Tensor, shape: torch.Size, dims: tuple[int, ...]) -> torch.Tensor:
@@ -44,16 +44,35 @@ def _slabs(shape: torch.Size) -> Iterator[tuple[slice, ...]]:
             yield slice(top, top + high), slice(left, left + wide)
 
 
-def _of_three(log: bool, y: torch.Tensor, gradient: torch.Tensor, sums: torch.Tensor, scale: float, dtype: Any) -> Any:
-    """The library's gradient of rows of three, each of them an element and two that bring its row's sum to what it is
-    in the whole row: what the element brings, the same with the other sign, and the sum. So it is rounded as there."""
+def _of_three(y: torch.Tensor, gradient: torch.Tensor, sums: torch.Tensor, scale: float, dtype: Any) -> Any:
+    """The library's gradient of log-softmax, which is fused, of rows of three: an element and two that bring its row's
+    sum to what it is in the whole row: what the element brings with the other sign, and the sum."""
     # Of terms of -0 alone the sum is -0, and not what two signs leave.
     of_minus_zeros = (sums == 0) & sums.signbit()
     taken_back = torch.where(of_minus_zeros, gradient, -gradient)
-    ys = torch.stack([y, y, torch.ones_like(y)])
+    ys = torch.stack([y, y, y])
     gradients = torch.stack([gradient, taken_back, sums.expand(y.shape)])
-    function = _softmax.log_softmax_backward if log else _softmax.softmax_backward
-    return function(ys, gradients, 0, scale=scale, dtype=dtype)[0]
+    return _softmax.log_softmax_backward(ys, gradients, 0, scale=scale, dtype=dtype)[0]
+
+
+def _of_log_softmax(
+    ys: torch.Tensor, gradients: torch.Tensor, sums: torch.Tensor, scale: float, dtype: torch.dtype
+) -> torch.Tensor:
+    found = torch.empty(ys.shape, dtype=dtype, device=ys.device)
+    for rows, columns in _slabs(ys.shape):
+        part = rows, columns
+        found[part] = _of_three(ys[part], gradients[part], sums[rows], scale, dtype)
+    return found
+
+
+def _of_plain_softmax(
+    ys: torch.Tensor, gradients: torch.Tensor, sums: torch.Tensor, scale: float, dtype: torch.dtype
+) -> torch.Tensor:
+    """y * (dy - sum) * scale, each rounded as in the library, whose NaN is one."""
+    found = (gradients - sums).mul_(ys)
+    if scale != 1:
+        found.mul_(scale)
+    return found.masked_fill_(found.isnan(), torch.nan).to(dtype)
 
 
 def _flat(x: torch.Tensor, dims: tuple[int, ...]) -> torch.Tensor:
@@ -72,12 +91,8 @@ def _of_softmax(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
     sums = _row_sums(ctx.log, y, wide, ctx)
     made = torch.empty_like(y, dtype=ctx.dtype, memory_format=torch.contiguous_format)
     ys, gradients = _flat(y, ctx.dims), _flat(wide, ctx.dims)
-    found = torch.empty(ys.shape, dtype=ctx.dtype, device=y.device)
-    for rows, columns in _slabs(ys.shape):
-        above = sums.reshape(-1, 1)[rows]
-        found[rows, columns] = _of_three(
-            *(ctx.log, ys[rows, columns], gradients[rows, columns], above, ctx.scale, ctx.dtype)
-        )
+    form = _of_log_softmax if ctx.log else _of_plain_softmax
+    found = form(ys, gradients, sums.reshape(-1, 1), ctx.scale, ctx.dtype)
     kept = [d for d in range(y.dim()) if d not in ctx.dims]
     order = [*kept, *ctx.dims]
     made.permute(order).copy_(found.reshape([y.shape[d] for d in order]))

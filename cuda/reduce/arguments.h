@@ -73,6 +73,7 @@ struct ColumnArguments {
     std::int32_t threads_across; // threads of a block side by side
     std::int32_t threads_down;   // threads of a block below each other, a power of two
     std::int32_t outer_a_block;  // outer indices that a block takes
+    std::int32_t vectors;        // that a thread takes, threads_across apart; of more than one all rows
     SmallDivisor by_across;      // by threads_across
     Destination destination;
     Mapping mapping;
@@ -134,9 +135,11 @@ inline constexpr int long_segment_cluster = 4; // blocks
 inline constexpr int run_elements = 32;
 inline constexpr int most_run_elements = 64;
 
-// Rows that a thread of the kernels of columns takes at least, and at most of single columns; blocks that finish a
+// Rows that a thread of the kernels of columns takes at least, as many loads as it has on their way, and at most of
+// single columns; blocks that finish a
 // column as a cluster.
 inline constexpr int least_column_run = 8;
+inline constexpr int most_short_axis = 4; // rows of which a thread takes several vectors' columns
 inline constexpr int most_single_column_run = 128;
 inline constexpr int most_column_cluster = 8;
 

@@ -4,6 +4,7 @@
 
 #include "cuda/reduce/column_run.cuh"
 #include "cuda/reduce/rows.cuh"
+#include "cuda/reduce/sets.cuh"
 
 namespace wr::cuda {
 
@@ -74,6 +75,46 @@ __device__ __forceinline__ int fold_table(typename Op::Accumulator *table, int r
     return rows;
 }
 
+template <class T, class Op, class Columns>
+inline constexpr bool takes_short_axes =
+    has_all_kernels<T, Op> && (Columns::elements > 1) && finishes_side_by_side<typename Op::Accumulator>;
+
+// An axis of few rows: the columns of so many vectors that as many loads are on their way as of a longer one.
+template <class T, class Op, class Columns, int Rows>
+__device__ __forceinline__ void reduce_short_columns(const ColumnArguments &a, std::size_t outer, std::size_t column) {
+    constexpr int vectors = least_column_run / Rows, elements = Columns::elements;
+    const T *first = static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(outer) * a.outer_stride + column;
+    const std::size_t step = static_cast<std::size_t>(a.threads_across) * elements;
+    const int rows = static_cast<int>(a.axis);
+    Columns loaded[vectors][Rows];
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+#pragma unroll
+        for (int r = 0; r < Rows; ++r) {
+            if (r < rows && column + static_cast<unsigned>(v) * step < a.inner) {
+                loaded[v][r].load(first + static_cast<unsigned>(v) * step + r * a.axis_stride);
+            }
+        }
+    }
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+        const std::size_t at = column + static_cast<unsigned>(v) * step;
+        typename Op::Accumulator results[elements];
+#pragma unroll
+        for (int e = 0; e < elements; ++e) {
+            typename Op::Accumulator values[Rows];
+#pragma unroll
+            for (int r = 0; r < Rows; ++r) {
+                values[r] = r < rows ? Op::map(loaded[v][r].values[e], a.mapping) : Op::identity();
+            }
+            results[e] = tree_of_elements<Op>(values);
+        }
+        if (at < a.inner) {
+            finish_neighbours(results, a.finish, a.output, outer * a.inner + at);
+        }
+    }
+}
+
 // Blocks that a multiprocessor should hold: what a thread keeps of a vector of columns decides.
 template <class T, class Op, class Columns>
 inline constexpr int column_blocks_resident = column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> ? 3 : 2;
@@ -94,6 +135,18 @@ __global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<
     const int slots = a.outer_a_block, width = a.threads_across * elements;
     const ColumnJob job = a.few_jobs ? column_job(a, blockIdx.x) : column_job_by_64_bits(a, a.first_job + blockIdx.x);
     const std::size_t first_outer = job.outer_group * static_cast<std::size_t>(slots), outer = first_outer + slot;
+    if constexpr (takes_short_axes<T, Op, Columns>) {
+        if (a.vectors > 1) {
+            const std::size_t column =
+                job.column_tile * static_cast<std::size_t>(width * a.vectors) + across * elements;
+            if (outer < a.outer && a.axis <= 2) {
+                reduce_short_columns<T, Op, Columns, 2>(a, outer, column);
+            } else if (outer < a.outer) {
+                reduce_short_columns<T, Op, Columns, most_short_axis>(a, outer, column);
+            }
+            return;
+        }
+    }
     const std::size_t first_column = job.column_tile * static_cast<std::size_t>(width);
     const std::size_t column = first_column + across * elements;
     const std::size_t row =

@@ -76,6 +76,7 @@ ReducePlan plan_stage(const Shape &shape, std::uintptr_t address, const ReduceKe
     }
     ReduceKernels some = kernels;
     some.packed_rows = some.triple_rows = some.cluster_rows = nullptr;
+    some.takes_short_axes = false;
     gpu.cluster_blocks = gpu.wide_cluster_blocks = 0;
     return plan_reduction(shape, address, some, gpu);
 }
@@ -166,6 +167,7 @@ cudaError_t launch_columns(const Stage &stage, void *output, cudaStream_t stream
     a.threads_across = plan.threads_across;
     a.threads_down = plan.threads_down;
     a.outer_a_block = static_cast<std::int32_t>(plan.outer_a_block);
+    a.vectors = plan.vectors_a_thread;
     a.by_across = small_divisor(static_cast<std::uint32_t>(plan.threads_across));
     a.destination = destination_of(stage);
     a.mapping = stage.mapping;

@@ -84,6 +84,7 @@ ReduceKernels kernels_of() {
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
     kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.most_column_run = most_column_run<T, Op>;
+    kernels.takes_short_axes = takes_short_axes<T, Op, Vectors>;
     kernels.finds_place = finds_place<T, Op>;
     kernels.order_free = Op::order_free;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));

@@ -23,10 +23,11 @@ struct ReduceKernels {
     const void *long_segments;  // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;
-    int triples_a_thread; // of triple_rows
-    int most_column_run;  // of a thread of columns; of single ones most_single_column_run
-    bool finds_place;     // the operator wants to know where an element stands
-    bool order_free;      // the operator is exact in any order
+    int triples_a_thread;  // of triple_rows
+    int most_column_run;   // of a thread of columns; of single ones most_single_column_run
+    bool takes_short_axes; // columns: of axes of up to most_short_axis rows a thread takes several vectors
+    bool finds_place;      // the operator wants to know where an element stands
+    bool order_free;       // the operator is exact in any order
     int partial_bytes;
     bool rows_run_as_clusters; // those of rows on vectors: few rows in one launch, without a kernel for it
     // The set that takes the partial results on.

@@ -192,6 +192,7 @@ ColumnPlan column_blocks(const Problem &p, const ColumnWidths &widths, std::size
     plan.run = static_cast<int>(run);
     plan.threads_across = static_cast<int>(width);
     plan.threads_down = static_cast<int>(down);
+    plan.vectors_a_thread = 1;
     plan.groups = divide_up(s.axis, run * down);
     plan.column_tiles = divide_up(widths.across, width);
     plan.outer_a_block = std::min(block_threads / width / down, s.outer);
@@ -219,8 +220,29 @@ std::size_t column_run(const Problem &p, std::size_t down) {
     return p.kernels.order_free ? divide_up(share, least) * least : std::max(std::bit_ceil(share), least);
 }
 
+// Blocks a multiprocessor of columns of a short axis: below, more loads of a thread would leave some idle.
+constexpr std::size_t short_axis_blocks_a_multiprocessor = 3;
+
+// A thread has all rows of so many vectors that it waits for no fewer loads than along a longer axis.
+bool take_short_axis(const Problem &p, const ColumnWidths &widths, ColumnPlan &plan) {
+    const std::size_t axis = p.shape.axis;
+    if (!p.kernels.takes_short_axes || !p.vector_columns || axis < 2 || axis > std::size_t{most_short_axis}) {
+        return false;
+    }
+    const std::size_t vectors = least_column_run / std::bit_ceil(axis), threads = divide_up(widths.across, vectors);
+    ColumnWidths parts = widths;
+    parts.across = threads;
+    plan = column_blocks(p, parts, std::min(threads, block_threads), least_column_run);
+    plan.vectors_a_thread = static_cast<int>(vectors);
+    return plan.blocks >= p.multiprocessors * short_axis_blocks_a_multiprocessor;
+}
+
 ColumnPlan plan_columns(const Problem &p) {
     const ColumnWidths widths = column_widths(p);
+    ColumnPlan of_short_axis{};
+    if (take_short_axis(p, widths, of_short_axis)) {
+        return of_short_axis;
+    }
     if (p.gpu.multiprocessors == every_gpu) {
         return column_blocks(p, widths, widths.usual, least_parted_run);
     }

@@ -34,7 +34,7 @@ struct RowPlan {
 struct ColumnPlan {
     bool vectors;
     std::size_t groups, column_tiles, outer_a_block;
-    int run, threads_across, threads_down;
+    int run, threads_across, threads_down, vectors_a_thread;
     bool groups_are_clusters;
     std::size_t blocks;
 };

@@ -175,6 +175,11 @@ constexpr Job jobs[] = {
     {WR_SUM, WR_F32, same, Elements::random, 2, 2003, 3, 0, 0, 0},
     {WR_ARGMAX, WR_F32, same, Elements::random, 2, 2003, 3, 0, 0, 0},
     {WR_ARGMAX, WR_F32, same, Elements::random, 1, 6000, 5, 0, 0, 0},
+    // Axes of few rows, of which a thread takes several vectors.
+    {WR_SUM, WR_F32, same, Elements::random, 1, 2, 25004, 0, 0, 0},
+    {WR_MEAN, WR_F32, WR_BF16, Elements::random, 6, 3, 4100, 0, 0, 0},
+    {WR_MAX, WR_BF16, same, Elements::random, 7, 4, 4104, 4112, 8, 0},
+    {WR_MIN, WR_F16, WR_F32, Elements::random, 7, 2, 8200, 0, 0, 0},
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 /*
- * Narrow columns of so many rows that a GPU has kernels of their own for them: the host's bits, whole blocks of rows
- * and odd ends, alone and in a batch, on the boundaries of vectors and off them.
+ * Narrow columns of so many rows, and short ones so many side by side, that a GPU has ways of its own for them: the
+ * host's bits, whole blocks and odd ends, alone and in a batch, on the boundaries of vectors and off them.
  */
 #include "harness/harness.h"
 #include "harness/jobs.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = 56 << 20, BLOCKS = 800, MOST_OUTPUTS = 65536 };
+enum { WORDS = 56 << 20, BLOCKS = 800, MOST_OUTPUTS = 7 << 20 };
 
 /* Columns, and the words that a block of the GPU takes. */
 static const struct {
@@ -81,6 +81,23 @@ static void check_widths(wr_op op, wr_dtype dtype, data_kind kind) {
     close_words(&all);
 }
 
+/* Axes of 2 to 5 rows: one matrix, and images with a few channels. */
+static void check_short_axes(wr_op op, wr_dtype dtype, data_kind kind) {
+    words all;
+    size_t axis;
+    open_words(&all, dtype, kind);
+    for (axis = 2; axis <= 5; ++axis) {
+        check(&all, op, 0, 1, axis, 6 << 20);
+        check(&all, op, 8, 1, axis, (5 << 20) + 1032);
+        check(&all, op, 0, 1, axis, (5 << 20) + 4);
+        check(&all, op, 1, 1, axis, 3 << 20);
+        check(&all, op, 0, 128, axis, 224 * 224);
+        check(&all, op, 0, 700, axis, 112 * 56);
+        check(&all, op, 0, 5000, axis, 520);
+    }
+    close_words(&all);
+}
+
 int main(int argc, char **argv) {
     places_open_gpu_only(argc, argv);
     check_widths(WR_SUM, WR_F32, DATA_WIDE);
@@ -90,6 +107,11 @@ int main(int argc, char **argv) {
     check_widths(WR_MIN, WR_U32, DATA_UNIFORM);
     check_widths(WR_SUM, WR_KOALABEAR, DATA_UNIFORM);
     check_widths(WR_SUM, WR_MERSENNE31, DATA_UNIFORM);
+    check_short_axes(WR_SUM, WR_F32, DATA_WIDE);
+    check_short_axes(WR_MEAN, WR_BF16, DATA_SPECIALS);
+    check_short_axes(WR_MAX, WR_F32, DATA_SPECIALS);
+    check_short_axes(WR_MIN, WR_F16, DATA_SPECIALS);
+    check_short_axes(WR_SUM, WR_I32, DATA_UNIFORM);
     places_close();
     return check_report("columns_of_many_short_rows");
 }

@@ -79,6 +79,26 @@ void check_columns_are_shared() {
     CHECK(run(full_set(4)) == 64, "sums of columns of 150: runs of %d", run(full_set(4)));
 }
 
+// A thread has all rows of several vectors where the axis is short, as long as there are blocks enough.
+void check_short_axes_are_taken_by_several_vectors() {
+    const auto vectors = [](std::size_t outer, std::size_t axis, std::size_t inner, std::uintptr_t address) {
+        ReduceKernels kernels = full_set(4);
+        kernels.takes_short_axes = true;
+        const ColumnPlan plan = plan_reduction(contiguous(outer, axis, inner), address, kernels, h200).columns;
+        CHECK(plan.blocks * static_cast<std::size_t>(plan.threads_across * plan.vectors_a_thread) * 4 *
+                      plan.outer_a_block >=
+                  outer * inner,
+              "%zu x %zu x %zu: blocks for all columns", outer, axis, inner);
+        return plan.vectors_a_thread;
+    };
+    CHECK(vectors(1, 2, std::size_t{1} << 26, 0) == 4, "2 rows: %d vectors", vectors(1, 2, std::size_t{1} << 26, 0));
+    CHECK(vectors(256, 3, 50176, 0) == 2, "3 rows: %d vectors", vectors(256, 3, 50176, 0));
+    CHECK(vectors(256, 4, 50176, 0) == 2, "4 rows: %d vectors", vectors(256, 4, 50176, 0));
+    CHECK(vectors(256, 5, 50176, 0) == 1, "5 rows: %d vectors", vectors(256, 5, 50176, 0));
+    CHECK(vectors(1, 3, 4096, 0) == 1, "3 rows, few columns: %d vectors", vectors(1, 3, 4096, 0));
+    CHECK(vectors(256, 3, 50176, 4) == 1, "3 rows off the boundaries: %d vectors", vectors(256, 3, 50176, 4));
+}
+
 } // namespace
 
 int main() {
@@ -140,5 +160,6 @@ int main() {
            {64, 8, 1, A::rows, true}});
     check_small_arrays_are_spread();
     check_columns_are_shared();
+    check_short_axes_are_taken_by_several_vectors();
     return check_report("reductions_go_by_the_table");
 }

@@ -77,7 +77,8 @@ __device__ __forceinline__ int fold_table(typename Op::Accumulator *table, int r
 
 template <class T, class Op, class Columns>
 inline constexpr bool takes_short_axes =
-    has_all_kernels<T, Op> && (Columns::elements > 1) && finishes_side_by_side<typename Op::Accumulator>;
+    has_all_kernels<T, Op> && (Columns::elements > 1) && finishes_side_by_side<typename Op::Accumulator> &&
+    !(is_made_of<Op, Extreme> && sizeof(T) < sizeof(float)); // whose words hold several
 
 // An axis of few rows: the columns of so many vectors that as many loads are on their way as of a longer one.
 template <class T, class Op, class Columns, int Rows>
@@ -117,7 +118,8 @@ __device__ __forceinline__ void reduce_short_columns(const ColumnArguments &a, s
 
 // Blocks that a multiprocessor should hold: what a thread keeps of a vector of columns decides.
 template <class T, class Op, class Columns>
-inline constexpr int column_blocks_resident = column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> ? 3 : 2;
+inline constexpr int column_blocks_resident =
+    column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> && !has_quick_way<Op> ? 3 : 2;
 
 // A block is threads_across column vectors, threads_down runs, and as many outer indices as find room in 256 threads.
 // inner is a multiple of a vector's elements, and every vector is aligned.

@@ -38,7 +38,7 @@ struct PlainGradient {
     static bool any_small_factor(const Array &weights, std::size_t runs, std::size_t width) {
         B least = B{} + std::numeric_limits<Bits>::max();
         for (std::size_t r = 0; r < runs; ++r) {
-            for_vectors(width, [&](std::size_t c, auto vector) {
+            for_vectors(weights.run(r), width, [&](std::size_t c, auto vector) {
                 const B bits = bit_cast<B>(vector.load(weights.run(r) + c)) - Bits{1};
                 least = bits < least ? bits : least;
             });
@@ -46,17 +46,17 @@ struct PlainGradient {
         return combine_lanes<SmallestWord<Bits>>(least) < bit_cast<Bits>(least_common_factor<Float>) - 1;
     }
 
-    // What the elements of a run bring to its tree. `terms` has room for whole vectors: what is read again at once is
-    // not stored in part, which processors are slow to see.
+    // What the elements of a run bring to its tree. `terms` is aligned and has room for whole vectors: what is read
+    // again at once is not stored in part, which processors are slow to see.
     static void form_terms(const Float *weights, const Float *gradients, std::size_t count, Float *__restrict terms) {
-        for_vectors(count, [&](std::size_t c, auto vector) {
+        for_vectors(terms, count, [&](std::size_t c, auto vector) {
             store_vector(terms + c, vector.load(weights + c) * vector.load(gradients + c));
         });
     }
 
     // What eight runs bring to the trees across them.
     static void sum_eight(const Array &weights, const Array &gradients, std::size_t width, Float *__restrict sums) {
-        for_vectors(width, [&](std::size_t c, auto vector) {
+        for_vectors(weights.run(0), width, [&](std::size_t c, auto vector) {
             const auto term = [&](std::ptrdiff_t r) {
                 const auto run = static_cast<std::size_t>(r);
                 return vector.load(weights.run(run) + c) * vector.load(gradients.run(run) + c);
@@ -76,7 +76,7 @@ struct PlainGradient {
     static void write_across(const Float *weights, const Float *gradients, std::size_t count, const Float *totals,
                              Float scale, Float *results, bool past_caches) {
         const auto total = [&](std::size_t c, auto vector) { return vector.load(totals + c); };
-        if (past_caches && reinterpret_cast<std::uintptr_t>(results) % sizeof(V) == 0) {
+        if (past_caches) {
             write_run<true>(weights, gradients, count, scale, results, total);
         } else {
             write_run<false>(weights, gradients, count, scale, results, total);
@@ -98,21 +98,28 @@ struct PlainGradient {
         WR_HD void stream(Float *to, V v) const { store(to, v); }
     };
 
+    // Whole vectors where `anchor` has their alignment: what crosses a cache line takes twice as long, and what goes
+    // past the caches must not.
     template <class Do>
-    WR_HD static void for_vectors(std::size_t count, const Do &act) {
-        const std::size_t whole = count / lanes * lanes;
-        for (std::size_t c = 0; c < whole; c += lanes) {
+    WR_HD static void for_vectors(const Float *anchor, std::size_t count, const Do &act) {
+        const std::size_t past_boundary = reinterpret_cast<std::uintptr_t>(anchor) % sizeof(V) / sizeof(Float);
+        std::size_t c = 0;
+        if (past_boundary != 0) {
+            c = smaller(count, lanes - past_boundary);
+            act(0, Part{c});
+        }
+        for (; count - c >= lanes; c += lanes) {
             act(c, Whole{});
         }
-        if (whole < count) {
-            act(whole, Part{count - whole});
+        if (c < count) {
+            act(c, Part{count - c});
         }
     }
 
     template <bool past_caches, class Total>
     WR_HD static void write_run(const Float *weights, const Float *gradients, std::size_t count, Float scale,
                                 Float *results, const Total &total) {
-        for_vectors(count, [&](std::size_t c, auto vector) {
+        for_vectors(results, count, [&](std::size_t c, auto vector) {
             const V difference = vector.load(gradients + c) - total(c, vector);
             const V gradient = vector.load(weights + c) * difference * scale;
             const V result = gradient == gradient ? gradient : V{} + std::numeric_limits<Float>::quiet_NaN();

@@ -376,9 +376,14 @@ struct MapVectors<PlainSquareSum<Float>, Float> {
     static constexpr bool known = true;
 
     WR_HD static Register<Float> apply(Register<Float> x, const Mapping &) {
-        constexpr Float root = ScaledRange<Float>::least_plain_root;
+        using Bits = WordOf<Float>;
+        using Signed = std::make_signed_t<Bits>;
+        // Magnitudes but for zero, as signed words: every processor compares those, and at once.
+        constexpr Bits bias = static_cast<Bits>(std::numeric_limits<Signed>::max());
+        const auto least = static_cast<Signed>(2 * bit_cast<Bits>(ScaledRange<Float>::least_plain_root) + bias);
+        const auto magnitude = bit_cast<Register<Bits>>(x) << 1;
         const Register<Float> zero{}, nan = zero + std::numeric_limits<Float>::quiet_NaN();
-        return (x < root) & (x > -root) & (x != zero) ? nan : x * x;
+        return bit_cast<Register<Signed>>(magnitude + bias) < least ? nan : x * x;
     }
 };
 

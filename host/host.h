@@ -31,8 +31,8 @@ Status tile_vote(const TileVoteProblem &problem);
 Status tile_match(const TileMatchProblem &problem);
 
 // The most threads that a call of any thread uses, the calling one included; 0: as many as there are cores. Gives what
-// was set before. Until it is set the environment variable WARP_REDUCE_THREADS counts, as the first call that asks
-// finds it.
+// was set before. Until it is set the environment variables WARP_REDUCE_THREADS, or else OMP_NUM_THREADS, count, as the
+// first call that asks finds them.
 std::size_t set_most_threads(std::size_t most);
 
 // How many threads a call of the calling thread uses at most, itself included.

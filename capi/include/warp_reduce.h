@@ -159,11 +159,12 @@ WR_API struct CUstream_st *wr_host_stream(void);
  * process that begin after this one. 0: as many as there are cores; 1: the calling thread does all of its call's work,
  * and nothing is started or woken. Results are the same for any number. No error is possible.
  * before: what was set, to be set again; NULL where it is of no interest. Until this is called it is what the
- * environment variable WARP_REDUCE_THREADS says when a call first asks, or 0. */
+ * environment variable WARP_REDUCE_THREADS says when a call first asks, or else OMP_NUM_THREADS (the first of its
+ * numbers), which Dask, joblib and torchrun set for their workers, or 0. */
 WR_API wr_status wr_set_host_threads(size_t most, size_t *before);
 
 /* How many threads a large job of the calling thread would use on the host stream: the cores of its affinity mask, a
- * container's quota and what wr_set_host_threads or WARP_REDUCE_THREADS say, whichever is least; at least 1. */
+ * container's quota and what wr_set_host_threads or the environment say, whichever is least; at least 1. */
 WR_API size_t wr_host_threads(void);
 
 /* The library's version, major << 16 | minor << 8 | patch. */

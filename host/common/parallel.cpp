@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #if defined(__linux__)
@@ -24,18 +25,22 @@ constexpr std::size_t bytes_per_thread = std::size_t{1} << 18;
 
 // ---- how many threads
 
-constexpr const char *variable = "WARP_REDUCE_THREADS";
-
-// 0 where it is not set, or to what is no number.
-std::size_t most_of_environment() {
+// What a variable of the environment says; nothing where it is not set, or to what is no number. Behind the number may
+// come a comma and more.
+std::optional<std::size_t> number_in(const char *variable) {
     const char *text = std::getenv(variable);
-    std::size_t most = 0;
+    std::size_t number = 0;
     if (text == nullptr) {
-        return 0;
+        return std::nullopt;
     }
-    const char *end = text + std::strlen(text);
-    const auto [stop, error] = std::from_chars(text, end, most);
-    return error == std::errc{} && stop == end ? most : 0;
+    const char *end = text + std::strcspn(text, ",");
+    const auto [stop, error] = std::from_chars(text, end, number);
+    return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
+}
+
+// The library's own variable, or else OpenMP's, which Dask, joblib and torchrun set for their workers.
+std::size_t most_of_environment() {
+    return number_in("WARP_REDUCE_THREADS").value_or(number_in("OMP_NUM_THREADS").value_or(0));
 }
 
 std::atomic<std::size_t> &setting() {

@@ -179,25 +179,39 @@ static void a_call_sets_how_many(void) {
     CHECK(all == 1 || threads_here() > 1, "none helps although all may");
 }
 
-static void check_variable(const char *value, size_t expected_setting) {
+/* NULL: the variable is not set. */
+static void set_variable(const char *name, const char *value) {
+    CHECK((value == NULL ? unsetenv(name) : setenv(name, value, 1)) == 0, "no variable");
+}
+
+static void check_variables(const char *own, const char *of_openmp, size_t expected_setting) {
+    const char *const shown[] = {own == NULL ? "not set" : own, of_openmp == NULL ? "not set" : of_openmp};
     size_t before = 77, all = cores(), expected = expected_setting == 0 ? all : expected_setting;
-    CHECK(setenv("WARP_REDUCE_THREADS", value, 1) == 0, "no variable");
+    set_variable("WARP_REDUCE_THREADS", own);
+    set_variable("OMP_NUM_THREADS", of_openmp);
     open_library();
-    CHECK(library.host_threads() == (expected < all ? expected : all), "'%s': %zu threads", value,
+    CHECK(library.host_threads() == (expected < all ? expected : all), "'%s', '%s': %zu threads", shown[0], shown[1],
           library.host_threads());
-    CHECK(library.set_host_threads(0, &before) == WR_SUCCESS && before == expected_setting, "'%s': %zu", value, before);
-    CHECK(library.host_threads() == all, "'%s' counts although 0 is set", value);
+    CHECK(library.set_host_threads(0, &before) == WR_SUCCESS && before == expected_setting, "'%s', '%s': %zu", shown[0],
+          shown[1], before);
+    CHECK(library.host_threads() == all, "'%s', '%s' count although 0 is set", shown[0], shown[1]);
     dlclose(library.handle);
 }
 
-static void a_variable_says_how_many(void) {
-    check_variable("1", 1);
-    check_variable("2", 2);
-    check_variable("1000", 1000);
-    check_variable("0", 0);
-    check_variable("", 0);
-    check_variable("2x", 0);
-    check_variable("-1", 0);
+static void variables_say_how_many(void) {
+    check_variables("1", NULL, 1);
+    check_variables("2", NULL, 2);
+    check_variables("1000", NULL, 1000);
+    check_variables("0", NULL, 0);
+    check_variables("", NULL, 0);
+    check_variables("2x", NULL, 0);
+    check_variables("-1", NULL, 0);
+    check_variables(NULL, "1", 1);
+    check_variables(NULL, "3,2", 3);
+    check_variables(NULL, "two", 0);
+    check_variables("2", "1", 2);
+    check_variables("0", "1", 0);
+    check_variables("2x", "1", 1);
 }
 
 static void in_a_child(const char *name, void (*run)(void)) {
@@ -219,6 +233,7 @@ int main(int argc, char **argv) {
     }
     library.path = argv[1];
     unsetenv("WARP_REDUCE_THREADS");
+    unsetenv("OMP_NUM_THREADS");
     numbers = malloc(COUNT * sizeof *numbers);
     if (numbers == NULL) {
         give_up("no memory");
@@ -233,7 +248,7 @@ int main(int argc, char **argv) {
     in_a_child("signals_stay_with_the_caller", signals_stay_with_the_caller);
     in_a_child("one_core_is_one_thread", one_core_is_one_thread);
     in_a_child("a_call_sets_how_many", a_call_sets_how_many);
-    in_a_child("a_variable_says_how_many", a_variable_says_how_many);
+    in_a_child("variables_say_how_many", variables_say_how_many);
     free(numbers);
     return check_report("host_threads_leave_nothing_behind");
 }

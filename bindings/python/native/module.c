@@ -293,6 +293,10 @@ static PyModuleDef definition = {
 
 WR_API PyObject *PyInit__native(void);
 
+/* By this name _thread_limits.py tells the adapter from other packages' modules. */
+WR_API extern const char warp_reduce_adapter[];
+const char warp_reduce_adapter[] = "warp_reduce";
+
 PyObject *PyInit__native(void) {
     if (intern_field_names() != 0 || intern_numpy_names() != 0) {
         return NULL;

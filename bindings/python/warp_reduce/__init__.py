@@ -7,6 +7,7 @@ Importing this package imports no framework; NumPy comes with the first call.
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from . import _thread_limits
 from ._devices import CudaStatus, cuda_status, host, library_version
 from ._errors import Failed, LibraryNotFound, WarpReduceError
 from ._pieces import log_softmax_from_state, softmax_from_state, state
@@ -62,6 +63,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from ._states import State
+
+_thread_limits.make_known()
 
 
 def __getattr__(name: str) -> _Any:

@@ -1019,10 +1019,11 @@ extern "C" {
  and nothing is started or woken. Results are the same for any number. No error is possible.
 
  before: what was set, to be set again; NULL where it is of no interest. Until this is called it is what the
- environment variable `WARP_REDUCE_THREADS` says when a call first asks, or 0.*/
+ environment variable `WARP_REDUCE_THREADS` says when a call first asks, or else `OMP_NUM_THREADS` (the first of its
+ numbers), which Dask, joblib and torchrun set for their workers, or 0.*/
     pub fn wr_set_host_threads(most: usize, before: *mut usize) -> wr_status;
     /** How many threads a large job of the calling thread would use on the host stream: the cores of its affinity mask, a
- container's quota and what [`wr_set_host_threads`] or `WARP_REDUCE_THREADS` say, whichever is least; at least 1.*/
+ container's quota and what [`wr_set_host_threads`] or the environment say, whichever is least; at least 1.*/
     pub fn wr_host_threads() -> usize;
     /// The library's version, major \<\< 16 | minor \<\< 8 | patch.
     pub fn wr_version() -> u32;

@@ -235,6 +235,45 @@ static void check_permutations(void) {
     }
 }
 
+/* Rows of whole vectors, all of one kind, so that none does for its neighbours what they need; and with gaps. */
+static void check_rows_of_one_kind(wr_dtype dtype, size_t count, hard_kind kind) {
+    enum { ROWS = 96, GAP = 1 };
+    size_t size = reference_size(dtype), pitch = count + GAP, row;
+    image input = image_new(ROWS * pitch * size, 0);
+    wr_reduce_args args = reduce_args(WR_SUM_EXACT, dtype, ROWS, count, 1);
+    args.input = input.payload;
+    for (row = 0; row < ROWS; ++row) {
+        fill_hard(dtype, kind, 100 * count + row, input.payload + row * count * size, count);
+        if (row % 4 == 1) {
+            fill_random(dtype, DATA_WITH_NANS, row, input.payload + row * count * size, count);
+        }
+    }
+    check_reduce(&args, &input, 0, "rows of one kind");
+    fill_rows(dtype, count, input.payload, ROWS, pitch);
+    args.outer = 2;
+    args.inner = ROWS / 2;
+    args.strides_given = 1;
+    args.outer_stride = (ptrdiff_t)(args.inner * pitch);
+    args.axis_stride = 1;
+    args.inner_stride = (ptrdiff_t)pitch;
+    check_reduce(&args, &input, 0, "rows with gaps");
+    image_free(&input);
+}
+
+static void check_short_rows(void) {
+    static const size_t counts[] = {16, 32, 64, 272};
+    static const hard_kind kinds[] = {HALF_WAY, ALL_BUT_ONE_CANCEL};
+    size_t i, kind;
+    int dtype;
+    for (dtype = WR_F32; dtype <= WR_F8_E5M2; ++dtype) {
+        for (i = 0; i < sizeof counts / sizeof *counts; ++i) {
+            for (kind = 0; kind < sizeof kinds / sizeof *kinds; ++kind) {
+                check_rows_of_one_kind((wr_dtype)dtype, counts[i], kinds[kind]);
+            }
+        }
+    }
+}
+
 /* Many short rows, the sums of which land everywhere between two numbers; all types into all types. */
 static void check_round(uint64_t round) {
     uint64_t state = round;
@@ -257,6 +296,7 @@ int main(int argc, char **argv) {
     places_open(argc, argv);
     check_every_length();
     check_permutations();
+    check_short_rows();
     for (round = 0; round < rounds; ++round) {
         check_round((uint64_t)round);
     }

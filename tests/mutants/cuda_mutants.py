@@ -325,4 +325,55 @@ MUTANTS = {
         "steps_by_vectors({{s.outer ==> 1}}, s.outer_stride, elements)",
         ["softmax_is_that_of_the_host"],
     ),
+    # ---- exact sums
+    440: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "smaller(static_cast<std::uint32_t>({{field + 1 ==> field + 20}}) << 23, infinity_f32)",
+        ["exact_sums_are_rounded_once"],
+    ),
+    441: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "if ({{limit_ != 0 ==> false}}) { begin_bins();",
+        ["exact_sums_are_rounded_once"],
+    ),
+    442: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "(sizeof(T) == 4 && {{low != 0 ==> false}});",
+        ["exact_sums_are_rounded_once"],
+    ),
+    443: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "numbers_ |= largest; if ({{largest == 0 ==> false}}) {",
+        ["exact_sums_are_rounded_once"],
+    ),
+    444: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "static_cast<std::int64_t>(low >> 32) + ({{units.count >> 32 << shift ==> 0}}) : 0;",
+        ["exact_sums_are_rounded_once"],
+    ),
+    445: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "bin <= {{2 * limb + 2 ==> 2 * limb + 1}}; ++bin)",
+        ["exact_sums_are_rounded_once"],
+    ),
+    446: (
+        "cuda/reduce/exact/row_finish.cuh",
+        "shifted_left(total, {{units.place - below.place ==> 0}})",
+        ["exact_sums_are_rounded_once"],
+    ),
+    447: (
+        "cuda/reduce/exact/dispatch.cpp",
+        "(shape.inner == 1 || {{inner * size % 16 == 0 ==> true}});",
+        ["exact_sums_are_rounded_once"],
+    ),
+    448: (
+        "cuda/reduce/exact/row_finish.cuh",
+        "sum.marks(), {{lanes ==> 1}});",
+        ["exact_sums_are_rounded_once"],
+    ),
+    449: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "for (int part = 0; part < {{3 ==> 1}}; ++part) {",
+        ["exact_sums_are_rounded_once"],
+    ),
 }

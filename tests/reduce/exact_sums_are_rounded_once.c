@@ -274,6 +274,26 @@ static void check_short_rows(void) {
     }
 }
 
+/* Small elements, then much larger ones that cancel. */
+static void check_rising_rows(void) {
+    enum { HALF = 512 };
+    int dtype;
+    for (dtype = WR_F32; dtype <= WR_F8_E5M2; ++dtype) {
+        size_t size = reference_size((wr_dtype)dtype), i;
+        image input = image_new(2 * HALF * size, 0);
+        wr_reduce_args args = reduce_args(WR_SUM_EXACT, (wr_dtype)dtype, 1, 2 * HALF, 1);
+        fill_random((wr_dtype)dtype, DATA_WIDE, 5, input.payload, HALF);
+        for (i = HALF; i < 2 * HALF; ++i) {
+            double large = dtype == WR_F32 || dtype == WR_F64 || dtype == WR_BF16 ? 0x1p100 : 256.0;
+            reference_put((wr_dtype)dtype, input.payload, i, i % 2 ? large : -large);
+        }
+        args.input = input.payload;
+        args.output_dtype = WR_F64;
+        check_reduce(&args, &input, 0, "small elements before large ones");
+        image_free(&input);
+    }
+}
+
 /* Many short rows, the sums of which land everywhere between two numbers; all types into all types. */
 static void check_round(uint64_t round) {
     uint64_t state = round;
@@ -297,6 +317,7 @@ int main(int argc, char **argv) {
     check_every_length();
     check_permutations();
     check_short_rows();
+    check_rising_rows();
     for (round = 0; round < rounds; ++round) {
         check_round((uint64_t)round);
     }

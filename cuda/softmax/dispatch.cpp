@@ -94,7 +94,7 @@ bool is_logsumexp_of_many(const SoftmaxCall &call) {
     if (call.problem.output != nullptr || call.plan.regime == SoftmaxRegime::two_pass_rows) {
         return false;
     }
-    if (call.plan.regime == SoftmaxRegime::short_rows) {
+    if (call.plan.regime == SoftmaxRegime::short_rows) { // of whole vectors they write outputs whatever is asked
         return call.plan.short_rows != call.kernels.short_rows.of_a_lane;
     }
     const bool are_few = call.problem.shape.outer * call.plan.tiles <=

@@ -95,7 +95,7 @@ __device__ __noinline__ void finish_rare_tile(const Arguments &a, int rows_a_til
         softmax_rows_alone<T, Log, How == VectorRows::converted>(a, rows.input<T>(a), outputs, rows.first,
                                                                  holds_row && rare, row, total.maximum);
     }
-    if (How == VectorRows::staged && a.output != nullptr) {
+    if constexpr (How == VectorRows::staged) {
         __syncwarp();
         copy_from_stage<T, static_cast<int>(softmax_block)>(rows.output<T>(a), rows.count * static_cast<int>(a.axis),
                                                             stage, 0);
@@ -182,38 +182,35 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     }
     const WarpRows to(a, rows_a_tile);
     T *output = to.output<T>(a);
-    if (a.output != nullptr) {
 #pragma unroll
-        for (int v = 0; v < registers; ++v) {
-            Float y[each];
-            if constexpr (Log) {
-                const LogPieces<Float> own{__shfl_sync(whole_warp, splits.high, tile.holder_of(v)),
-                                           __shfl_sync(whole_warp, splits.low, tile.holder_of(v))};
+    for (int v = 0; v < registers; ++v) {
+        Float y[each];
+        if constexpr (Log) {
+            const LogPieces<Float> own{__shfl_sync(whole_warp, splits.high, tile.holder_of(v)),
+                                       __shfl_sync(whole_warp, splits.low, tile.holder_of(v))};
 #pragma unroll
-                for (int i = 0; i < each; ++i) {
-                    const Float x = element_of(vectors[v], i, T());
-                    y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, own);
-                }
-            } else {
-                BlockFactor<Float> own{__shfl_sync(whole_warp, factor.high, tile.holder_of(v)), 0};
-                if constexpr (two_pieces) {
-                    own.low = __shfl_sync(whole_warp, factor.low, tile.holder_of(v));
-                }
-#pragma unroll
-                for (int i = 0; i < each; ++i) {
-                    y[i] =
-                        two_pieces ? softmax_output(e[v * each + i], own) : softmax_narrow_output(e[v * each + i], own);
-                }
+            for (int i = 0; i < each; ++i) {
+                const Float x = element_of(vectors[v], i, T());
+                y[i] = log_softmax_output(sizeof(T) == 2 ? x * scale : x, own);
             }
-            if constexpr (converted) {
-                if (tile.filled(v)) {
-                    store_converted_vector<T>(a, to.first * a.axis + tile.sources[v] * each, y);
-                }
-            } else if constexpr (staged) {
-                store_staged_if(tile.filled(v), stage + tile.sources[v], pack(y, T()));
-            } else {
-                store_vector_if(tile.filled(v), reinterpret_cast<uint4 *>(output) + tile.sources[v], pack(y, T()));
+        } else {
+            BlockFactor<Float> own{__shfl_sync(whole_warp, factor.high, tile.holder_of(v)), 0};
+            if constexpr (two_pieces) {
+                own.low = __shfl_sync(whole_warp, factor.low, tile.holder_of(v));
             }
+#pragma unroll
+            for (int i = 0; i < each; ++i) {
+                y[i] = two_pieces ? softmax_output(e[v * each + i], own) : softmax_narrow_output(e[v * each + i], own);
+            }
+        }
+        if constexpr (converted) {
+            if (tile.filled(v)) {
+                store_converted_vector<T>(a, to.first * a.axis + tile.sources[v] * each, y);
+            }
+        } else if constexpr (staged) {
+            store_staged_if(tile.filled(v), stage + tile.sources[v], pack(y, T()));
+        } else {
+            store_vector_if(tile.filled(v), reinterpret_cast<uint4 *>(output) + tile.sources[v], pack(y, T()));
         }
     }
     if (any_rare) {
@@ -221,7 +218,7 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
                                       tile.held_row());
         return;
     }
-    if (staged && a.output != nullptr) {
+    if constexpr (staged) {
         __syncwarp();
         copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }

@@ -20,8 +20,9 @@ namespace wr::host {
 
 namespace {
 
-// What a thread must have to do for its part not to be lost in waking it and waiting for it.
-constexpr std::size_t bytes_per_thread = std::size_t{1} << 18;
+// A smaller job would lose more in waking a thread and waiting for it than the thread does of it.
+constexpr std::size_t least_shared_bytes = std::size_t{1} << 19;
+constexpr std::size_t bytes_per_thread = std::size_t{1} << 17;
 
 // ---- how many threads
 
@@ -113,8 +114,7 @@ std::size_t most_threads() {
 }
 
 std::size_t threads_for(std::size_t bytes) {
-    const std::size_t worth = bytes / bytes_per_thread;
-    return worth < 2 ? 1 : std::min(worth, most_threads());
+    return bytes < least_shared_bytes ? 1 : std::min(bytes / bytes_per_thread, most_threads());
 }
 
 void run_tasks(std::size_t tasks, std::size_t threads, Task task, void *context) {

@@ -83,14 +83,14 @@ struct alignas(64) Helper {
 struct Crew {
     Crew(Work what, void *with) : work(what), context(with) {}
 
+    Seat seats[most_helpers];
     Work work;
     void *context;
     const Affinity affinity = Affinity::of_this_thread();
     std::atomic<std::size_t> known_asleep{0}; // what `asleep` is once all seats are taken
-    Seat seats[most_helpers];
-    // What only the caller writes while helpers read the rest.
-    std::size_t size = 0, asleep = 0;
     Helper *sleepers[most_helpers];
+    // What only the caller writes, while helpers read the first of these: on another cache line.
+    std::size_t size = 0, asleep = 0;
 };
 
 struct Pool {

@@ -53,6 +53,7 @@ struct RowArguments {
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
     Destination destination;
+    bool has_nodes;  // here, beside what every warp reads: another line of the constant cache would be waited for
     Mapping mapping; // for the operator's map; all zero where the input is partial results
     Finish finish;
     RowNodes nodes;
@@ -136,8 +137,7 @@ inline constexpr int run_elements = 32;
 inline constexpr int most_run_elements = 64;
 
 // Rows that a thread of the kernels of columns takes at least, as many loads as it has on their way, and at most of
-// single columns; blocks that finish a
-// column as a cluster.
+// single columns; blocks that finish a column as a cluster.
 inline constexpr int least_column_run = 8;
 inline constexpr int most_short_axis = 4; // rows of which a thread takes several vectors' columns
 inline constexpr int most_single_column_run = 128;

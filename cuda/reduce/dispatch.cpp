@@ -128,6 +128,7 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    std::countr_zero(static_cast<unsigned>(plan.warps)),
                    plan.tiles,
                    destination_of(stage),
+                   stage.nodes.any(),
                    stage.mapping,
                    stage.finish,
                    stage.nodes};

@@ -75,7 +75,7 @@ reduce_warps_tiles(const RowArguments &a, Row<T> row, std::size_t piece, std::si
     } else {
         std::size_t first_tile = ((piece << a.warps_log2) + own_warp) * tiles;
         const void *weights = a.mapping.weights;
-        if (a.nodes.any()) {
+        if (a.has_nodes) {
             const RowPart part = part_of_row(a, piece);
             alone = part.alone;
             row.data += static_cast<std::ptrdiff_t>(part.first) * row.stride;
@@ -105,7 +105,7 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
         finish_result(value, a.finish, a.output, row);
         return;
     }
-    if (!Op::order_free && a.nodes.any()) {
+    if (!Op::order_free && a.has_nodes) {
         const RowPart part = part_of_row(a, piece);
         if (part.node >= 0) {
             store_partial<Op>(value, a.nodes.accumulators, static_cast<std::size_t>(part.node) * a.rows + row);

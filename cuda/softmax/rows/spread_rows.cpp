@@ -73,15 +73,15 @@ bool serves_spread_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
 cudaError_t launch_spread_rows(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {
     const SpreadRowsKernels &kernels = *kernels_of(p.dtype);
     const int log = p.log ? 1 : 0;
-    const std::size_t lanes = lanes_of(p);
+    const std::size_t lanes = lanes_of(p), all = warps_of(p);
     const bool by_block = lanes > warp_threads;
-    const std::size_t warps = by_block ? lanes / warp_threads : std::min<std::size_t>(warps_of(p), spread_block_warps);
+    const std::size_t warps = by_block ? lanes / warp_threads : std::clamp<std::size_t>(all, 1, spread_block_warps);
     SpreadRowsArguments a{};
     static_cast<SoftmaxArguments &>(a) = arguments_of_problem(p);
     a.on_boundaries = lie_on_boundaries(p);
     a.log_lanes = by_block ? 0 : std::countr_zero(lanes);
     return launch({.kernel = (by_block ? kernels.by_block : kernels.by_lanes)[log],
-                   .blocks = divide_up(warps_of(p), warps),
+                   .blocks = divide_up(all, warps),
                    .threads = static_cast<int>(warps * warp_threads),
                    .dependent = gpu.dependent_launch},
                   &a, stream);

@@ -2,7 +2,7 @@
 
 #include "calls.h"
 #include "gpu_fill.h"
-#include "torch_array.h"
+#include "torch/array.h"
 
 #include <dlfcn.h>
 #include <string.h>

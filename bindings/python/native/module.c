@@ -7,9 +7,9 @@
 #include "plans.h"
 #include "simple_calls.h"
 #include "simple_support.h"
-#include "torch_direct.h"
-#include "torch_inside.h"
-#include "torch_kernels.h"
+#include "torch/direct.h"
+#include "torch/inside.h"
+#include "torch/kernels.h"
 #include "xla_calls.h"
 
 #include <stdlib.h>

@@ -21,7 +21,7 @@ typedef struct ArrayView {
     PyObject *owner;                   /* what keeps it alive: to be given back, if it is not NULL */
     const struct Framework *framework; /* NULL: NumPy */
     int device;                        /* -1: the host */
-    struct TorchTensor *tensor;        /* lent, of a tensor that torch_array.h has viewed; else NULL */
+    struct TorchTensor *tensor;        /* lent, of a tensor that torch/array.h has viewed; else NULL */
 } ArrayView;
 
 /* numpy.ndarray, numpy.empty and {dtype: wr_dtype} of the types that are not NumPy's own. Until they are set no object

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "python_abi.h"
-#include "torch_abi.h"
+#include "torch/abi.h"
 
 /* torch_learn(library, types, examples, plain_keys, modes): whether it was learnt. The path of PyTorch's library for
  * Python; the types of tensors that are nothing else; (tensor, the address of what is inside, its keys) of several; the

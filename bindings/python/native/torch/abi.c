@@ -1,4 +1,4 @@
-#include "torch_abi.h"
+#include "torch/abi.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-#include "torch_direct.h"
+#include "torch/direct.h"
 
-#include "torch_dimensions.h"
-#include "torch_inside.h"
-#include "torch_jobs.h"
+#include "torch/dimensions.h"
+#include "torch/inside.h"
+#include "torch/jobs.h"
 
 #include <math.h>
 

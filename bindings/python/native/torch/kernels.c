@@ -1,9 +1,9 @@
-#include "torch_kernels.h"
+#include "torch/kernels.h"
 
 #include "library.h"
-#include "torch_dimensions.h"
-#include "torch_inside.h"
-#include "torch_jobs.h"
+#include "torch/dimensions.h"
+#include "torch/inside.h"
+#include "torch/jobs.h"
 
 #include <stdio.h>
 #include <string.h>

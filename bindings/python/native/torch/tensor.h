@@ -3,7 +3,7 @@
 
 #include "geometry.h"
 #include "library.h"
-#include "torch_abi.h"
+#include "torch/abi.h"
 
 typedef struct Tensor {
     TorchTensor *handle;

@@ -1,7 +1,7 @@
 /* The library's calls on PyTorch's tensors. */
 #pragma once
 
-#include "torch_tensor.h"
+#include "torch/tensor.h"
 
 enum { NO_TYPE = -1 };
 

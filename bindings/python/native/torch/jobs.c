@@ -1,4 +1,4 @@
-#include "torch_jobs.h"
+#include "torch/jobs.h"
 
 #include "calls.h"
 #include "simple_calls.h"

@@ -1,4 +1,4 @@
-#include "torch_inside.h"
+#include "torch/inside.h"
 
 #include <malloc.h>
 #include <string.h>

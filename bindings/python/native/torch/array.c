@@ -1,7 +1,7 @@
-#include "torch_array.h"
+#include "torch/array.h"
 
-#include "torch_inside.h"
-#include "torch_tensor.h"
+#include "torch/inside.h"
+#include "torch/tensor.h"
 
 int view_torch_array(PyObject *object, ArrayView *view) {
     TorchTensor *handle = tensor_in(object);

@@ -1,4 +1,4 @@
-#include "torch_dimensions.h"
+#include "torch/dimensions.h"
 
 #include "geometry.h"
 

@@ -1,4 +1,4 @@
-#include "torch_tensor.h"
+#include "torch/tensor.h"
 
 #include "calls.h"
 

@@ -75,8 +75,8 @@ def test_pytorchs_functions_take_what_is_declared() -> None:
         (include / name).read_text(encoding="utf-8") for name in ("inductor/aoti_torch/c/shim.h", "stable/c/shim.h")
     )
     headers = re.sub(r"//[^\n]*", "", headers)
-    declared = (SOURCE / "torch_abi.h").read_text(encoding="utf-8")
-    pairs = re.findall(r'NAME\((\w+), "((?:aoti_)?torch_\w+)"\)', (SOURCE / "torch_abi.c").read_text(encoding="utf-8"))
+    declared = (SOURCE / "torch/abi.h").read_text(encoding="utf-8")
+    pairs = re.findall(r'NAME\((\w+), "((?:aoti_)?torch_\w+)"\)', (SOURCE / "torch/abi.c").read_text(encoding="utf-8"))
     assert len(pairs) > 15
     for member, name in pairs:
         theirs = re.search(rf"\b{name}\s*\((.*?)\);", headers, re.S)

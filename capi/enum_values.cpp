@@ -1,6 +1,5 @@
 // The public header's numbers and the library's own are the same, so that one is cast to the other.
 #include "numerics/element_types.h"
-#include "numerics/exact_sum.h"
 #include "numerics/operators.h"
 #include "numerics/status.h"
 #include "numerics/tiles.h"
@@ -73,8 +72,8 @@ WR_SAME(WR_BIT_AND, Operator::bit_and);
 WR_SAME(WR_BIT_OR, Operator::bit_or);
 WR_SAME(WR_BIT_XOR, Operator::bit_xor);
 WR_SAME(WR_LOGSUMEXP, Operator::logsumexp);
-WR_SAME(WR_SUM_EXACT, operator_sum_exact);
-WR_SAME(WR_DOT_EXACT, operator_dot_exact);
+WR_SAME(WR_SUM_EXACT, Operator::sum_exact);
+WR_SAME(WR_DOT_EXACT, Operator::dot_exact);
 
 WR_SAME(WR_SHUFFLE_UP, Shuffle::up);
 WR_SAME(WR_SHUFFLE_DOWN, Shuffle::down);

@@ -79,7 +79,7 @@ constexpr Offer offers[] = {
     {Operator::bit_or, all_integers, Outputs::own},
     {Operator::bit_xor, all_integers, Outputs::own},
     {Operator::logsumexp, all_floats, Outputs::listed, all_floats},
-    {operator_sum_exact, all_floats, Outputs::listed, all_floats},
+    {Operator::sum_exact, all_floats, Outputs::listed, all_floats},
 };
 
 // What the weights of a sum may be, beside the elements' own type, and what the sum then is.
@@ -115,7 +115,7 @@ constexpr Types softmax_outputs = all_floats;
 
 constexpr bool is_op(std::int32_t number) {
     return number >= static_cast<std::int32_t>(Operator::sum) &&
-           number <= static_cast<std::int32_t>(operator_dot_exact);
+           number <= static_cast<std::int32_t>(Operator::dot_exact);
 }
 
 constexpr bool is_dtype(std::int32_t number) {
@@ -195,7 +195,7 @@ Status resolve_reduction(const ReductionAsked &asked, Reduction &found) {
     const ElementType weights = asked.weighted ? type_or(asked.weights_dtype, input) : ElementType::none;
     const ElementType own = asked.weighted ? weighted_sum_type(input, weights) : input;
     if (offer == nullptr || own == ElementType::none ||
-        (asked.weighted && op != Operator::sum && op != operator_sum_exact)) {
+        (asked.weighted && op != Operator::sum && op != Operator::sum_exact)) {
         return Status::unsupported;
     }
     const ElementType output = type_or(asked.output_dtype, offer->output == ElementType::none ? own : offer->output);

@@ -3,7 +3,6 @@
 // Operators and types come as the numbers that callers gave: any at all.
 #pragma once
 
-#include "numerics/exact_sum.h"
 #include "numerics/problem.h"
 #include "numerics/status.h"
 

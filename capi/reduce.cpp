@@ -69,7 +69,7 @@ std::size_t workspace_needed(const ReduceCall &call) {
         return 0;
     }
     const Operator op = call.problem.what.op;
-    if (op == operator_sum_exact) {
+    if (op == Operator::sum_exact) {
         return whole_workspace(cuda::exact_sum_workspace_bytes(call.problem));
     }
     return whole_workspace(op == Operator::logsumexp ? cuda::logsumexp_workspace_bytes(logsumexp_of(call.problem))
@@ -112,7 +112,7 @@ std::int32_t run(const wr_reduce_args &args, CUstream_st *stream) {
         const SoftmaxProblem softmax = logsumexp_of(call.problem);
         return on_host ? number_of(host::softmax(softmax)) : cuda::logsumexp(softmax, stream);
     }
-    if (call.problem.what.op == operator_sum_exact) {
+    if (call.problem.what.op == Operator::sum_exact) {
         return on_host ? number_of(host::exact_sum(call.problem)) : cuda::exact_sum(call.problem, stream);
     }
     return on_host ? number_of(host::reduce(call.problem)) : cuda::reduce(call.problem, stream);

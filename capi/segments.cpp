@@ -45,7 +45,7 @@ Status describe(const wr_reduce_segments_args &args, SegmentsCall &call) {
     if (const Status status = resolve_reduction(asked_by(args), what); status != Status::success) {
         return status;
     }
-    if (what.op == operator_sum_exact) {
+    if (what.op == Operator::sum_exact) {
         return Status::unsupported;
     }
     if (const Status status = check_indices(what, args.values != nullptr, 0); status != Status::success) {

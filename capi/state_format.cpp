@@ -14,7 +14,7 @@ constexpr std::uint64_t largest_size = std::numeric_limits<std::int64_t>::max();
 
 // A piece does not know how long its axis is: integers for a float are kept in what suits any.
 StateKind kind_of(const Reduction &what) {
-    if (what.op == operator_sum_exact) {
+    if (what.op == Operator::sum_exact) {
         return StateKind::exact;
     }
     return with_operator(what, []<class Op, class T>(OperatorOn<Op, T>) -> StateKind {

@@ -59,7 +59,7 @@ Status describe_reduce(std::int32_t op, std::int32_t dtype, const void *input, v
     if (const Status status = resolve_reduction(asked, what); status != Status::success) {
         return status;
     }
-    if (what.op == Operator::logsumexp || what.op == operator_sum_exact) {
+    if (what.op == Operator::logsumexp || what.op == Operator::sum_exact) {
         return Status::unsupported;
     }
     if (!is_width(width)) {

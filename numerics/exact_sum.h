@@ -16,9 +16,6 @@
 
 namespace wr {
 
-inline constexpr Operator operator_sum_exact{19};
-inline constexpr Operator operator_dot_exact{20};
-
 inline constexpr int limb_bits = 32;
 
 // The limbs of the sums of one kind of terms: from below their last bit to 2^75 times the largest of them.

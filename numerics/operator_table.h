@@ -276,6 +276,8 @@ table::ResultOf<Use> with_operator(const Reduction &what, Use use) {
         return table::integer<BitXor>(what, use);
     case Operator::none:
     case Operator::logsumexp:
+    case Operator::sum_exact:
+    case Operator::dot_exact:
         break;
     }
     return {};

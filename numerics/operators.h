@@ -41,6 +41,8 @@ enum class Operator : std::int32_t {
     bit_or = 16,
     bit_xor = 17,
     logsumexp = 18,
+    sum_exact = 19,
+    dot_exact = 20,
 };
 
 // What every operator has unless it says otherwise.

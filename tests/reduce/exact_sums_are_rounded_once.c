@@ -28,6 +28,11 @@ typedef enum hard_kind {
     EVERY_EXPONENT,
     ZEROS,
     MINUS_ZEROS,
+    /* what ReproBLAS is validated on: one or two elements far above the others, numbers that grow, a sine's periods */
+    ONE_LARGE,
+    TWO_LARGE_CANCEL,
+    GROWING,
+    SINE,
     HARD_KINDS
 } hard_kind;
 
@@ -94,6 +99,27 @@ static void fill_one(wr_dtype dtype, hard_kind kind, uint64_t *state, void *arra
     }
 }
 
+/* What is far above 1 and far from the type's end. */
+static double large_of(wr_dtype dtype) {
+    return dtype == WR_F32 || dtype == WR_BF16 ? 0x1p60 : dtype == WR_F64 ? 0x1p500 : 256.0;
+}
+
+static void fill_scaled(wr_dtype dtype, hard_kind kind, uint64_t *state, void *array, size_t count) {
+    static const double two_pi = 6.283185307179586;
+    size_t large = random_below(state, count), opposite = random_below(state, count), i;
+    for (i = 0; i < count; ++i) {
+        double small = (double)(1 + random_below(state, 4096)) / 4096, share = (double)i / (double)count;
+        double value = kind == GROWING ? small + share * large_of(dtype) : kind == SINE ? sin(two_pi * share) : small;
+        reference_put(dtype, array, i, value);
+    }
+    if (kind == ONE_LARGE || kind == TWO_LARGE_CANCEL) {
+        reference_put(dtype, array, large, large_of(dtype));
+    }
+    if (kind == TWO_LARGE_CANCEL && opposite != large) {
+        reference_put(dtype, array, opposite, -large_of(dtype));
+    }
+}
+
 static void fill_hard(wr_dtype dtype, hard_kind kind, uint64_t seed, void *array, size_t count) {
     uint64_t state = seed;
     size_t i;
@@ -102,6 +128,10 @@ static void fill_hard(wr_dtype dtype, hard_kind kind, uint64_t seed, void *array
     }
     if (kind == HALF_WAY) {
         fill_half_way(dtype, &state, array, count);
+        return;
+    }
+    if (kind >= ONE_LARGE) {
+        fill_scaled(dtype, kind, &state, array, count);
         return;
     }
     if (kind == ALL_BUT_ONE_CANCEL) {
@@ -215,7 +245,8 @@ static void check_every_length(void) {
 
 /* The same elements in any order, more of them than any block of the library's has. */
 static void check_permutations(void) {
-    static const hard_kind kinds[] = {EVERY_EXPONENT, ALL_BUT_ONE_CANCEL, OVERFLOW_ON_THE_WAY};
+    static const hard_kind kinds[] = {
+        EVERY_EXPONENT, ALL_BUT_ONE_CANCEL, OVERFLOW_ON_THE_WAY, TWO_LARGE_CANCEL, GROWING, SINE};
     enum { COUNT = 3001, ORDERS = 4 };
     size_t kind, order;
     int dtype;

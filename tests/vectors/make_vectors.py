@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from exact_vectors import exact_dots, exact_sums, hard_exact_sums, known_hard_f64
+from known_hard_sums import known_hard_sums
 from reduction_vectors import (
     dots,
     every_operator,
@@ -72,6 +73,7 @@ def make():
     lines += exact_sums()
     lines += hard_exact_sums(random.Random(24))
     lines += known_hard_f64()
+    lines += known_hard_sums()
     lines += exact_dots(random.Random(25))
     return "\n".join(lines) + "\n"
 

@@ -3,7 +3,9 @@
 
     python bench/batch_proof.py                        on the GPU if there is one, otherwise on the CPU
     python bench/batch_proof.py --device cpu --small   in seconds: few widths and batches
-    python bench/batch_proof.py --part 2/6             the third of six parts, for processes side by side
+    python bench/batch_proof.py --processes 4+9        nine that compile, four for all else, side by side
+    python bench/batch_proof.py --seconds 90           so many for each process
+    python bench/batch_proof.py --what compiled,f32    so much; of eager, captured, devices, compiled, bf16, f16, f32
     python bench/batch_proof.py --times                how long the calls take, launches included
 
 Each of 129 distinct rows goes through every function alone, forward and backward. Then batches are made of them, and
@@ -19,7 +21,9 @@ import contextlib
 import fcntl
 import functools
 import gc
+import importlib
 import itertools
+import json
 import os
 import signal
 import sys
@@ -27,6 +31,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # a few kernels: processes to compile them start longer
@@ -39,9 +44,11 @@ BATCHES = (1, 2, 3, 7, 32, 127, 129, 1000, 4096)
 WIDTHS = (8, 64, 1000, 4096, 32000, 50257, 128256, 151936)
 # One row, odd widths and each type are compiled for themselves.
 torch._dynamo.config.recompile_limit = 64
-TYPES = (torch.bfloat16, torch.float16, torch.float32)
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+KINDS = ("eager", "captured", "devices", "compiled")
 DISTINCT, FEW_DISTINCT = 129, 17
-LARGE = 200_000_000  # elements of a batch
+LARGE = 100_000_000  # elements of a batch
+PLACES = 2  # for large batches, of all processes
 
 F32 = torch.float32
 norm = torch.linalg.vector_norm
@@ -87,12 +94,17 @@ def batch_of(x: torch.Tensor, size: int) -> torch.Tensor:
     return x.repeat(-(-size // len(x)), *[1] * (x.dim() - 1))[:size] if size > len(x) else x[:size].clone()
 
 
+@functools.cache
+def _line(width: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    line = torch.arange(width, device=device) * 37 % 101
+    return ((line - 50) / 64).to(dtype)
+
+
 def slopes(y: torch.Tensor) -> torch.Tensor:
     """The gradient that comes from above: for each element of a row another one, for each row the same."""
     if y.dim() == 1:
         return torch.full_like(y, 0.75)
-    line = torch.arange(y.shape[1], device=y.device) * 37 % 101
-    return ((line - 50) / 64).to(y.dtype).expand_as(y)
+    return _line(y.shape[1], y.dtype, y.device).expand_as(y)
 
 
 def both(function: Function, x: torch.Tensor) -> list[torch.Tensor]:
@@ -109,11 +121,11 @@ def differing(found: torch.Tensor, expected: torch.Tensor) -> int:
     word = WORDS[found.element_size()]
     found = found.contiguous().view(word).reshape(len(found), -1)
     expected = expected.contiguous().view(word).reshape(len(expected), -1)
-    count = torch.zeros((), dtype=torch.int64, device=found.device)
-    for first in range(0, len(found), len(expected)):
-        part = found[first : first + len(expected)]
-        count += (part != expected[: len(part)]).any(1).count_nonzero()
-    return int(count)
+    times = len(found) // len(expected)
+    whole = found[: times * len(expected)].view(times, *expected.shape)
+    rest = found[times * len(expected) :]
+    differ = [(whole != expected).any(-1).reshape(-1), (rest != expected[: len(rest)]).any(-1)]
+    return int(torch.cat(differ).count_nonzero())
 
 
 class Counts:
@@ -131,11 +143,12 @@ class Counts:
 
 @contextlib.contextmanager
 def room_for(elements: int, device: str) -> Iterator[bool]:
-    """Of several processes one works at a time on what takes tens of gigabytes, and gives them back: then True."""
+    """Of several processes few work at a time on what takes tens of gigabytes, and give them back: then True."""
     if device != "cuda" or elements < LARGE:
         yield False
         return
-    with open(os.path.join(tempfile.gettempdir(), "batch_proof.lock"), "w", encoding="utf-8") as lock:
+    place = os.getpid() % PLACES
+    with open(os.path.join(tempfile.gettempdir(), f"batch_proof{place}.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         torch.cuda.empty_cache()
         try:
@@ -169,10 +182,6 @@ def compare_batches(x: torch.Tensor, batches: Sizes, counts: AllCounts, what: st
             del batch
 
 
-def all_at_once(x: torch.Tensor) -> list[list[torch.Tensor]]:
-    return [both(function, x) for function in FUNCTIONS.values()]
-
-
 def joined(xs: list[torch.Tensor]) -> list[torch.Tensor]:
     """One graph for the compiler, in which each function has an input, and so a gradient, of its own."""
     return [function(x) for function, x in zip(FUNCTIONS.values(), xs)]
@@ -199,24 +208,31 @@ def compare_one_compiled(x: torch.Tensor, size: int, counts: AllCounts, compiled
 
 def compare_captured(x: torch.Tensor, batches: Sizes, counts: AllCounts, expected: Rows, pool: Any) -> None:
     for size in batches:
-        with room_for(size * x.shape[1], x.device.type) as alone:
-            compare_one_captured(batch_of(x, size), counts, expected, None if alone else pool)
+        with room_for(size * x.shape[1], x.device.type) as large:
+            batch = batch_of(x, size)
+            names = [[name] for name in FUNCTIONS] if large else [list(FUNCTIONS)]
+            for some in names:
+                compare_one_captured(batch, some, counts, expected, None if large else pool)
 
 
-def compare_one_captured(batch: torch.Tensor, counts: AllCounts, expected: Rows, pool: Any) -> None:
+def compare_one_captured(batch: torch.Tensor, names: list[str], counts: AllCounts, expected: Rows, pool: Any) -> None:
     still = torch.zeros_like(batch)
+
+    def run() -> list[list[torch.Tensor]]:
+        return [both(FUNCTIONS[name], still) for name in names]
+
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        all_at_once(still)
+        run()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool):
-        results = all_at_once(still)
+        results = run()
     still.copy_(batch)
     graph.replay()
     torch.cuda.synchronize()
-    for name, found in zip(FUNCTIONS, results):
+    for name, found in zip(names, results):
         counts[name].add("captured", found, expected[name])
 
 
@@ -226,7 +242,7 @@ def compare_devices(x: torch.Tensor, counts: AllCounts) -> None:
         counts[name].add("CPU and GPU", [each.cpu() for each in both(function, gpu)], both(function, x))
 
 
-def table(counts: dict[str, Counts]) -> str:
+def table(counts: AllCounts) -> str:
     kinds = list(dict.fromkeys(kind for each in counts.values() for kind in each.seen))
     lines = ["| function | rows | " + " | ".join(kinds) + " |", "|---|--:|" + "--:|" * len(kinds)]
     for name, each in counts.items():
@@ -238,13 +254,14 @@ def table(counts: dict[str, Counts]) -> str:
 class Plan:
     """What is compared."""
 
-    def __init__(self, device: str, small: bool) -> None:
-        self.device = device
+    def __init__(self, device: str, small: bool, kinds: tuple[str, ...] = KINDS, types: tuple[str, ...] = ()) -> None:
+        self.device, self.kinds = device, kinds
+        self.types = [TYPES[name] for name in types or TYPES]
         self.widths = (8, 1000, 4099) if small else WIDTHS
         self.batches = (1, 2, 7, 17, 40) if small else BATCHES
         self.captured = (1, 40) if small else BATCHES
         self.distinct = FEW_DISTINCT if small else DISTINCT
-        self.compiled_types = TYPES[::2] if small else TYPES
+        self.compiled_types = self.types[::2] if small else self.types
         self.compiled_widths, self.compiled = ((1000,), (40,)) if small else (WIDTHS, BATCHES)
 
 
@@ -273,28 +290,28 @@ def first_graph() -> torch.cuda.CUDAGraph:
     return graph
 
 
-def compare_eager(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: Progress, keeper: Any) -> None:
+def compare_uncompiled(plan: Plan, dtype: torch.dtype, counts: AllCounts, progress: Progress, keeper: Any) -> None:
     for width in plan.widths:
         rows = rows_of(width, dtype, plan.distinct)
         x = rows.to(plan.device)
-        compare_batches(x, plan.batches, counts, "PyTorch's", all_alone(x, max(plan.batches)))
-        progress.done("PyTorch's")
+        if "eager" in plan.kinds:
+            compare_batches(x, plan.batches, counts, "PyTorch's", all_alone(x, max(plan.batches)))
+            progress.done("PyTorch's")
         with warp_reduce.torch.batch_invariant():
             expected = all_alone(x, max(plan.batches))
-            compare_batches(x, plan.batches, counts, "ours", expected)
-            progress.done("ours")
-            if plan.device == "cuda":
+            if "eager" in plan.kinds:
+                compare_batches(x, plan.batches, counts, "eager", expected)
+                progress.done("eager")
+            if plan.device == "cuda" and "captured" in plan.kinds:
                 compare_captured(x, plan.captured, counts, expected, keeper.pool())
                 progress.done("captured")
+            if plan.device == "cuda" and "devices" in plan.kinds:
                 compare_devices(rows, counts)
                 progress.done("CPU and GPU")
     progress.tell(str(dtype))
 
 
-def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
-    keeper = first_graph() if plan.device == "cuda" else None
-    for dtype in TYPES:
-        compare_eager(plan, dtype, counts, progress, keeper)
+def compare_all_compiled(plan: Plan, counts: AllCounts, progress: Progress) -> None:
     with warp_reduce.torch.batch_invariant():
         compiled = torch.compile(joined, fullgraph=True, dynamic=True)
         for dtype, width in itertools.product(plan.compiled_types, plan.compiled_widths):
@@ -302,6 +319,15 @@ def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
             compare_compiled(rows.to(plan.device), plan.compiled, counts, compiled)
             progress.done("compiled")
         progress.tell("compiled")
+
+
+def compare_all(plan: Plan, counts: AllCounts, progress: Progress) -> None:
+    keeper = first_graph() if plan.device == "cuda" and "captured" in plan.kinds else None
+    if plan.kinds != ("compiled",):
+        for dtype in plan.types:
+            compare_uncompiled(plan, dtype, counts, progress, keeper)
+    if "compiled" in plan.kinds:
+        compare_all_compiled(plan, counts, progress)
 
 
 class Ended(BaseException):
@@ -312,12 +338,13 @@ def end(*_: Any) -> None:
     raise Ended
 
 
-def prove(device: str, small: bool) -> int:
+def prove(plan: Plan, seconds: int = 0) -> tuple[AllCounts, int]:
     counts = {name: Counts() for name in FUNCTIONS}
     progress, status = Progress(), 0
-    before = signal.signal(signal.SIGTERM, end)
+    before = [(number, signal.signal(number, end)) for number in (signal.SIGTERM, signal.SIGALRM)]
+    signal.alarm(seconds)
     try:
-        compare_all(Plan(device, small), counts, progress)
+        compare_all(plan, counts, progress)
     except Ended:
         progress.tell("ended before it was done")
         status = 3
@@ -325,11 +352,70 @@ def prove(device: str, small: bool) -> int:
         traceback.print_exc()
         status = 2
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.alarm(0)
+        for number, handler in before:
+            signal.signal(number, handler)
+    return counts, status
+
+
+def conclude(counts: AllCounts, device: str, status: int) -> int:
     print(table(counts))
     ours_differ = sum(n for each in counts.values() for kind, n in each.different.items() if "PyTorch" not in kind)
-    print(f"\n{ours_differ} rows of warp_reduce.torch differ. PyTorch {torch.__version__}, {device_name(device)}")
+    seen = sum(n for each in counts.values() for kind, n in each.seen.items() if "PyTorch" not in kind)
+    print(f"\n{ours_differ} rows of warp_reduce.torch differ, of {seen}. PyTorch {torch.__version__}, {device}")
     return 1 if ours_differ else status
+
+
+# ---- processes side by side
+
+
+def prove_side_by_side(plan: Plan, several: int, compiling: int, seconds: int) -> int:
+    """Children of a fork, since PyTorch is imported for a long time; of a process that has not looked for a GPU."""
+    parts = [(i, several, tuple(kind for kind in plan.kinds if kind != "compiled")) for i in range(several)]
+    parts += [(i, compiling, ("compiled",)) for i in range(compiling) if "compiled" in plan.kinds]
+    if compiling:
+        importlib.import_module("torch._inductor.compile_fx")
+    with tempfile.TemporaryDirectory() as folder:
+        children = {}
+        for number, part in enumerate(parts):
+            child = os.fork()
+            if child == 0:
+                os._exit(prove_part(plan, part, len(parts), seconds, Path(folder) / str(number)))
+            children[child] = number
+        status = max((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) % 256 for child in children), default=0)
+        counts = {name: Counts() for name in FUNCTIONS}
+        for path in sorted(Path(folder).iterdir()):
+            add_stored(counts, json.loads(path.read_text(encoding="utf-8")))
+    return conclude(counts, "in several processes", status)
+
+
+def prove_part(plan: Plan, part: tuple[int, int, tuple[str, ...]], processes: int, seconds: int, place: Path) -> int:
+    try:
+        first, step, plan.kinds = part
+        plan.device = plan.device or found_device()
+        torch.set_num_threads(max(1, torch.get_num_threads() // processes))
+        warp_reduce.host.threads = max(1, warp_reduce.host.threads // processes)
+        own = dict(list(FUNCTIONS.items())[first::step])
+        FUNCTIONS.clear()
+        FUNCTIONS.update(own)
+        counts, status = prove(plan, seconds)
+        place.write_text(json.dumps({name: vars(each) for name, each in counts.items()}), encoding="utf-8")
+        return status
+    except BaseException:
+        traceback.print_exc()
+        return 2
+
+
+def add_stored(counts: AllCounts, stored: dict[str, Any]) -> None:
+    for name, each in stored.items():
+        for kind in ("seen", "different"):
+            found = getattr(counts[name], kind)
+            for what, rows in each[kind].items():
+                found[what] = found.get(what, 0) + rows
+
+
+def found_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def device_name(device: str) -> str:
@@ -376,18 +462,27 @@ def times(device: str, small: bool) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", choices=("cpu", "cuda"))
     parser.add_argument("--small", action="store_true", help="few widths and batches")
     parser.add_argument("--times", action="store_true", help="time the calls instead")
-    parser.add_argument("--part", default="0/1", help="I/N: every Nth function, from the Ith on, for runs side by side")
+    parser.add_argument("--what", default=",".join(KINDS + tuple(TYPES)), help="kinds and types, with commas between")
+    parser.add_argument(
+        "--processes", default="0+0", help="I+C: side by side, by functions, C of them for compiled ones"
+    )
+    parser.add_argument("--seconds", type=int, default=0, help="ends each process after so many; 0: when it is done")
     given = parser.parse_args()
-    first, step = map(int, given.part.split("/"))
-    torch.set_num_threads(max(1, torch.get_num_threads() // step))
-    warp_reduce.host.threads = max(1, warp_reduce.host.threads // step)
-    chosen = dict(list(FUNCTIONS.items())[first::step])
-    FUNCTIONS.clear()
-    FUNCTIONS.update(chosen)
-    return (times if given.times else prove)(given.device, given.small)
+    wanted = given.what.split(",")
+    kinds = tuple(each for each in KINDS if each in wanted) or KINDS
+    types = tuple(each for each in TYPES if each in wanted)
+    several, compiling = map(int, given.processes.split("+"))
+    plan = Plan(given.device or "", given.small, kinds, types)
+    if several + compiling:
+        return prove_side_by_side(plan, several, compiling, given.seconds)
+    plan.device = plan.device or found_device()
+    if given.times:
+        return times(plan.device, given.small)
+    counts, status = prove(plan, given.seconds)
+    return conclude(counts, device_name(plan.device), status)
 
 
 if __name__ == "__main__":

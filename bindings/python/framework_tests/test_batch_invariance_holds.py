@@ -161,8 +161,10 @@ def proof() -> Any:
 
 
 def test_the_proof_on_the_cpu(proof: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert proof.prove("cpu", small=True) == 0
+    counts, status = proof.prove(proof.Plan("cpu", small=True))
+    assert status == 0 and proof.conclude(counts, "CPU", status) == 0
     assert "\n0 rows of warp_reduce.torch differ" in capsys.readouterr().out
+    assert all(each.seen["eager forward"] and each.seen["compiled forward"] for each in counts.values())
 
 
 def test_the_proof_sees_one_bit() -> None:

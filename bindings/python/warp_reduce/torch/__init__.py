@@ -4,7 +4,7 @@ Functions for tensors of the CPU and of CUDA GPUs, with gradients, for torch.com
 `batch_invariant()`, within which PyTorch's own functions are these. Not replaced: matmul, attention, normalizations.
 """
 
-from . import _general, _gradients  # they register kernels and gradients
+from . import _autograd, _batching, _general  # they register kernels
 from ._functions import amax, amin, argmax, argmin, dot, log_softmax, logsumexp, mean, norm, prod, softmax, sum
 from ._replacement import batch_invariant, disable_batch_invariant, enable_batch_invariant, is_batch_invariant
 
@@ -27,4 +27,4 @@ __all__ = [
     "sum",
 ]
 
-del _general, _gradients
+del _autograd, _batching, _general

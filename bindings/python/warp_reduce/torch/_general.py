@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 
 from .. import _native
 from .._torch_abi import numbers
-from . import _gradients, _operators
+from . import _autograd, _operators
 from ._operators import KEYS, check_dot, library
 
 NAMES = {
@@ -242,7 +242,7 @@ def with_gradient(
     return run
 
 
-_mean, _prod, _logsumexp = (_gradients.graded(name) for name in ("mean", "prod", "logsumexp"))
+_mean, _prod, _logsumexp = (_autograd.graded(name) for name in ("mean", "prod", "logsumexp"))
 _with_gradients: dict[str, Callable[..., torch.Tensor]] = {
     "mean": lambda x, dtype=None: _mean(x, None, False, dtype=dtype),
     "mean.dim": lambda x, dim, keepdim=False, dtype=None: _mean(x, dim, keepdim, dtype=dtype),

@@ -1,4 +1,4 @@
-"""The operators' gradients. Sums in them are this package's, so they too are independent of the batch.
+"""The formulas of the operators' gradients. Sums in them are this package's, so they too are independent of the batch.
 
 First gradients are operators of their own, which torch.compile calls as they are: what it makes of a formula rounds
 otherwise. Gradients of gradients are the formulas.
@@ -24,17 +24,22 @@ def _spread(y: torch.Tensor, x: torch.Tensor, dims: list[int], keepdim: bool) ->
     return y.expand(x.shape)
 
 
+def _save(ctx: Any, *tensors: torch.Tensor) -> None:
+    ctx.save_for_backward(*tensors)
+    ctx.save_for_forward(*tensors)
+
+
 class _Saved:
-    """Stores what a gradient needs; with `result` the operator's output too."""
+    """Stores what a derivative needs; with `result` the operator's output too."""
 
     def __init__(self, result: bool, elements: bool = True) -> None:
         self.result, self.elements = result, elements
 
-    def __call__(self, ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: Any = None, output: Any = None) -> None:
+    def __call__(self, ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
         x, *ctx.arguments = inputs
         ctx.dtype, ctx.shape = x.dtype, x.shape
         tensors = [x] if self.elements else []
-        ctx.save_for_backward(*tensors, *([output] if self.result else []))
+        _save(ctx, *tensors, *([output] if self.result else []))
 
 
 def _whereabouts(ctx: Any, dim: Any, keepdim: bool) -> tuple[list[int], Any]:
@@ -162,8 +167,8 @@ def _logsumexp(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     return _spread(gradient, x, dims, keepdim) * back, None, None
 
 
-def _save_sides(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: Any = None, output: Any = None) -> None:
-    ctx.save_for_backward(*inputs)
+def _save_sides(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    _save(ctx, *inputs)
 
 
 def _dot(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
@@ -186,9 +191,9 @@ def _of_softmax(backward: Any) -> Any:
     return gradient_of
 
 
-def _save_both(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+def _save_both(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     gradient, y, ctx.dim, _ = inputs
-    ctx.save_for_backward(gradient, y)
+    _save(ctx, gradient, y)
 
 
 def _softmax_backward(ctx: Any, above: torch.Tensor) -> tuple[Any, ...]:
@@ -214,6 +219,7 @@ def _log_softmax_backward(ctx: Any, above: torch.Tensor) -> tuple[Any, ...]:
 
 
 _SHAPE, _ELEMENTS, _BOTH, _RESULT = _Saved(False, False), _Saved(False), _Saved(True), _Saved(True, False)
+# By operator: the gradient, and what stores what it needs.
 RULES: dict[str, tuple[Any, Any]] = {
     "sum": (_sum, _SHAPE),
     "sum_exact": (_sum, _SHAPE),
@@ -232,33 +238,6 @@ RULES: dict[str, tuple[Any, Any]] = {
 }
 
 
-class _Graded(torch.autograd.Function):
-    """An operator and its gradient in one step, where PyTorch's own registration takes twice as long."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: torch.Tensor, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> torch.Tensor:
-        with torch._C._AutoDispatchBelowAutograd():
-            y = getattr(_ops, name).default(x, *arguments, **options)
-        ctx.name = name
-        RULES[name][1](ctx, (x, *arguments), None, y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-        return RULES[ctx.name][0](ctx, gradient)[0], None, None, None
-
-
-def graded(name: str) -> Any:
-    """The operator of that name for tensors that have a gradient."""
-
-    def run(x: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
-        return _Graded.apply(x, name, arguments, options)
-
-    return run
-
-
 def _register() -> None:
     library.define(
         "_slope(Tensor gradient, Tensor x, Tensor result, str formula, int[] dim, bool keepdim, float ord) -> Tensor"
@@ -271,8 +250,6 @@ def _register() -> None:
         "warp_reduce::_share", lambda g, _, dtype: g.new_empty(g.shape, dtype=dtype), lib=library
     )
     torch.library.register_fake("warp_reduce::_slope", lambda g, x, *_: x.new_empty(x.shape), lib=library)
-    for name, (backward, setup) in RULES.items():
-        torch.library.register_autograd(f"warp_reduce::{name}", backward, setup_context=setup, lib=library)
 
 
 _register()

@@ -31,6 +31,8 @@ SCHEMAS = {
     "log_softmax_backward": "(Tensor gradient, Tensor output, int dim, ScalarType dtype) -> Tensor",
 }
 
+REDUCTIONS = ("sum", "sum_exact", "mean", "prod", "amax", "amin", "argmax", "argmin", "norm", "logsumexp")
+
 # What the kernels, which are C, leave to Python; types are PyTorch's numbers for them.
 GENERAL = {
     "_general_reduce": "(Tensor x, int op, int dims, bool keepdim, int dtype) -> Tensor",

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .. import _native
-from . import _compiled, _general, _gradients
+from . import _autograd, _compiled, _general
 from ._operators import KEYS
 
 _ops = torch.ops.warp_reduce
@@ -29,7 +29,7 @@ def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *
     return _general.original("linalg_vector_norm", x, ord, dim, keepdim, dtype=dtype)
 
 
-_graded_norm = _gradients.graded("norm")
+_graded_norm = _autograd.graded("norm")
 
 
 def _norm_above(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

@@ -81,16 +81,30 @@ WR_HD void add_one_by_one(const double *values, std::size_t count, ExactLayout l
 
 // Terms among which there are infinities or NaNs: those are marked, and 0 takes their place.
 WR_HD void mark_specials(double *values, std::size_t count, ExactLayout layout, bool ignore_nan, std::int64_t *words) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t marks = marks_of(values[i]);
-        if (ignore_nan && (marks & mark(ExactMark::nan)) != 0) {
-            values[i] = 0.0;
-            continue;
+    constexpr std::int64_t infinity = std::int64_t{0x7FF} << 52;
+    const std::size_t padded = divide_up(count, lanes_of<double>) * lanes_of<double>;
+    for (std::size_t i = count; i < padded; ++i) {
+        values[i] = values[0]; // which adds no mark that is not there
+    }
+    Patterns found[exact_marks] = {};
+    for (std::size_t i = 0; i < padded; i += lanes_of<double>) {
+        const auto bits = load_vector<Patterns>(values + i);
+        const Patterns magnitude = bits & all_but_the_sign, finite = magnitude < infinity;
+        const Patterns infinite = magnitude == infinity, minus_zero = bits == ~all_but_the_sign;
+        found[static_cast<int>(ExactMark::nan)] |= magnitude > infinity;
+        found[static_cast<int>(ExactMark::infinity)] |= infinite & (bits >= 0);
+        found[static_cast<int>(ExactMark::minus_infinity)] |= infinite & (bits < 0);
+        found[static_cast<int>(ExactMark::minus_zero)] |= minus_zero;
+        found[static_cast<int>(ExactMark::number)] |= finite & ~minus_zero;
+        store_vector(values + i, bit_cast<Doubles>(bits & finite));
+    }
+    static_assert(static_cast<int>(ExactMark::nan) == 0);
+    for (int kind = ignore_nan ? 1 : 0; kind < exact_marks; ++kind) {
+        std::int64_t any = 0;
+        for (std::size_t lane = 0; lane < lanes_of<double>; ++lane) {
+            any |= found[kind][lane];
         }
-        for (int kind = 0; kind < exact_marks; ++kind) {
-            words[layout.limbs + kind] += marks >> kind & 1u;
-        }
-        values[i] = (marks & finite_marks) != 0 ? values[i] : 0.0;
+        words[layout.limbs + kind] += any != 0;
     }
 }
 

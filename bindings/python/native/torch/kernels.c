@@ -112,6 +112,13 @@ static int is_settled(Outcome outcome, TorchValue *stack, TorchTensor *first, To
     return 1;
 }
 
+/* Why a tensor could not be viewed. */
+static const char *no_view(TorchTensor *x) {
+    int64_t rank = 0;
+    return torch.get_dim(x, &rank) == 0 && rank > MOST_DIMENSIONS ? "only tensors with up to 64 dims are supported"
+                                                                  : "PyTorch does not say where the tensor is";
+}
+
 static void throw_dimension(Dimensions found, int rank, TorchTensor *x) {
     (void)torch.delete_tensor(x);
     if (found.wrong) {
@@ -125,8 +132,9 @@ static void reduce(TorchValue *stack, wr_op op, Dimensions found, int keepdim, i
     Reduction job = {op, found.chosen, keepdim, type};
     Tensor x;
     if (view_tensor(handle, &x) != 0) {
+        const char *why = no_view(handle);
         (void)torch.delete_tensor(handle);
-        fail("PyTorch does not say where the tensor is");
+        fail(why);
     }
     if (found.wrong || found.twice) {
         throw_dimension(found, x.shape.rank, handle);

@@ -47,6 +47,8 @@ def _into(name: str, functional: Any, typed: bool) -> Any:
             return _general.original(name, *arguments, **options)
         out = options.pop("out", None)
         out = options.pop("grad_input", None) if out is None else out
+        if name in ("amax.out", "amin.out") and out.dtype != arguments[0].dtype:
+            return _general.original(name, *arguments, out=out, **options)  # which refuses in its own words
         if typed and options.get("dtype") is None:
             options["dtype"] = out.dtype
         result = functional(*arguments, **options)

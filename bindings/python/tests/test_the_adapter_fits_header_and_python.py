@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -71,3 +72,17 @@ def test_dlpack_capsules_are_read_and_left() -> None:
     if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
         x.flags.writeable = False
         assert _native.dlpack(x.__dlpack__(max_version=(1, 0)))[-1] == 1
+
+
+def test_dlpack_capsules_of_another_time_are_refused() -> None:
+    """One of a later major version may be laid out in any way; one that has been taken is somebody else's."""
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    memory = (ctypes.c_uint32 * 64)(2, 5)  # the version, and zeros for all that a reader of version 1 would look at
+    with pytest.raises(ValueError, match=r"a DLPack capsule of version 2\.5; 1\.x is known"):
+        _native.dlpack(make(ctypes.addressof(memory), b"dltensor_versioned", None))
+    for name in (b"used_dltensor", b"used_dltensor_versioned"):
+        with pytest.raises(ValueError, match="has been taken already"):
+            _native.dlpack(make(ctypes.addressof(memory), name, None))
+    memory[0] = 1
+    assert _native.dlpack(make(ctypes.addressof(memory), b"dltensor_versioned", None))[1:3] == ((), ())

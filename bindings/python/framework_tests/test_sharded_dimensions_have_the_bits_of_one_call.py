@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import doctest
 import os
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -228,6 +229,21 @@ def a_rank_is_gone(rank: int, ranks: int) -> None:
         wtd.softmax(x)
 
 
+def the_pages_example(rank: int, ranks: int) -> None:
+    page = (Path(os.environ["WARP_REDUCE_SOURCE"]) / "docs/pytorch.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python gloo\n(.*?)```", page, re.S)
+    torch.manual_seed(rank)
+    found: dict[str, Any] = {}
+    exec(compile(block, "docs/pytorch.md", "exec"), found)  # noqa: S102
+    parts: list[Any] = [None] * ranks
+    dist.all_gather_object(parts, found["logits"])
+    whole, first = torch.cat(parts, 1), sum(each.shape[1] for each in parts[:rank])
+    expected = wt.log_softmax(whole, 1)[:, first : first + found["part"]]
+    check(found["log_probabilities"], expected, "log_softmax")
+    check(found["best"], wt.argmax(whole, 1), "argmax")
+    check(found["total"], wt.sum(whole, exact=True), "sum")
+
+
 def _run(rank: int, ranks: int, job: Callable[[int, int], None], folder: str) -> None:
     torch.set_num_threads(1)
     warp_reduce.host.threads = 1
@@ -287,6 +303,10 @@ def test_every_rank_is_told_what_is_wrong(tmp_path: Path) -> None:
 
 def test_a_rank_that_is_gone_is_an_exception(tmp_path: Path) -> None:
     on_ranks(3, a_rank_is_gone, tmp_path, gone=1)
+
+
+def test_the_pages_example(tmp_path: Path) -> None:
+    on_ranks(3, the_pages_example, tmp_path)
 
 
 def test_without_a_group_there_is_nothing_to_ask() -> None:

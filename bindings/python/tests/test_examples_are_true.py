@@ -44,3 +44,27 @@ def test_documents(name: str) -> None:
             assert not runner.failures, f"{name}: example {number}"
         else:
             exec(compile(block, f"{name}[{number}]", "exec"), names)  # noqa: S102
+
+
+# Pages whose blocks other tests run, for what they need.
+ELSEWHERE = {
+    "docs/pytorch.md": ("python", "python gloo"),
+    "docs/jax.md": ("python",),
+    "docs/scale.md": ("python",),
+    "docs/python.md": ("python dask",),
+}
+
+
+def test_no_example_is_left_out() -> None:
+    """Every block of Python has a page and a mark that a test runs, and none stands outside of blocks."""
+    pages = [path for folder in (".", "docs", "bindings/python") for path in (SOURCE / folder).glob("*.md")]
+    for path in pages:
+        name, inside = path.relative_to(SOURCE).as_posix(), False
+        run = (*ELSEWHERE.get(name, ()), *(("python",) if name in DOCUMENTS else ()))
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("```"):
+                inside = not inside
+                mark = line[3:].strip()
+                assert not mark.startswith(("python", "py")) or mark in run, f"{name}: {line}"
+            elif not inside:
+                assert not re.match(r"    (import|from) \w+|    >>> ", line), f"{name}: {line}"

@@ -67,4 +67,4 @@ def test_no_example_is_left_out() -> None:
                 mark = line[3:].strip()
                 assert not mark.startswith(("python", "py")) or mark in run, f"{name}: {line}"
             elif not inside:
-                assert not re.match(r"    (import|from) \w+|    >>> ", line), f"{name}: {line}"
+                assert not re.match(r"    (import \w|from \w+ import|>>> )", line), f"{name}: {line}"

@@ -219,6 +219,37 @@ def every_rank_is_told(rank: int, ranks: int) -> None:
     check(wtd.sum(x.detach(), 1), wt.sum(torch.cat([x.detach()] * ranks, 1), 1), "afterwards")
 
 
+def a_rank_fails_alone(rank: int, ranks: int) -> None:
+    """Of the second rank the part is not what its counts say, or cannot be reduced: it has its own exception, and the
+    others are told, in groups that gather and in those that merge in a tree."""
+    x = logits(torch.float32, 4, 5000)
+    others = pytest.raises(RuntimeError, match="of the group could not reduce its part")
+    for gathers in (True, False):
+        _sharded.GATHER_UP_TO = 32 if gathers else 0
+        for function in (wtd.sum, wtd.argmax, wtd.logsumexp, wtd.softmax, wtd.log_softmax):
+            mine = x[:, :4999] if rank == 1 else x
+            with pytest.raises(ValueError, match="this one's is") if rank == 1 else others:
+                function(mine, 1, counts=[5000] * ranks)
+            if function not in (wtd.argmax,):
+                with pytest.raises(ValueError, match="this one's is") if rank == 1 else others:
+                    function(mine.clone().requires_grad_(), 1, counts=[5000] * ranks)
+        for exact in (False, True):
+            y = torch.ones(4999 if rank == 1 else 5000)
+            with pytest.raises((ValueError, RuntimeError), match="4999") if rank == 1 else others:
+                _dot_of_parts(x, y, exact, [5000] * ranks)
+        check(wtd.sum(x, 1, counts=[5000] * ranks), wt.sum(torch.cat([x] * ranks, 1), 1), "afterwards")
+        wtd.raise_if_failed()
+
+
+def _dot_of_parts(x: torch.Tensor, y: torch.Tensor, exact: bool, counts: list[int]) -> None:
+    """Without the check that comes before the ranks meet."""
+    part = _sharded.Part("dot_exact" if exact else "dot", x, (1,), {"dtype": x.dtype, "y": y})
+    if exact:
+        _sharded.exact_sum(part, None)
+    else:
+        _sharded.gathered(part, None, counts)
+
+
 def a_rank_is_gone(rank: int, ranks: int) -> None:
     x = logits(torch.float32, 4, 100)
     wtd.sum(x, 1)
@@ -299,6 +330,10 @@ def test_groups(tmp_path: Path) -> None:
 
 def test_every_rank_is_told_what_is_wrong(tmp_path: Path) -> None:
     on_ranks(3, every_rank_is_told, tmp_path)
+
+
+def test_a_rank_that_fails_alone_is_an_exception_of_all(tmp_path: Path) -> None:
+    on_ranks(5, a_rank_fails_alone, tmp_path)
 
 
 def test_a_rank_that_is_gone_is_an_exception(tmp_path: Path) -> None:

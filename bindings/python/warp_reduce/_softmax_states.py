@@ -65,6 +65,7 @@ def softmax_from_state(
     causal: bool | int,
     dtype: Any,
     out: Array | None,
+    check: int | None = None,  # where on the GPU a wr_status goes
 ) -> Any:
     rows = Rows(x, axis, "log_softmax_from_state" if log else "softmax_from_state", causal=True)
     keep: list[Array] = []
@@ -91,6 +92,7 @@ def softmax_from_state(
         after=pointer(after.array) if after is not None else None,
         input=pointer(plan.array),
         output=pointer(target),
+        check=check,
     )
     run(args, rows.framework, plan.array, f"{rows.title} of {rows.kind[0].name} into {kind[0].name}")
     return finished(rows.framework, result, out)

@@ -157,6 +157,10 @@ class State:
 
         ValueError where the state does not begin with element 0, or min, max, argmin or argmax is of nothing.
         """
+        return self.finish_and_tell(None)
+
+    def finish_and_tell(self, check: int | None) -> Any:
+        """check: where on the GPU a wr_status goes, since nobody waits for it."""
         if self.first:
             raise ValueError(f"{self!r} does not begin with element 0: merge it with what lies before it")
         if self.count == 0 and self._reduction.operator in WITHOUT_IDENTITY and 0 not in self.shape:
@@ -166,7 +170,7 @@ class State:
         words = (element.words,) if element.words > 1 else ()
         output = self._framework.empty(self.array, (*self.shape, *words), kind)
         fields = {**self._reduction.fields(), **self._places(0, self.count or 0)}
-        args = StateFinishArgs(**fields, output=self._framework.pointer(output))
+        args = StateFinishArgs(**fields, output=self._framework.pointer(output), check=check)
         run(args, self._framework, self.array, f"finishing {self!r}")
         return self._framework.result(output)
 
@@ -204,6 +208,17 @@ class State:
 
     def __reduce__(self) -> Any:
         return State, (self._reduction, self.first, self.count, self.shape, self.array)
+
+    def without_bytes(self, first: int, count: int) -> State:
+        """What is no state but has the size of one, of these elements: what a rank sends that has none."""
+        array = self._framework.memory(self.array, self._reduction.size(first, count))
+        array[:] = 0
+        return self._like(array, first, count)
+
+    @property
+    def is_known_to_be_none(self) -> bool:
+        """Whether these bytes are no state; on a GPU the calls on it find out."""
+        return self._framework.on_host and not self.array[:8].any()
 
     def _end(self) -> int:
         return (self.first or 0) + (self.count or 0)

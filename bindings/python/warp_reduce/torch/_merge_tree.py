@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple
 
-from .._states import State, merged
+from .._states import State
+from .._states import merged as merged_states
 
 
 class Exchange(NamedTuple):
@@ -27,6 +28,14 @@ class Merged(NamedTuple):
 
 
 Steps = Generator[Exchange, State | None, Merged]
+
+
+def merged(states: list[State]) -> State:
+    """What is merged with no state is none, so that all who wait for it are told."""
+    if any(each.is_known_to_be_none for each in states):
+        first = states[0].first or 0
+        return states[0].without_bytes(first, sum(each.count or 0 for each in states))
+    return merged_states(states)
 
 
 class _Units:

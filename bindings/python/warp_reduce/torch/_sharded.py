@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -19,7 +20,45 @@ _FINE, _FAILED = 1, 0
 # Up to so many ranks each gets every state, by one collective; more merge in a tree (docs/scale.md).
 GATHER_UP_TO = 32
 
+LAST_CALLS = 1024  # whose failures on a GPU are kept
+
 Counts = Sequence[int] | None
+
+
+class _Told:
+    """Where calls on a GPU, which nobody waits for, say what they have found."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.statuses = torch.zeros(LAST_CALLS, dtype=torch.int32, device=device)
+        self.calls = itertools.count()
+
+    def place(self) -> int:
+        return self.statuses.data_ptr() + self.statuses.itemsize * (next(self.calls) % LAST_CALLS)
+
+
+_told: dict[torch.device, _Told] = {}
+
+
+def place_to_tell(x: torch.Tensor) -> int | None:
+    """None on the CPU, where exceptions do."""
+    if x.device.type == "cpu":
+        return None
+    if x.device not in _told:
+        _told[x.device] = _Told(x.device)
+    return _told[x.device].place()
+
+
+def raise_if_failed() -> None:
+    for device, told in _told.items():
+        torch.cuda.synchronize(device)
+        failed = bool(told.statuses.any())
+        told.statuses.zero_()
+        if failed:
+            raise _failed(f"on {device} a rank")
+
+
+def finished(state: State) -> torch.Tensor:
+    return state.finish_and_tell(place_to_tell(state.array))
 
 
 def rank_in(group: Any) -> tuple[int, int]:
@@ -69,22 +108,48 @@ class Gathered(NamedTuple):
 
 
 def gathered(part: Part, group: Any, counts: Counts, sides: bool = True) -> Gathered:
-    """All ranks' states. sides: what lies before and behind this rank's too."""
+    """All ranks' states. sides: what lies before and behind this rank's too.
+
+    A rank that cannot make its own takes part with bytes that are none, so that no other waits for it.
+    """
     rank, ranks = rank_in(group)
-    lengths = _agreed_lengths(part, ranks, group) if counts is None else _given(part, rank, ranks, counts)
+    lengths = _agreed_lengths(part, ranks, group) if counts is None else _given(part, ranks, counts)
     firsts = [0, *itertools.accumulate(length * part.others for length in lengths)]
     together = _by_tree if ranks > GATHER_UP_TO else _by_gather
-    return Gathered(*together(part, rank, firsts, group, sides), firsts[rank], lengths)
+    try:
+        if part.length != lengths[rank]:
+            raise _other_counts(part, ranks, lengths)
+        own = part.state(firsts[rank])
+    except Exception:
+        own = part.nothing().without_bytes(firsts[rank], firsts[rank + 1] - firsts[rank])
+        with contextlib.suppress(Exception):
+            together(own, rank, firsts, group, sides)
+        raise
+    return Gathered(*together(own, rank, firsts, group, sides), firsts[rank], lengths)
 
 
 def exact_sum(part: Part, group: Any) -> State:
     """The limbs behind the header are added as integers, whoever adds them."""
     rank_in(group)
-    own = part.state(0)
-    limbs = own.array[HEADER_BYTES:].clone().view(torch.int64)
-    dist.all_reduce(limbs, group=group)
-    array = torch.cat([own.array[:HEADER_BYTES], limbs.view(torch.uint8)])
+    try:
+        own = part.state(0)
+    except Exception:
+        _added_up(part.nothing(), 1, group)
+        raise
+    limbs, failed = _added_up(own, 0, group)
+    if own.array.device.type == "cpu" and int(failed):
+        raise _failed("a rank")
+    # On a GPU, which nobody waits for, the header says it.
+    array = torch.cat([own.array[:HEADER_BYTES] * (failed == 0), limbs.view(torch.uint8)])
     return State(own._reduction, None, None, own.shape, array)
+
+
+def _added_up(state: State, failed: int, group: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """All ranks' limbs, and how many of them have failed."""
+    limbs = state.array[HEADER_BYTES:].view(torch.int64)
+    words = torch.cat([limbs, limbs.new_full((1,), failed)])
+    dist.all_reduce(words, group=group)
+    return words[:-1], words[-1]
 
 
 def _gather(mine: torch.Tensor, ranks: int, group: Any) -> list[torch.Tensor]:
@@ -111,7 +176,7 @@ def _agreed_lengths(part: Part, ranks: int, group: Any) -> tuple[int, ...]:
         raise problem
     for rank, theirs in enumerate(told):
         if theirs[0] != _FINE:
-            raise RuntimeError(f"rank {rank} of the group could not reduce its part; its own exception says why")
+            raise _failed(f"rank {rank}")
         if theirs[2:] != words[2:]:
             raise ValueError(
                 f"rank {rank} of the group has a part of another shape or type, or asks for another result: all must"
@@ -127,29 +192,39 @@ def _fingerprint(reduction: Reduction) -> int:
     return crc32(repr(sorted(reduction.fields().items())).encode())
 
 
-def _given(part: Part, rank: int, ranks: int, counts: Sequence[int]) -> tuple[int, ...]:
-    if len(counts) != ranks or counts[rank] != part.length:
-        raise ValueError(
-            f"counts has the length of each of the {ranks} ranks' parts along dimension {part.dims[:1]}, and is"
-            f" {tuple(counts)}; this one's is {tuple(part.x.shape)}"
-        )
+def _failed(who: str) -> Exception:
+    return RuntimeError(f"{who} of the group could not reduce its part; its own exception says why")
+
+
+def _given(part: Part, ranks: int, counts: Sequence[int]) -> tuple[int, ...]:
+    if len(counts) != ranks:
+        raise _other_counts(part, ranks, counts)
     return tuple(int(each) for each in counts)
+
+
+def _other_counts(part: Part, ranks: int, counts: Sequence[int]) -> Exception:
+    return ValueError(
+        f"counts has the length of each of the {ranks} ranks' parts along dimension {part.dims[:1]}, and is"
+        f" {tuple(counts)}; this one's is {tuple(part.x.shape)}"
+    )
 
 
 _Sides = tuple[State | None, State | None, State]
 
 
-def _by_gather(part: Part, rank: int, firsts: list[int], group: Any, sides: bool) -> _Sides:
-    own = part.state(firsts[rank])
+def _by_gather(own: State, rank: int, firsts: list[int], group: Any, sides: bool) -> _Sides:
     pieces = list(itertools.pairwise(firsts))
     sizes = [own._reduction.size(first, end - first) for first, end in pieces]
-    mine = torch.zeros(-(-max(sizes) // ALIGNMENT) * ALIGNMENT, dtype=torch.uint8, device=part.x.device)
+    mine = torch.zeros(-(-max(sizes) // ALIGNMENT) * ALIGNMENT, dtype=torch.uint8, device=own.array.device)
     mine[: sizes[rank]] = own.array
     every = _gather(mine, len(pieces), group)
     states = [
         State(own._reduction, first, end - first, own.shape, array[:size])
         for (first, end), array, size in zip(pieces, every, sizes)
     ]
+    for number, state in enumerate(states):
+        if state.is_known_to_be_none:
+            raise _failed(f"rank {number}")
     if not sides:
         return None, None, merged(states)
     before = merged(states[:rank]) if rank > 0 else None
@@ -157,14 +232,15 @@ def _by_gather(part: Part, rank: int, firsts: list[int], group: Any, sides: bool
     return before, after, merged([each for each in (before, states[rank], after) if each is not None])
 
 
-def _by_tree(part: Part, rank: int, firsts: list[int], group: Any, sides: bool) -> _Sides:
-    own = part.state(firsts[rank])
+def _by_tree(own: State, rank: int, firsts: list[int], group: Any, sides: bool) -> _Sides:
     steps = merge_tree(rank, len(firsts) - 1, own, sides)
     came: State | None = None
     while True:
         try:
             step = steps.send(came)
         except StopIteration as done:
+            if done.value.whole.is_known_to_be_none:
+                raise _failed("a rank") from None
             return done.value
         came = _exchanged(step, own, firsts, group)
 

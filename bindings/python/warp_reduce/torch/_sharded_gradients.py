@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from .. import _pieces, _softmax
-from ._sharded import Gathered, Part, gathered
+from .. import _softmax
+from .._softmax_states import softmax_from_state
+from ._sharded import Gathered, Part, finished, gathered, place_to_tell
 
 _SLAB = 1 << 24  # elements whose gradients are formed at once, by copies of three times as many
 
@@ -31,7 +32,7 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 def _row_sums(log: bool, y: torch.Tensor, gradient: torch.Tensor, ctx: Any) -> torch.Tensor:
     terms = gradient if log else y * gradient
     part = Part("sum", terms, ctx.dims, {"dtype": terms.dtype})
-    return gathered(part, ctx.group, ctx.lengths).whole.finish()
+    return finished(gathered(part, ctx.group, ctx.lengths).whole)
 
 
 def _slabs(shape: torch.Size) -> Iterator[tuple[slice, ...]]:
@@ -125,8 +126,9 @@ class Softmax(torch.autograd.Function):
 
 
 def softmax_of(log: bool, x: torch.Tensor, sides: Gathered, dims: tuple[int, ...], dtype: Any) -> torch.Tensor:
-    function = _pieces.log_softmax_from_state if log else _pieces.softmax_from_state
-    return function(x, sides.whole, sides.first, dims, before=sides.before, after=sides.after, dtype=dtype)
+    states = sides.whole, sides.first, dims, sides.before, sides.after
+    cut = None, None, False  # by no mask, lengths or causal limit
+    return softmax_from_state(log, x, *states, *cut, dtype, None, place_to_tell(x))
 
 
 class LogSumExp(torch.autograd.Function):
@@ -135,7 +137,7 @@ class LogSumExp(torch.autograd.Function):
         own = x.detach()
         ctx.sides, ctx.dims = gathered(Part("logsumexp", own, dims, {}), group, counts), dims
         ctx.save_for_backward(own)
-        return ctx.sides.whole.finish()
+        return finished(ctx.sides.whole)
 
     @staticmethod
     @once_differentiable

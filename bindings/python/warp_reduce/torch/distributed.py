@@ -18,9 +18,10 @@ from typing import Any
 import torch
 
 from .._states import EXACT
+from . import _sharded
 from ._functions import Dimensions
 from ._operators import check_dot, dimensions, widened
-from ._sharded import Counts, Part, exact_sum, gathered
+from ._sharded import Counts, Part, exact_sum, finished, gathered
 
 __all__ = [
     "amax",
@@ -33,9 +34,17 @@ __all__ = [
     "mean",
     "norm",
     "prod",
+    "raise_if_failed",
     "softmax",
     "sum",
 ]
+
+
+def raise_if_failed() -> None:
+    """Waits for the GPUs, and raises RuntimeError where a call on one of them did not get sound states of all ranks: of
+    the last 1024 calls, and since it was last asked. With `counts` nothing waits for a GPU, so that a rank that fails
+    is not seen otherwise. On the CPU the calls raise themselves."""
+    _sharded.raise_if_failed()
 
 
 def _part(op: str, x: torch.Tensor, dim: Dimensions, **options: Any) -> Part:
@@ -58,9 +67,9 @@ def _reduced(
         """The result, and how many elements a row has, where it was asked for."""
         mine = part._replace(x=own)
         if op == EXACT:
-            return exact_sum(mine, group).finish(), 0
+            return finished(exact_sum(mine, group)), 0
         found = gathered(mine, group, counts, sides=False)
-        return found.whole.finish(), total(found.lengths) * mine.others
+        return finished(found.whole), total(found.lengths) * mine.others
 
     if op in ("sum", "mean", EXACT) and _has_gradient(x):
         from ._sharded_gradients import Sum
@@ -104,10 +113,11 @@ def sum(
 
     Every rank has the result, and the same bits. ValueError, on every rank, where the ranks' parts or requests do not
     go together; RuntimeError where a rank has failed; a rank that is gone is torch.distributed's own exception.
-    With counts a rank that raises has not taken part, and the others get torch.distributed's exception when the group's
-    timeout is over. Requests that differ are undefined, as of any collective: on the CPU states that do not go together
-    are ValueError, on a GPU, which nobody waits for, the result is not written. A call without counts, of the same
-    tensors, tells what it is.
+    With counts, and of exact sums, a rank whose part or counts are refused raises, and has said so to the others: on
+    the CPU they get RuntimeError, on a GPU, which nobody waits for, the result is not written and `raise_if_failed`
+    tells.
+    Requests that differ are undefined, as of any collective: on the CPU states that do not go together are ValueError,
+    on a GPU as above. A call without counts, of the same tensors, tells what it is.
 
     >>> import torch, warp_reduce.torch.distributed as wtd
     >>> import torch.distributed as dist
@@ -212,8 +222,8 @@ def dot(
     def dotted(mine: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
         part = _part(op, mine.to(common), mine.dim() - 1, dtype=wanted, y=theirs.to(common))
         if op == "dot_exact":
-            return exact_sum(part, group).finish()
-        return gathered(part, group, counts, sides=False).whole.finish()
+            return finished(exact_sum(part, group))
+        return finished(gathered(part, group, counts, sides=False).whole)
 
     if _has_gradient(x, y):
         from ._sharded_gradients import Dot

@@ -291,3 +291,18 @@ def test_ten_thousand_pieces_in_a_chain_and_in_a_tree() -> None:
 def test_examples(module: Any) -> None:
     failed, tried = doctest.testmod(module)
     assert tried and not failed
+
+
+def test_memory_of_states_is_used_again_when_nothing_shows_it() -> None:
+    x = array(np.float32, (3, 50_000))
+    first = warp_reduce.state("sum", x, axis=0)
+    kept, before, at = first.array[1000:], bytes(first), first.array.ctypes.data
+    del first
+    second = warp_reduce.state("sum", -x, axis=0)
+    assert second.array.ctypes.data != at and kept.tobytes() == before[1000:]
+    del kept
+    third = warp_reduce.state("sum", x, axis=0)
+    assert third.array.ctypes.data == at and bytes(third) == before
+    view = memoryview(third.array)
+    del third
+    assert warp_reduce.state("sum", -x, axis=0).array.ctypes.data != at and bytes(view) == before

@@ -16,6 +16,7 @@ import numpy as np
 from . import _native
 from ._elements import U8
 from ._library import load_library
+from ._reused_memory import reused_memory
 from ._torch_abi import open_torch
 from ._types import NAMES, OTHER_NAMES, Kind, numpy_dtype, numpy_kind
 
@@ -84,6 +85,8 @@ class ArrayModule:
             return self.module.empty(tuple(shape), own)
 
     def memory(self, like: Array, size: int) -> Array:
+        if self.on_host:
+            return reused_memory(size)
         with self.device(like):
             return self.module.empty(size, self.module.uint8)
 

@@ -1,49 +1,9 @@
 #include "gpu_fill.h"
 
+#include "fill_kernels.h"
+
 #include <dlfcn.h>
 #include <string.h>
-
-/* In PTX, which every driver translates for its GPU, so that a build needs no CUDA. Threads go on by the grid's size.
- */
-#define FILL(size, word)                                                                                               \
-    ".visible .entry fill" size "(.param .u64 x, .param .u64 where, .param .u64 made, .param .u64 other,\n"            \
-    ".param .u64 count) {\n"                                                                                           \
-    ".reg .u64 %x, %where, %made, %other, %count, %i, %step, %at, %value;\n"                                           \
-    ".reg .u32 %block, %width, %lane, %grid;\n"                                                                        \
-    ".reg .u16 %chosen;\n"                                                                                             \
-    ".reg .pred %p;\n"                                                                                                 \
-    "ld.param.u64 %x, [x];\n"                                                                                          \
-    "ld.param.u64 %where, [where];\n"                                                                                  \
-    "ld.param.u64 %made, [made];\n"                                                                                    \
-    "ld.param.u64 %other, [other];\n"                                                                                  \
-    "ld.param.u64 %count, [count];\n"                                                                                  \
-    "mov.u32 %block, %ctaid.x;\n"                                                                                      \
-    "mov.u32 %grid, %nctaid.x;\n"                                                                                      \
-    "mov.u32 %width, %ntid.x;\n"                                                                                       \
-    "mov.u32 %lane, %tid.x;\n"                                                                                         \
-    "mul.wide.u32 %i, %block, %width;\n"                                                                               \
-    "cvt.u64.u32 %at, %lane;\n"                                                                                        \
-    "add.u64 %i, %i, %at;\n"                                                                                           \
-    "mul.wide.u32 %step, %grid, %width;\n"                                                                             \
-    "next:\n"                                                                                                          \
-    "setp.ge.u64 %p, %i, %count;\n"                                                                                    \
-    "@%p bra done;\n"                                                                                                  \
-    "add.u64 %at, %where, %i;\n"                                                                                       \
-    "ld.global.u8 %chosen, [%at];\n"                                                                                   \
-    "mad.lo.u64 %at, %i, " size ", %x;\n"                                                                              \
-    "ld.global." word " %value, [%at];\n"                                                                              \
-    "setp.eq.u16 %p, %chosen, 0;\n"                                                                                    \
-    "selp.u64 %value, %other, %value, %p;\n"                                                                           \
-    "mad.lo.u64 %at, %i, " size ", %made;\n"                                                                           \
-    "st.global." word " [%at], %value;\n"                                                                              \
-    "add.u64 %i, %i, %step;\n"                                                                                         \
-    "bra next;\n"                                                                                                      \
-    "done:\n"                                                                                                          \
-    "ret;\n"                                                                                                           \
-    "}\n"
-
-static const char program[] = ".version 7.0\n.target sm_70\n.address_size 64\n" FILL("1", "u8") FILL("2", "u16")
-    FILL("4", "u32") FILL("8", "u64");
 
 typedef struct CUctx_st *Context;
 typedef struct CUmod_st *Module;
@@ -88,7 +48,7 @@ static Loaded loaded[MOST_CONTEXTS];
 static int load(Loaded *place, Context context) {
     static const char *const names[SIZES] = {"fill1", "fill2", "fill4", "fill8"};
     Module module = NULL;
-    if (driver.load(&module, program) != 0) {
+    if (driver.load(&module, FILL_KERNELS) != 0) {
         return 0;
     }
     for (int i = 0; i < SIZES; ++i) {

@@ -263,8 +263,8 @@ find_planted_bug() {
 # of none with clusters of 8 blocks, or with 8 clusters of 9.
 is_watched() {
     case "$2" in
-    large) [[ "$1" == memcheck || "$1" == initcheck ]] && ((!quick)) ;;
-    many_wide_clusters) [[ "$1" != synccheck ]] ;;
+    large*) [[ "$1" == memcheck || "$1" == initcheck ]] && ((!quick)) ;;
+    many_wide_clusters*) [[ "$1" != synccheck ]] ;;
     esac
 }
 

@@ -1,11 +1,12 @@
 /*
- * Every kernel of the library once or a few times, for compute-sanitizer to watch, on memory that ends with the last
- * element and is uninitialised before the first, so that a byte read or written outside the array is an error for
- * memcheck or initcheck. The results must be the host's.
+ * Every kernel of the library in each of its ways, by small problems, for compute-sanitizer to watch, on memory that
+ * ends with the last element and is uninitialised before the first, so that a byte read or written outside the array is
+ * an error for memcheck or initcheck. The results must be the host's.
  *
  *   every_kernel gpu PART    a part of them, so that several can be watched side by side
  *   every_kernel parts       lists them
  */
+#include "chosen_walk.h"
 #include "harness/harness.h"
 #include "harness/header_offers.h"
 #include "harness/jobs.h"
@@ -14,7 +15,6 @@
 #include "piece_calls.h"
 #include "reference/reference.h"
 #include "tight_memory.h"
-#include "walk.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -276,7 +276,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
 }
 
 /* Any elements will do for outputs, and for sums of logits. */
-static void check_gradient(const gradient_kind *kind, const shape *of) {
+static void check_gradient(const gradient_kind *kind, const shape *of, int moved) {
     size_t size = reference_size(kind->dtype), count = shape_elements(of);
     void *saved = random_elements(kind->dtype, count), *gradient = random_elements(kind->dtype, count);
     void *expected = allocate(count * size);
@@ -309,8 +309,7 @@ static void check_gradient(const gradient_kind *kind, const shape *of) {
     args.input_gradient = expected;
     status = wr_softmax_backward_ex(&args, wr_host_stream());
     CHECK(status == WR_SUCCESS, "gradient, %s on the host: %s", of->regime, wr_status_name(status));
-    gradient_on_gpu(&args, of, 0);
-    gradient_on_gpu(&args, of, size);
+    gradient_on_gpu(&args, of, moved ? size : 0);
     free(saved);
     free(gradient);
     free(sums);
@@ -337,7 +336,7 @@ static void logsumexp_on_gpu(const wr_reduce_args *host_args, const shape *of, s
     tight_free(&sums);
 }
 
-static void check_logsumexp(wr_dtype dtype, const shape *of) {
+static void check_logsumexp(wr_dtype dtype, const shape *of, int moved) {
     size_t size = reference_size(dtype);
     void *elements = random_elements(dtype, shape_elements(of)), *expected = allocate(of->outer * of->inner * size);
     wr_reduce_args args = reduce_args(WR_LOGSUMEXP, dtype, of->outer, of->axis, of->inner);
@@ -346,13 +345,12 @@ static void check_logsumexp(wr_dtype dtype, const shape *of) {
     args.output = expected;
     status = wr_reduce_ex(&args, wr_host_stream());
     CHECK(status == WR_SUCCESS, "logsumexp, %s on the host: %s", of->regime, wr_status_name(status));
-    logsumexp_on_gpu(&args, of, 0);
-    logsumexp_on_gpu(&args, of, size);
+    logsumexp_on_gpu(&args, of, moved ? size : 0);
     free(elements);
     free(expected);
 }
 
-static void check_softmax(const softmax_kind *kind, const shape *of) {
+static void check_softmax(const softmax_kind *kind, const shape *of, int moved) {
     size_t size = reference_size(kind->dtype), count = shape_elements(of), i;
     uint8_t *mask = allocate(count);
     void *elements = random_elements(kind->dtype, count), *expected = allocate(count * sizeof(double));
@@ -377,8 +375,7 @@ static void check_softmax(const softmax_kind *kind, const shape *of) {
     args.logsumexp = kind->is_alone ? NULL : sums;
     status = wr_softmax_ex(&args, wr_host_stream());
     CHECK(status == WR_SUCCESS, "%s on the host: %s", of->regime, wr_status_name(status));
-    softmax_on_gpu(&args, of, 0);
-    softmax_on_gpu(&args, of, size);
+    softmax_on_gpu(&args, of, moved ? size : 0);
     free(elements);
     free(expected);
     free(sums);
@@ -552,8 +549,8 @@ static const walker checks = {check_reduction, check_weighted, check_segmented, 
 
 static void list_parts(void) {
     size_t i;
-    for (i = 0; walk_part(i) != NULL; ++i) {
-        puts(walk_part(i));
+    for (i = 0; i < chosen_part_count; ++i) {
+        puts(chosen_parts[i].name);
     }
 }
 
@@ -564,7 +561,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     places_open_gpu_only(argc, argv);
-    found = argc > 2 && walk(argv[2], &checks);
+    found = argc > 2 && chosen_walk(argv[2], &checks);
     CHECK(found, "every_kernel gpu PART: no part is called '%s'", argc > 2 ? argv[2] : "");
     places_close();
     return check_report("every_kernel");

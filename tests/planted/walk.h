@@ -1,7 +1,8 @@
 /*
- * The calls that compute-sanitizer watches: each kind of operator over each kind of type in each regime, with weights
- * and in segments, and all of softmax. Shapes are as small as their regime allows on a GPU of 132 multiprocessors; the
- * test walk_reaches_every_kernel says whether some kernel of the library is left out.
+ * The calls among which those are chosen that compute-sanitizer watches (chosen_walk.h): each kind of operator over
+ * each kind of type in each regime, with weights and in segments, and all of softmax. Shapes are as small as their
+ * regime allows on a GPU of 132 multiprocessors; the test walk_reaches_every_kernel says whether some kernel of the
+ * library is left out.
  */
 #ifndef WARP_REDUCE_TESTS_WALK_H
 #define WARP_REDUCE_TESTS_WALK_H
@@ -73,9 +74,9 @@ typedef struct walker {
     void (*reduce)(const reduction *, const shape *, int moved);
     void (*weigh)(const weighting *, const shape *, int moved);
     void (*segments)(const reduction *, const ragged *, int moved);
-    void (*softmax)(const softmax_kind *, const shape *);
-    void (*gradient)(const gradient_kind *, const shape *);
-    void (*logsumexp)(wr_dtype, const shape *);
+    void (*softmax)(const softmax_kind *, const shape *, int moved);
+    void (*gradient)(const gradient_kind *, const shape *, int moved);
+    void (*logsumexp)(wr_dtype, const shape *, int moved);
     void (*uneven)(const uneven_kind *);
     /* Without logsumexp, so many rows or columns that clusters go from one to the next. */
     void (*many)(wr_dtype, int log, const shape *);
@@ -84,11 +85,13 @@ typedef struct walker {
     void (*softmax_in_pieces)(wr_dtype, const shape *);
 } walker;
 
-/* The names of the parts, so that several can be watched side by side; NULL behind the last. "large" is what only large
- * arrays do, with 1 GiB of them. */
+/* The names of the parts; NULL behind the last. "large" is what only large arrays do. */
 const char *walk_part(size_t number);
 
-/* Returns whether there is such a part. */
+/* Whether every tool is shown it; which are not shown the others, prove_on_gpu.sh says. */
+int walk_part_is_for_every_tool(size_t number);
+
+/* Makes the calls of a part, always in the same order. Returns whether there is such a part. */
 int walk(const char *part, const walker *by);
 
 #endif

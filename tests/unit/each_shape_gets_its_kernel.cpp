@@ -217,8 +217,8 @@ std::string kernels_given(const Case &of) {
         return wr_status_name(status);
     }
     std::set<std::string> names;
-    for (const void *kernel : fake::runtime().launched) {
-        names.insert(plain_name(kernels()[kernel]));
+    for (const fake::Launched &how : fake::runtime().launched) {
+        names.insert(plain_name(kernels()[how.kernel]));
     }
     std::string all;
     for (const std::string &name : names) {

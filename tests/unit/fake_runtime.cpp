@@ -235,13 +235,15 @@ cudaError_t occupancy_max_active_blocks(int *blocks, const void *kernel, int, st
     return arrive("occupancy_max_active_blocks");
 }
 
-// Clusters and dependent launches came with compute capability 9.0.
-void note_attributes(const cudaLaunchConfig_t &config) {
+// Clusters and dependent launches came with compute capability 9.0. Returns how many blocks a cluster has.
+unsigned note_attributes(const cudaLaunchConfig_t &config) {
     Runtime &r = runtime();
+    unsigned cluster_blocks = 0;
     for (unsigned i = 0; i < config.numAttrs; ++i) {
         if (config.attrs[i].id == cudaLaunchAttributeClusterDimension) {
             ++r.cluster_launches;
-            if (static_cast<int>(config.attrs[i].val.clusterDim.x) > r.gpu.largest_cluster) {
+            cluster_blocks = config.attrs[i].val.clusterDim.x;
+            if (static_cast<int>(cluster_blocks) > r.gpu.largest_cluster) {
                 r.misuse = "a cluster that this GPU cannot hold";
             }
         }
@@ -250,16 +252,16 @@ void note_attributes(const cudaLaunchConfig_t &config) {
     if (config.numAttrs != 0 && r.gpu.compute_major < 9) {
         r.misuse = "a launch with what this GPU does not have";
     }
+    return cluster_blocks;
 }
 
 cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
     Runtime &r = runtime();
     ++r.launches;
-    r.launched.insert(kernel);
     r.launches_after_failure += has_failed();
     expect_current_device(config->stream, "a launch");
-    note_attributes(*config);
     const dim3 grid = config->gridDim, block = config->blockDim;
+    r.launched.insert({kernel, block.x * block.y * block.z, note_attributes(*config)});
     if (kernel == nullptr || arguments == nullptr || grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y > 65535 ||
         grid.z > 65535 || block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024) {
         r.misuse = "a launch that no GPU accepts";

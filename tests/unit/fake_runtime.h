@@ -4,6 +4,7 @@
 
 #include "cuda/common/runtime.h"
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,6 +17,13 @@ struct Gpu {
     int compute_major = 9;
     int shared_bytes = 227 * 1024; // that a block may ask for
     int largest_cluster = 16;      // in blocks
+};
+
+struct Launched {
+    const void *kernel;
+    unsigned threads, cluster_blocks; // 0: no cluster
+
+    auto operator<=>(const Launched &) const = default;
 };
 
 struct Runtime {
@@ -32,7 +40,7 @@ struct Runtime {
     bool failed_on_way_back = false; // it was the call that makes the caller's device current again
     int launches = 0, launches_after_failure = 0;
     int cluster_launches = 0, dependent_launches = 0;
-    std::set<const void *> launched; // kernels
+    std::set<Launched> launched;
     int allocations = 0, allocations_after_failure = 0;
     std::map<cudaMemPool_t, int> pools;                               // and the devices that they are of
     cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal; // of the calling thread

@@ -1,231 +1,89 @@
-// What compute-sanitizer watches, tests/planted/walk.c, launches every kernel of the library on some GPU. The walk is
-// taken over a CUDA runtime that is not there; which kernels there are is what they say when they register with it.
+// What compute-sanitizer watches, tests/planted/chosen_walk.h, launches every kernel of the library on some GPU, in
+// each way in which any call of the whole walk does, and is short. The walk is taken over a CUDA runtime that is not
+// there; which kernels there are is what they say when they register with it.
 #include "check.h"
-#include "fake_runtime.h"
+
+#include "../planted/unreal_calls.h"
 
 extern "C" {
-#include "../harness/header_offers.h"
-#include "../planted/piece_calls.h"
-#include "../planted/walk.h"
-#include "../reference/reference.h"
+#include "../planted/chosen_walk.h"
 }
 
-#include <bit>
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <map>
-#include <set>
-#include <string>
 
 namespace {
 
-// By the address that a launch names; those that have been launched are taken out.
-std::map<const void *, std::string> &kernels() {
-    static std::map<const void *, std::string> all;
-    return all;
+// As choose_calls estimates them: five processes at a time have four minutes to do, and the last of them is soon done.
+constexpr double most_seconds = 900, largest_part = 0.1;
+
+std::set<planted::Way> ways_of(const std::vector<planted::Call> &calls) {
+    std::set<planted::Way> ways;
+    for (const planted::Call &call : calls) {
+        ways.insert(call.ways.begin(), call.ways.end());
+    }
+    return ways;
 }
 
-// Far apart, and beyond what a process can have: nothing may touch it.
-void *memory(unsigned place, std::size_t moved = 0) {
-    return std::bit_cast<void *>((std::uintptr_t{place} << 58) + moved);
-}
-constexpr unsigned input = 1, output = 2, values = 3, weights = 4, offsets = 5, sums = 6, mask = 7, saved = 8;
-
-CUstream_st *stream() { return std::bit_cast<CUstream_st *>(std::uintptr_t{4096}); }
-
-void expect_success(wr_status status, const char *what) {
-    CHECK(status == WR_SUCCESS, "%s: %s", what, wr_status_name(status));
-}
-
-std::size_t offset_of(wr_dtype dtype, int moved) {
-    return moved != 0 ? reference_size(dtype) / static_cast<std::size_t>(reference_degree(dtype)) : 0;
-}
-
-template <class Args>
-void set_strides(Args &args, const shape &of) {
-    if (shape_is_contiguous(&of) == 0) {
-        args.axis_stride = static_cast<std::ptrdiff_t>(of.axis_stride);
-        args.outer_stride = static_cast<std::ptrdiff_t>(shape_row(&of));
-        args.inner_stride = 1;
-        args.strides_given = 1;
+void forget_kernels_of(const std::set<planted::Way> &ways) {
+    for (const planted::Way &way : ways) {
+        planted::kernels().erase(way.how.kernel);
     }
 }
 
-wr_reduce_args reduction_of(wr_op op, wr_dtype dtype, const shape &of, int moved) {
-    wr_reduce_args args{};
-    args.struct_size = sizeof args;
-    args.op = op;
-    args.dtype = dtype;
-    args.input = memory(input, offset_of(dtype, moved));
-    args.output = memory(output);
-    args.values = op == WR_ARGMIN || op == WR_ARGMAX ? memory(values) : nullptr;
-    args.output_dtype = has_default_output(op, dtype) != 0 ? wr_dtype{} : WR_F32;
-    args.outer = of.outer;
-    args.axis = of.axis;
-    args.inner = of.inner;
-    set_strides(args, of);
-    return args;
+std::vector<planted::Call> all_calls(std::size_t gpu) {
+    return planted::calls_of(gpu, [](const walker &by) {
+        for (std::size_t i = 0; walk_part(i) != nullptr; ++i) {
+            CHECK(walk(walk_part(i), &by) != 0, "no part is called %s", walk_part(i));
+        }
+    });
 }
 
-template <class Args>
-void set_types(Args &args, wr_dtype dtype, wr_dtype accumulate) {
-    if (reference_is_integer(dtype) == 0) {
-        args.accumulate_dtype = accumulate;
-    } else if (accumulate != wr_dtype{}) {
-        args.output_dtype = accumulate;
+std::vector<planted::Call> chosen_calls(std::size_t gpu, const char *part) {
+    return planted::calls_of(gpu, [part](const walker &by) {
+        CHECK(chosen_walk(part, &by) != 0, "%s has not as many calls as were chosen of it", part);
+    });
+}
+
+void take_the_walk_on(std::size_t gpu) {
+    std::set<planted::Way> reached;
+    for (std::size_t i = 0; i < chosen_part_count; ++i) {
+        reached.merge(ways_of(chosen_calls(gpu, chosen_parts[i].name)));
     }
-}
-
-void reduce(const reduction *job, const shape *of, int moved) {
-    wr_reduce_args args = reduction_of(job->op, job->dtype, *of, moved);
-    set_types(args, job->dtype, job->accumulate);
-    args.nan_mode = job->ignore_nan != 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
-    expect_success(wr_reduce_ex(&args, stream()), of->regime);
-}
-
-void reduce_weighted(const weighting *job, const shape *of, int moved) {
-    wr_reduce_args args = reduction_of(job->op, job->dtype, *of, moved);
-    set_types(args, job->dtype, job->accumulate);
-    args.weights = memory(weights, offset_of(job->weights, moved));
-    args.weights_dtype = job->weights;
-    expect_success(wr_reduce_ex(&args, stream()), of->regime);
-}
-
-void reduce_segments(const reduction *job, const ragged *of, int moved) {
-    wr_reduce_segments_args args{};
-    args.struct_size = sizeof args;
-    args.op = job->op;
-    args.dtype = job->dtype;
-    args.output_dtype = has_default_output(job->op, job->dtype) != 0 ? wr_dtype{} : WR_F32;
-    set_types(args, job->dtype, job->accumulate);
-    args.nan_mode = job->ignore_nan != 0 ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
-    args.input = memory(input, offset_of(job->dtype, moved));
-    args.offsets = memory(offsets);
-    args.output = memory(output);
-    args.segments = of->segments;
-    expect_success(wr_reduce_segments_ex(&args, stream()), of->regime);
-}
-
-wr_softmax_args softmax_of(wr_dtype dtype, int log, const shape &of) {
-    wr_softmax_args args{};
-    args.struct_size = sizeof args;
-    args.dtype = dtype;
-    args.log = log;
-    args.input = memory(input);
-    args.output = memory(output);
-    args.outer = of.outer;
-    args.axis = of.axis;
-    args.inner = of.inner;
-    set_strides(args, of);
-    return args;
-}
-
-void softmax(const softmax_kind *kind, const shape *of) {
-    for (int moved = 0; moved < 2; ++moved) {
-        wr_softmax_args args = softmax_of(kind->dtype, kind->log, *of);
-        args.input = memory(input, offset_of(kind->dtype, moved));
-        args.output_dtype = kind->output_dtype;
-        args.output = memory(output, offset_of(kind->output_dtype == 0 ? kind->dtype : kind->output_dtype, moved));
-        args.logsumexp = kind->is_alone != 0 ? nullptr : memory(sums);
-        args.scale = kind->scaled != 0 ? 0.5 : 0.0;
-        args.mask = kind->masked != 0 ? static_cast<const std::uint8_t *>(memory(mask)) : nullptr;
-        expect_success(wr_softmax_ex(&args, stream()), of->regime);
-    }
-}
-
-void gradient(const gradient_kind *kind, const shape *of) {
-    for (int moved = 0; moved < 2; ++moved) {
-        const std::size_t offset = offset_of(kind->dtype, moved);
-        wr_softmax_backward_args args{};
-        args.struct_size = sizeof args;
-        args.dtype = kind->dtype;
-        args.log = kind->log;
-        args.empty_row = kind->is_ragged != 0 ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;
-        args.outer = of->outer;
-        args.axis = kind->is_ragged != 0 ? shape_elements(of) : of->axis;
-        args.inner = of->inner;
-        args.offsets = kind->is_ragged != 0 ? static_cast<const std::int64_t *>(memory(offsets)) : nullptr;
-        args.mask = kind->masked != 0 ? static_cast<const std::uint8_t *>(memory(mask)) : nullptr;
-        (kind->from_logits != 0 ? args.input : args.output) = memory(saved, offset);
-        args.logsumexp = kind->from_logits != 0 ? memory(sums) : nullptr;
-        args.output_gradient = memory(input, offset);
-        args.input_gradient = memory(output, offset);
-        expect_success(wr_softmax_backward_ex(&args, stream()), of->regime);
-    }
-}
-
-void logsumexp(wr_dtype dtype, const shape *of) {
-    for (int moved = 0; moved < 2; ++moved) {
-        const wr_reduce_args args = reduction_of(WR_LOGSUMEXP, dtype, *of, moved);
-        expect_success(wr_reduce_ex(&args, stream()), of->regime);
-    }
-}
-
-void softmax_uneven(const uneven_kind *kind) {
-    const shape of{"uneven rows", kind->rows, kind->most, 1, 1, 0};
-    wr_softmax_args args = softmax_of(kind->dtype, kind->log, of);
-    args.output_dtype = kind->output_dtype;
-    args.input = memory(input, offset_of(kind->dtype, kind->moved));
-    (kind->is_ragged != 0 ? args.offsets : args.lengths) = static_cast<const std::int64_t *>(memory(offsets));
-    expect_success(wr_softmax_ex(&args, stream()), of.regime);
-}
-
-void softmax_many(wr_dtype dtype, int log, const shape *of) {
-    const wr_softmax_args args = softmax_of(dtype, log, *of);
-    expect_success(wr_softmax_ex(&args, stream()), of->regime);
-}
-
-void tiles(const tile_call *call) {
-    // Not every call is offered for every type; those that are not launch nothing.
-    static_cast<void>(tile_run(call, memory(input), memory(output), stream()));
-}
-
-void in_pieces(wr_dtype dtype, const shape *of) {
-    const wr_softmax_args args = softmax_of(dtype, 0, *of);
-    const piece_memory all{memory(values), memory(weights), memory(saved),
-                           memory(sums),   memory(output),  static_cast<std::int32_t *>(memory(offsets))};
-    expect_success(softmax_in_pieces(&args, &all, stream()), of->regime);
-}
-
-void take_the_walk_on(const fake::Gpu &gpu) {
-    static const walker by{reduce,    reduce_weighted, reduce_segments, softmax, gradient,
-                           logsumexp, softmax_uneven,  softmax_many,    tiles,   in_pieces};
-    fake::reset(gpu, 0, 0);
-    for (std::size_t i = 0; walk_part(i) != nullptr; ++i) {
-        CHECK(walk(walk_part(i), &by) != 0, "no part is called %s", walk_part(i));
-    }
-    CHECK(fake::runtime().misuse.empty(), "%s", fake::runtime().misuse.c_str());
-    for (const void *kernel : fake::runtime().launched) {
-        kernels().erase(kernel);
-    }
+    const std::set<planted::Way> all = ways_of(all_calls(gpu));
+    CHECK(reached == all, "GPU %zu: %zu of %zu ways to launch a kernel are reached", gpu, reached.size(), all.size());
+    forget_kernels_of(reached);
 }
 
 void list_what_is_left() {
-    CHECK(kernels().empty(), "%zu kernels are never launched on any GPU:", kernels().size());
-    for (const auto &[address, name] : kernels()) {
+    CHECK(planted::kernels().empty(), "%zu kernels are never launched on any GPU:", planted::kernels().size());
+    for (const auto &[address, name] : planted::kernels()) {
         std::printf("%s\n", name.c_str());
     }
 }
 
-} // namespace
-
-// In the place of the runtime's: what a kernel is registered by before main.
-extern "C" void __real___cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *,
-                                              void *, int *);
-extern "C" void __wrap___cudaRegisterFunction(void **module, const char *kernel, char *device_name, const char *name,
-                                              int thread_limit, void *a, void *b, void *c, void *d, int *e) {
-    if (std::strstr(name, "wr4cuda") != nullptr) { // not the tests' own
-        kernels()[kernel] = name;
+void expect_short_parts() {
+    double whole = 0, longest = 0;
+    for (std::size_t i = 0; i < chosen_part_count; ++i) {
+        double part = 0;
+        for (const planted::Call &call : chosen_calls(0, chosen_parts[i].name)) {
+            part += call.seconds;
+        }
+        whole += part;
+        longest = std::max(longest, part);
     }
-    __real___cudaRegisterFunction(module, kernel, device_name, name, thread_limit, a, b, c, d, e);
+    CHECK(whole <= most_seconds, "racecheck would take %.0f s: give new kernels smaller problems", whole);
+    CHECK(longest <= largest_part * whole, "a part takes %.0f s of %.0f", longest, whole);
 }
 
+} // namespace
+
 int main() {
-    fake::install();
-    CHECK(kernels().size() > 100, "only %zu kernels have registered", kernels().size());
-    take_the_walk_on({132, 9});
-    take_the_walk_on({132, 9, 227 * 1024, 8}); // clusters of no more blocks than every GPU promises
-    take_the_walk_on({108, 8});
+    CHECK(planted::kernels().size() > 100, "only %zu kernels have registered", planted::kernels().size());
+    for (std::size_t gpu = 0; gpu < planted::walked_gpus.size(); ++gpu) {
+        take_the_walk_on(gpu);
+    }
     list_what_is_left();
+    expect_short_parts();
     return check_report("walk_reaches_every_kernel");
 }

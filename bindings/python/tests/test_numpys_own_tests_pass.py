@@ -106,7 +106,9 @@ def test_numpys(file: str, group: str, name: str, monkeypatch: pytest.MonkeyPatc
         arguments = {key: each for key, each in values.items() if key in inspect.signature(test).parameters}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            getattr(getattr(module, group)(), name)(**arguments)
+            instance = getattr(module, group)()
+            getattr(instance, "setup_method", lambda: None)()
+            getattr(instance, name)(**arguments)
     assert counted.calls, "it called none of our functions"
 
 

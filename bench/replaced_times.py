@@ -32,8 +32,6 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f6
 NOT_PYTORCHS = ("mask", "lengths", "causal", "ragged", "weights", "statistics")
 ROUNDS = 2
 
-aten = torch.ops.aten
-
 
 def _backward(operator: Any, x: torch.Tensor, y: torch.Tensor, _: Any) -> torch.Tensor:
     return operator(x, y, 1, x.dtype)
@@ -42,8 +40,8 @@ def _backward(operator: Any, x: torch.Tensor, y: torch.Tensor, _: Any) -> torch.
 FUNCTIONS: dict[str, Callable[[torch.Tensor, torch.Tensor, Any], torch.Tensor]] = {
     "softmax": lambda x, _, output: torch.softmax(x, 1, dtype=output),
     "log_softmax": lambda x, _, output: torch.log_softmax(x, 1, dtype=output),
-    "softmax_backward": functools.partial(_backward, aten._softmax_backward_data.default),
-    "log_softmax_backward": functools.partial(_backward, aten._log_softmax_backward_data.default),
+    "softmax_backward": functools.partial(_backward, torch._softmax_backward_data),
+    "log_softmax_backward": functools.partial(_backward, torch._log_softmax_backward_data),
     "logsumexp": lambda x, *_: torch.logsumexp(x, 1),
     "sum": lambda x, _, output: x.sum(1, dtype=output),
     "mean": lambda x, _, output: x.mean(1, dtype=output),

@@ -159,3 +159,20 @@ def test_gradients_of_rows_have_the_bits_of_backward() -> None:
     (together,) = torch.autograd.grad(y, x, above, is_grads_batched=True, retain_graph=True)
     for found, one in zip(together, above):
         assert torch.equal(found, torch.autograd.grad(y, x, one, retain_graph=True)[0])
+
+
+def test_compiled_derivatives_have_the_same_bits() -> None:
+    """Of autograd and of transforms that are compiled with the function."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        parts = [wt.log_softmax(x, 1)[:, 3], wt.logsumexp(x, 1), wt.norm(x, 2, 1), wt.sum(x, 1), wt.mean(x, 1)]
+        return torch.stack([*parts, wt.prod(1 + x / 64, 1), wt.amax(x, 1), wt.dot(x, x[0])]).sum()
+
+    compiled = torch.compile(function, fullgraph=True, dynamic=True)
+    for rows in (3, 9):
+        x = tensor(rows, 1000).float().requires_grad_()
+        (found,), (expected,) = (torch.autograd.grad(each(x), x) for each in (compiled, function))
+        assert torch.equal(found, expected)
+    x = tensor(4, 100).float()
+    slopes = torch.compile(vmap(grad(lambda row: wt.logsumexp(row, 0))), fullgraph=True)
+    assert torch.equal(slopes(x), wt.softmax(x, 1))

@@ -90,7 +90,10 @@ def gone(world: Gpus, library: Library, op: str) -> dict[str, Any]:
     """The last rank never calls. The others' streams wait until their communicators are aborted; then they are told.
 
     Nothing is written then, but by exact sums, of which a rank has its own share. The world is of no use afterwards.
+    All call once before: NCCL connects ranks at their first collective, and until then a caller waits, not its stream.
     """
+    connected = _Case(world, library, op)
+    world.on_every_rank(lambda rank: (connected.call(rank), world.wait(rank)))
     case = _Case(world, library, op)
 
     def run(rank: int) -> tuple[int, bool, float]:

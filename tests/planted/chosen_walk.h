@@ -1,6 +1,6 @@
 /*
  * The calls that compute-sanitizer watches: of those of walk.h as few and as small ones as launch every kernel in each
- * of its ways (by so many threads, in clusters of so many blocks, on a boundary or off it). choose_calls finds them out
+ * of its ways (in clusters of so many blocks, on a boundary or off it). choose_calls finds them out
  * as the tests are built, by the library's own dispatch, and cuts them into parts of about the same work.
  */
 #ifndef WARP_REDUCE_TESTS_CHOSEN_WALK_H

@@ -25,7 +25,7 @@ class Recorded {
         fake::runtime().launches = 0;
     }
     ~Recorded() {
-        planted::Call call{{}, 0.02 * fake::runtime().launches + 0.6e-6 * static_cast<double>(elements_)};
+        planted::Call call{{}, 0.05 + 0.1 * fake::runtime().launches + 0.5e-6 * static_cast<double>(elements_)};
         for (const fake::Launched &how : fake::runtime().launched) {
             call.ways.insert({current_gpu, how, moved_});
         }

@@ -261,7 +261,7 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, 
     r.launches_after_failure += has_failed();
     expect_current_device(config->stream, "a launch");
     const dim3 grid = config->gridDim, block = config->blockDim;
-    r.launched.insert({kernel, block.x * block.y * block.z, note_attributes(*config)});
+    r.launched.insert({kernel, note_attributes(*config)});
     if (kernel == nullptr || arguments == nullptr || grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y > 65535 ||
         grid.z > 65535 || block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024) {
         r.misuse = "a launch that no GPU accepts";

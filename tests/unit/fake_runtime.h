@@ -21,7 +21,7 @@ struct Gpu {
 
 struct Launched {
     const void *kernel;
-    unsigned threads, cluster_blocks; // 0: no cluster
+    unsigned cluster_blocks; // 0: no cluster
 
     auto operator<=>(const Launched &) const = default;
 };

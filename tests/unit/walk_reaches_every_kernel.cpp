@@ -14,7 +14,7 @@ extern "C" {
 
 namespace {
 
-// As choose_calls estimates them: five processes at a time have four minutes to do, and the last of them is soon done.
+// As choose_calls estimates them: five processes at a time have three minutes to do, and the last of them is soon done.
 constexpr double most_seconds = 900, largest_part = 0.1;
 
 std::set<planted::Way> ways_of(const std::vector<planted::Call> &calls) {

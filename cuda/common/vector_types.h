@@ -9,6 +9,9 @@ namespace wr::cuda {
 inline constexpr int vector_bytes = 16;
 inline constexpr std::size_t bytes_of_vector = vector_bytes;
 
+// Of memory, and of the caches.
+inline constexpr unsigned line_bytes = 128;
+
 // Elements of a vector, of these types.
 constexpr std::size_t elements_of_vector(ElementType type) { return type == ElementType::f32 ? 4 : 8; }
 

@@ -92,7 +92,7 @@ struct StagedArguments {
     std::size_t groups;                 // of the axis, an item each
     std::size_t group_blocks;           // that share an outer index, where there is more than one group
     std::int32_t rows;                  // of an item
-    std::int32_t items_a_block;         // of stage_bytes together
+    std::int32_t items_a_block;         // of block_stage_bytes together
     std::int32_t run;                   // rows that a thread takes, at most most_run_elements
     std::int32_t runs;                  // of an item; where more than one, no block has more tasks than threads
     bool runs_are_neighbours;           // of threads side by side: the runs of an item, not the same runs of several
@@ -144,6 +144,6 @@ inline constexpr int most_single_column_run = 128;
 inline constexpr int most_column_cluster = 8;
 
 // Shared memory that a block fills with input.
-inline constexpr int stage_bytes = 32768;
+inline constexpr int block_stage_bytes = 32768;
 
 } // namespace wr::cuda

@@ -1,5 +1,4 @@
 // How the nodes of a state's piece of rows are reduced side by side.
-#include "cuda/common/alignment.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/reduce/plan.h"
 
@@ -45,9 +44,11 @@ NodePlan plan_lone_nodes(const Shape &s, std::uintptr_t origin, const ReduceKern
     const std::uint64_t longest = std::bit_floor(std::max(plan.nodes.growing, plan.nodes.shrinking));
     const std::uint64_t tiles = divide_up(longest, tile), warps = std::min(block_warps, std::bit_ceil(tiles));
     const auto elements = static_cast<std::size_t>(bytes_of_vector / kernels.element_bytes);
-    const bool aligned = origin % bytes_of_vector == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
-                         steps_by_vectors(s.inner, s.inner_stride, elements);
-    plan.rows.rows = {s.axis_stride == 1, aligned, 1, static_cast<int>(warps), 1, block_warps / warps, block_warps};
+    const bool aligned = rows_are_aligned(s, origin, elements);
+    plan.rows.rows = {.vectors = s.axis_stride == 1,
+                      .aligned = aligned,
+                      .warps = static_cast<int>(warps),
+                      .rows_a_block = block_warps / warps};
     plan.fits = fits_a_block(longest, tile);
     if (plan.fits) {
         plan.rows.rows.tiles = static_cast<int>(std::bit_ceil(divide_up(tiles, warps)));

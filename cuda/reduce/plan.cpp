@@ -36,20 +36,15 @@ struct Problem {
     std::uintptr_t address;
     const ReduceKernels &kernels;
     GpuFacts gpu;
-    std::size_t multiprocessors;
-    std::size_t element_bytes, vector_elements;
-    bool aligned; // every row starts on a boundary of vectors
-    bool rows_touch;
-    bool vector_columns;
-    std::size_t rows, row_tiles; // rows of the axis, whole warps' tiles of each
+    std::size_t multiprocessors = 0;
+    std::size_t element_bytes = 0, vector_elements = 0;
+    bool aligned = false; // every row starts on a boundary of vectors
+    bool rows_touch = false;
+    bool vector_columns = false;
+    std::size_t rows = 0, row_tiles = 0; // rows of the axis, whole warps' tiles of each
 
     std::size_t row_bytes() const { return shape.axis * element_bytes; }
 };
-
-bool rows_are_aligned(const Shape &s, std::uintptr_t address, std::size_t elements) {
-    return address % bytes_of_vector == 0 && steps_by_vectors(s.outer, s.outer_stride, elements) &&
-           steps_by_vectors(s.inner, s.inner_stride, elements);
-}
 
 bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels) {
     const auto bytes = static_cast<std::size_t>(kernels.column_vector_bytes);
@@ -59,7 +54,7 @@ bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKer
 }
 
 Problem problem_of(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    Problem p{s, address, kernels, gpu, 0, 0, 0, false, false, false, s.outer * s.inner, 0};
+    Problem p{.shape = s, .address = address, .kernels = kernels, .gpu = gpu, .rows = s.outer * s.inner};
     p.multiprocessors = static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
     p.element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     p.vector_elements = bytes_of_vector / p.element_bytes;
@@ -92,7 +87,7 @@ RowPlan plan_packed_rows(const Problem &p) {
     while (warps > 1 && 2 * divide_up(tiles, warps) < p.multiprocessors) {
         warps /= 2;
     }
-    return {true, true, 1, 1, 1, rows_a_tile * warps, static_cast<int>(warps)};
+    return {.rows_a_block = rows_a_tile * warps, .block_warps = static_cast<int>(warps)};
 }
 
 // Rows of up to three vectors, of which a thread takes three.
@@ -104,7 +99,7 @@ bool takes_triple_rows(const Problem &p) {
 RowPlan plan_triple_rows(const Problem &p) {
     const std::size_t of_thread =
         3 * p.vector_elements / p.shape.axis * static_cast<std::size_t>(p.kernels.triples_a_thread);
-    return {true, true, 1, 1, 1, of_thread * block_threads, static_cast<int>(block_warps)};
+    return {.rows_a_block = of_thread * block_threads};
 }
 
 bool is_row_a_warp(const Problem &p) {
@@ -330,8 +325,8 @@ bool takes_cluster_rows(const Problem &p) {
 
 RowPlan plan_cluster_rows(const Problem &p) {
     const ClusterShape cluster = cluster_shape(p);
-    RowPlan plan{
-        true, p.aligned, cluster.blocks, static_cast<int>(cluster.warps), 1, 1, static_cast<int>(cluster.warps)};
+    const auto warps = static_cast<int>(cluster.warps);
+    RowPlan plan{.aligned = p.aligned, .pieces = cluster.blocks, .warps = warps, .block_warps = warps};
     plan.tiles = static_cast<int>(std::bit_ceil(divide_up(p.row_tiles, cluster.warps * cluster.blocks)));
     return plan;
 }
@@ -355,13 +350,7 @@ bool takes_warp_rows(const Problem &p) {
 }
 
 RowPlan plan_warp_rows(const Problem &p) {
-    return {true,
-            p.aligned,
-            1,
-            1,
-            static_cast<int>(std::bit_ceil(p.row_tiles)),
-            block_warps,
-            static_cast<int>(block_warps)};
+    return {.aligned = p.aligned, .tiles = static_cast<int>(std::bit_ceil(p.row_tiles)), .rows_a_block = block_warps};
 }
 
 // Blocks for a row whose warps take 2^tiles_log2 tiles each.
@@ -400,7 +389,7 @@ int tiles_for(const Problem &p) {
 }
 
 RowPlan plan_rows(const Problem &p) {
-    RowPlan plan{p.shape.axis_stride == 1, p.aligned, 1, 1, 1, 1, static_cast<int>(block_warps)};
+    RowPlan plan{.vectors = p.shape.axis_stride == 1, .aligned = p.aligned};
     plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(p.row_tiles, std::size_t{1}))));
     if (p.row_tiles > block_warps) {
         plan.tiles = tiles_for(p);
@@ -473,6 +462,11 @@ constexpr Rule rules[] = {
 };
 
 } // namespace
+
+bool rows_are_aligned(const Shape &s, std::uintptr_t address, std::size_t vector_elements) {
+    return address % bytes_of_vector == 0 && steps_by_vectors(s.outer, s.outer_stride, vector_elements) &&
+           steps_by_vectors(s.inner, s.inner_stride, vector_elements);
+}
 
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
     ReducePlan plan{normalised(shape), ReduceAlgorithm::rows, {}, 0};

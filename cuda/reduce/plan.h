@@ -21,13 +21,13 @@ enum class ReduceAlgorithm {
 };
 
 struct RowPlan {
-    bool vectors; // whether the axis is read by 16-byte vectors,
-    bool aligned; // and all rows start on their boundaries
-    std::size_t pieces;
-    int warps;
-    int tiles;
-    std::size_t rows_a_block;
-    int block_warps;
+    bool vectors = true; // whether the axis is read by 16-byte vectors,
+    bool aligned = true; // and all rows start on their boundaries
+    std::size_t pieces = 1;
+    int warps = 1;
+    int tiles = 1;
+    std::size_t rows_a_block = 1;
+    int block_warps = 8;
 };
 
 // As ColumnArguments has it.
@@ -56,7 +56,7 @@ struct ReducePlan {
     Shape shape;
     ReduceAlgorithm algorithm;
     union { // the one of the algorithm
-        RowPlan rows;
+        RowPlan rows{};
         ColumnPlan columns;
         StagedPlan staged;
     };
@@ -83,6 +83,9 @@ struct NodePlan {
 // 0 of the axis, whether it is there or not.
 NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece);
 NodePlan plan_lone_nodes(const Shape &shape, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece);
+
+// Whether every row starts on a boundary of vectors of so many elements.
+bool rows_are_aligned(const Shape &shape, std::uintptr_t address, std::size_t vector_elements);
 
 // The partial results of a plan, as the next stage's input.
 Shape partials_shape(const ReducePlan &plan);

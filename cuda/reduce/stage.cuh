@@ -8,8 +8,8 @@
 namespace wr::cuda {
 
 inline constexpr int staged_threads = 256; // at most
-inline constexpr int staged_vectors = stage_bytes / vector_bytes;
-inline constexpr int staged_vectors_a_thread = staged_vectors / staged_threads;
+inline constexpr int block_stage_vectors = block_stage_bytes / vector_bytes;
+inline constexpr int staged_vectors_a_thread = block_stage_vectors / staged_threads;
 
 // Behind every `unit` cells some places are left out, so that threads that walk side by side meet different banks.
 struct StageLayout {

@@ -117,7 +117,7 @@ void plan_gaps(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes, bool
 StagedPlan plan_stage(const Shape &s, bool vectors, int bytes_of_element, GpuFacts gpu) {
     const auto element_bytes = static_cast<std::size_t>(bytes_of_element);
     const std::size_t cell_bytes = vectors ? bytes_of_vector : element_bytes;
-    const std::size_t cells = std::min(static_cast<std::size_t>(stage_bytes) / cell_bytes, most_staged_cells);
+    const std::size_t cells = std::min(static_cast<std::size_t>(block_stage_bytes) / cell_bytes, most_staged_cells);
     StagedPlan plan{};
     plan.axis = s.axis * element_bytes / cell_bytes;
     const std::size_t least_rows = least_staged_rows(element_bytes);

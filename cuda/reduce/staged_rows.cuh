@@ -145,7 +145,7 @@ template <class T, class Op>
 __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     reduce_staged_vectors(const __grid_constant__ StagedArguments a) {
     static_assert(!Op::positional);
-    __shared__ typename Op::Accumulator cells[staged_vectors / 8 * 9];
+    __shared__ typename Op::Accumulator cells[block_stage_vectors / 8 * 9];
     take_place_on_stream();
     const StagedBlock block(a);
     fill_stage_with_trees<T, Op>(static_cast<const T *>(a.input) + block.first_element * vector_elements<T>,

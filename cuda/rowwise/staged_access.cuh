@@ -8,8 +8,6 @@
 
 namespace wr::cuda {
 
-inline constexpr unsigned line_bytes = 128;
-
 // Plain loads: other warps of the launch may write the same memory where softmax works in place, and streaming hints
 // cost 4 % where a kernel writes as much as it reads.
 __device__ __forceinline__ uint4 load_vector(const void *at) { return *static_cast<const uint4 *>(at); }

@@ -11,8 +11,8 @@
 
 namespace wr::cuda {
 
-inline constexpr int run_elements = 32;
-static_assert(run_elements * warp_lanes == slots_of_warp);
+inline constexpr int blocked_run_elements = 32;
+static_assert(blocked_run_elements * warp_lanes == slots_of_warp);
 inline constexpr int row_run_group = 8; // elements that are passed over together where no lane has so many
 
 // The elements of a warp's rows, one row behind the other. A place of its own follows each 32, for runs of 32 or 16
@@ -40,7 +40,9 @@ __device__ __forceinline__ void store_shared_if(unsigned bits, int number, unsig
 }
 
 // The lowest so many bits, up to 32.
-__device__ __forceinline__ unsigned lowest_bits(int count) { return count <= 0 ? 0 : ~0u >> (run_elements - count); }
+__device__ __forceinline__ unsigned lowest_bits(int count) {
+    return count <= 0 ? 0 : ~0u >> (blocked_run_elements - count);
+}
 
 struct BlockedTile {
     std::size_t row;         // this lane's
@@ -60,8 +62,8 @@ struct BlockedTile {
         const bool there = row < s.outer;
         const RowSpan span =
             selection.ragged ? ragged_row(selection, s.outer, s.axis, there ? row : 0) : RowSpan{row * s.axis, s.axis};
-        const bool is_here = there && span.count <= static_cast<std::size_t>(run_elements << log_lanes);
-        const int row_count = is_here ? static_cast<int>(span.count) : 0, begin = part * run_elements;
+        const bool is_here = there && span.count <= static_cast<std::size_t>(blocked_run_elements << log_lanes);
+        const int row_count = is_here ? static_cast<int>(span.count) : 0, begin = part * blocked_run_elements;
         is_first_of_row = is_here && part == 0;
         int end = part == 0 ? row_count : 0; // of the rows up to this one, in the buffer
 #pragma unroll
@@ -72,7 +74,7 @@ struct BlockedTile {
         row_place_ = end - row_count;
         row_first_ = span.first;
         run_first_ = span.first + static_cast<std::size_t>(begin);
-        const int count = smaller(larger(row_count - begin, 0), run_elements);
+        const int count = smaller(larger(row_count - begin, 0), blocked_run_elements);
         const int place = count == 0 ? row_place_ : row_place_ + begin;
         run_ = buffer_ + shared_address_of(place);
         before_gap_ = warp_lanes - place % warp_lanes;
@@ -99,7 +101,7 @@ struct BlockedTile {
     template <class Act>
     __device__ __forceinline__ void for_each_element(Act act) const {
 #pragma unroll
-        for (int first = 0; first < run_elements; first += row_run_group) {
+        for (int first = 0; first < blocked_run_elements; first += row_run_group) {
             if (first < longest) {
 #pragma unroll
                 for (int i = first; i < first + row_run_group; ++i) {
@@ -119,9 +121,9 @@ struct BlockedTile {
     template <class Op, class Term>
     __device__ __forceinline__ typename Op::Accumulator tree(typename Op::Accumulator absent, Term term) const {
         using Accumulator = typename Op::Accumulator;
-        Accumulator groups[run_elements / row_run_group];
+        Accumulator groups[blocked_run_elements / row_run_group];
 #pragma unroll
-        for (int g = 0; g < run_elements / row_run_group; ++g) {
+        for (int g = 0; g < blocked_run_elements / row_run_group; ++g) {
             groups[g] = absent;
             if (g * row_run_group < longest) {
                 Accumulator terms[row_run_group];

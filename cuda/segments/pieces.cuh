@@ -1,6 +1,7 @@
 // A piece of the elements of neighbouring segments in shared memory, and how it gets there.
 #pragma once
 
+#include "cuda/common/vector_types.h"
 #include "cuda/device/async_copy.cuh"
 #include "cuda/reduce/arguments.h"
 #include "cuda/reduce/tile_load.cuh"
@@ -22,9 +23,6 @@ inline constexpr int most_whole_segments = looks * warp_lanes;
 
 // The longest segments that a lane reduces alone.
 inline constexpr unsigned tiny_elements = 8;
-
-// Memory is read from the boundaries of its lines.
-inline constexpr unsigned line_bytes = 128;
 
 // What ends with a part.
 enum PartEnd : unsigned { nothing_ends, segment_ends, first_run_ends, later_run_ends };

@@ -43,7 +43,10 @@ struct SoftmaxArguments {
     Hull interior;       // where a tile may begin whose vectors lie within the hull, wherever it stands
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
-    std::size_t splits;        // of a row, each with a state
+    union {
+        std::size_t splits;          // of a row, each with a state
+        std::size_t published_words; // of look-back, whose rows have no splits; the last counts the turns
+    };
     std::int32_t tiles_a_warp; // tiles that a warp takes, a power of two
     std::int32_t cluster_blocks;
     std::int32_t row_lanes;   // that share a short row, or places of a vector that it takes: a power of two

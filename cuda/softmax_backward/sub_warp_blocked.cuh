@@ -9,7 +9,7 @@ namespace wr::cuda {
 // What stands for this lane's elements in the row's tree and in the results; 0 where they take no part. Logits become
 // the weights that they stand for.
 __device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p, const BlockedTile &tile,
-                                                 float (&weights)[run_elements]) {
+                                                 float (&weights)[blocked_run_elements]) {
     tile.for_each_element([&](int i) { weights[i] = tile.has(i) ? tile.element(i) : 0.0f; });
     if (p.output != nullptr) {
         return;
@@ -28,7 +28,7 @@ __device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p
 
 // The inputs' gradients, in the place of the weights.
 __device__ __forceinline__ void form_run_results(const SoftmaxBackwardProblem &p, const BlockedTile &tile, float total,
-                                                 float (&weights)[run_elements]) {
+                                                 float (&weights)[blocked_run_elements]) {
     const float scale = static_cast<float>(p.scale);
     const bool are_logarithms = p.log && p.output != nullptr;
     tile.for_each_element([&](int i) {
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(striped_block_warps *warp_lanes, run_backward_
     tile.ask_for(p.output_gradient_dtype, p.output_gradient);
     tile.read(p.dtype, saved);
     tile.read(p.output_gradient_dtype, p.output_gradient, 1);
-    float weights[run_elements];
+    float weights[blocked_run_elements];
     form_run_weights(p, tile, weights);
     const float total = tile.tree<FloatSum<float>>(
         -0.0f, [&](int i) { return tile.has(i) ? gradient_term(p.log, weights[i], tile.element(i, 1)) : -0.0f; });

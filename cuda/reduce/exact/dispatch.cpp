@@ -1,9 +1,11 @@
 // Puts an exact sum on a stream: the sums of blocks, and where several share an axis what merges them.
 #include "cuda/common/launch.h"
+#include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/reduce/accumulators.h"
 #include "cuda/reduce/exact/kernels.h"
+#include "cuda/reduce/plan.h"
 
 #include <algorithm>
 #include <bit>
@@ -108,11 +110,9 @@ ExactPlan plan_of_long_rows(const ReduceProblem &problem) {
 
 bool are_multiples_of_vectors(const ReduceProblem &problem) {
     const Shape &shape = problem.shape;
-    const std::size_t size = traits_of(problem.what.dtype).size;
-    const auto outer = static_cast<std::size_t>(shape.outer_stride),
-               inner = static_cast<std::size_t>(shape.inner_stride);
-    return reinterpret_cast<std::uintptr_t>(problem.input) % 16 == 0 && shape.axis * size % 16 == 0 &&
-           (shape.outer == 1 || outer * size % 16 == 0) && (shape.inner == 1 || inner * size % 16 == 0);
+    const std::size_t elements = bytes_of_vector / traits_of(problem.what.dtype).size;
+    return rows_are_aligned(shape, reinterpret_cast<std::uintptr_t>(problem.input), elements) &&
+           shape.axis % elements == 0;
 }
 
 // What is no such row goes element by element, and neither needs a workspace.

@@ -242,9 +242,9 @@ cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const Softmax
         return workspace.error();
     }
     a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
-    a.splits = bytes / sizeof(std::uint64_t); // words in all: the last counts the turns
+    a.published_words = bytes / sizeof(std::uint64_t);
     a.group_power = groups.power;
-    error = clear_published({a.published, a.splits}, gpu, stream);
+    error = clear_published({a.published, a.published_words}, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
         error = launch_together(how, &a, stream, served);

@@ -116,7 +116,7 @@ class Lookback {
 
     __device__ __forceinline__ Lookback(const SoftmaxArguments &arguments, unsigned char *memory, Shared &all)
         : a(arguments), shared(all), warp(uniform_warp_index()), rows(arguments),
-          turns(rows, all.turns, reinterpret_cast<unsigned *>(a.published + (a.splits - 1)), warp) {
+          turns(rows, all.turns, reinterpret_cast<unsigned *>(a.published + (a.published_words - 1)), warp) {
         slots = memory + warp * static_cast<int>(lookback_warp_bytes<T, Load, Shape>);
         deferred = reinterpret_cast<float4 *>(slots + Shape::ahead * slot_bytes);
     }

@@ -9,7 +9,8 @@ namespace wr::cuda {
 // A row's outputs from its logits, or from their exponentials where these are not what is wanted.
 template <class Sum>
 __device__ __forceinline__ void form_run_outputs(const SoftmaxProblem &p, const BlockedTile &tile,
-                                                 const RowState<float, Sum> &total, float (&values)[run_elements]) {
+                                                 const RowState<float, Sum> &total,
+                                                 float (&values)[blocked_run_elements]) {
     const RowKind kind = row_kind(total.maximum);
     const bool ordinary = kind == RowKind::ordinary;
     if (p.log) {
@@ -44,9 +45,9 @@ __global__ void __launch_bounds__(striped_block_warps *warp_lanes, run_softmax_b
     tile.ask_for(p.dtype, p.input);
     tile.read(p.dtype, p.input);
     const float scale = static_cast<float>(p.scale);
-    float values[run_elements];
+    float values[blocked_run_elements];
 #pragma unroll
-    for (int i = 0; i < run_elements; ++i) {
+    for (int i = 0; i < blocked_run_elements; ++i) {
         values[i] = -std::numeric_limits<float>::infinity();
     }
     float maximum = -std::numeric_limits<float>::infinity();

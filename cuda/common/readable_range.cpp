@@ -2,7 +2,7 @@
 
 namespace wr::cuda {
 
-Hull hull_of(const void *array, const Shape &s, std::size_t element_bytes) {
+ReadableRange readable_range_of(const void *array, const Shape &s, std::size_t element_bytes) {
     const char *low = static_cast<const char *>(array), *high = low;
     const auto widen_by = [&](std::size_t size, std::ptrdiff_t stride) {
         const std::ptrdiff_t reach =

@@ -8,10 +8,10 @@
 namespace wr::cuda {
 
 // From the lowest to behind the highest element of the caller's array: vectors are read within them only.
-struct Hull {
+struct ReadableRange {
     const char *begin, *end;
 };
 
-Hull hull_of(const void *array, const Shape &shape, std::size_t element_bytes);
+ReadableRange readable_range_of(const void *array, const Shape &shape, std::size_t element_bytes);
 
 } // namespace wr::cuda

@@ -10,15 +10,16 @@ namespace wr::cuda {
 template <class Call>
 struct Rule {
     bool (*suits)(const Call &);
-    cudaError_t (*put)(Call &, bool *served); // where not `served`, nothing was launched and the next rule is asked
+    cudaError_t (*put)(Call &,
+                       bool *supported); // where not `supported`, nothing was launched and the next rule is asked
 };
 
 template <class Call, std::size_t Count>
 cudaError_t put_by(const Rule<Call> (&rules)[Count], Call &call) {
     for (const Rule<Call> &rule : rules) {
-        bool served = rule.suits(call);
-        const cudaError_t error = served ? rule.put(call, &served) : cudaSuccess;
-        if (error != cudaSuccess || served) {
+        bool supported = rule.suits(call);
+        const cudaError_t error = supported ? rule.put(call, &supported) : cudaSuccess;
+        if (error != cudaSuccess || supported) {
             return error;
         }
     }

@@ -40,7 +40,7 @@ __device__ __forceinline__ unsigned bits_from(int n) {
 
 // Lets the next kernel on the stream, where it was launched to depend on this one, take its place on the GPU while this
 // one still runs; it waits before it reads.
-__device__ __forceinline__ void allow_dependent_launch() {
+__device__ __forceinline__ void pdl_release() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
@@ -48,7 +48,7 @@ __device__ __forceinline__ void allow_dependent_launch() {
 
 // Until the kernel before this one on the stream has finished and its writes can be seen. Returns at once in a kernel
 // that was launched plainly.
-__device__ __forceinline__ void wait_for_previous_kernel() {
+__device__ __forceinline__ void pdl_wait() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -56,9 +56,9 @@ __device__ __forceinline__ void wait_for_previous_kernel() {
 
 // The beginning of a kernel that is launched to depend on the one before it: none of the caller's memory is touched
 // before.
-__device__ __forceinline__ void take_place_on_stream() {
-    wait_for_previous_kernel();
-    allow_dependent_launch();
+__device__ __forceinline__ void pdl_wait_and_release() {
+    pdl_wait();
+    pdl_release();
 }
 
 // Of any accumulator: what the hardware does not move whole goes word by word.

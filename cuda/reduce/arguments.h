@@ -24,7 +24,7 @@ WR_HD constexpr std::size_t bits_of(std::uint64_t x) {
 // Pieces of rows that are not all alike, as states have them (numerics/state.h): in front nodes that grow, at the end
 // nodes that shrink, a node for each bit of how many elements these are; runs of one length between them.
 struct RowNodes {
-    std::uint64_t growing, shrinking; // elements; both 0: all pieces are runs
+    std::uint64_t growing, shrinking; // elements; both 0: all splits are runs
     std::uint64_t run;
     std::uint64_t small; // bits of nodes that a warp takes by itself, so that the warps of a block have one each
     std::size_t weight_bytes;
@@ -34,22 +34,22 @@ struct RowNodes {
     WR_HD constexpr bool any() const { return (growing | shrinking) != 0; }
 };
 
-// Nodes that share a piece, and the pieces that some nodes take.
-inline constexpr int nodes_of_piece = 8;
-WR_HD constexpr std::size_t pieces_of_nodes(std::uint64_t nodes, std::uint64_t small) {
-    return divide_up<std::size_t>(bits_of(nodes & small), nodes_of_piece) + bits_of(nodes & ~small);
+// Nodes that share a split, and the splits that some nodes take.
+inline constexpr int nodes_of_split = 8;
+WR_HD constexpr std::size_t splits_of_nodes(std::uint64_t nodes, std::uint64_t small) {
+    return divide_up<std::size_t>(bits_of(nodes & small), nodes_of_split) + bits_of(nodes & ~small);
 }
 
 // Reduction of rows: row number r = (o, i) starts at input + o * outer_stride + i * inner_stride elements.
 struct RowArguments {
     const void *input;
-    void *output; // of `destination`; partials are [rows][pieces]
-    Hull hull;
+    void *output; // of `destination`; partials are [rows][splits]
+    ReadableRange readable_range;
     std::size_t first_row; // of this launch
     std::size_t rows, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
-    std::size_t first_piece; // of this launch
-    std::size_t pieces;      // blocks that share a row: a cluster, where these finish it into the output
+    std::size_t first_split; // of this launch
+    std::size_t splits;      // blocks that share a row: a cluster, where these finish it into the output
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
     Destination destination;
@@ -86,7 +86,7 @@ struct ColumnArguments {
 struct StagedArguments {
     const void *input;
     void *output;
-    Hull hull;
+    ReadableRange readable_range;
     std::size_t first_block; // of this launch
     std::size_t outer, axis, inner;
     std::size_t groups;                 // of the axis, an item each

@@ -126,7 +126,7 @@ inline constexpr int column_blocks_resident =
 template <class T, class Op, class Columns>
 __global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<T, Op, Columns>))
     reduce_columns(const __grid_constant__ ColumnArguments a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     using Accumulator = typename Op::Accumulator;
     constexpr int elements = Columns::elements, elements_log2 = log2_of(elements);
     __shared__ Accumulator table[elements * column_block_threads];

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t partial_alignment = 16;
 
-// What a workspace query answers for: the more multiprocessors, the more pieces, and without clusters more stages.
+// What a workspace query answers for: the more multiprocessors, the more splits, and without clusters more stages.
 constexpr GpuFacts most_demanding_gpu{every_gpu, 0, false};
 
 struct Stage {
@@ -45,8 +45,8 @@ const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
     switch (plan.algorithm) {
     case ReduceAlgorithm::packed_rows:
         return kernels.packed_rows;
-    case ReduceAlgorithm::triple_rows:
-        return kernels.triple_rows;
+    case ReduceAlgorithm::three_vector_rows:
+        return kernels.three_vector_rows;
     case ReduceAlgorithm::staged_vectors:
         return kernels.staged_vectors;
     case ReduceAlgorithm::staged:
@@ -63,9 +63,9 @@ const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
         break;
     }
     if (!plan.rows.vectors) {
-        return kernels.scattered_rows;
+        return kernels.strided_rows;
     }
-    return plan.rows.aligned ? kernels.aligned_rows : kernels.shifted_rows;
+    return plan.rows.aligned ? kernels.aligned_rows : kernels.unaligned_rows;
 }
 
 // Where accumulators are what is wanted, algorithms that can do nothing but finish are left out.
@@ -75,7 +75,7 @@ ReducePlan plan_stage(const Shape &shape, std::uintptr_t address, const ReduceKe
         return plan_reduction(shape, address, kernels, gpu);
     }
     ReduceKernels some = kernels;
-    some.packed_rows = some.triple_rows = some.cluster_rows = nullptr;
+    some.packed_rows = some.three_vector_rows = some.cluster_rows = nullptr;
     some.takes_short_axes = false;
     gpu.cluster_blocks = gpu.wide_cluster_blocks = 0;
     return plan_reduction(shape, address, some, gpu);
@@ -89,12 +89,12 @@ Destination destination_of(const Stage &stage) {
 // made for clusters have these side by side, others below each other.
 cudaError_t launch_cluster(RowArguments &a, Launch how, bool side_by_side, cudaStream_t stream, GpuFacts gpu) {
     const auto set_blocks = [&](std::size_t blocks) {
-        a.pieces = blocks;
+        a.splits = blocks;
         how.blocks = side_by_side ? a.rows * blocks : blocks;
         how.block_rows = side_by_side ? 1 : a.rows;
         how.cluster_blocks = static_cast<int>(blocks);
     };
-    set_blocks(a.pieces);
+    set_blocks(a.splits);
     if (how.cluster_blocks > gpu.cluster_blocks) {
         int resident = 0;
         const cudaError_t error = prepare_clusters(how, gpu, &resident);
@@ -103,7 +103,7 @@ cudaError_t launch_cluster(RowArguments &a, Launch how, bool side_by_side, cudaS
         }
         if (resident == 0) {
             a.tiles *= 2;
-            set_blocks(a.pieces / 2);
+            set_blocks(a.splits / 2);
         }
     }
     return launch(how, &a, stream);
@@ -124,7 +124,7 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    s.axis_stride,
                    s.inner_stride,
                    0,
-                   plan.pieces,
+                   plan.splits,
                    std::countr_zero(static_cast<unsigned>(plan.warps)),
                    plan.tiles,
                    destination_of(stage),
@@ -132,18 +132,18 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
                    stage.mapping,
                    stage.finish,
                    stage.nodes};
-    a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
+    a.readable_range = readable_range_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
     Launch how{kernel_of(*stage.kernels, stage.plan), 1, plan.block_warps * warp_lanes};
     how.dependent = gpu.dependent_launch;
     if (stage.plan.algorithm == ReduceAlgorithm::cluster_rows) {
         return launch_cluster(a, how, stage.kernels->cluster_rows != nullptr, stream, gpu);
     }
-    if (plan.pieces == 1) {
+    if (plan.splits == 1) {
         return launch_in_parts(how, &Launch::blocks, plan.rows_a_block, a.rows, a.first_row, &a, stream);
     }
     cudaError_t error = cudaSuccess;
-    for (; error == cudaSuccess && a.first_piece < plan.pieces; a.first_piece += most_blocks) {
-        how.blocks = std::min(plan.pieces - a.first_piece, most_blocks);
+    for (; error == cudaSuccess && a.first_split < plan.splits; a.first_split += most_blocks) {
+        how.blocks = std::min(plan.splits - a.first_split, most_blocks);
         error = launch_in_parts(how, &Launch::block_rows, plan.rows_a_block, a.rows, a.first_row, &a, stream);
     }
     return error;
@@ -205,7 +205,7 @@ cudaError_t launch_staged(const Stage &stage, void *output, cudaStream_t stream,
     a.destination = destination_of(stage);
     a.mapping = stage.mapping;
     a.finish = stage.finish;
-    a.hull = hull_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
+    a.readable_range = readable_range_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
     Launch how{kernel_of(*stage.kernels, stage.plan), 1, static_cast<int>(plan.threads)};
     how.dependent = gpu.dependent_launch;
     how.shared_bytes = plan.shared_bytes;
@@ -311,12 +311,12 @@ std::size_t partials_bytes(const ReduceProblem &piece, const NodePlan &plan) {
 // What the runs of a plan come to, as nodes.
 cudaError_t reduce_runs(const NodePlan &plan, const void *partials, void *accumulators, const ReduceKernels &kernels,
                         cudaStream_t stream, GpuFacts gpu) {
-    const std::size_t rows = plan.rows.shape.outer * plan.rows.shape.inner, pieces = plan.rows.rows.pieces;
+    const std::size_t rows = plan.rows.shape.outer * plan.rows.shape.inner, splits = plan.rows.rows.splits;
     const auto bytes = static_cast<std::size_t>(kernels.element_bytes);
     const std::size_t nodes_before = bits_of(plan.nodes.growing);
-    const std::size_t pieces_before = pieces_of_nodes(plan.nodes.growing, plan.nodes.small);
-    const Shape shape{rows, plan.runs.count, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
-    const void *const first = static_cast<const char *>(partials) + pieces_before * bytes;
+    const std::size_t splits_before = splits_of_nodes(plan.nodes.growing, plan.nodes.small);
+    const Shape shape{rows, plan.runs.count, 1, static_cast<std::ptrdiff_t>(splits), 1, 1};
+    const void *const first = static_cast<const char *>(partials) + splits_before * bytes;
     const std::uintptr_t origin = reinterpret_cast<std::uintptr_t>(first) - plan.runs.first * bytes;
     NodePlan own = plan_lone_nodes(shape, origin, kernels, plan.runs);
     own.nodes.accumulators = static_cast<char *>(accumulators) + nodes_before * rows * bytes;

@@ -7,14 +7,14 @@
 #include "cuda/reduce/kernels.h"
 #include "cuda/reduce/staged_rows.cuh"
 #include "cuda/reduce/sub_warp_rows.cuh"
-#include "cuda/reduce/triple_rows.cuh"
+#include "cuda/reduce/three_vector_rows.cuh"
 #include "cuda/segments/long_segments.cuh"
 #include "cuda/segments/segments.cuh"
 
 namespace wr::cuda {
 
 static_assert(bytes_a_tile == tile_bytes);
-static_assert(scattered_tile == ScatteredAccess<float, FloatSum<float>>::elements);
+static_assert(strided_tile == StridedAccess<float, FloatSum<float>>::elements);
 
 // Segments have no weights, and nobody asks for an operator over mere partial results.
 template <class Op>
@@ -55,12 +55,12 @@ extern template const ReduceKernels &reduce_kernels<KeyAt<std::int64_t>, Partial
 template <class T, class Op>
 ReduceKernels kernels_of() {
     ReduceKernels kernels{};
-    using Shifted = ShiftedAccess<T, QuickOf<Op>>;
-    using OnBoundaries = std::conditional_t<is_rare<Op>, Shifted, AlignedAccess<T, QuickOf<Op>>>;
+    using Unaligned = UnalignedAccess<T, QuickOf<Op>>;
+    using OnBoundaries = std::conditional_t<is_rare<Op>, Unaligned, AlignedAccess<T, QuickOf<Op>>>;
     kernels.aligned_rows = address_of(reduce_rows<T, Op, OnBoundaries>);
     if constexpr (!is_partial<Op>) {
-        kernels.shifted_rows = address_of(reduce_rows<T, Op, Shifted>);
-        kernels.scattered_rows = address_of(reduce_rows<T, Op, ScatteredAccess<T, QuickOf<Op>>>);
+        kernels.unaligned_rows = address_of(reduce_rows<T, Op, Unaligned>);
+        kernels.strided_rows = address_of(reduce_rows<T, Op, StridedAccess<T, QuickOf<Op>>>);
     }
     using Vectors = VectorColumns<T, column_vector_bytes<T, Op>>;
     kernels.columns = address_of(reduce_columns<T, Op, Vectors>);
@@ -76,7 +76,7 @@ ReduceKernels kernels_of() {
     }
     if constexpr (has_all_kernels<T, Op>) {
         kernels.packed_rows = address_of(reduce_packed_rows<T, Op>);
-        kernels.triple_rows = address_of(reduce_triple_rows<T, Op>);
+        kernels.three_vector_rows = address_of(reduce_three_vector_rows<T, Op>);
         kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
     }

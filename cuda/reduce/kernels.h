@@ -9,21 +9,21 @@ namespace wr::cuda {
 
 // A set that has no kernel of its own for a regime does it by another: where nullptr may stand, the plan looks.
 struct ReduceKernels {
-    const void *aligned_rows;   // RowArguments: vectors along the axis
-    const void *shifted_rows;   // RowArguments: likewise, rows of any alignment; nullptr in sets of partial results
-    const void *scattered_rows; // RowArguments: any strides; nullptr likewise
-    const void *packed_rows;    // RowArguments: short rows, powers of two; nullptr: staged
-    const void *triple_rows;    // RowArguments: short rows, 3 times powers of two; nullptr: staged
-    const void *cluster_rows;   // RowArguments: one launch for few rows; nullptr: rows
-    const void *columns;        // ColumnArguments: vectors
-    const void *single_columns; // ColumnArguments: likewise, one by one; nullptr: all columns are vectors
-    const void *staged;         // StagedArguments
-    const void *staged_vectors; // StagedArguments: rows of whole vectors; nullptr: staged
-    const void *segments;       // SegmentArguments: all but the end of long segments; nullptr: not asked for
-    const void *long_segments;  // SegmentArguments: that; nullptr in sets that take on no partial results
+    const void *aligned_rows;      // RowArguments: vectors along the axis
+    const void *unaligned_rows;    // RowArguments: likewise, rows of any alignment; nullptr in sets of partial results
+    const void *strided_rows;      // RowArguments: any strides; nullptr likewise
+    const void *packed_rows;       // RowArguments: short rows, powers of two; nullptr: staged
+    const void *three_vector_rows; // RowArguments: short rows, 3 times powers of two; nullptr: staged
+    const void *cluster_rows;      // RowArguments: one launch for few rows; nullptr: rows
+    const void *columns;           // ColumnArguments: vectors
+    const void *single_columns;    // ColumnArguments: likewise, one by one; nullptr: all columns are vectors
+    const void *staged;            // StagedArguments
+    const void *staged_vectors;    // StagedArguments: rows of whole vectors; nullptr: staged
+    const void *segments;          // SegmentArguments: all but the end of long segments; nullptr: not asked for
+    const void *long_segments;     // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;
-    int triples_a_thread;  // of triple_rows
+    int triples_a_thread;  // of three_vector_rows
     int most_column_run;   // of a thread of columns; of single ones most_single_column_run
     bool takes_short_axes; // columns: of axes of up to most_short_axis rows a thread takes several vectors
     bool finds_place;      // the operator wants to know where an element stands
@@ -36,7 +36,7 @@ struct ReduceKernels {
 
 // Elements that a warp takes as one tile: along vectors, and by single loads.
 inline constexpr int bytes_a_tile = 4096;
-inline constexpr int scattered_tile = 256;
+inline constexpr int strided_tile = 256;
 
 template <class T, class Op>
 const ReduceKernels &reduce_kernels();

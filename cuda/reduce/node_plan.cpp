@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t block_warps = 8, most_tiles = 32;
 
 std::uint64_t elements_of_tile(const Shape &s, const ReduceKernels &kernels) {
-    return s.axis_stride == 1 ? static_cast<std::uint64_t>(bytes_a_tile / kernels.element_bytes) : scattered_tile;
+    return s.axis_stride == 1 ? static_cast<std::uint64_t>(bytes_a_tile / kernels.element_bytes) : strided_tile;
 }
 
 // Of elements that a block takes by itself.
@@ -24,15 +24,15 @@ std::uint64_t turn_of(const Piece &piece) {
 }
 
 // `tile`: elements of one.
-void set_pieces(NodePlan &plan, std::uint64_t tile) {
+void set_splits(NodePlan &plan, std::uint64_t tile) {
     RowNodes &nodes = plan.nodes;
     const bool of_blocks = plan.rows.rows.warps == static_cast<int>(block_warps);
     nodes.small = of_blocks ? 2 * tile * static_cast<std::uint64_t>(plan.rows.rows.tiles) - 1 : 0;
-    plan.rows.rows.pieces =
-        pieces_of_nodes(nodes.growing, nodes.small) + plan.runs.count + pieces_of_nodes(nodes.shrinking, nodes.small);
+    plan.rows.rows.splits =
+        splits_of_nodes(nodes.growing, nodes.small) + plan.runs.count + splits_of_nodes(nodes.shrinking, nodes.small);
     nodes.first_shrinking = static_cast<std::size_t>(node_count(plan.piece)) - bits_of(nodes.shrinking);
 }
-static_assert(block_warps == nodes_of_piece);
+static_assert(block_warps == nodes_of_split);
 
 } // namespace
 
@@ -53,7 +53,7 @@ NodePlan plan_lone_nodes(const Shape &s, std::uintptr_t origin, const ReduceKern
     if (plan.fits) {
         plan.rows.rows.tiles = static_cast<int>(std::bit_ceil(divide_up(tiles, warps)));
     }
-    set_pieces(plan, tile);
+    set_splits(plan, tile);
     return plan;
 }
 
@@ -62,7 +62,7 @@ NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const Reduce
     if (!of_rows && (whole.algorithm == ReduceAlgorithm::columns || whole.shape.inner != 1)) {
         return {whole, {}, piece, {0, 0}, false};
     }
-    if (whole.algorithm == ReduceAlgorithm::rows && whole.rows.pieces > 1) {
+    if (whole.algorithm == ReduceAlgorithm::rows && whole.rows.splits > 1) {
         const std::uint64_t tile = elements_of_tile(whole.shape, kernels);
         const std::uint64_t run = tile * block_warps * static_cast<std::uint64_t>(whole.rows.tiles);
         const std::uint64_t first = divide_up(piece.first, run), end = piece.end() / run;
@@ -71,8 +71,8 @@ NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const Reduce
             plan.nodes.growing = first * run - piece.first;
             plan.nodes.shrinking = piece.end() - end * run;
             plan.nodes.run = run;
-            set_pieces(plan, tile);
-            plan.rows.partials = whole.shape.outer * whole.shape.inner * plan.rows.rows.pieces;
+            set_splits(plan, tile);
+            plan.rows.partials = whole.shape.outer * whole.shape.inner * plan.rows.rows.splits;
             plan.fits = fits_a_block(plan.runs.count, bytes_a_tile / static_cast<std::uint64_t>(kernels.partial_bytes));
             return plan;
         }

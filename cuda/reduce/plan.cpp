@@ -62,7 +62,7 @@ Problem problem_of(const Shape &s, std::uintptr_t address, const ReduceKernels &
     p.rows_touch = s.inner == 1 && s.axis_stride == 1 && s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
     p.vector_columns = columns_are_vectors(s, address, kernels);
     const std::size_t tile =
-        s.axis_stride == 1 ? static_cast<std::size_t>(bytes_a_tile) / p.element_bytes : scattered_tile;
+        s.axis_stride == 1 ? static_cast<std::size_t>(bytes_a_tile) / p.element_bytes : strided_tile;
     p.row_tiles = s.axis == 0 ? 0 : ((s.axis - 1) >> std::countr_zero(tile)) + 1;
     return p;
 }
@@ -91,12 +91,12 @@ RowPlan plan_packed_rows(const Problem &p) {
 }
 
 // Rows of up to three vectors, of which a thread takes three.
-bool takes_triple_rows(const Problem &p) {
-    return p.kernels.triple_rows != nullptr && p.rows_touch && p.address % bytes_of_vector == 0 && p.rows > 1 &&
+bool takes_three_vector_rows(const Problem &p) {
+    return p.kernels.three_vector_rows != nullptr && p.rows_touch && p.address % bytes_of_vector == 0 && p.rows > 1 &&
            p.shape.axis % 3 == 0 && p.shape.axis <= 3 * p.vector_elements && std::has_single_bit(p.shape.axis / 3);
 }
 
-RowPlan plan_triple_rows(const Problem &p) {
+RowPlan plan_three_vector_rows(const Problem &p) {
     const std::size_t of_thread =
         3 * p.vector_elements / p.shape.axis * static_cast<std::size_t>(p.kernels.triples_a_thread);
     return {.rows_a_block = of_thread * block_threads};
@@ -326,7 +326,7 @@ bool takes_cluster_rows(const Problem &p) {
 RowPlan plan_cluster_rows(const Problem &p) {
     const ClusterShape cluster = cluster_shape(p);
     const auto warps = static_cast<int>(cluster.warps);
-    RowPlan plan{.aligned = p.aligned, .pieces = cluster.blocks, .warps = warps, .block_warps = warps};
+    RowPlan plan{.aligned = p.aligned, .splits = cluster.blocks, .warps = warps, .block_warps = warps};
     plan.tiles = static_cast<int>(std::bit_ceil(divide_up(p.row_tiles, cluster.warps * cluster.blocks)));
     return plan;
 }
@@ -336,7 +336,7 @@ RowPlan plan_cluster_rows(const Problem &p) {
 // and 3.39, 5000 4.59 and 3.06, 8000 4.63 and 3.70, 10000 4.61 and 3.85, 16000 4.60 and 4.52; but 15000 4.61 and 4.66,
 // 31000 4.57 and 4.66).
 constexpr std::size_t single_warp_tiles = 16;
-constexpr std::size_t single_warp_shifted_tiles = 8; // of rows off the boundaries (12001: 4.18, sharing 4.30)
+constexpr std::size_t single_warp_unaligned_tiles = 8; // of rows off the boundaries (12001: 4.18, sharing 4.30)
 constexpr std::size_t single_warps_a_multiprocessor = 48;
 
 // Where a tile is not whole or their number no power of two, the warps that share a row would wait for the one that has
@@ -345,7 +345,7 @@ bool takes_warp_rows(const Problem &p) {
     const std::size_t elements = static_cast<std::size_t>(bytes_a_tile) / p.element_bytes;
     const bool even = p.shape.axis % elements == 0 && std::has_single_bit(p.row_tiles);
     return p.shape.axis_stride == 1 && p.row_tiles > 1 &&
-           p.row_tiles <= (p.aligned ? single_warp_tiles : single_warp_shifted_tiles) && !even &&
+           p.row_tiles <= (p.aligned ? single_warp_tiles : single_warp_unaligned_tiles) && !even &&
            p.rows >= p.multiprocessors * single_warps_a_multiprocessor;
 }
 
@@ -354,7 +354,7 @@ RowPlan plan_warp_rows(const Problem &p) {
 }
 
 // Blocks for a row whose warps take 2^tiles_log2 tiles each.
-std::size_t pieces_of(std::size_t row_tiles, int tiles_log2) {
+std::size_t splits_of(std::size_t row_tiles, int tiles_log2) {
     const std::size_t of_block = block_warps << tiles_log2;
     return (row_tiles + of_block - 1) >> std::countr_zero(of_block);
 }
@@ -372,14 +372,14 @@ constexpr int blocks_at_a_time = 3;
 int tiles_for(const Problem &p) {
     const std::size_t wanted = p.multiprocessors * blocks_a_multiprocessor;
     int log2 = std::countr_zero(unsigned{tiles_a_warp});
-    while (log2 > 0 && p.rows * pieces_of(p.row_tiles, log2) < wanted) {
+    while (log2 > 0 && p.rows * splits_of(p.row_tiles, log2) < wanted) {
         --log2;
     }
     // As many blocks as are there at a time, rather than a few that begin when those end. (A workspace query answers
     // for GPUs without dependent launches, and for more partial results than these leave.)
     const std::size_t at_a_time = p.multiprocessors * blocks_at_a_time;
-    if (p.gpu.dependent_launch && p.rows * pieces_of(p.row_tiles, log2) > at_a_time &&
-        p.rows * pieces_of(p.row_tiles, log2 + 1) <= at_a_time) {
+    if (p.gpu.dependent_launch && p.rows * splits_of(p.row_tiles, log2) > at_a_time &&
+        p.rows * splits_of(p.row_tiles, log2 + 1) <= at_a_time) {
         ++log2;
     }
     // Enough rows to fill the GPU: a block may as well take a whole one.
@@ -393,7 +393,7 @@ RowPlan plan_rows(const Problem &p) {
     plan.warps = static_cast<int>(std::min(block_warps, std::bit_ceil(std::max(p.row_tiles, std::size_t{1}))));
     if (p.row_tiles > block_warps) {
         plan.tiles = tiles_for(p);
-        plan.pieces = pieces_of(p.row_tiles, std::countr_zero(static_cast<unsigned>(plan.tiles)));
+        plan.splits = splits_of(p.row_tiles, std::countr_zero(static_cast<unsigned>(plan.tiles)));
     }
     plan.rows_a_block = block_warps / static_cast<std::size_t>(plan.warps);
     while (plan.rows_a_block > 1 && divide_up(p.rows, plan.rows_a_block) < p.multiprocessors) {
@@ -416,8 +416,8 @@ Shape normalised(Shape s) {
 
 void set_rows(ReducePlan &plan, RowPlan rows) {
     plan.rows = rows;
-    const bool leaves = plan.algorithm == ReduceAlgorithm::rows && rows.pieces > 1;
-    plan.partials = leaves ? plan.shape.outer * plan.shape.inner * rows.pieces : 0;
+    const bool leaves = plan.algorithm == ReduceAlgorithm::rows && rows.splits > 1;
+    plan.partials = leaves ? plan.shape.outer * plan.shape.inner * rows.splits : 0;
 }
 
 void set_columns(ReducePlan &plan, const ColumnPlan &columns) {
@@ -440,8 +440,8 @@ struct Rule {
 constexpr Rule rules[] = {
     {ReduceAlgorithm::packed_rows, takes_packed_rows,
      [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_packed_rows(p)); }},
-    {ReduceAlgorithm::triple_rows, takes_triple_rows,
-     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_triple_rows(p)); }},
+    {ReduceAlgorithm::three_vector_rows, takes_three_vector_rows,
+     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_three_vector_rows(p)); }},
     {ReduceAlgorithm::rows, is_row_a_warp, [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_rows(p)); }},
     {ReduceAlgorithm::staged_vectors, takes_staged_vectors,
      [](const Problem &p, ReducePlan &plan) {
@@ -483,8 +483,8 @@ ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const Redu
 Shape partials_shape(const ReducePlan &plan) {
     const Shape &s = plan.shape;
     if (plan.algorithm == ReduceAlgorithm::rows) {
-        const std::size_t pieces = plan.rows.pieces;
-        return {s.outer * s.inner, pieces, 1, static_cast<std::ptrdiff_t>(pieces), 1, 1};
+        const std::size_t splits = plan.rows.splits;
+        return {s.outer * s.inner, splits, 1, static_cast<std::ptrdiff_t>(splits), 1, 1};
     }
     const std::size_t groups = plan.algorithm == ReduceAlgorithm::columns ? plan.columns.groups : plan.staged.groups;
     const std::size_t inner = s.inner;

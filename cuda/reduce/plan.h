@@ -10,20 +10,20 @@
 namespace wr::cuda {
 
 enum class ReduceAlgorithm {
-    packed_rows,    // a warp takes several rows, powers of two, by one tile
-    triple_rows,    // a thread takes three vectors of rows of 3 times a power of two
-    staged_vectors, // a block puts trees over vectors of short rows into shared memory
-    staged,         // a block puts short rows or narrow columns into shared memory
-    columns,        // a thread takes the columns of a vector, or one
-    cluster_rows,   // a cluster of blocks finishes a row
-    warp_rows,      // a warp takes a row of several tiles
-    rows,           // warps of a block or several blocks share a row
+    packed_rows,       // a warp takes several rows, powers of two, by one tile
+    three_vector_rows, // a thread takes three vectors of rows of 3 times a power of two
+    staged_vectors,    // a block puts trees over vectors of short rows into shared memory
+    staged,            // a block puts short rows or narrow columns into shared memory
+    columns,           // a thread takes the columns of a vector, or one
+    cluster_rows,      // a cluster of blocks finishes a row
+    warp_rows,         // a warp takes a row of several tiles
+    rows,              // warps of a block or several blocks share a row
 };
 
 struct RowPlan {
     bool vectors = true; // whether the axis is read by 16-byte vectors,
     bool aligned = true; // and all rows start on their boundaries
-    std::size_t pieces = 1;
+    std::size_t splits = 1;
     int warps = 1;
     int tiles = 1;
     std::size_t rows_a_block = 1;

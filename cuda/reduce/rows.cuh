@@ -27,27 +27,27 @@ __device__ __forceinline__ Row<T> row_at(const RowArguments &a, std::size_t row)
     return {static_cast<const T *>(a.input) + offset, a.axis, a.axis_stride};
 }
 
-// What of a row is one of its pieces; of small nodes, which share one, this warp's.
+// What of a row is one of its splits; of small nodes, which share one, this warp's.
 struct RowPart {
     std::uint64_t first, count;
     std::ptrdiff_t node; // negative: none
     bool alone;          // the warp has a node, or nothing, by itself
 };
 
-inline __device__ __noinline__ RowPart part_of_row(const RowArguments &a, std::size_t piece) {
+inline __device__ __noinline__ RowPart part_of_row(const RowArguments &a, std::size_t split) {
     const RowNodes &nodes = a.nodes;
-    const std::size_t behind = a.pieces - 1 - piece;
-    const std::size_t front = pieces_of_nodes(nodes.growing, nodes.small);
-    const bool grows = piece < front;
-    if (!grows && behind >= pieces_of_nodes(nodes.shrinking, nodes.small)) {
-        return {nodes.growing + (piece - front) * nodes.run, nodes.run, -1, false};
+    const std::size_t behind = a.splits - 1 - split;
+    const std::size_t front = splits_of_nodes(nodes.growing, nodes.small);
+    const bool grows = split < front;
+    if (!grows && behind >= splits_of_nodes(nodes.shrinking, nodes.small)) {
+        return {nodes.growing + (split - front) * nodes.run, nodes.run, -1, false};
     }
     const std::uint64_t all = grows ? nodes.growing : nodes.shrinking;
     const auto smalls = static_cast<std::size_t>(__popcll(all & nodes.small));
-    const std::size_t at = grows ? piece : behind, shared = divide_up(smalls, std::size_t{nodes_of_piece});
+    const std::size_t at = grows ? split : behind, shared = divide_up(smalls, std::size_t{nodes_of_split});
     const bool alone = at < shared;
     const std::size_t from_smallest =
-        alone ? at * nodes_of_piece + static_cast<std::size_t>(warp_index()) : at - shared + smalls;
+        alone ? at * nodes_of_split + static_cast<std::size_t>(warp_index()) : at - shared + smalls;
     if (alone && from_smallest >= smalls) {
         return {0, 0, -1, true};
     }
@@ -67,16 +67,16 @@ inline __device__ __noinline__ RowPart part_of_row(const RowArguments &a, std::s
 // no nodes; those with weights take them from the part's first element on. `alone`: as the part has it.
 template <class T, class Op, class Access>
 __device__ __forceinline__ typename Op::Accumulator
-reduce_warps_tiles(const RowArguments &a, Row<T> row, std::size_t piece, std::size_t own_warp, bool &alone) {
+reduce_warps_tiles(const RowArguments &a, Row<T> row, std::size_t split, std::size_t own_warp, bool &alone) {
     const auto tiles = static_cast<std::size_t>(a.tiles);
     if constexpr (Op::order_free) {
-        return warp_reduce<Access, T, Op>(row, a.hull, ((piece << a.warps_log2) + own_warp) * tiles, a.tiles,
+        return warp_reduce<Access, T, Op>(row, a.readable_range, ((split << a.warps_log2) + own_warp) * tiles, a.tiles,
                                           a.mapping);
     } else {
-        std::size_t first_tile = ((piece << a.warps_log2) + own_warp) * tiles;
+        std::size_t first_tile = ((split << a.warps_log2) + own_warp) * tiles;
         const void *weights = a.mapping.weights;
         if (a.has_nodes) {
-            const RowPart part = part_of_row(a, piece);
+            const RowPart part = part_of_row(a, split);
             alone = part.alone;
             row.data += static_cast<std::ptrdiff_t>(part.first) * row.stride;
             row.count = part.count;
@@ -86,18 +86,18 @@ reduce_warps_tiles(const RowArguments &a, Row<T> row, std::size_t piece, std::si
         if constexpr (Op::positional) {
             Mapping mapping = a.mapping;
             mapping.weights = weights;
-            return warp_reduce<Access, T, Op>(row, a.hull, first_tile, a.tiles, mapping);
+            return warp_reduce<Access, T, Op>(row, a.readable_range, first_tile, a.tiles, mapping);
         } else {
-            return warp_reduce<Access, T, Op>(row, a.hull, first_tile, a.tiles, a.mapping);
+            return warp_reduce<Access, T, Op>(row, a.readable_range, first_tile, a.tiles, a.mapping);
         }
     }
 }
 
-// Hands on the result of one piece of a row; called by every thread of the piece's warps, the value is in lane 0 of the
+// Hands on the result of one split of a row; called by every thread of the split's warps, the value is in lane 0 of the
 // first.
 template <class Op>
 __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accumulator value, std::size_t row,
-                                        std::size_t piece) {
+                                        std::size_t split) {
     if (lane_index() != 0) {
         return;
     }
@@ -106,7 +106,7 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
         return;
     }
     if (!Op::order_free && a.has_nodes) {
-        const RowPart part = part_of_row(a, piece);
+        const RowPart part = part_of_row(a, split);
         if (part.node >= 0) {
             store_partial<Op>(value, a.nodes.accumulators, static_cast<std::size_t>(part.node) * a.rows + row);
         }
@@ -114,22 +114,22 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
             return;
         }
     }
-    store_partial<Op>(value, a.output, row * a.pieces + piece);
+    store_partial<Op>(value, a.output, row * a.splits + split);
 }
 
-// Finishes a row whose pieces are the blocks of a cluster, in the first of these, through its shared memory: `pieces`
+// Finishes a row whose splits are the blocks of a cluster, in the first of these, through its shared memory: `splits`
 // lies in the same place in all of them. Called by all their threads, once every block runs, with a block's result in
 // its first thread.
 template <class Op>
-__device__ __forceinline__ void finish_cluster(const RowArguments &a, typename Op::Accumulator *pieces,
-                                               typename Op::Accumulator value, std::size_t row, unsigned piece) {
+__device__ __forceinline__ void finish_cluster(const RowArguments &a, typename Op::Accumulator *splits,
+                                               typename Op::Accumulator value, std::size_t row, unsigned split) {
     if (threadIdx.x == 0) {
-        *in_first_block(pieces + piece) = Op::settle(value);
+        *in_first_block(splits + split) = Op::settle(value);
     }
     synchronise_cluster();
-    if (piece == 0 && warp_index() == 0) {
-        const int blocks = static_cast<int>(a.pieces);
-        value = lane_index() < blocks ? pieces[lane_index()] : Op::identity();
+    if (split == 0 && warp_index() == 0) {
+        const int blocks = static_cast<int>(a.splits);
+        value = lane_index() < blocks ? splits[lane_index()] : Op::identity();
         deliver<Op>(a, tree_over_lanes<Op>(value, blocks), row, 0);
     }
 }
@@ -138,19 +138,19 @@ __device__ __forceinline__ void finish_cluster(const RowArguments &a, typename O
 template <class Op>
 __device__ __noinline__ void finish_rows_of_cluster(const RowArguments &a, typename Op::Accumulator value,
                                                     std::size_t row) {
-    __shared__ typename Op::Accumulator pieces[most_cluster_blocks];
+    __shared__ typename Op::Accumulator splits[most_cluster_blocks];
     synchronise_cluster(); // another block's shared memory may be written once that block runs
-    finish_cluster<Op>(a, pieces, value, row, block_in_cluster());
+    finish_cluster<Op>(a, splits, value, row, block_in_cluster());
 }
 
-// The grid is of blocks' rows from first_row on; where several blocks share a row, of pieces x rows: they
+// The grid is of blocks' rows from first_row on; where several blocks share a row, of splits x rows: they
 // leave partial results, or are a cluster.
 template <class T, class Op, class Access>
 __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     reduce_rows(const __grid_constant__ RowArguments a) {
-    take_place_on_stream();
-    const std::size_t piece = a.pieces == 1 ? 0 : a.first_piece + blockIdx.x;
-    const unsigned group = a.pieces == 1 ? blockIdx.x : blockIdx.y;
+    pdl_wait_and_release();
+    const std::size_t split = a.splits == 1 ? 0 : a.first_split + blockIdx.x;
+    const unsigned group = a.splits == 1 ? blockIdx.x : blockIdx.y;
     const int warps = 1 << a.warps_log2;
     const unsigned block_warps = blockDim.x / static_cast<unsigned>(warp_lanes);
     const std::size_t row =
@@ -159,20 +159,20 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     auto value = Op::identity();
     bool alone = false;
     if (row < a.rows) {
-        value = reduce_warps_tiles<T, Op, Access>(a, row_at<T>(a, row), piece,
+        value = reduce_warps_tiles<T, Op, Access>(a, row_at<T>(a, row), split,
                                                   static_cast<std::size_t>(warp_index() & (warps - 1)), alone);
     }
     if (warps > 1 && !alone) {
         value = partialBlockReduce<Op, row_block_warps>(value, warps);
     }
     if constexpr (rows_run_as_clusters<T, Op> && Access::by_vectors) {
-        if (a.pieces > 1 && a.destination == Destination::output) {
+        if (a.splits > 1 && a.destination == Destination::output) {
             finish_rows_of_cluster<Op>(a, value, row);
             return;
         }
     }
     if (row < a.rows && (alone || (warp_index() & (warps - 1)) == 0)) {
-        deliver<Op>(a, value, row, piece);
+        deliver<Op>(a, value, row, split);
     }
 }
 

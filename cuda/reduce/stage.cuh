@@ -71,13 +71,13 @@ __device__ __noinline__ void fill_stage_singly(const T *data, unsigned count, St
 // Fills the stage with elements; returns where in it the first one then is, in bytes. A gap is of whole vectors, and so
 // is a unit where there are gaps.
 template <class T>
-__device__ __forceinline__ unsigned fill_stage(const T *data, unsigned count, StageLayout layout, Hull hull,
-                                               unsigned char *memory) {
+__device__ __forceinline__ unsigned fill_stage(const T *data, unsigned count, StageLayout layout,
+                                               ReadableRange readable_range, unsigned char *memory) {
     const unsigned offset = offset_in_vector(data);
     const char *base = reinterpret_cast<const char *>(data) - offset;
     const unsigned bytes = offset + count * static_cast<unsigned>(sizeof(T));
     const unsigned vectors = (bytes + vector_bytes - 1) / static_cast<unsigned>(vector_bytes);
-    const bool readable = base >= hull.begin && base + vectors * vector_bytes <= hull.end;
+    const bool readable = base >= readable_range.begin && base + vectors * vector_bytes <= readable_range.end;
     if (!readable || (offset != 0 && layout.gap != 0)) {
         fill_stage_singly(data, count, layout, memory);
         return 0;

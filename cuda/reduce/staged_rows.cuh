@@ -131,10 +131,10 @@ template <class T, class Op>
 __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     reduce_staged(const __grid_constant__ StagedArguments a) {
     unsigned char *memory = launched_memory();
-    take_place_on_stream();
+    pdl_wait_and_release();
     const StagedBlock block(a);
     const unsigned start = fill_stage<T>(static_cast<const T *>(a.input) + block.first_element, block.cells(a),
-                                         {a.unit, static_cast<unsigned>(a.gap)}, a.hull, memory);
+                                         {a.unit, static_cast<unsigned>(a.gap)}, a.readable_range, memory);
     __syncthreads();
     const unsigned char *elements = memory + start;
     reduce_stage<Op, Op>(a, block, [=](unsigned i) { return staged_element<T>(elements + i * sizeof(T)); });
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     reduce_staged_vectors(const __grid_constant__ StagedArguments a) {
     static_assert(!Op::positional);
     __shared__ typename Op::Accumulator cells[block_stage_vectors / 8 * 9];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const StagedBlock block(a);
     fill_stage_with_trees<T, Op>(static_cast<const T *>(a.input) + block.first_element * vector_elements<T>,
                                  block.cells(a), {a.unit, static_cast<unsigned>(a.gap)}, a.mapping, cells);

@@ -137,7 +137,8 @@ template <class T, class Op>
 __device__ __noinline__ void reduce_rows_singly(const RowArguments &a, std::size_t first_row, std::size_t end_row) {
     for (std::size_t row = first_row; row < end_row; ++row) {
         const Row<T> one{static_cast<const T *>(a.input) + row * a.axis, a.axis, 1};
-        const auto value = warp_reduce<ScatteredAccess<T, Op>, T, Op>(one, Hull{}, 0, most_tiles_a_warp, a.mapping);
+        const auto value =
+            warp_reduce<StridedAccess<T, Op>, T, Op>(one, ReadableRange{}, 0, most_tiles_a_warp, a.mapping);
         deliver<Op>(a, value, row, 0);
     }
 }
@@ -168,7 +169,7 @@ inline constexpr std::size_t plainly_loaded_axis = 8;
 template <class T, class Op>
 __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const __grid_constant__ RowArguments a) {
     static_assert(!Op::positional);
-    take_place_on_stream();
+    pdl_wait_and_release();
     const unsigned rows_a_tile = tile_elements<T> / static_cast<unsigned>(a.axis);
     const std::size_t tile =
         blockIdx.x * static_cast<std::size_t>(blockDim.x / warp_lanes) + static_cast<unsigned>(warp_index());

@@ -10,19 +10,19 @@ namespace wr::cuda {
 // `resident_blocks` blocks of 8 warps should find room on a multiprocessor, 4 KiB in flight for each warp: with 3 the
 // loop over aligned tiles reads 4.69 TB/s on an H200, with 4 it is short of registers and reads 4.47.
 template <class T, class Op>
-struct ScatteredAccess {
+struct StridedAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tree_registers * warp_lanes;
     static constexpr bool by_vectors = false;
     static constexpr int resident_blocks = 3;
 
     template <class Keep>
-    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, ReadableRange, std::size_t first, int count,
                                                          const Mapping &m, Keep keep) {
 #pragma unroll 1
         for (int t = 0; t < count; ++t) {
             Accumulator values[tree_registers];
-            load_scattered<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m, values);
+            load_strided<T, Op>(row, (first + static_cast<std::size_t>(t)) * elements, m, values);
             keep(t, tile_result<Op>(values));
         }
     }
@@ -74,7 +74,7 @@ __device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint
 // on their way together. Behind a call, so that the loops over whole tiles keep their registers.
 template <class T, class Op>
 __device__ __noinline__ typename Op::Accumulator end_tile(Row<T> row, std::size_t first, const Mapping &m) {
-    constexpr int part_elements = ScatteredAccess<T, Op>::elements;
+    constexpr int part_elements = StridedAccess<T, Op>::elements;
     constexpr int parts = tile_elements<T> / part_elements, together = smaller(parts, 4);
     const std::size_t left = row.count - smaller(first, row.count);
     const int count = static_cast<int>(smaller<std::size_t>(left, tile_elements<T>));
@@ -127,7 +127,7 @@ struct SingleTiles {
     static constexpr bool by_vectors = true;
 
     template <class Keep>
-    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, ReadableRange, std::size_t first, int count,
                                                          const Mapping &m, Keep keep) {
 #pragma unroll 1
         for (int t = 0; t < count; ++t) {
@@ -177,7 +177,7 @@ struct AlignedAccess {
     static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
 
     template <class Keep>
-    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull, std::size_t first, int count,
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, ReadableRange, std::size_t first, int count,
                                                          const Mapping &m, Keep keep) {
         const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes + lane_index() * vector_bytes;
         const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
@@ -246,23 +246,23 @@ struct AlignedAccess {
 
 // Rows of any alignment: vectors from the 16-byte boundaries, shifted to where the row's own vectors lie.
 template <class T, class Op>
-struct ShiftedAccess {
+struct UnalignedAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tile_elements<T>;
     static constexpr bool by_vectors = true;
     static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
 
     template <class Keep>
-    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, Hull hull, std::size_t first, int count,
-                                                         const Mapping &m, Keep keep) {
+    __device__ __forceinline__ static void for_each_tile(const Row<T> &row, ReadableRange readable_range,
+                                                         std::size_t first, int count, const Mapping &m, Keep keep) {
         const char *data = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
         const bool last_is_whole = (first + static_cast<std::size_t>(count)) * elements <= row.count;
         int begin = 0, end = last_is_whole ? count : count - 1;
         // At the ends of the caller's array, the vectors that hold a tile's first or last elements reach beyond it.
-        if (end > 0 && !tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, hull)) {
+        if (end > 0 && !tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, readable_range)) {
             --end;
         }
-        if (end > 0 && !tile_is_readable(data, hull)) {
+        if (end > 0 && !tile_is_readable(data, readable_range)) {
             begin = 1;
         }
         const unsigned offset = offset_in_vector(data);

@@ -283,11 +283,11 @@ __device__ __forceinline__ unsigned offset_in_vector(const void *at) {
     return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % vector_bytes);
 }
 
-// Whether the tile at `at` can be read by whole 16-byte vectors without leaving the hull.
-__device__ __forceinline__ bool tile_is_readable(const char *at, Hull hull) {
+// Whether the tile at `at` can be read by whole 16-byte vectors without leaving the readable range.
+__device__ __forceinline__ bool tile_is_readable(const char *at, ReadableRange readable_range) {
     const unsigned offset = offset_in_vector(at);
     const char *base = at - offset;
-    return base >= hull.begin && base + tile_bytes + (offset != 0 ? vector_bytes : 0) <= hull.end;
+    return base >= readable_range.begin && base + tile_bytes + (offset != 0 ? vector_bytes : 0) <= readable_range.end;
 }
 
 // The vectors of the tile at `at`, which lies on a 16-byte boundary.
@@ -326,8 +326,8 @@ __device__ __forceinline__ void load_any_tile(const char *at, unsigned offset, u
 
 // 256 elements of a row from `first` on, at position 32 v + lane, one load each; the identity behind the row's end.
 template <class T, class Op>
-__device__ __forceinline__ void load_scattered(const Row<T> &row, std::size_t first, const Mapping &m,
-                                               typename Op::Accumulator (&values)[tree_registers]) {
+__device__ __forceinline__ void load_strided(const Row<T> &row, std::size_t first, const Mapping &m,
+                                             typename Op::Accumulator (&values)[tree_registers]) {
 #pragma unroll
     for (int v = 0; v < tree_registers; ++v) {
         const std::size_t at = first + static_cast<std::size_t>(v * warp_lanes + lane_index());

@@ -56,7 +56,7 @@ inline constexpr int column_tile_most_threads = 1024;
 // How many threads a block has, and what they share.
 struct ColumnTilePlan {
     ColumnTiles tiles;
-    int threads; // 0: not served
+    int threads; // 0: not supported
 
     bool has_own_tiles() const { return tiles.cluster_blocks == 1; }
     std::size_t blocks() const {

@@ -37,8 +37,8 @@ __device__ __forceinline__ uint4 halves_of_f8(uint2 bytes, ElementType type) {
             halves_of_e4m3(bytes.y >> 16)};
 }
 
-// The first `count` elements of a block, eight bytes of which lie on boundaries of eight; `behind` takes the place of
-// the vectors that the lane lacks. `data` is where the block would be if its elements were F16.
+// The first `count` elements of a tile, eight bytes of which lie on boundaries of eight; `behind` takes the place of
+// the vectors that the lane lacks. `data` is where the tile would be if its elements were F16.
 __device__ __forceinline__ void load_f8_tile(const SoftmaxArguments &a, const F16 *data, int count, uint4 behind,
                                              uint4 (&vectors)[lane_vectors<F16>]) {
     const std::ptrdiff_t first = data - static_cast<const F16 *>(a.input);

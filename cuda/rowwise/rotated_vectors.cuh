@@ -1,7 +1,7 @@
 // A tile of 16-bit elements off the boundaries as the vectors of memory hold it, so that neither its logits nor
 // its outputs have to be shifted: element j stands at place (j + skew) mod 1024, `skew` being the elements of its first
-// vector that lie before it. These places are taken by the block's last elements, which have them in a vector of their
-// own behind it. Only the tree over the block has to know, for neighbours may lie in two lanes.
+// vector that lie before it. These places are taken by the tile's last elements, which have them in a vector of their
+// own behind it. Only the tree over the tile has to know, for neighbours may lie in two lanes.
 #pragma once
 
 #include "cuda/device/vector_shifts.cuh"
@@ -12,7 +12,7 @@ namespace wr::cuda {
 inline constexpr int rotated_run = 8; // neighbours in a vector
 inline constexpr int rotated_vectors = lane_elements / rotated_run;
 
-// The first of a lane's vectors: in the block's first one lane 0 has the elements below `skew` of the one behind it.
+// The first of a lane's vectors: in the tile's first one lane 0 has the elements below `skew` of the one behind it.
 // Without a branch, beside which the others would wait for it.
 __device__ __forceinline__ uint4 turned(const uint4 &first, const uint4 &behind, int skew) {
     constexpr int half_bits = 16, word_bits = 32;
@@ -61,11 +61,11 @@ __device__ __forceinline__ int load_rotated_tile(const T *data, int count, bool 
     return skew;
 }
 
-// The ends of a rotated block, which go to memory by single elements, for they share vectors with its neighbours: a
+// The ends of a rotated tile, which go to memory by single elements, for they share vectors with its neighbours: a
 // lane has an element of the vector at either end.
 struct RotatedEnd {
     int place;   // from the beginning of the first vector on
-    bool exists; // and is not in a vector that the block fills
+    bool exists; // and is not in a vector that the tile fills
 
     __device__ __forceinline__ RotatedEnd(int skew, int count) {
         const int end = skew + count;
@@ -76,12 +76,12 @@ struct RotatedEnd {
     }
 };
 
-// Whether a rotated block fills its vector of this number.
+// Whether a rotated tile fills its vector of this number.
 __device__ __forceinline__ bool fills_vector(int skew, int count, int number) {
     return (number > 0 || skew == 0) && (number + 1) * rotated_run <= skew + count;
 }
 
-// Writes a block that stands in its order, at any address: the lanes rotate it as memory's vectors there want it, and
+// Writes a tile that stands in its order, at any address: the lanes rotate it as memory's vectors there want it, and
 // it needs a stage for its ends alone. `vectors` are used up.
 template <class T>
 __device__ __forceinline__ void store_rotating(T *output, int count, uint4 (&vectors)[rotated_vectors]) {
@@ -136,7 +136,7 @@ __device__ __forceinline__ void add_neighbours(bool odd, const float (&from)[rot
     }
 }
 
-// The tree over each eight of the block that begins in one of the lane's vectors. The skew is the same in all lanes.
+// The tree over each eight of the tile that begins in one of the lane's vectors. The skew is the same in all lanes.
 __device__ __forceinline__ void add_eights(int skew, const float (&e)[lane_elements], float (&sums)[rotated_vectors]) {
     float pairs[lane_elements / 2], quads[lane_elements / 4];
     add_neighbours<rotated_run>((skew & 1) != 0, e, pairs);

@@ -136,17 +136,19 @@ __device__ __forceinline__ void keep_as_it_is(char *&address) { asm volatile("" 
 
 // Whether the whole vectors that hold these elements lie within what may be read.
 template <class T>
-__device__ __forceinline__ bool is_readable(const Hull &hull, const T *data, int count) {
+__device__ __forceinline__ bool is_readable(const ReadableRange &readable_range, const T *data, int count) {
     const char *first = reinterpret_cast<const char *>(data), *end = reinterpret_cast<const char *>(data + count);
-    return first - offset_in_vector(first) >= hull.begin &&
-           end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= hull.end;
+    return first - offset_in_vector(first) >= readable_range.begin &&
+           end + (vector_bytes - offset_in_vector(end)) % vector_bytes <= readable_range.end;
 }
 
 // The same of no more than a tile, asked in the way that nearly all answer.
 template <class T>
-__device__ __forceinline__ bool is_tile_readable(const Hull &hull, const Hull &interior, const T *data, int count) {
+__device__ __forceinline__ bool is_tile_readable(const ReadableRange &readable_range,
+                                                 const ReadableRange &vector_safe_range, const T *data, int count) {
     const char *first = reinterpret_cast<const char *>(data);
-    return (first >= interior.begin && first < interior.end) || is_readable(hull, data, count);
+    return (first >= vector_safe_range.begin && first < vector_safe_range.end) ||
+           is_readable(readable_range, data, count);
 }
 
 __device__ __forceinline__ void copy_vector(unsigned to, const uint4 *from) {
@@ -206,8 +208,8 @@ __device__ __forceinline__ void copy_to_stage(bool readable, const T *data, int 
 template <class T, int Elements>
 __device__ __forceinline__ void copy_to_stage(const SoftmaxArguments &a, const T *data, int count, void *stage) {
     const bool readable = Elements <= static_cast<int>(softmax_block)
-                              ? is_tile_readable(a.hull, a.interior, data, count)
-                              : is_readable(a.hull, data, count);
+                              ? is_tile_readable(a.readable_range, a.vector_safe_range, data, count)
+                              : is_readable(a.readable_range, data, count);
     copy_to_stage<T, Elements>(readable, data, count, stage);
 }
 

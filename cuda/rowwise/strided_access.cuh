@@ -132,7 +132,7 @@ __device__ __forceinline__ std::ptrdiff_t strided_index(const StridedRow &place,
                         static_cast<std::ptrdiff_t>(place.inner) * inner_stride + along;
 }
 
-// Which of a lane's elements of the block that begins with element `begin` are among the first `count` of the row, one
+// Which of a lane's elements of the tile that begins with element `begin` are among the first `count` of the row, one
 // bit each.
 __device__ __forceinline__ unsigned present_elements(std::size_t count, std::size_t begin) {
     const int left = static_cast<int>(smaller(count - smaller(count, begin), softmax_block)) - lane_index();
@@ -140,7 +140,7 @@ __device__ __forceinline__ unsigned present_elements(std::size_t count, std::siz
     return mine == 32 ? 0xFFFFFFFFu : (1u << mine) - 1u;
 }
 
-// Which elements of a block take part.
+// Which elements of a tile take part.
 struct TakenElements {
     unsigned leading;            // of this lane: those that the row's end, its length and the causal limit leave
     unsigned bits;               // of these, those that the mask leaves
@@ -160,8 +160,8 @@ struct TakenElements {
 
     __device__ __forceinline__ bool has(int i) const { return ((bits >> i) & 1u) != 0; }
 
-    // A lane's patterns of the block whose first element has this index; 0 beyond the leading ones, which are not read.
-    // Whole blocks of neighbours, the most common ones, are spared all the asking.
+    // A lane's patterns of the tile whose first element has this index; 0 beyond the leading ones, which are not read.
+    // Whole tiles of neighbours, the most common ones, are spared all the asking.
     template <class Pattern, class Loaded>
     __device__ __forceinline__ void load_patterns(const void *array, std::ptrdiff_t index, std::ptrdiff_t stride,
                                                   Loaded (&patterns)[lane_elements]) const {
@@ -193,14 +193,14 @@ __device__ __forceinline__ void fill(Float (&values)[Elements], Float value) {
     }
 }
 
-// All elements of a block that are there at all.
+// All elements of a tile that are there at all.
 __device__ __forceinline__ TakenElements elements_there(const StridedRow &place, std::size_t begin) {
     StridedRow all = place;
     all.taken = all.count;
     return {Selection{}, all, begin};
 }
 
-// A lane's elements of a block as they lie in memory: those of f64 are values already.
+// A lane's elements of a tile as they lie in memory: those of f64 are values already.
 template <class Float>
 struct LoadedElements;
 
@@ -295,7 +295,7 @@ __device__ __noinline__ void load_rare(ElementType type, const void *array, std:
     }
 }
 
-// Writes a lane's elements of the block that begins with element `begin` of the row, each rounded once.
+// Writes a lane's elements of the tile that begins with element `begin` of the row, each rounded once.
 template <class Float>
 __device__ __forceinline__ void store_elements(ElementType type, void *output, const StridedRow &place,
                                                std::size_t begin, const TakenElements &present,

@@ -36,17 +36,17 @@ inline constexpr int strided_block_threads = 32 * strided_block_warps;
 inline constexpr int strided_row_warps = 16;
 
 // Warps of a block at most that share columns which their threads hold.
-inline constexpr int held_column_warps = 24;
+inline constexpr int resident_column_warps = 24;
 
 // Kernels of one arithmetic; all take the same arguments. `whole_rows`: a warp for each tile of a row, which is a
-// block's or a cluster's; nullptr: not served. `rows`: blocks of one row, or, one warp wide, of several. `splits` and
-// `columns` are launched twice, for states and for results; but columns of one tile, which are not in splits,
-// once. `held_columns`: columns of which each thread holds up to `held_elements`, read once.
+// block's or a cluster's; nullptr: not supported. `rows`: blocks of one row, or, one warp wide, of several. `splits`
+// and `columns` are launched twice, for states and for results; but columns of one tile, which are not in splits, once.
+// `resident_columns`: columns of which each thread holds up to `resident_elements`, read once.
 struct StridedKernels {
     const void *whole_rows;
     const void *rows;
-    const void *splits, *totals, *columns, *held_columns;
-    int held_elements;
+    const void *splits, *totals, *columns, *resident_columns;
+    int resident_elements;
 };
 
 // f32 inputs, f64, and everything narrower.

@@ -196,10 +196,10 @@ struct LoopedTile {
 
 // Elements of a column that a thread holds, of softmax and, beside as many others, of its gradient.
 template <class Float>
-inline constexpr int held_elements = sizeof(Float) == 4 ? 32 : 16;
+inline constexpr int resident_elements = sizeof(Float) == 4 ? 32 : 16;
 
-inline constexpr int held_column_registers = 80;   // for 24 warps a multiprocessor
-inline constexpr int held_gradient_registers = 72; // for 28: two blocks of 13 (f32 of 200 2.47 TB/s, with 80 1.66)
+inline constexpr int resident_column_registers = 80;   // for 24 warps a multiprocessor
+inline constexpr int resident_gradient_registers = 72; // for 28: two blocks of 13 (f32 of 200 2.47 TB/s, with 80 1.66)
 
 // The column and the part of it that a thread holds: 32 columns side by side have the warps of one threadIdx.y.
 struct HeldPlace {
@@ -231,7 +231,7 @@ struct HeldPlace {
 // What the threads of a column tell each other: of each warp, of each of its columns.
 template <class Value>
 struct ColumnExchange {
-    Value of[held_column_warps][warp_lanes];
+    Value of[resident_column_warps][warp_lanes];
 
     // The natural tree over the values of a column's threads. All threads of the block take part.
     template <class Combine>

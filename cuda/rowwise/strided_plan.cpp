@@ -33,19 +33,19 @@ std::size_t grid_of(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
-// Columns that threads hold; not `served` where they are too long, or too many for one launch.
+// Columns that threads hold; not `supported` where they are too long, or too many for one launch.
 template <class Arguments>
-cudaError_t launch_held_columns(const StridedKernels &kernels, const StridedPlan &plan, std::size_t axis, Arguments &a,
-                                cudaStream_t stream, bool *served) {
-    const std::size_t warps = divide_up(axis, static_cast<std::size_t>(kernels.held_elements));
+cudaError_t launch_resident_columns(const StridedKernels &kernels, const StridedPlan &plan, std::size_t axis,
+                                    Arguments &a, cudaStream_t stream, bool *supported) {
+    const std::size_t warps = divide_up(axis, static_cast<std::size_t>(kernels.resident_elements));
     const std::size_t groups = std::max<std::size_t>(block_warps / warps, 1);
     const std::size_t blocks = divide_up(plan.rows, groups * warp_threads);
-    *served = warps <= held_column_warps && blocks <= most_blocks;
-    if (!*served) {
+    *supported = warps <= resident_column_warps && blocks <= most_blocks;
+    if (!*supported) {
         return cudaSuccess;
     }
-    return launch({kernels.held_columns, blocks, static_cast<int>(warps * warp_threads), static_cast<int>(groups)}, &a,
-                  stream);
+    return launch({kernels.resident_columns, blocks, static_cast<int>(warps * warp_threads), static_cast<int>(groups)},
+                  &a, stream);
 }
 
 template <class Arguments>
@@ -61,9 +61,9 @@ cudaError_t launch_any(const StridedKernels &kernels, const StridedPlan &plan, b
     }
     const bool columns = plan.regime == StridedRegime::columns, whole = plan.has_whole_columns();
     if (whole) {
-        bool served = false;
-        const cudaError_t error = launch_held_columns(kernels, plan, a.problem.shape.axis, a, stream, &served);
-        if (error != cudaSuccess || served) {
+        bool supported = false;
+        const cudaError_t error = launch_resident_columns(kernels, plan, a.problem.shape.axis, a, stream, &supported);
+        if (error != cudaSuccess || supported) {
             return error;
         }
     }

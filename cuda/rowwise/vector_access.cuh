@@ -10,11 +10,11 @@ namespace wr::cuda {
 
 inline constexpr int lane_elements = static_cast<int>(softmax_block) / warp_lanes;
 
-// The 16-byte vectors of a lane's elements: vector v of lane l is number 32 v + l of the block.
+// The 16-byte vectors of a lane's elements: vector v of lane l is number 32 v + l of the tile.
 template <class T>
 inline constexpr int lane_vectors = lane_elements / vector_elements<T>;
 
-// Where a lane's elements stand in the block. Vectors: 16 bytes at a time, for rows that start and end on 16-byte
+// Where a lane's elements stand in the tile. Vectors: 16 bytes at a time, for rows that start and end on 16-byte
 // boundaries. Shifted: likewise, for neighbouring elements wherever they start and end. Converted: as vectors, the
 // outputs of another type than the input; as unaligned loads, likewise. Strided: one at a time, for any strides and
 // output types.
@@ -63,10 +63,10 @@ template <class Load>
 inline constexpr bool is_rotated = requires { requires Load::rotated; };
 template <class Load>
 inline constexpr bool has_three_quarters = requires { Load::three_quarters; };
-// Of a lane's vectors those that a block may have.
+// Of a lane's vectors those that a tile may have.
 template <class T, class Load>
 inline constexpr int held_vectors = has_three_quarters<Load> ? lane_vectors<T> / 4 * 3 : lane_vectors<T>;
-// How a block is read and written that is rare: in its order.
+// How a tile is read and written that is rare: in its order.
 template <class Load>
 struct InOrder {
     using Type = Load;
@@ -85,7 +85,7 @@ inline constexpr bool has_any_output = !Load::vectors || converts<Load>;
 template <class Load>
 inline constexpr bool keeps_vectors = Load::vectors && !Load::unaligned && !converts<Load>;
 
-// Of a lane's place in a block: its first element, and how far each further run of it lies behind the one before.
+// Of a lane's place in a tile: its first element, and how far each further run of it lies behind the one before.
 template <class Load>
 __device__ __forceinline__ int first_place() {
     return lane_index() * Load::run;
@@ -138,7 +138,7 @@ __device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative
     return vector;
 }
 
-// A block whose rows start and end on 16-byte boundaries; the first `count` elements exist, in the first `Held` vectors
+// A tile whose rows start and end on 16-byte boundaries; the first `count` elements exist, in the first `Held` vectors
 // of each lane. What others hold is not set.
 template <int Held, class T>
 __device__ __forceinline__ void load_vector_tile(const T *data, int count, bool negative_scale,
@@ -162,7 +162,7 @@ __device__ __forceinline__ void load_vector_tile(const T *data, int count, bool 
     }
 }
 
-// What crosses a warp's stage at once on its way out: a block, or half of one of f64.
+// What crosses a warp's stage at once on its way out: a tile, or half of one of f64.
 template <class T>
 inline constexpr int staged_vectors = lane_vectors<T> < 8 ? lane_vectors<T> : 8; // of a lane
 template <class T>
@@ -177,7 +177,7 @@ __device__ __forceinline__ uint4 *own_stage() {
     return unaligned_stages + warp * (stage_bytes<T, staged_elements<T>> / vector_bytes);
 }
 
-// A lane's vectors of a block at an end of the caller's array, where those that hold the first or the last element
+// A lane's vectors of a tile at an end of the caller's array, where those that hold the first or the last element
 // reach beyond it.
 template <class T>
 struct LaneVectors {
@@ -199,15 +199,16 @@ __device__ __noinline__ LaneVectors<T> load_end_tile(const T *data, int count, b
     return vectors;
 }
 
-// What stands behind the last element of a block off the boundaries: elements that take no part, or anything at all.
+// What stands behind the last element of a tile off the boundaries: elements that take no part, or anything at all.
 enum class Behind { filler, anything };
 
-// A block at any address.
+// A tile at any address.
 template <Behind Rest = Behind::filler, class T>
-__device__ __forceinline__ void load_unaligned_tile(const Hull &hull, const Hull &interior, const T *data, int count,
+__device__ __forceinline__ void load_unaligned_tile(const ReadableRange &readable_range,
+                                                    const ReadableRange &vector_safe_range, const T *data, int count,
                                                     bool negative_scale, uint4 (&vectors)[lane_vectors<T>]) {
     const int lane = lane_index();
-    if (count <= 0 || !is_tile_readable(hull, interior, data, count)) {
+    if (count <= 0 || !is_tile_readable(readable_range, vector_safe_range, data, count)) {
         const LaneVectors<T> loaded = load_end_tile(data, count, negative_scale);
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
@@ -253,13 +254,13 @@ __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, con
     if constexpr (is_staged<Load>) {
         load_staged_tile(data, count, a.scale < 0, vectors);
     } else if constexpr (Load::unaligned) {
-        load_unaligned_tile(a.hull, a.interior, data, count, a.scale < 0, vectors);
+        load_unaligned_tile(a.readable_range, a.vector_safe_range, data, count, a.scale < 0, vectors);
     } else {
         load_vector_tile<held_vectors<T, Load>>(data, count, a.scale < 0, vectors);
     }
 }
 
-// A lane's elements of a block, one at a time.
+// A lane's elements of a tile, one at a time.
 template <class T>
 __device__ __forceinline__ void load_singles(const T *data, std::ptrdiff_t stride, int count, bool negative_scale,
                                              T (&x)[lane_elements]) {
@@ -271,7 +272,7 @@ __device__ __forceinline__ void load_singles(const T *data, std::ptrdiff_t strid
     }
 }
 
-// Of a block's elements so held, those that mask bytes of 0 leave out become the filler. `mask` is the first element's.
+// Of a tile's elements so held, those that mask bytes of 0 leave out become the filler. `mask` is the first element's.
 template <class T>
 __device__ __forceinline__ void leave_out_of_singles(const std::uint8_t *mask, int count, bool negative_scale,
                                                      T (&x)[lane_elements]) {

@@ -167,8 +167,8 @@ template <class T, class Op>
 __global__ void __launch_bounds__(long_segment_threads)
     finish_long_segments(const __grid_constant__ SegmentArguments a) {
     const SegmentMap map(a); // the caller's offsets: what is in front of this call has been waited for
-    wait_for_previous_kernel();
-    allow_dependent_launch();
+    pdl_wait();
+    pdl_release();
     const unsigned block = block_in_cluster();
     const std::int64_t first = (std::int64_t{blockIdx.x} - block) * long_segment_threads;
     if (first < map.windows() && any_long_segment(a, map, first)) {

@@ -72,7 +72,7 @@ struct SegmentMap {
         return static_cast<unsigned>(windows()) << segment_grains_log2;
     }
     template <class T>
-    __device__ __forceinline__ Hull hull(const void *input) const {
+    __device__ __forceinline__ ReadableRange readable_range(const void *input) const {
         return {reinterpret_cast<const char *>(static_cast<const T *>(input) + low),
                 reinterpret_cast<const char *>(static_cast<const T *>(input) + high)};
     }

@@ -64,10 +64,11 @@ using Grain =
 
 // A piece at an end of the caller's array, where vectors reach beyond it.
 template <class T>
-__device__ __noinline__ void copy_end_of_array(unsigned char *to, const char *from, int vectors, Hull hull) {
+__device__ __noinline__ void copy_end_of_array(unsigned char *to, const char *from, int vectors,
+                                               ReadableRange readable_range) {
     constexpr int bytes = static_cast<int>(sizeof(Grain<T>));
     for (int at = lane_index() * bytes; at < vectors * vector_bytes; at += warp_lanes * bytes) {
-        if (from + at >= hull.begin && from + at < hull.end) {
+        if (from + at >= readable_range.begin && from + at < readable_range.end) {
             *reinterpret_cast<Grain<T> *>(to + at) = *reinterpret_cast<const Grain<T> *>(from + at);
         }
     }
@@ -81,14 +82,14 @@ __device__ __forceinline__ unsigned bytes_behind_line(const void *at) {
 // ends, no line will be asked for again.
 template <class T, bool Once>
 __device__ __forceinline__ void request_elements(unsigned char *to, const T *elements, unsigned count, bool inside,
-                                                 Hull hull) {
+                                                 ReadableRange readable_range) {
     constexpr int all = piece_bytes / vector_bytes;
     const unsigned start = bytes_behind_line(elements);
     const char *base = reinterpret_cast<const char *>(elements) - start;
     const unsigned bytes = start + count * static_cast<unsigned>(sizeof(T));
     const int vectors = static_cast<int>((bytes + vector_bytes - 1) / vector_bytes);
     if (!inside) {
-        copy_end_of_array<T>(to, base, vectors, hull);
+        copy_end_of_array<T>(to, base, vectors, readable_range);
         return;
     }
     const int lane = lane_index(), left = vectors - lane;

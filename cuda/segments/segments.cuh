@@ -190,8 +190,8 @@ template <class T, class Op, bool Quick>
 __global__ void __launch_bounds__(segment_block_threads, sizeof(typename Op::Accumulator) <= 8 ? 6 : 4)
     reduce_segments(const __grid_constant__ SegmentArguments a) {
     __shared__ StagedPiece stage[segment_block_warps][2];
-    wait_for_previous_kernel();
-    allow_dependent_launch();
+    pdl_wait();
+    pdl_release();
     const SegmentMap map(a);
     const std::size_t share = blockIdx.x * std::size_t{segment_block_warps} + static_cast<std::size_t>(warp_index());
     const std::size_t shares = shares_of(map);

@@ -41,14 +41,14 @@ class SegmentWalk {
     // The share's next piece on its way to shared memory, or the news that there is none.
     template <bool Quick>
     __device__ __forceinline__ void request(StagedPiece &piece, std::int64_t *long_segments) {
-        const Hull hull = map_.template hull<T>(input_);
+        const ReadableRange readable_range = map_.template readable_range<T>(input_);
         if (run_left_ == 0) {
             if (taken_ == owned_) {
                 const unsigned base = group_end_;
                 next_group();
                 if constexpr (Quick) {
                     if (group_is_tiny(base)) {
-                        take_tiny_group(piece, base, hull);
+                        take_tiny_group(piece, base, readable_range);
                         return;
                     }
                 }
@@ -63,7 +63,7 @@ class SegmentWalk {
             if (whole != 0) {
                 const T *elements = input_ + origin_ + base;
                 const unsigned count = take_whole_segments(piece, base, whole, elements);
-                request_elements<T, false>(piece.memory, elements, count, is_inside(base, count), hull);
+                request_elements<T, false>(piece.memory, elements, count, is_inside(base, count), readable_range);
                 return;
             }
             enter_segment(long_segments);
@@ -71,7 +71,7 @@ class SegmentWalk {
         if (run_left_ != 0) {
             const bool inside = run_next_ >= map_.low + margin && run_next_ + piece_elements<T> + margin <= map_.high;
             const T *elements = input_ + run_next_;
-            request_elements<T, Quick>(piece.memory, elements, take_part(piece, elements), inside, hull);
+            request_elements<T, Quick>(piece.memory, elements, take_part(piece, elements), inside, readable_range);
         }
     }
 
@@ -112,7 +112,7 @@ class SegmentWalk {
         return __all_sync(whole_warp, tiny) != 0;
     }
 
-    __device__ __forceinline__ void take_tiny_group(StagedPiece &piece, unsigned base, Hull hull) {
+    __device__ __forceinline__ void take_tiny_group(StagedPiece &piece, unsigned base, ReadableRange readable_range) {
         static_assert(most_whole_segments * tiny_elements * sizeof(T) <= piece_bytes);
         const T *elements = input_ + origin_ + base;
 #pragma unroll
@@ -125,7 +125,7 @@ class SegmentWalk {
         }
         taken_ = owned_;
         const unsigned count = of_group(begin_, taken_ - 1) + of_group(count_, taken_ - 1) - base;
-        request_elements<T, false>(piece.memory, elements, count, is_inside(base, count), hull);
+        request_elements<T, false>(piece.memory, elements, count, is_inside(base, count), readable_range);
     }
 
     // Whether the elements from `base` on have neighbours enough on either side.

@@ -34,13 +34,14 @@ struct ColumnsLeft {
 struct SoftmaxArguments {
     const void *input;
     void *output;
-    void *logsumexp;     // nullptr: not wanted
-    void *maximum;       // likewise
-    bool row_values;     // whether either is
-    StoredState *states; // [rows][splits], what each split of a row comes to
-    StoredState *totals; // [rows], what each whole row comes to
-    Hull hull;           // of the input
-    Hull interior;       // where a tile may begin whose vectors lie within the hull, wherever it stands
+    void *logsumexp;              // nullptr: not wanted
+    void *maximum;                // likewise
+    bool row_values;              // whether either is
+    StoredState *states;          // [rows][splits], what each split of a row comes to
+    StoredState *totals;          // [rows], what each whole row comes to
+    ReadableRange readable_range; // of the input
+    ReadableRange
+        vector_safe_range; // where a tile may begin whose vectors lie within the readable range, wherever it stands
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride, inner_stride;
     union {

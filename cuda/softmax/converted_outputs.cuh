@@ -46,7 +46,7 @@ __device__ __forceinline__ void store_lane_as(To *own, int left, const float *y)
     }
 }
 
-// The first `count` outputs of a block, from element `first` of the output on.
+// The first `count` outputs of a tile, from element `first` of the output on.
 template <class T>
 __device__ __forceinline__ void store_converted_tile(const SoftmaxArguments &a, std::size_t first, int count,
                                                      const float (&y)[lane_elements]) {
@@ -79,7 +79,7 @@ __device__ __noinline__ void copy_stage(void *output, int count, const uint4 *st
     copy_from_stage<Storage, Elements>(static_cast<Storage *>(output), count, stage, 0);
 }
 
-// The first `count` outputs of a block whose logits lay at any address, to any address, by way of the stage that the
+// The first `count` outputs of a tile whose logits lay at any address, to any address, by way of the stage that the
 // kernels of unaligned loads have: in as many parts as make it hold them.
 template <class T>
 __device__ __forceinline__ void store_unaligned_converted(const SoftmaxArguments &a, std::size_t first, int count,

@@ -56,7 +56,7 @@ const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, LoadPolic
         return converts ? kernels.unaligned_converted : kernels.unaligned;
     case LoadPolicy::converted:
         return kernels.converted.rows;
-    case LoadPolicy::singles: // columns, which are no rows
+    case LoadPolicy::strided: // columns, which are no rows
         break;
     }
     return kernels.vectors;
@@ -67,7 +67,7 @@ bool are_rows(const SoftmaxCall &call) { return call.problem.shape.inner == 1; }
 bool are_columns(const SoftmaxCall &call) { return !are_rows(call); }
 
 // Rows whose elements lie apart, or of types that no kernel of whole vectors converts.
-bool are_rows_of_singles(const SoftmaxCall &call) { return are_rows(call) && call.places == LoadPolicy::singles; }
+bool are_strided_rows(const SoftmaxCall &call) { return are_rows(call) && call.places == LoadPolicy::strided; }
 
 // Maxima are written by some kernels alone.
 bool have_no_plan(const SoftmaxCall &call) {
@@ -79,9 +79,9 @@ bool share_warps_by_elements(const SoftmaxCall &call) {
            serves_striped_softmax(call.problem, striped_limits(call.problem, call.gpu));
 }
 
-cudaError_t put_spread_rows(SoftmaxCall &call, bool *served) {
-    *served = serves_spread_rows(call.problem, call.gpu);
-    return *served ? launch_spread_rows(call.problem, call.gpu, call.stream) : cudaSuccess;
+cudaError_t put_spread_rows(SoftmaxCall &call, bool *supported) {
+    *supported = serves_spread_rows(call.problem, call.gpu);
+    return *supported ? launch_spread_rows(call.problem, call.gpu, call.stream) : cudaSuccess;
 }
 
 // Whether the logsumexp alone is wanted of rows that kernels of its own read quicker: but for rows of a lane each, many
@@ -102,43 +102,44 @@ bool is_logsumexp_of_many(const SoftmaxCall &call) {
     return call.plan.tiles == 1 ? are_few : !are_few;
 }
 
-cudaError_t put_logsumexp(SoftmaxCall &call, bool *served) { return launch_logsumexp(call, served); }
+cudaError_t put_logsumexp(SoftmaxCall &call, bool *supported) { return launch_logsumexp(call, supported); }
 
 cudaError_t put_general(SoftmaxCall &call, bool *) {
     return launch_general_softmax(call.problem, call.gpu, call.stream);
 }
 
-cudaError_t put_column_tiles(SoftmaxCall &call, bool *served) {
-    return launch_column_tiles(call.problem, call.gpu, call.stream, served);
+cudaError_t put_column_tiles(SoftmaxCall &call, bool *supported) {
+    return launch_column_tiles(call.problem, call.gpu, call.stream, supported);
 }
 
 cudaError_t put_striped(SoftmaxCall &call, bool *) {
     return launch_striped_softmax(call.problem, {}, call.gpu, call.stream);
 }
 
-cudaError_t put_lookback_rows(SoftmaxCall &call, bool *served) {
+cudaError_t put_lookback_rows(SoftmaxCall &call, bool *supported) {
     const SoftmaxLookbackKernel *kernel = lookback_kernel(call.problem, call.plan, call.rows, call.gpu);
-    *served = kernel != nullptr;
-    return *served ? launch_lookback(*kernel, call.problem, arguments_of_call(call), call.gpu, call.stream, served)
-                   : cudaSuccess;
+    *supported = kernel != nullptr;
+    return *supported
+               ? launch_lookback(*kernel, call.problem, arguments_of_call(call), call.gpu, call.stream, supported)
+               : cudaSuccess;
 }
 
-cudaError_t put_lookback_columns(SoftmaxCall &call, bool *served) {
+cudaError_t put_lookback_columns(SoftmaxCall &call, bool *supported) {
     const Shape &s = call.problem.shape;
     const Launch totals = softmax_totals_launch(call.kernels, s.outer * s.inner, divide_up(s.axis, softmax_block),
                                                 call.gpu.dependent_launch);
-    return launch_lookback_columns(call.problem, arguments_of_call(call), totals, call.gpu, call.stream, served);
+    return launch_lookback_columns(call.problem, arguments_of_call(call), totals, call.gpu, call.stream, supported);
 }
 
-cudaError_t put_as_masked_rows(SoftmaxCall &call, bool *served) {
+cudaError_t put_as_masked_rows(SoftmaxCall &call, bool *supported) {
     const RowTilesPlan rows = plan_as_masked_rows(call.problem, call.plan, call.places, call.gpu);
-    return launch_planned_masked_rows(call.problem, rows, call.gpu, call.stream, served);
+    return launch_planned_masked_rows(call.problem, rows, call.gpu, call.stream, supported);
 }
 
 cudaError_t put_regime(SoftmaxCall &call, bool *) { return launch_regime(call); }
 
 constexpr Rule<SoftmaxCall> plain_rules[] = {
-    {are_rows_of_singles, put_general},
+    {are_strided_rows, put_general},
     {are_rows, put_spread_rows},     // few and short
     {are_columns, put_column_tiles}, // short ones
     {have_no_plan, put_general},

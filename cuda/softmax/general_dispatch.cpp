@@ -47,7 +47,7 @@ std::size_t longest_striped_row(const SoftmaxProblem &problem, bool vectors, con
 }
 
 // Rows in registers, by vectors or by elements.
-cudaError_t put_rows_in_registers(StridedCall &call, bool *served) {
+cudaError_t put_rows_in_registers(StridedCall &call, bool *supported) {
     const SoftmaxProblem &problem = call.a.problem;
     const RowTilesPlan registers = plan_masked_rows(problem, call.gpu);
     const bool vectors = registers.warps != 0;
@@ -57,20 +57,20 @@ cudaError_t put_rows_in_registers(StridedCall &call, bool *served) {
     if (serves_striped_softmax(problem, limits)) {
         return launch_striped_softmax(problem, {}, call.gpu, call.stream);
     }
-    return launch_planned_masked_rows(problem, plan, call.gpu, call.stream, served);
+    return launch_planned_masked_rows(problem, plan, call.gpu, call.stream, supported);
 }
 
 // Where several short ones are to share a warp, a.longer says which the others are, and only these are put here.
-cudaError_t put_ragged_rows(StridedCall &call, bool *served) {
+cudaError_t put_ragged_rows(StridedCall &call, bool *supported) {
     StridedSoftmaxArguments &a = call.a;
     a.longer = rows_too_long_for_slots(a.problem, call.gpu);
     const RaggedPlan plan = plan_ragged_softmax(a.problem, a.longer, call.gpu);
-    *served = plan.warps != 0;
-    return *served ? launch_ragged_softmax(a.problem, plan, call.stream) : cudaSuccess;
+    *supported = plan.warps != 0;
+    return *supported ? launch_ragged_softmax(a.problem, plan, call.stream) : cudaSuccess;
 }
 
-cudaError_t put_column_tiles(StridedCall &call, bool *served) {
-    return launch_column_tiles(call.a.problem, call.gpu, call.stream, served);
+cudaError_t put_column_tiles(StridedCall &call, bool *supported) {
+    return launch_column_tiles(call.a.problem, call.gpu, call.stream, supported);
 }
 
 cudaError_t put_striped(StridedCall &call, bool *) {
@@ -78,13 +78,13 @@ cudaError_t put_striped(StridedCall &call, bool *) {
 }
 
 // A tile a warp, element by element.
-cudaError_t put_whole_rows(StridedCall &call, bool *served) {
+cudaError_t put_whole_rows(StridedCall &call, bool *supported) {
     const SoftmaxProblem &problem = call.a.problem;
     const RowTilesPlan whole = plan_whole_rows(call.kernels, problem.shape, problem.selection.ragged, call.gpu);
-    *served = whole.warps != 0;
+    *supported = whole.warps != 0;
     call.a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
-    return *served ? launch_row_tiles(call.kernels.whole_rows, whole, call.plan.rows, &call.a, call.stream)
-                   : cudaSuccess;
+    return *supported ? launch_row_tiles(call.kernels.whole_rows, whole, call.plan.rows, &call.a, call.stream)
+                      : cudaSuccess;
 }
 
 // The launch that makes rows' logsumexp of the states of their splits.

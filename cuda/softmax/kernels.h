@@ -27,7 +27,7 @@ inline constexpr int softmax_cluster_warps[softmax_cluster_sizes] = {8, 16, 32};
 inline constexpr int softmax_redundant_combine_sizes = 2;
 inline constexpr std::size_t softmax_redundant_combine_states[softmax_redundant_combine_sizes] = {64, 128};
 struct SoftmaxRedundantCombineKernels {
-    const void *of[softmax_redundant_combine_sizes]; // nullptr: not served
+    const void *of[softmax_redundant_combine_sizes]; // nullptr: not supported
     std::size_t warps;                               // of a block at most
     std::size_t most_states_of_few;                  // where clusters are few, rows of more are left to the others
 };
@@ -38,7 +38,7 @@ inline constexpr std::size_t softmax_lookback_states = 256;      // of a row at 
 inline constexpr std::size_t softmax_lookback_largest_group = 8; // tiles: a power of two, as all are
 inline constexpr std::size_t softmax_lookback_most_row_tiles = softmax_lookback_states * softmax_lookback_largest_group;
 struct SoftmaxLookbackKernel {
-    const void *kernel; // nullptr: not served
+    const void *kernel; // nullptr: not supported
     std::size_t threads, shared_bytes, warps, deferred_turns;
 };
 
@@ -58,7 +58,7 @@ struct SoftmaxTwoPassRowKernels {
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes];         // [log]
     int rows_of_block[2][softmax_row_sizes];        // [log]
-    const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not served
+    const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not supported
     // The same for plain softmax of rows whose warps wait more than others do, so that more of them are there at a
     // time: of a tile and of up to softmax_three_quarters, as many a block as of rows[0][0]; of two to
     // softmax_waiting_row_warps tiles, one a block; nullptr: those above
@@ -79,13 +79,13 @@ inline constexpr int softmax_tile_sizes = 2;
 inline constexpr SoftmaxTile softmax_tiles[softmax_tile_sizes] = {{512, 16}, {1024, 8}};
 
 struct SoftmaxRegisterTileKernels {
-    const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not served
+    const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not supported
 };
 
 // Short rows that touch each other. Packed: of whole vectors on their boundaries; staged: of whole vectors wherever
 // they start; of a lane: of any length and alignment, each one lane's; any: likewise, of several lanes or one.
 struct SoftmaxShortRowKernels {
-    const void *packed[2], *staged[2], *of_a_lane[2]; // [log]; nullptr: not served
+    const void *packed[2], *staged[2], *of_a_lane[2]; // [log]; nullptr: not supported
     const void *any[2];                               // [log]
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block

@@ -158,7 +158,7 @@ struct VectorRowsLogits {
     static constexpr int words = lane_elements / 2;
     unsigned pairs[words];
     float scale;  // 1 where not scaled
-    int skew = 0; // of a rotated block; 0 of one in its order
+    int skew = 0; // of a rotated tile; 0 of one in its order
 
     __device__ __forceinline__ VectorRowsLogits(const SoftmaxArguments &a, const Half *data, int count)
         : scale(a.narrow_scale) {
@@ -166,7 +166,7 @@ struct VectorRowsLogits {
         if constexpr (is_rotated<Load>) {
             skew = load_rotated_tile(data, count, a.scale < 0, vectors);
         } else if constexpr (Rest == Behind::anything) {
-            load_unaligned_tile<Rest>(a.hull, a.interior, data, count, a.scale < 0, vectors);
+            load_unaligned_tile<Rest>(a.readable_range, a.vector_safe_range, data, count, a.scale < 0, vectors);
         } else {
             load_tile_vectors<Half, Load>(a, data, count, vectors);
         }
@@ -221,7 +221,7 @@ struct VectorRowsLogits {
 template <class T, class Load>
 inline constexpr bool is_packed = sizeof(T) == 2 && Load::vectors;
 
-// Where a form of the exponential is worth its code that serves blocks in which no element is too small to count.
+// Where a form of the exponential is worth its code that serves tiles in which no element is too small to count.
 template <class T, class Load>
 inline constexpr bool has_plain_tiles = is_packed<T, Load> || (sizeof(T) == 4 && Load::vectors && !Load::unaligned);
 

@@ -26,7 +26,7 @@ __device__ __forceinline__ uint2 joined(uint2 low, uint2 high, unsigned skew) {
     return {joined(first, second, skew % word), joined(second, third, skew % word)};
 }
 
-// The mask's bytes beside a lane's vectors of a block, 0 behind its first `count` elements.
+// The mask's bytes beside a lane's vectors of a tile, 0 behind its first `count` elements.
 template <class T>
 struct LaneMask {
     static constexpr int elements = vector_elements<T>, distance = warp_lanes * elements;

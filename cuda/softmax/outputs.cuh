@@ -49,7 +49,7 @@ __device__ __forceinline__ bool store_as(ElementType type, void *output, std::si
     }
 }
 
-// Writes the block's outputs, the first `count` of them from element `first` of the output on.
+// Writes the tile's outputs, the first `count` of them from element `first` of the output on.
 template <class T, class Load, class Float>
 __device__ __forceinline__ void store_tile(const SoftmaxArguments &a, std::size_t first, int count,
                                            const Float (&y)[lane_elements]) {
@@ -137,14 +137,14 @@ __device__ __noinline__ void fill_any_outputs(ElementType type, void *output, st
     }
 }
 
-// The same to all of the block's elements: a row that is not ordinary.
+// The same to all of the tile's elements: a row that is not ordinary.
 template <class Float>
 __device__ __forceinline__ void store_special(const SoftmaxArguments &a, std::size_t first, int count, RowKind kind) {
     const Float value = special_output<Float>(kind, a.log, a.empty_row_zero);
     fill_any_outputs(a.output_type, a.output, first, static_cast<std::size_t>(larger(count, 0)), value);
 }
 
-// Whether this block writes outputs of two pieces: where elements go out as they came in, their type decides.
+// Whether this tile writes outputs of two pieces: where elements go out as they came in, their type decides.
 template <class T, class Load>
 __device__ __forceinline__ bool block_takes_two_pieces(const SoftmaxArguments &a) {
     return has_any_output<Load> ? takes_two_pieces(a.output_type) : sizeof(T) >= sizeof(float);
@@ -185,7 +185,7 @@ __device__ __forceinline__ double reciprocal_of_sum(double x) {
     return fused(y, fused(-x, y, 1.0), y);
 }
 
-// Whether inverse * 2^gap, as one product, is the factor of a block, `inverse` being 1 / the row's sum: a normal
+// Whether inverse * 2^gap, as one product, is the factor of a tile, `inverse` being 1 / the row's sum: a normal
 // number, or so small that all outputs of 16 bits are 0. Sums are below 2^61, and above 0.7 but where the row has frame
 // N = 0.
 __device__ __forceinline__ bool is_plain_factor(float inverse, std::int32_t gap) {
@@ -210,7 +210,7 @@ __device__ __forceinline__ float small_factor(float x, std::int32_t gap) {
     return __uint_as_float(static_cast<unsigned>(nearest)); // so many units
 }
 
-// The factor of a block in a plain row, whose frame is `gap` above the row's. Where one piece of it will do and sums
+// The factor of a tile in a plain row, whose frame is `gap` above the row's. Where one piece of it will do and sums
 // are f32, dividing in f32 has the bits of dividing in f64 and rounding (f64 has more than twice f32's bits and two to
 // spare), and a power of two within the normal range commutes with both.
 __device__ __forceinline__ BlockFactor<float> plain_factor(float row_sum, std::int32_t gap, float) {
@@ -228,7 +228,7 @@ __device__ __forceinline__ float inverse_of_sum(const RowView<Sum> &row) {
     return reciprocal_of_sum(static_cast<float>(row.sum));
 }
 
-// What the factors of a row's blocks are made of. Of f64 sums for f32 outputs their inverse: dividing a power of two by
+// What the factors of a row's tiles are made of. Of f64 sums for f32 outputs their inverse: dividing a power of two by
 // the sum has the bits of multiplying it by the inverse, but where the factor is 0 either way.
 __device__ __forceinline__ float factor_base(float sum, float) { return sum; }
 __device__ __forceinline__ double factor_base(double sum, float) { return reciprocal_of_sum(sum); }
@@ -260,7 +260,7 @@ __device__ __forceinline__ BlockFactor<Float> factor_for_output(Sum sum, std::in
     }
 }
 
-// Whether the frame n of a block of 16-bit elements is so near its row's, which is one, that its factor is the plain
+// Whether the frame n of a tile of 16-bit elements is so near its row's, which is one, that its factor is the plain
 // product whatever the sum is, with the bits of the one in a frame of its own. Nearly all are.
 template <class T>
 __device__ __forceinline__ bool is_near_row(std::int32_t n, std::int32_t row_n) {
@@ -274,7 +274,7 @@ __device__ __forceinline__ float normal_power_of_two(std::int32_t k) {
 // The sum of a plain row of 16-bit elements.
 __device__ __forceinline__ float sum_of(const RowView<float> &row) { return row.sum; }
 
-// Whether the factor of a block of 16-bit elements, which are short of instructions, needs none of the tests that
+// Whether the factor of a tile of 16-bit elements, which are short of instructions, needs none of the tests that
 // others do, and what it is.
 template <class T, class Row>
 __device__ __forceinline__ bool has_near_factor(std::int32_t n, const Row &row, BlockFactor<float> &factor) {
@@ -287,7 +287,7 @@ __device__ __forceinline__ bool has_near_factor(std::int32_t n, const Row &row, 
     return false;
 }
 
-// Whether a block's exponentials, which have frame n, only have to be multiplied to be its outputs, and by what. `one`
+// Whether a tile's exponentials, which have frame n, only have to be multiplied to be its outputs, and by what. `one`
 // is one of the lane's; factor_of_gap(gap) makes the factor. MayTakeZeroExponent: the frame may be N = 0 for no other
 // reason than that the logits are small.
 template <class T, class Load, bool MayTakeZeroExponent, class Row, class Float, class Factor>
@@ -354,7 +354,7 @@ __device__ __noinline__ void store_row_logsumexp(RowState<Float, Sum> row, const
     store_float(logsumexp_of(row.maximum, row.sum), a.logsumexp_type, a.logsumexp, index);
 }
 
-// From a block's exponentials to its outputs, in their place and in memory.
+// From a tile's exponentials to its outputs, in their place and in memory.
 template <class T, class Load, class Float>
 __device__ __forceinline__ void form_outputs(const SoftmaxArguments &a, BlockFactor<Float> factor,
                                              Float (&e)[lane_elements]) {
@@ -377,14 +377,14 @@ __device__ __forceinline__ void finish_softmax(const SoftmaxArguments &a, BlockF
     store_tile<T, Load>(a, first, count, e);
 }
 
-// Whether a block of low logits has no part in its row, which is ordinary: all of its outputs are 0.
+// Whether a tile of low logits has no part in its row, which is ordinary: all of its outputs are 0.
 template <class Float>
 __device__ __forceinline__ bool is_out_of_row(Float maximum, Float row_maximum) {
     return maximum < Float(lowest_logit) && is_ordinary(row_maximum);
 }
 
-// The outputs of a block whose maximum, or whose row's, is unusual. A maximum of 0 may be that of an zero-exponent
-// block.
+// The outputs of a tile whose maximum, or whose row's, is special. A maximum of 0 may be that of a zero-exponent
+// tile.
 template <class T, class Load, class Float, class Sum>
 __device__ __noinline__ void finish_special_softmax(const SoftmaxArguments &a, const T *data, std::size_t first,
                                                     int count, Float maximum, RowState<Float, Sum> total) {
@@ -425,7 +425,7 @@ __device__ __noinline__ void find_log_row(const State<Float, Sum> *states, int c
     }
 }
 
-// From a block's logits to its outputs of log-softmax.
+// From a tile's logits to its outputs of log-softmax.
 template <class T, class Load, class Logits, class Float>
 __device__ __forceinline__ void finish_log_softmax(const SoftmaxArguments &a, const LogRow<Float> &row,
                                                    std::size_t first, int count, const Logits &x) {

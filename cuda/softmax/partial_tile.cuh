@@ -13,7 +13,7 @@ __device__ __forceinline__ void zero(float (&e)[lane_elements]) {
     }
 }
 
-// A lane's logits of a block, vector by vector: putting others in the place of what stands behind the block's end, and
+// A lane's logits of a tile, vector by vector: putting others in the place of what stands behind the tile's end, and
 // the extremes. The lower one says nothing about NaN; of wide logits it is 0 where none is below.
 struct WideParts {
     using Filling = float;
@@ -149,10 +149,10 @@ __device__ __forceinline__ Sum sum_of_leading_exponentials(int last, int left, f
     return warp_tree<FloatSum<Sum>, 1>(halves);
 }
 
-// The exponentials of a block of `count` elements and its state at `state`. Where n is special_n they are zeros; behind
+// The exponentials of a tile of `count` elements and its state at `state`. Where n is special_n they are zeros; behind
 // the last vector that has an element `e` stays as it came, so that who looks there has to bring zeros. Load: how the
-// logits are read again where the maximum is unusual. What x holds behind the elements does not matter and does not
-// stay; of no elements all its logits are -infinity. Plain: no use for the block's maximum. The sum, in every lane.
+// logits are read again where the maximum is special. What x holds behind the elements does not matter and does not
+// stay; of no elements all its logits are -infinity. Plain: no use for the tile's maximum. The sum, in every lane.
 template <class T, class Load, class Sum, class Data, class Logits>
 __device__ __forceinline__ Sum partial_tile_state(const SoftmaxArguments &a, const Data &data, int count, Logits &x,
                                                   float (&e)[lane_elements], TileState<float, Sum> *state, bool plain) {

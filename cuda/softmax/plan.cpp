@@ -33,7 +33,7 @@ constexpr std::size_t softmax_dependent_few_tiles = 4;
 constexpr std::size_t softmax_dependent_many_tiles = 32;
 
 // Softmax of shorter columns that have no kernels of their own (f64, scaled 16 bits) leaves most threads of a tile
-// without elements: threads hold them as they hold those with every knob (H200, 1 GiB, TB/s, and by tiles: f64 2, 21,
+// without elements: threads hold them as they hold those with every option (H200, 1 GiB, TB/s, and by tiles: f64 2, 21,
 // 64, 100 0.83, 2.04, 2.63, 2.05 and 0.02, 0.23, 0.68, 1.30, but 200 1.53 and 2.32; bf16, scaled, 21, 64 1.08, 1.24 and
 // 0.14, 0.41, but 200 0.97 and 1.01).
 constexpr std::size_t softmax_tile_axis = 129;
@@ -130,7 +130,7 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     const auto element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     const bool converted = problem.output_dtype != problem.dtype;
     const bool packs = !converted || (places == LoadPolicy::converted && packs_into(problem));
-    if (places == LoadPolicy::singles || !packs || s.inner != 1 || s.axis == 0 ||
+    if (places == LoadPolicy::strided || !packs || s.inner != 1 || s.axis == 0 ||
         s.outer_stride != static_cast<std::ptrdiff_t>(s.axis)) {
         return;
     }
@@ -225,15 +225,15 @@ bool is_converted(const SoftmaxProblem &problem) {
 }
 
 // Whether elements are taken one at a time wherever the arrays lie.
-bool takes_singles(const SoftmaxProblem &problem) {
+bool takes_strided(const SoftmaxProblem &problem) {
     return problem.shape.axis_stride != 1 || !(problem.output_dtype == problem.dtype || is_converted(problem));
 }
 
 LoadPolicy places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
     const Shape &s = problem.shape;
     const bool one_type = problem.output_dtype == problem.dtype;
-    if (takes_singles(problem)) {
-        return LoadPolicy::singles;
+    if (takes_strided(problem)) {
+        return LoadPolicy::strided;
     }
     if (s.axis == 0) { // nothing but row values is written
         return LoadPolicy::vectors;
@@ -249,7 +249,7 @@ LoadPolicy places_of(const SoftmaxProblem &problem, std::size_t element_bytes) {
 // block take their elements one at a time.
 LoadPolicy served_places(LoadPolicy places, std::size_t row_tiles, const GpuFacts &gpu) {
     const bool too_long = row_tiles > softmax_unaligned_warps && row_tiles <= most_register_tiles;
-    return has_narrow_tiles(places) && gpu.cluster_blocks == 0 && too_long ? LoadPolicy::singles : places;
+    return has_narrow_tiles(places) && gpu.cluster_blocks == 0 && too_long ? LoadPolicy::strided : places;
 }
 
 } // namespace
@@ -338,7 +338,7 @@ bool gains_by_dependent_launch(std::size_t tile_count, const GpuFacts &gpu) {
 std::size_t plain_softmax_workspace_bytes(const SoftmaxProblem &problem) {
     constexpr GpuFacts most_demanding_gpu{tuning::most_multiprocessors, 0, false};
     const Shape &shape = problem.shape;
-    if (shape.inner == 1 && takes_singles(problem)) {
+    if (shape.inner == 1 && takes_strided(problem)) {
         return general_softmax_workspace_bytes(problem);
     }
     if (shape.inner > 1) {

@@ -18,7 +18,7 @@ enum class SoftmaxRegime { short_rows, registers, clusters, two_pass_rows, tiles
 
 // How a row's elements are loaded. Singles: one at a time, by the kernels for rows of any kind. Columns have rules of
 // their own and do not ask.
-enum class LoadPolicy { vectors, unaligned, converted, singles };
+enum class LoadPolicy { vectors, unaligned, converted, strided };
 
 struct SoftmaxPlan {
     SoftmaxRegime regime;

@@ -14,18 +14,19 @@ namespace wr::cuda {
 namespace {
 
 // Empty where the array is smaller than a tile and two vectors.
-Hull interior_of(const Hull &hull, std::size_t element_bytes) {
+ReadableRange vector_safe_range_of(const ReadableRange &readable_range, std::size_t element_bytes) {
     const std::size_t kept = softmax_block * element_bytes + bytes_of_vector;
-    const bool is_longer = static_cast<std::size_t>(hull.end - hull.begin) > bytes_of_vector + kept;
-    return is_longer ? Hull{hull.begin + bytes_of_vector, hull.end - kept} : Hull{};
+    const bool is_longer = static_cast<std::size_t>(readable_range.end - readable_range.begin) > bytes_of_vector + kept;
+    return is_longer ? ReadableRange{readable_range.begin + bytes_of_vector, readable_range.end - kept}
+                     : ReadableRange{};
 }
 
 } // namespace
 
 SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
     SoftmaxArguments a = arguments_of_problem(problem);
-    a.hull = hull_of(problem.input, problem.shape, traits_of(problem.dtype).size);
-    a.interior = interior_of(a.hull, traits_of(problem.dtype).size);
+    a.readable_range = readable_range_of(problem.input, problem.shape, traits_of(problem.dtype).size);
+    a.vector_safe_range = vector_safe_range_of(a.readable_range, traits_of(problem.dtype).size);
     a.splits = plan.splits;
     a.tiles_a_warp = static_cast<std::int32_t>(plan.tiles_a_warp);
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
@@ -242,7 +243,7 @@ cudaError_t launch_kernels(const SoftmaxCall &call, const SoftmaxArguments &a) {
         return launch_two_pass_columns(call.problem, a, most_blocks,
                                        softmax_totals_launch(call.kernels, a.outer * a.inner, a.splits, dependent),
                                        dependent, call.stream);
-    case SoftmaxRegime::general: // which is served elsewhere
+    case SoftmaxRegime::general: // which is supported elsewhere
         break;
     }
     return cudaErrorUnknown;

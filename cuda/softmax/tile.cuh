@@ -16,7 +16,7 @@ __device__ __forceinline__ Sum run_of_exponentials(int run, Float (&e)[lane_elem
     return run_sum<Load::run, Sum, Normal>(e + run * Load::run);
 }
 
-// The tree over the exponentials of a rotated block.
+// The tree over the exponentials of a rotated tile.
 __device__ __forceinline__ float sum_of_rotated(int skew, const float (&e)[lane_elements]) {
     float eights[rotated_vectors], sums[rotated_vectors / 2];
     add_eights(skew, e, eights);
@@ -27,7 +27,7 @@ __device__ __forceinline__ float sum_of_rotated(int skew, const float (&e)[lane_
     return warp_tree<FloatSum<float>, 1>(sums);
 }
 
-// The block's exponentials and the natural tree over them. Runs are taken in the pairs that the first step of the
+// The tile's exponentials and the natural tree over them. Runs are taken in the pairs that the first step of the
 // exchange brings together, so that half as many sums wait in registers.
 template <class Load, class Sum, bool Normal = false, class Logits, class Float, class Exponential>
 __device__ __forceinline__ Sum sum_of_exponentials(const Logits &x, Float (&e)[lane_elements],
@@ -50,15 +50,15 @@ __device__ __forceinline__ Sum sum_of_exponentials(const Logits &x, Float (&e)[l
     return warp_tree<FloatSum<Sum>, 1>(sums);
 }
 
-// The frame's exponent N of an ordinary block as states carry it, and what stands for it where a block has none. A
-// block of low logits, as masks make them, has exponentials of 0 as one of -infinity has, for an ordinary row is so far
-// above it that it has no part in it; but it has a sum, for rows of such blocks alone.
+// The frame's exponent N of an ordinary tile as states carry it, and what stands for it where a tile has none. A
+// tile of low logits, as masks make them, has exponentials of 0 as one of -infinity has, for an ordinary row is so far
+// above it that it has no part in it; but it has a sum, for rows of such tiles alone.
 inline constexpr std::int32_t absent_n = std::numeric_limits<std::int32_t>::min() / 2; // -infinity alone
 inline constexpr std::int32_t low_n = absent_n + 1;                                    // nothing above lowest_logit
 inline constexpr std::int32_t special_n = std::numeric_limits<std::int32_t>::max();    // large logits, +infinity, NaN
 inline constexpr double lowest_logit = -2 * large_logit;
 
-// Whether a block's exponentials are there, all 0 in a block of low 16-bit logits. Others are not even that: f32 loses
+// Whether a tile's exponentials are there, all 0 in a tile of low 16-bit logits. Others are not even that: f32 loses
 // 1 to 2 % where these are.
 template <class T>
 inline constexpr bool zeroes_low_tiles = sizeof(T) == 2;
@@ -94,16 +94,16 @@ __device__ __forceinline__ std::int32_t state_n(Float maximum) {
                                                               : special_n;
 }
 
-// The same for those who merge states in a plain row: a block of low logits has no more part in it than an absent one,
-// and a row of such blocks alone is not plain either way.
+// The same for those who merge states in a plain row: a tile of low logits has no more part in it than an absent one,
+// and a row of such tiles alone is not plain either way.
 template <class Float>
 __device__ __forceinline__ std::int32_t merging_n(Float maximum) {
     return is_ordinary(maximum) ? nearest_exponent(maximum) : maximum < Float(lowest_logit) ? absent_n : special_n;
 }
 
-// A block whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
+// A tile whose logits all have magnitudes below this is formed in the frame N = 0 by those who have no use for its
 // maximum, and its state says 0 in that place: powers of two are exact, so that a row has the bits it has in frames of
-// its own. The bound keeps all that is rounded within the normal range in either frame: N of such a block is at most 38
+// its own. The bound keeps all that is rounded within the normal range in either frame: N of such a tile is at most 38
 // (f32) or 46 from 0, a row's sum below 2^19 in its own frame, and the lower piece of a factor of f32 outputs reaches
 // 53 bits below it.
 template <class T>
@@ -115,8 +115,8 @@ template <class T, class Load, bool Log>
 inline constexpr bool may_take_zero_exponent =
     !Log && Load::vectors && sizeof(T) < sizeof(double) && !(sizeof(T) == 2 && converts<Load>);
 
-// Whether blocks are: where no row values are wanted, or then too. With them their state has the true maximum, and
-// their exponentials a frame that is not its n, for which blocks off the boundaries have no register.
+// Whether tiles are: where no row values are wanted, or then too. With them their state has the true maximum, and
+// their exponentials a frame that is not its n, for which tiles off the boundaries have no register.
 enum class ZeroExponent { never, without_row_values, always };
 
 template <class T, class Load, bool Log>
@@ -128,7 +128,7 @@ inline constexpr ZeroExponent zero_exponent_tiles = !may_take_zero_exponent<T, L
 template <class T>
 inline constexpr std::int32_t zero_exponent_gap = sizeof(T) == 2 ? 56 : 38;
 
-// Of a block that may be one of these, whether its factor beneath `row` has the bits of the one in a frame of its own.
+// Of a tile that may be one of these, whether its factor beneath `row` has the bits of the one in a frame of its own.
 // Far below, both have to be normal with all of their pieces: N of its own frame is no less than any of its
 // exponentials tells, and of `one` of each lane one is large enough but for the rarest.
 template <class T, class Row, class Float>
@@ -142,19 +142,19 @@ __device__ __forceinline__ bool reaches_row(std::int32_t n, const Row &row, Floa
     return factor >= least && factor * __uint_as_float(largest) >= 2 * least;
 }
 
-// Whether outputs of this type take both pieces of a block's factor.
+// Whether outputs of this type take both pieces of a tile's factor.
 __device__ __forceinline__ bool takes_two_pieces(ElementType output_type) {
     return output_type == ElementType::f32 || output_type == ElementType::f64;
 }
 
-// Whether outputs of this type can be those of blocks in frame N = 0: the lower pieces of 16-bit logits' factors may be
+// Whether outputs of this type can be those of tiles in frame N = 0: the lower pieces of 16-bit logits' factors may be
 // subnormal there.
 template <class T, class Load>
 __device__ __forceinline__ bool reaches_outputs(ElementType output_type) {
     return sizeof(T) > 2 || !has_any_output<Load> || !takes_two_pieces(output_type);
 }
 
-// Such a block's maximum, which its state does not know.
+// Such a tile's maximum, which its state does not know.
 template <class T, class Load, class Float>
 __device__ __forceinline__ Float maximum_again(const SoftmaxArguments &a, const T *data, int count) {
     Float lowest, highest;
@@ -162,7 +162,7 @@ __device__ __forceinline__ Float maximum_again(const SoftmaxArguments &a, const 
     return warp_maximum(highest);
 }
 
-// A block's logits read again, its exponentials whatever its maximum, and their sum. Blocks of large logits, +infinity
+// A tile's logits read again, its exponentials whatever its maximum, and their sum. Tiles of large logits, +infinity
 // or NaN are rare: what they need stays behind calls, so that the others keep their registers. The memory is still the
 // input's, in place too: only this warp writes it.
 template <class T, class Load>
@@ -184,7 +184,7 @@ __device__ __noinline__ Sum special_tile_sum(const SoftmaxArguments &a, const T 
     return settle_block_sum(maximum, TileAgain<T, LoadInOrder<Load>>(a, data, count, maximum).sum);
 }
 
-// Where a block's logits are that are seldom read again: an address, or what makes it, for which no register waits.
+// Where a tile's logits are that are seldom read again: an address, or what makes it, for which no register waits.
 template <class Data>
 __device__ __forceinline__ auto address_in(const Data &data) {
     if constexpr (std::is_pointer_v<Data>) {
@@ -200,10 +200,10 @@ __device__ __forceinline__ bool is_special(Float maximum) {
     return !is_ordinary(maximum) && maximum != -std::numeric_limits<Float>::infinity();
 }
 
-// The block's exponentials and their sum, in every lane, where its maximum is not unusual. The logits are here, or are
+// The tile's exponentials and their sum, in every lane, where its maximum is ordinary. The logits are here, or are
 // read again as Load says. note(maximum, n, frame) is called before the exponentials are formed, so that a caller who
 // writes these down needs no registers for them: n goes with the maximum and the sum, and the frame is the
-// exponentials' own. TestedOnly: without a way of its own for blocks in which no exponential needs a test.
+// exponentials' own. TestedOnly: without a way of its own for tiles in which no exponential needs a test.
 template <class T, class Load, class Float, class Sum, bool TestedOnly = false, class Logits, class Note>
 __device__ __forceinline__ Sum ordinary_tile_sum(const SoftmaxArguments &a, const Logits &x, Float lowest,
                                                  Float maximum, Float (&e)[lane_elements], Note note) {
@@ -215,7 +215,7 @@ __device__ __forceinline__ Sum ordinary_tile_sum(const SoftmaxArguments &a, cons
     const std::int32_t n = absent ? absent_n : nearest;
     note(maximum, n, n);
     if constexpr (has_plain_tiles<T, Load> && !TestedOnly) {
-        // In nearly every block no exponential needs a test, or is 0.
+        // In nearly every tile no exponential needs a test, or is 0.
         if (!(is_packed<T, Load> && a.scaled) && __all_sync(whole_warp, lowest > bound) != 0) {
             return sum_of_exponentials<Load, Sum, true>(
                 x, e, [&](int i) { return scaled_exponential(x.plain_value(i), magic_less_n); });
@@ -289,7 +289,7 @@ __device__ __forceinline__ Sum tile_state(const SoftmaxArguments &a, const Data 
     return sum;
 }
 
-// The same of a block whose frame is its state's n.
+// The same of a tile whose frame is its state's n.
 template <class T, class Load, class Float, class Sum, ZeroExponent Which = ZeroExponent::never, class Data,
           class Logits>
 __device__ __forceinline__ Sum tile_state(const SoftmaxArguments &a, const Data &data, int count, const Logits &x,

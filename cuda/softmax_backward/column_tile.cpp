@@ -26,7 +26,7 @@ bool are_served(const SoftmaxBackwardProblem &p, bool whole) {
 
 const void *kernel_for(const BackwardColumnTileKernels &kernels, const SoftmaxBackwardProblem &p, bool whole) {
     const int from_logits = is_from_logits(p) ? 1 : 0;
-    return leaves_nothing_out(p.selection) ? kernels.of[from_logits][whole ? 1 : 0] : kernels.selected[from_logits];
+    return leaves_nothing_out(p.selection) ? kernels.of[from_logits][whole ? 1 : 0] : kernels.masked[from_logits];
 }
 
 MaskedBackwardColumnTileArguments arguments_of(const SoftmaxBackwardProblem &p, const ColumnTilePlan &plan,
@@ -41,8 +41,8 @@ MaskedBackwardColumnTileArguments arguments_of(const SoftmaxBackwardProblem &p, 
 } // namespace
 
 cudaError_t launch_backward_column_tiles(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
-                                         cudaStream_t stream, bool *served) {
-    *served = false;
+                                         cudaStream_t stream, bool *supported) {
+    *supported = false;
     if (problem.shape.inner == 1) {
         return cudaSuccess;
     }
@@ -66,8 +66,8 @@ cudaError_t launch_backward_column_tiles(const SoftmaxBackwardProblem &problem, 
     const ColumnTileMemory memory(plan, kernels->each, sizeof(float), sizeof(BackwardColumnTileKept));
     MaskedBackwardColumnTileArguments a = arguments_of(problem, plan, memory);
     const Launch how = column_tile_launch(kernel_for(*kernels, problem, whole), plan, memory, gpu);
-    const cudaError_t error = allow_shared_bytes(how, gpu, served);
-    return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
+    const cudaError_t error = allow_shared_bytes(how, gpu, supported);
+    return error == cudaSuccess && *supported ? launch(how, &a, stream) : error;
 }
 
 } // namespace wr::cuda

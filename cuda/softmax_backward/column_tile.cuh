@@ -29,7 +29,7 @@ class BackwardThreadTile {
 
     __device__ __forceinline__ void work() {
         folds.prepare();
-        take_place_on_stream();
+        pdl_wait_and_release();
         part.load(part.in(a.saved, a.outer_stride, a.axis_stride), a.axis_stride, saved);
         part.load(part.in(a.output_gradient, a.gradient_outer_stride, a.gradient_axis_stride), a.gradient_axis_stride,
                   gradients);

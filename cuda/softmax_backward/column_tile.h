@@ -6,8 +6,8 @@
 
 namespace wr::cuda {
 
-// Where they are not such, or the GPU has not the shared memory, nothing is launched and `served` is false.
+// Where they are not such, or the GPU has not the shared memory, nothing is launched and `supported` is false.
 cudaError_t launch_backward_column_tiles(const SoftmaxBackwardProblem &problem, const GpuFacts &gpu,
-                                         cudaStream_t stream, bool *served);
+                                         cudaStream_t stream, bool *supported);
 
 } // namespace wr::cuda

@@ -34,9 +34,9 @@ struct BackwardColumnTileKept {
 inline constexpr int backward_column_tile_rows = 4;
 
 struct BackwardColumnTileKernels {
-    const void *of[2][2];    // from outputs and from logits; [whole]
-    const void *selected[2]; // likewise, of whole vectors, for MaskedBackwardColumnTileArguments
-    std::size_t each;        // columns of a thread
+    const void *of[2][2];  // from outputs and from logits; [whole]
+    const void *masked[2]; // likewise, of whole vectors, for MaskedBackwardColumnTileArguments
+    std::size_t each;      // columns of a thread
 };
 
 template <class T>

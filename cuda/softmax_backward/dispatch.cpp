@@ -154,8 +154,8 @@ BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
             .scale = static_cast<float>(problem.scale),
             .log = problem.log,
             .empty_row_zero = problem.empty_row_zero,
-            .saved_hull = {},
-            .gradient_hull = {}};
+            .saved_range = {},
+            .gradient_range = {}};
 }
 
 // Whether a multiprocessor has no more elements.
@@ -181,13 +181,13 @@ cudaError_t launch_sub_warp(const BackwardVectorKernels &kernels, const SoftmaxB
                   stream);
 }
 
-// Where the GPU has not the shared memory, nothing is launched and `served` is false.
+// Where the GPU has not the shared memory, nothing is launched and `supported` is false.
 cudaError_t launch_gradient(const GradientKernel &kernel, const RowTilesPlan &plan, BackwardVectorArguments &a,
-                            const GpuFacts &gpu, cudaStream_t stream, bool *served) {
+                            const GpuFacts &gpu, cudaStream_t stream, bool *supported) {
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     const Launch how = kernel.launch_of(plan, a.rows);
-    const cudaError_t error = allow_shared_bytes(how, gpu, served);
-    return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
+    const cudaError_t error = allow_shared_bytes(how, gpu, supported);
+    return error == cudaSuccess && *supported ? launch(how, &a, stream) : error;
 }
 
 // One of the clusters that stay, for rows of so many tiles; no blocks where rows are too long or too short. Their
@@ -206,10 +206,10 @@ Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logi
     return how;
 }
 
-// Where the GPU holds no such clusters, nothing is launched and `served` is false.
+// Where the GPU holds no such clusters, nothing is launched and `supported` is false.
 cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
-                            std::size_t row_tiles, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    *served = false;
+                            std::size_t row_tiles, const GpuFacts &gpu, cudaStream_t stream, bool *supported) {
+    *supported = false;
     Launch how = one_resident_cluster(kernels, is_from_logits(problem), row_tiles);
     BackwardVectorArguments a = arguments_of(problem);
     if (gpu.cluster_blocks == 0 || how.blocks == 0 || a.rows > most_blocks / how.blocks) {
@@ -220,7 +220,7 @@ cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxB
     if (error != cudaSuccess || resident == 0) {
         return error;
     }
-    *served = true;
+    *supported = true;
     a.cluster_blocks = how.cluster_blocks;
     a.resident_clusters = static_cast<std::uint32_t>(resident);
     how.dependent = gpu.dependent_launch;
@@ -275,8 +275,8 @@ bool are_short_of_any_types(const BackwardCall &call) {
     return !have_neighbours(call) && serves_striped_backward(call.problem, any_slots);
 }
 
-cudaError_t put_column_tiles(BackwardCall &call, bool *served) {
-    return launch_backward_column_tiles(call.problem, call.gpu, call.stream, served);
+cudaError_t put_column_tiles(BackwardCall &call, bool *supported) {
+    return launch_backward_column_tiles(call.problem, call.gpu, call.stream, supported);
 }
 
 cudaError_t put_striped(BackwardCall &call, bool *) {
@@ -287,8 +287,8 @@ cudaError_t put_sub_warp(BackwardCall &call, bool *) {
     return launch_sub_warp(*call.kernels, call.problem, call.vectors, call.gpu, call.stream);
 }
 
-cudaError_t put_resident(BackwardCall &call, bool *served) {
-    return launch_resident(*call.kernels, call.problem, call.plan.blocks, call.gpu, call.stream, served);
+cudaError_t put_resident(BackwardCall &call, bool *supported) {
+    return launch_resident(*call.kernels, call.problem, call.plan.blocks, call.gpu, call.stream, supported);
 }
 
 // Rows of a block each, or several where that would have few warps.
@@ -298,23 +298,23 @@ RowTilesPlan plan_blocks(std::size_t warps, const GpuFacts &gpu) {
 }
 
 // A row a block, so many elements a warp.
-cudaError_t put_blocks(const void *const (&of)[2], std::size_t elements, const BackwardCall &call, bool *served) {
+cudaError_t put_blocks(const void *const (&of)[2], std::size_t elements, const BackwardCall &call, bool *supported) {
     BackwardVectorArguments a = arguments_of(call.problem);
     const RowTilesPlan plan = plan_blocks(divide_up(a.axis, elements), call.gpu);
-    return launch_gradient({of[is_from_logits(call.problem) ? 1 : 0], 0}, plan, a, call.gpu, call.stream, served);
+    return launch_gradient({of[is_from_logits(call.problem) ? 1 : 0], 0}, plan, a, call.gpu, call.stream, supported);
 }
-cudaError_t put_elements(BackwardCall &call, bool *served) {
-    return put_blocks(call.kernels->elements, backward_element_tile, call, served);
+cudaError_t put_elements(BackwardCall &call, bool *supported) {
+    return put_blocks(call.kernels->elements, backward_element_tile, call, supported);
 }
-cudaError_t put_quarter_tiles(BackwardCall &call, bool *served) {
-    return put_blocks(call.kernels->quarter_tiles, backward_quarter_tile, call, served);
+cudaError_t put_quarter_tiles(BackwardCall &call, bool *supported) {
+    return put_blocks(call.kernels->quarter_tiles, backward_quarter_tile, call, supported);
 }
-cudaError_t put_half_tiles(BackwardCall &call, bool *served) {
-    return put_blocks(call.kernels->half_tiles, backward_half_tile, call, served);
+cudaError_t put_half_tiles(BackwardCall &call, bool *supported) {
+    return put_blocks(call.kernels->half_tiles, backward_half_tile, call, supported);
 }
 
 // Half a tile a warp, of rows of which elements are left out.
-cudaError_t put_masked_rows(BackwardCall &call, bool *served) {
+cudaError_t put_masked_rows(BackwardCall &call, bool *supported) {
     const SoftmaxBackwardProblem &p = call.problem;
     const std::size_t tiles = divide_up(p.shape.axis, backward_half_tile);
     const auto most_cluster = static_cast<std::size_t>(call.gpu.cluster_blocks);
@@ -323,8 +323,8 @@ cudaError_t put_masked_rows(BackwardCall &call, bool *served) {
     if (tiles > most_of_one && most_cluster != 0) {
         size = smallest_cluster(tiles, backward_row_warps, most_cluster);
     }
-    *served = size.warps <= backward_half_tile_warps && p.shape.outer <= most_blocks / size.blocks;
-    if (!*served) {
+    *supported = size.warps <= backward_half_tile_warps && p.shape.outer <= most_blocks / size.blocks;
+    if (!*supported) {
         return cudaSuccess;
     }
     const BackwardVectorKernels &kernels = *vector_kernels_of(p.dtype);
@@ -337,24 +337,24 @@ cudaError_t put_masked_rows(BackwardCall &call, bool *served) {
 }
 
 // In a block's or a cluster's registers.
-cudaError_t put_rows(BackwardCall &call, bool *served) {
+cudaError_t put_rows(BackwardCall &call, bool *supported) {
     const BackwardVectorKernels &kernels = *call.kernels;
     const GradientKernel kernel =
         kernel_of(kernels, call.vectors ? kernels.whole_tiles : kernels.anywhere, is_from_logits(call.problem));
     RowTilesPlan plan{};
     const cudaError_t error = plan_rows(kernel, kernels, call.plan, call.vectors, call.gpu, &plan);
-    *served = error == cudaSuccess && plan.warps != 0;
-    if (!*served) {
+    *supported = error == cudaSuccess && plan.warps != 0;
+    if (!*supported) {
         return error;
     }
     BackwardVectorArguments a = arguments_of(call.problem);
     if (!call.vectors) {
         Shape shape = call.problem.shape;
-        a.saved_hull = hull_of(a.saved, shape, kernels.element_bytes);
+        a.saved_range = readable_range_of(a.saved, shape, kernels.element_bytes);
         shape.outer_stride = a.gradient_outer_stride;
-        a.gradient_hull = hull_of(a.output_gradient, shape, kernels.element_bytes);
+        a.gradient_range = readable_range_of(a.output_gradient, shape, kernels.element_bytes);
     }
-    return launch_gradient(kernel, plan, a, call.gpu, call.stream, served);
+    return launch_gradient(kernel, plan, a, call.gpu, call.stream, supported);
 }
 
 const StridedKernels &strided_kernels_of(const BackwardCall &call) {
@@ -379,14 +379,14 @@ cudaError_t put_ragged_rows(BackwardCall &call, bool *) {
 }
 
 // A tile a warp, element by element.
-cudaError_t put_whole_rows(BackwardCall &call, bool *served) {
+cudaError_t put_whole_rows(BackwardCall &call, bool *supported) {
     const StridedKernels &kernels = strided_kernels_of(call);
     const SoftmaxBackwardProblem &p = call.problem;
     const RowTilesPlan whole = plan_whole_rows(kernels, p.shape, p.selection.ragged, call.gpu);
-    *served = whole.warps != 0;
+    *supported = whole.warps != 0;
     SoftmaxBackwardArguments a = strided_arguments_of(call);
     a.cluster_blocks = static_cast<std::int32_t>(whole.cluster_blocks);
-    return *served ? launch_row_tiles(kernels.whole_rows, whole, call.plan.rows, &a, call.stream) : cudaSuccess;
+    return *supported ? launch_row_tiles(kernels.whole_rows, whole, call.plan.rows, &a, call.stream) : cudaSuccess;
 }
 
 // With memory for the sums of rows that are read twice.

@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(backward_persistent_block_warps(sizeof(T)) * w
     __shared__ typename PersistentGradients<T, FromLogits>::Shared shared;
     PersistentGradients<T, FromLogits> gradients(a, launched_memory(), shared);
     gradients.set_up();
-    take_place_on_stream();
+    pdl_wait_and_release();
     synchronise_cluster(); // no block is written to before its barriers are set up,
     gradients.work();
     synchronise_cluster(); // nor after its end

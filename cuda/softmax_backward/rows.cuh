@@ -43,7 +43,7 @@ __device__ __forceinline__ void do_backward_rows(const Arguments &a) {
                   tuning::wide_cluster_blocks * softmax_preferred_cluster_warps <= most_cluster_states);
     __shared__ RowSums sums;
     sums.prepare(a.cluster_blocks);
-    take_place_on_stream();
+    pdl_wait_and_release();
     BackwardElements<Part> saved, gradients;
     const RowTileOf<Part::tile> from(a.cluster_blocks);
     const bool is_there = from.row < a.rows;
@@ -57,8 +57,8 @@ __device__ __forceinline__ void do_backward_rows(const Arguments &a) {
     const T *const gradients_from = from.template in<T>(a.output_gradient, a.gradient_outer_stride);
     if constexpr (Where == Alignment::element) {
         // Both are asked for before either is moved, which waits for it (bf16 of 100003 1165 us, so 1076).
-        VectorsAround<T> saved_around(saved_from, count, a.saved_hull);
-        VectorsAround<T> gradients_around(gradients_from, count, a.gradient_hull);
+        VectorsAround<T> saved_around(saved_from, count, a.saved_range);
+        VectorsAround<T> gradients_around(gradients_from, count, a.gradient_range);
         saved.realign(saved_around, count, minus_zeros<T>);
         gradients.realign(gradients_around, count, gradients_behind<T>(a));
     } else {

@@ -22,7 +22,7 @@ struct BackwardVectorArguments {
     std::uint32_t resident_clusters; // that stay, of a round
     float scale;
     bool log, empty_row_zero;
-    Hull saved_hull, gradient_hull; // of rows off the boundaries
+    ReadableRange saved_range, gradient_range; // of rows off the boundaries
 };
 
 // The same where a mask or limits leave elements out.

@@ -8,13 +8,11 @@ namespace {
 template <class Float>
 const StridedKernels &kernels_of() {
     using namespace strided;
-    static const StridedKernels kernels{whole_rows_kernel<Float>(),
-                                        address_of(backward_rows<Float>),
-                                        address_of(backward_splits<Float>),
-                                        address_of(backward_totals<Float>),
-                                        address_of(backward_columns<Float>),
-                                        address_of(backward_held_columns<Float>),
-                                        held_elements<Float> / 2};
+    static const StridedKernels kernels{
+        whole_rows_kernel<Float>(),          address_of(backward_rows<Float>),
+        address_of(backward_splits<Float>),  address_of(backward_totals<Float>),
+        address_of(backward_columns<Float>), address_of(backward_resident_columns<Float>),
+        resident_elements<Float> / 2};
     return kernels;
 }
 

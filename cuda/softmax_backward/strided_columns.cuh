@@ -1,4 +1,4 @@
-// The gradient of softmax of columns with every knob: of up to some hundred elements in the registers of the threads
+// The gradient of softmax of columns with every option: of up to some hundred elements in the registers of the threads
 // that share one, of more by threads that walk them.
 #pragma once
 
@@ -65,7 +65,7 @@ struct RunGradients {
 inline constexpr int backward_walk_step = 8;
 
 template <class Float>
-struct WalkedGradients {
+struct LoopedGradients {
     static constexpr int step = backward_walk_step;
     const SoftmaxBackwardProblem &p;
     const ColumnRun &run;
@@ -74,7 +74,7 @@ struct WalkedGradients {
     unsigned taken = 0;
     int held = -1; // the step's first element
 
-    __device__ __forceinline__ WalkedGradients(const SoftmaxBackwardProblem &problem, const ColumnRun &walked)
+    __device__ __forceinline__ LoopedGradients(const SoftmaxBackwardProblem &problem, const ColumnRun &walked)
         : p(problem), run(walked), row(saved_row_of<Float>(problem, walked.place.row)) {}
 
     __device__ __forceinline__ void load(int first) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(strided_block_threads, backward_walking_reside
          job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
         const LoopedTile own(p.shape, blocks, job);
         const ColumnRun run(p.shape, p.selection, own.row, own.block * softmax_block, softmax_block);
-        WalkedGradients<Float> column(p, run);
+        LoopedGradients<Float> column(p, run);
         const Float total = a.applies ? static_cast<Float>(a.totals[own.row]) : column.sum();
         if (whole || a.applies) {
             column.write(total);
@@ -131,12 +131,12 @@ __global__ void __launch_bounds__(strided_block_threads, backward_walking_reside
     }
 }
 
-// Columns of up to held_column_warps times as many elements as a thread holds, read once: 32 side by side by
+// Columns of up to resident_column_warps times as many elements as a thread holds, read once: 32 side by side by
 // the warps of one threadIdx.y, each of which has a run of their elements.
 template <class Float>
-__global__ void __maxnreg__(held_gradient_registers)
-    backward_held_columns(const __grid_constant__ SoftmaxBackwardArguments a) {
-    constexpr int N = held_elements<Float> / 2;
+__global__ void __maxnreg__(resident_gradient_registers)
+    backward_resident_columns(const __grid_constant__ SoftmaxBackwardArguments a) {
+    constexpr int N = resident_elements<Float> / 2;
     __shared__ ColumnExchange<Float> sums;
     const SoftmaxBackwardProblem &p = a.problem;
     const HeldPlace own(p.shape);

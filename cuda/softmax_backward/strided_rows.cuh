@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(strided_row_warps *warp_lanes, 1)
     backward_whole_rows(const __grid_constant__ SoftmaxBackwardArguments a) {
     __shared__ RowSums sums;
     sums.prepare(a.cluster_blocks);
-    take_place_on_stream();
+    pdl_wait_and_release();
     const SoftmaxBackwardProblem &p = a.problem;
     const RowTile own(a.cluster_blocks);
     const bool there = own.row < p.shape.outer;
@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks
 template <class Float>
 __global__ void __launch_bounds__(strided_block_threads)
     backward_totals(const __grid_constant__ SoftmaxBackwardArguments a) {
-    wait_for_previous_kernel();
+    pdl_wait();
     const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.splits));
     const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
     std::size_t run = 1;

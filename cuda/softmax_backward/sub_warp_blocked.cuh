@@ -51,7 +51,7 @@ inline constexpr int run_backward_blocks = 20 / striped_block_warps; // that a m
 __global__ void __launch_bounds__(striped_block_warps *warp_lanes, run_backward_blocks)
     softmax_blocked_backward(const __grid_constant__ StripedBackwardArguments a) {
     __shared__ RunBuffer buffers[striped_block_warps][2];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const SoftmaxBackwardProblem &p = a.problem;
     const BlockedTile tile(p.shape, p.selection, a.rows.log_registers, buffers[warp_index()][0]);
     if (tile.is_empty()) {

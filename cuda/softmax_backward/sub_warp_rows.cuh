@@ -78,7 +78,7 @@ template <class Part, bool FromLogits>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, sub_warp_backward_warps / short_row_warps)
     backward_sub_warp_rows(const __grid_constant__ BackwardVectorArguments a) {
     using T = typename Part::T;
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (Part::accesses * warp_lanes) >> shift;
     const WarpRows from(a.rows, rows_a_tile);
     if (from.count == 0) {

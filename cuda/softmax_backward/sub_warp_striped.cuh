@@ -89,7 +89,7 @@ inline constexpr int striped_backward_blocks = 16 / striped_block_warps;
 __global__ void __launch_bounds__(striped_block_warps *warp_lanes, striped_backward_blocks)
     softmax_striped_backward(const __grid_constant__ StripedBackwardArguments a) {
     __shared__ SlotTable tables[striped_block_warps];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const SoftmaxBackwardProblem &p = a.problem;
     const StripedTile tile(p.shape, p.selection, a.rows, tables[warp_index()]);
     if (tile.rows == 0) {

@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_col
     backward_two_pass_column_sums(const __grid_constant__ BackwardColumnArguments a) {
     constexpr int each = vector_elements<T>;
     __shared__ BackwardColumnMemory<T> memory;
-    take_place_on_stream();
+    pdl_wait_and_release();
     const TwoPassColumnPlace<T> place(a.tiles, a.axis, a.inner, blockIdx.x);
     TwoPassColumnTree<float, each, backward_group> tree(memory.waiting);
     if (place.count > 0) {
@@ -136,7 +136,7 @@ template <class T, bool FromLogits>
 __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_column_blocks<T, FromLogits>)
     backward_two_pass_column_gradients(const __grid_constant__ BackwardColumnArguments a) {
     constexpr int each = vector_elements<T>;
-    take_place_on_stream();
+    pdl_wait_and_release();
     const TwoPassColumnPlace<T> place(a.tiles, a.axis, a.inner, gridDim.x - 1 - blockIdx.x);
     if (place.count == 0) {
         return;

@@ -7,7 +7,7 @@ namespace wr::cuda {
 // Out of the way of what is merged into its place.
 __global__ void __launch_bounds__(softmax_state_threads)
     copy_state_words(const __grid_constant__ CopyStateArguments a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_threads;
     for (std::uint64_t i = std::uint64_t{blockIdx.x} * softmax_state_threads + threadIdx.x; i < a.words; i += step) {
         a.to[i] = a.from[i];

@@ -65,7 +65,7 @@ inline constexpr int judging_resident_blocks = sizeof(Float) == 4 ? 3 : 1;
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, judging_resident_blocks<Float>)
     softmax_state_merge(const __grid_constant__ SoftmaxMergeArguments<Float, Sum> a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     if (!are_accepted(a.judged)) {
         return;
     }
@@ -137,7 +137,7 @@ __device__ __forceinline__ void for_each_whole_row(const SoftmaxStateView<Float,
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, judging_resident_blocks<Float>)
     softmax_state_finish(const __grid_constant__ SoftmaxFinishArguments<Float, Sum> a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     if (!are_accepted(a.judged)) {
         return;
     }

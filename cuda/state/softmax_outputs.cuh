@@ -69,7 +69,7 @@ template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4 : 2)
     softmax_piece_totals(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
     __shared__ RowState<Float, Sum> whole;
-    take_place_on_stream();
+    pdl_wait_and_release();
     if (!are_accepted(a.judged)) {
         return;
     }
@@ -132,7 +132,7 @@ __device__ __forceinline__ void write_edges(const SoftmaxFromStateArguments<Floa
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, strided::strided_resident_blocks<Float>)
     softmax_piece_rows(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     if (*a.judged.verdict != 0) {
         return;
     }
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::strided_reside
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, strided::walking_resident_blocks<Float>)
     softmax_piece_columns(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     if (*a.judged.verdict != 0) {
         return;
     }
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::walking_reside
         const PieceRow row = piece_row_of(p, a.cut.piece.first, own.row);
         const strided::ColumnRun run =
             column_block(p, row, own.row, a.cut.piece.left() + own.block * std::uint64_t{softmax_block});
-        strided::WalkedLogits<Float> logits(p, run);
+        strided::LoopedLogits<Float> logits(p, run);
         Float maximum = -std::numeric_limits<Float>::infinity();
 #pragma unroll 1
         for (int at = 0; !p.log && at < run.count; at += strided::walk_step) {
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::walking_reside
                 maximum = larger_with_nan(maximum, logits.x[i]);
             }
         }
-        strided::write_walked(logits, maximum, a.totals[own.row].whole);
+        strided::write_looped(logits, maximum, a.totals[own.row].whole);
     }
 }
 

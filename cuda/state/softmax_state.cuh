@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(softmax_state_threads, Blocks::resident)
     softmax_state_rows(const __grid_constant__ SoftmaxStateArguments a) {
     using Float = typename Blocks::Float;
     using Sum = typename Blocks::Sum;
-    take_place_on_stream();
+    pdl_wait_and_release();
     const unsigned blocks = gridDim.x - a.edge_blocks;
     if (blockIdx.x >= blocks) {
         keep_edges<Float, Sum, true>(a);
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(softmax_state_threads, Blocks::resident)
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, strided::walking_resident_blocks<Float>)
     softmax_state_columns(const __grid_constant__ SoftmaxStateArguments a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     const SoftmaxProblem &p = a.problem;
     const unsigned blocks = gridDim.x - a.edge_blocks;
     if (blockIdx.x >= blocks) {
@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::walking_reside
         const PieceRow row = piece_row_of(p, a.first, own.row);
         const strided::ColumnRun run =
             column_block(p, row, own.row, a.places.piece.left() + own.block * std::uint64_t{softmax_block});
-        strided::WalkedLogits<Float> logits(p, run);
-        *block_state<Float, Sum>(a, own.row, own.block) = kept(strided::walked_state<Float, Sum>(logits));
+        strided::LoopedLogits<Float> logits(p, run);
+        *block_state<Float, Sum>(a, own.row, own.block) = kept(strided::looped_state<Float, Sum>(logits));
     }
 }
 
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(softmax_state_threads)
     softmax_state_runs(const __grid_constant__ SoftmaxStateArguments a) {
     using State = RowState<Float, Sum>;
     __shared__ State states[softmax_state_threads];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int lanes = a.run_lanes, own = static_cast<int>(threadIdx.x) & (lanes - 1);
     const auto jobs_of_block = static_cast<std::uint64_t>(softmax_state_threads / lanes);
     const std::uint64_t rows = a.places.rows(), jobs = rows * static_cast<std::uint64_t>(a.run_count);

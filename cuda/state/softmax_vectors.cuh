@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(softmax_state_threads, vector_resident_blocks<
         return static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(tile.row) * a.outer_stride + tile.first;
     };
     const PieceTile from(of);
-    allow_dependent_launch();
+    pdl_release();
     if (!from.exists) {
         return;
     }
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(softmax_state_threads, vector_resident_blocks<
     const PieceTile to(of);
     const TileState<Float, Sum> own = states[threadIdx.x / warp_lanes];
     const std::uint64_t output = to.row * of.cut.piece.count + to.first;
-    wait_for_previous_kernel();
+    pdl_wait();
     if (*of.judged.verdict != 0) {
         return;
     }

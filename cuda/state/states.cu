@@ -76,7 +76,7 @@ __device__ __forceinline__ const std::int64_t *words_of(const void *payload, con
 } // namespace
 
 __global__ void __launch_bounds__(state_threads) seal_state(const __grid_constant__ StateSealArguments a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     void *payload = payload_of(a.state);
     for (std::size_t index = first_of_thread(); index < a.accumulators; index += threads_of_grid()) {
         seal_accumulator(a, payload, index);
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(state_threads) seal_state(const __grid_constan
 }
 
 __global__ void __launch_bounds__(state_threads) merge_states(const __grid_constant__ StateMergeArguments a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     if (a.judges) {
         if (threadIdx.x == 0) {
             judge_both(a);
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(state_threads) merge_states(const __grid_const
 
 __global__ void __launch_bounds__(state_threads) finish_state(const __grid_constant__ StateFinishArguments a) {
     __shared__ Status status;
-    take_place_on_stream();
+    pdl_wait_and_release();
     if (threadIdx.x == 0) {
         status = judge(header_at(a.state), a.header);
         if (blockIdx.x == 0) {

@@ -8,7 +8,7 @@ namespace wr::host::WR_ISA {
 namespace {
 
 template <class Op>
-constexpr std::size_t most_columns = widest_strip / sizeof(typename Op::Accumulator);
+constexpr std::size_t most_columns = widest_panel / sizeof(typename Op::Accumulator);
 
 template <class Op>
 void combine_rows(const typename Op::Accumulator *__restrict left, std::size_t width,

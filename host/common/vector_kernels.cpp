@@ -120,6 +120,6 @@ const SoftmaxBackwardKernel *find_softmax_backward(ElementType dtype) {
 
 } // namespace
 
-constinit const Kernels kernels{find_reduce, find_softmax, find_softmax_backward, sum_exact_strips, add_exact_piece};
+constinit const Kernels kernels{find_reduce, find_softmax, find_softmax_backward, sum_exact_panels, add_exact_piece};
 
 } // namespace wr::host::WR_ISA

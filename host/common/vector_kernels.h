@@ -1,6 +1,6 @@
 // What vector_kernels.cpp and mapped_kernels.cpp offer, once for every instruction set that they are compiled for.
 //
-// A kernel works on strips: up to strip_width outputs (softmax: rows) that are neighbours along `inner`. Strips are
+// A kernel works on panels: up to panel_width outputs (softmax: rows) that are neighbours along `inner`. Panels are
 // numbered outer-major. A job's axis may also be cut into pieces that start at multiples of a power of two: their
 // partial results, in order, are combined by `merge`.
 #pragma once
@@ -11,22 +11,22 @@
 
 namespace wr::host {
 
-// How a strip's elements lie in memory.
+// How a panel's elements lie in memory.
 enum class Access {
     rows,     // each output's axis is contiguous
     columns,  // inner is contiguous and long enough for vectors across it
     gathered, // anything else
 };
 
-struct Strips {
+struct Panels {
     std::size_t width;     // outputs in all but the last of each outer index
-    std::size_t per_outer; // strips of one outer index
+    std::size_t per_outer; // panels of one outer index
 };
 
-// Memory for the levels of the trees of a strip of columns, (levels + 3) rows of accumulators: as much as stays in the
-// second-level cache and fits any thread's stack. No strip has more than widest_strip bytes of accumulators.
+// Memory for the levels of the trees of a panel of columns, (levels + 3) rows of accumulators: as much as stays in the
+// second-level cache and fits any thread's stack. No panel has more than widest_panel bytes of accumulators.
 inline constexpr std::size_t column_levels_bytes = 64 * 1024;
-inline constexpr std::size_t widest_strip = 4096;
+inline constexpr std::size_t widest_panel = 4096;
 
 // Softmax of rows side by side: the tile that they are computed in, which fits any thread's stack, and the most groups
 // of 64 bytes that are loaded at once.
@@ -38,7 +38,7 @@ struct ReduceJob {
     void *output;
     Shape shape;
     Access access;
-    Strips strips;
+    Panels panels;
     Mapping mapping;
     Finish finish;
     bool as_state; // the output takes accumulators as a state has them
@@ -55,25 +55,25 @@ struct SegmentsJob {
 
 struct ReduceKernel {
     std::size_t accumulator_size;
-    // Reduces and stores the outputs of strips first .. last - 1.
+    // Reduces and stores the outputs of panels first .. last - 1.
     void (*reduce)(const ReduceJob &job, std::size_t first, std::size_t last);
-    // Reduces `count` elements of the axis, from `first` on, into one accumulator for each output of the strip.
-    void (*piece)(const ReduceJob &job, std::size_t strip, std::size_t first, std::size_t count, void *accumulators);
-    // Combines the accumulators of all pieces of a strip, [pieces][strips.width], and stores the outputs.
-    void (*merge)(const ReduceJob &job, std::size_t strip, std::size_t pieces, const void *accumulators);
+    // Reduces `count` elements of the axis, from `first` on, into one accumulator for each output of the panel.
+    void (*piece)(const ReduceJob &job, std::size_t panel, std::size_t first, std::size_t count, void *accumulators);
+    // Combines the accumulators of all pieces of a panel, [pieces][panels.width], and stores the outputs.
+    void (*merge)(const ReduceJob &job, std::size_t panel, std::size_t pieces, const void *accumulators);
     // Reduces and stores segments first .. last - 1.
     void (*segments)(const SegmentsJob &job, std::size_t first, std::size_t last);
 };
 
-// The outputs of a strip of an exact sum, whose words fit any thread's stack.
-inline constexpr std::size_t exact_strip = 16;
+// The outputs of a panel of an exact sum, whose words fit any thread's stack.
+inline constexpr std::size_t exact_panel = 16;
 
 struct ExactJob {
     const void *input;
     const void *weights; // nullptr: none
     void *output;
     Shape shape;
-    Strips strips; // of exact_strip
+    Panels panels; // of exact_panel
     ExactLayout layout;
     ElementType type, output_type;
     bool ignore_nan;
@@ -88,7 +88,7 @@ struct SoftmaxJob {
     Shape shape;
     std::ptrdiff_t output_outer_stride, output_axis_stride, output_inner_stride;
     Access access; // rows, or gathered for all else
-    Strips strips;
+    Panels panels;
     ElementType input_type, output_type, logsumexp_type;
     bool log, empty_row_zero;
     double scale;
@@ -100,35 +100,35 @@ struct SoftmaxJob {
 struct SoftmaxKernel {
     std::size_t state_size;
     std::size_t lanes; // a group of rows side by side, where access is gathered
-    // The whole of strips first .. last - 1.
+    // The whole of panels first .. last - 1.
     void (*softmax)(const SoftmaxJob &job, std::size_t first, std::size_t last);
-    // The states of a piece of the axis, one for each row of the strip.
-    void (*piece)(const SoftmaxJob &job, std::size_t strip, std::size_t first, std::size_t count, void *states);
-    // Combines the states of all pieces, [pieces][strips.width], into the first piece's, and stores logsumexp.
-    void (*merge)(const SoftmaxJob &job, std::size_t strip, std::size_t pieces, void *states);
+    // The states of a piece of the axis, one for each row of the panel.
+    void (*piece)(const SoftmaxJob &job, std::size_t panel, std::size_t first, std::size_t count, void *states);
+    // Combines the states of all pieces, [pieces][panels.width], into the first piece's, and stores logsumexp.
+    void (*merge)(const SoftmaxJob &job, std::size_t panel, std::size_t pieces, void *states);
     // Stores the outputs of a piece of the axis, given the states of the whole rows.
-    void (*write)(const SoftmaxJob &job, std::size_t strip, std::size_t first, std::size_t count, const void *states);
+    void (*write)(const SoftmaxJob &job, std::size_t panel, std::size_t first, std::size_t count, const void *states);
 };
 
-// Rows are numbered as [outer][inner]. A strip is one of them, or several that are neighbours in all arrays.
+// Rows are numbered as [outer][inner]. A panel is one of them, or several that are neighbours in all arrays.
 struct SoftmaxBackwardJob {
     SoftmaxBackwardProblem problem;
     std::ptrdiff_t result_outer_stride, result_axis_stride, result_inner_stride; // of the input's gradient
-    Strips strips;
+    Panels panels;
     bool past_caches; // for which the gradients are too many: of rows side by side
 };
 
 struct SoftmaxBackwardKernel {
     std::size_t sum_size;
-    std::size_t lanes, most_lanes; // a group of rows side by side, and the most rows of a strip
-    // The whole of strips first .. last - 1.
-    void (*strips)(const SoftmaxBackwardJob &job, std::size_t first, std::size_t last);
-    // The sums over a piece of the axis, one for each row of the strip.
-    void (*piece)(const SoftmaxBackwardJob &job, std::size_t strip, std::size_t first, std::size_t count, void *sums);
+    std::size_t lanes, most_lanes; // a group of rows side by side, and the most rows of a panel
+    // The whole of panels first .. last - 1.
+    void (*panels)(const SoftmaxBackwardJob &job, std::size_t first, std::size_t last);
+    // The sums over a piece of the axis, one for each row of the panel.
+    void (*piece)(const SoftmaxBackwardJob &job, std::size_t panel, std::size_t first, std::size_t count, void *sums);
     // Combines the sums of all pieces, [pieces][width], into the first piece's.
     void (*merge)(std::size_t pieces, std::size_t width, void *sums);
     // Stores the gradients of a piece of the axis, given the sums of the whole rows.
-    void (*write)(const SoftmaxBackwardJob &job, std::size_t strip, std::size_t first, std::size_t count,
+    void (*write)(const SoftmaxBackwardJob &job, std::size_t panel, std::size_t first, std::size_t count,
                   const void *sums);
 };
 
@@ -137,10 +137,10 @@ struct Kernels {
     const ReduceKernel *(*reduce)(const Reduction &what);
     const SoftmaxKernel *(*softmax)(ElementType dtype);
     const SoftmaxBackwardKernel *(*softmax_backward)(ElementType dtype);
-    // Exact sums are always there: sums and stores the outputs of strips first .. last - 1,
-    void (*sum_exact_strips)(const ExactJob &job, std::size_t first, std::size_t last);
-    // or adds `count` elements of the axis, from `first` on, to the words of each output of the strip.
-    void (*add_exact_piece)(const ExactJob &job, std::size_t strip, std::size_t first, std::size_t count,
+    // Exact sums are always there: sums and stores the outputs of panels first .. last - 1,
+    void (*sum_exact_panels)(const ExactJob &job, std::size_t first, std::size_t last);
+    // or adds `count` elements of the axis, from `first` on, to the words of each output of the panel.
+    void (*add_exact_piece)(const ExactJob &job, std::size_t panel, std::size_t first, std::size_t count,
                             std::int64_t *words);
 };
 

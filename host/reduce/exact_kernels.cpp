@@ -1,4 +1,4 @@
-// Exact sums of one instruction set, WR_ISA: the terms of a piece of a strip, block by block, into the words of its
+// Exact sums of one instruction set, WR_ISA: the terms of a piece of a panel, block by block, into the words of its
 // outputs.
 #ifndef WR_ISA
 #define WR_ISA baseline
@@ -85,16 +85,16 @@ WR_HD void add_terms(const ExactJob &job, double *values, double *weights, std::
     add_block_exactly(values, count, job.layout, job.ignore_nan, words);
 }
 
-struct StripOfOutputs {
+struct PanelOfOutputs {
     std::ptrdiff_t start; // of its first output, from the input's first element
     std::size_t outputs;
 };
 
-StripOfOutputs strip_of(const ExactJob &job, std::size_t strip) {
-    const std::size_t first = strip % job.strips.per_outer * job.strips.width;
-    return {static_cast<std::ptrdiff_t>(strip / job.strips.per_outer) * job.shape.outer_stride +
+PanelOfOutputs panel_of(const ExactJob &job, std::size_t panel) {
+    const std::size_t first = panel % job.panels.per_outer * job.panels.width;
+    return {static_cast<std::ptrdiff_t>(panel / job.panels.per_outer) * job.shape.outer_stride +
                 static_cast<std::ptrdiff_t>(first) * job.shape.inner_stride,
-            smaller(job.strips.width, job.shape.inner - first)};
+            smaller(job.panels.width, job.shape.inner - first)};
 }
 
 // An output's words, which are zeros before anything is added to them: many have nothing that needs them.
@@ -265,7 +265,7 @@ struct Group {
 };
 
 template <class T>
-Group<T> group_of(const ExactJob &job, const StripOfOutputs &of, std::size_t output) {
+Group<T> group_of(const ExactJob &job, const PanelOfOutputs &of, std::size_t output) {
     constexpr std::size_t lanes = lanes_of<double>;
     const bool rows = job.shape.axis_stride == 1 || job.shape.axis <= 1;
     return {static_cast<const T *>(job.input) + of.start + static_cast<std::ptrdiff_t>(output) * job.shape.inner_stride,
@@ -343,12 +343,12 @@ void sum_group(const ExactJob &job, const Group<T> &group, Window &window, std::
 }
 
 template <class T>
-void sum_strips(const ExactJob &job, std::size_t first, std::size_t last) {
+void sum_panels(const ExactJob &job, std::size_t first, std::size_t last) {
     Window window(job.layout);
-    for (std::size_t strip = first; strip < last; ++strip) {
-        const StripOfOutputs of = strip_of(job, strip);
+    for (std::size_t panel = first; panel < last; ++panel) {
+        const PanelOfOutputs of = panel_of(job, panel);
         const std::size_t before =
-            strip / job.strips.per_outer * job.shape.inner + strip % job.strips.per_outer * job.strips.width;
+            panel / job.panels.per_outer * job.shape.inner + panel % job.panels.per_outer * job.panels.width;
         for (std::size_t output = 0; output < of.outputs;) {
             const Group<T> group = group_of<T>(job, of, output);
             sum_group(job, group, window, before + output);
@@ -358,9 +358,9 @@ void sum_strips(const ExactJob &job, std::size_t first, std::size_t last) {
 }
 
 template <class T>
-void add_piece(const ExactJob &job, std::size_t strip, std::size_t first, std::size_t count, std::int64_t *words) {
+void add_piece(const ExactJob &job, std::size_t panel, std::size_t first, std::size_t count, std::int64_t *words) {
     Window window(job.layout);
-    const StripOfOutputs of = strip_of(job, strip);
+    const PanelOfOutputs of = panel_of(job, panel);
     for (std::size_t output = 0; output < of.outputs;) {
         const Group<T> group = group_of<T>(job, of, output);
         add_piece_of_group(job, group, first, count, window,
@@ -390,13 +390,13 @@ void with_elements(ElementType type, const What &what) {
 
 } // namespace
 
-void sum_exact_strips(const ExactJob &job, std::size_t first, std::size_t last) {
-    with_elements(job.type, [&](auto element) { sum_strips<decltype(element)>(job, first, last); });
+void sum_exact_panels(const ExactJob &job, std::size_t first, std::size_t last) {
+    with_elements(job.type, [&](auto element) { sum_panels<decltype(element)>(job, first, last); });
 }
 
-void add_exact_piece(const ExactJob &job, std::size_t strip, std::size_t first, std::size_t count,
+void add_exact_piece(const ExactJob &job, std::size_t panel, std::size_t first, std::size_t count,
                      std::int64_t *words) {
-    with_elements(job.type, [&](auto element) { add_piece<decltype(element)>(job, strip, first, count, words); });
+    with_elements(job.type, [&](auto element) { add_piece<decltype(element)>(job, panel, first, count, words); });
 }
 
 } // namespace wr::host::WR_ISA

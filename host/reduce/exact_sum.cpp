@@ -1,8 +1,8 @@
 // Exact sums: how the work is divided, and what becomes of the pieces' words.
 #include "host/common/float_environment.h"
+#include "host/common/panels.h"
 #include "host/common/parallel.h"
 #include "host/common/run.h"
-#include "host/common/strips.h"
 #include "host/host.h"
 #include "host/reduce/exact_store.h"
 
@@ -26,29 +26,29 @@ constexpr std::size_t merges_between_carries = std::size_t{1} << 20;
 
 std::size_t words_of(const ExactJob &job) { return static_cast<std::size_t>(exact_words(job.layout)); }
 
-std::size_t outputs_of(const ExactJob &job, std::size_t strip) {
-    return std::min(job.strips.width, job.shape.inner - strip % job.strips.per_outer * job.strips.width);
+std::size_t outputs_of(const ExactJob &job, std::size_t panel) {
+    return std::min(job.panels.width, job.shape.inner - panel % job.panels.per_outer * job.panels.width);
 }
 
-void store_strip(const ExactJob &job, std::size_t strip, std::int64_t *words) {
+void store_panel(const ExactJob &job, std::size_t panel, std::int64_t *words) {
     const std::size_t first =
-        strip / job.strips.per_outer * job.shape.inner + strip % job.strips.per_outer * job.strips.width;
-    for (std::size_t i = 0; i < outputs_of(job, strip); ++i) {
+        panel / job.panels.per_outer * job.shape.inner + panel % job.panels.per_outer * job.panels.width;
+    for (std::size_t i = 0; i < outputs_of(job, panel); ++i) {
         store_exact_words(job, first + i, words + i * words_of(job));
     }
 }
 
-Status run_strips(const ExactJob &job, const Kernels &kernels, std::size_t threads) {
-    const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
-    const std::size_t each = divide_up(strips, tasks);
+Status run_panels(const ExactJob &job, const Kernels &kernels, std::size_t threads) {
+    const std::size_t panels = job.shape.outer * job.panels.per_outer;
+    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
+    const std::size_t each = divide_up(panels, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
-        kernels.sum_exact_strips(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
+        kernels.sum_exact_panels(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
     });
     return Status::success;
 }
 
-// The words of a strip's pieces, [pieces][words], into those of the first.
+// The words of a panel's pieces, [pieces][words], into those of the first.
 void merge_pieces(const ExactJob &job, std::size_t pieces, std::size_t piece_words, std::int64_t *words) {
     for (std::size_t piece = 1; piece < pieces; ++piece) {
         for (std::size_t i = 0; i < piece_words; ++i) {
@@ -63,14 +63,14 @@ void merge_pieces(const ExactJob &job, std::size_t pieces, std::size_t piece_wor
 }
 
 Status run_pieces(const ExactJob &job, const Kernels &kernels, const Pieces &pieces, std::size_t threads) {
-    const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t piece_words = job.strips.width * words_of(job);
+    const std::size_t panels = job.shape.outer * job.panels.per_outer;
+    const std::size_t piece_words = job.panels.width * words_of(job);
     const std::unique_ptr<std::int64_t[]> partial(new (std::nothrow)
-                                                      std::int64_t[strips * pieces.count * piece_words]());
+                                                      std::int64_t[panels * pieces.count * piece_words]());
     if (partial == nullptr) {
-        return run_strips(job, kernels, threads); // a strip is then one thread's
+        return run_panels(job, kernels, threads); // a panel is then one thread's
     }
-    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+    parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
         const std::size_t first = task % pieces.count * pieces.length;
         std::int64_t *words = partial.get() + task * piece_words;
         kernels.add_exact_piece(job, task / pieces.count, first, std::min(pieces.length, job.shape.axis - first),
@@ -79,10 +79,10 @@ Status run_pieces(const ExactJob &job, const Kernels &kernels, const Pieces &pie
             settle_words(words + i, job.layout);
         }
     });
-    for (std::size_t strip = 0; strip < strips; ++strip) {
-        std::int64_t *words = partial.get() + strip * pieces.count * piece_words;
+    for (std::size_t panel = 0; panel < panels; ++panel) {
+        std::int64_t *words = partial.get() + panel * pieces.count * piece_words;
         merge_pieces(job, pieces.count, piece_words, words);
-        store_strip(job, strip, words);
+        store_panel(job, panel, words);
     }
     return Status::success;
 }
@@ -101,15 +101,15 @@ Status run_exact_sum(const ReduceProblem &problem, const Kernels &kernels, std::
                        problem.weights,
                        problem.output,
                        shape,
-                       strips_of(shape, exact_strip),
+                       panels_of(shape, exact_panel),
                        exact_layout(what.dtype, products),
                        what.dtype,
                        what.output_dtype,
                        what.ignore_nan,
                        as_state};
     const FloatEnvironment environment;
-    const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads, piece_elements);
-    return pieces.count > 1 ? run_pieces(job, kernels, pieces, threads) : run_strips(job, kernels, threads);
+    const Pieces pieces = pieces_for(shape.axis, shape.outer * job.panels.per_outer, threads, piece_elements);
+    return pieces.count > 1 ? run_pieces(job, kernels, pieces, threads) : run_panels(job, kernels, threads);
 }
 
 namespace {

@@ -5,7 +5,7 @@
 
 namespace wr::host::WR_ISA {
 
-void sum_exact_strips(const ExactJob &job, std::size_t first, std::size_t last);
-void add_exact_piece(const ExactJob &job, std::size_t strip, std::size_t first, std::size_t count, std::int64_t *words);
+void sum_exact_panels(const ExactJob &job, std::size_t first, std::size_t last);
+void add_exact_piece(const ExactJob &job, std::size_t panel, std::size_t first, std::size_t count, std::int64_t *words);
 
 } // namespace wr::host::WR_ISA

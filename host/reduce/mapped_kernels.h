@@ -4,9 +4,9 @@
 
 #include "host/reduce/element_maps.h"
 #include "host/reduce/find_extreme.h"
+#include "host/reduce/panel_reduction.h"
 #include "host/reduce/products.h"
 #include "host/reduce/reduce_kernels.h"
-#include "host/reduce/strip_reduction.h"
 
 #include <algorithm>
 #include <limits>
@@ -232,7 +232,7 @@ class MappedElements {
         store_vector(results, trees_side_by_side<Partial<Op>>(values, static_cast<std::ptrdiff_t>(count), count, m_));
     }
 
-    // Row r of the strip, which begins at x, and what is asked for meanwhile: some rows on, to the second-level cache.
+    // Row r of the panel, which begins at x, and what is asked for meanwhile: some rows on, to the second-level cache.
     const std::byte *row_at(const std::byte *x, std::ptrdiff_t axis_stride, std::size_t width, std::size_t r) const {
         constexpr std::size_t bytes_ahead = 16384;
         const std::size_t bytes = width * elements_.element_size;
@@ -244,7 +244,7 @@ class MappedElements {
         return row;
     }
 
-    // A row of the strip: its elements all stand at one position of their axes.
+    // A row of the panel: its elements all stand at one position of their axes.
     void row(const std::byte *x, std::size_t width, std::size_t position, Accumulator *accumulators) const {
         if constexpr (std::is_same_v<Value, Accumulator>) {
             map_row(x, width, position, accumulators);
@@ -262,7 +262,7 @@ class MappedElements {
             elements_.map(x, width, position, m_, values);
             return;
         }
-        alignas(64) std::byte weights[widest_strip];
+        alignas(64) std::byte weights[widest_panel];
         const std::size_t size = elements_.weight_size;
         repeat(static_cast<const std::byte *>(m_.weights) + position * size, size, width, weights);
         Mapping m = m_;
@@ -345,18 +345,18 @@ class MappedElements {
 // One copy for all element types and all operators that combine alike.
 template <class Op>
 __attribute__((noinline)) void accumulate_mapped(const ElementMap<ValueOf<Op>> &elements, const ReduceJob &job,
-                                                 const Strip &strip, std::size_t first, std::size_t count,
+                                                 const Panel &panel, std::size_t first, std::size_t count,
                                                  typename Op::Accumulator *results) {
     const Shape &s = job.shape;
     const MappedElements<Op> mapped(elements, job.mapping);
     const std::byte *x = static_cast<const std::byte *>(job.input) +
-                         offset_of(s, strip, first) * static_cast<std::ptrdiff_t>(elements.element_size);
+                         offset_of(s, panel, first) * static_cast<std::ptrdiff_t>(elements.element_size);
     if (job.access == Access::rows) {
-        mapped.rows(x, s.inner_stride, strip.width, count, first, results);
+        mapped.rows(x, s.inner_stride, panel.width, count, first, results);
     } else if (job.access == Access::columns) {
-        mapped.columns(x, s.axis_stride, strip.width, count, first, results);
+        mapped.columns(x, s.axis_stride, panel.width, count, first, results);
     } else {
-        mapped.gathered(x, s.axis_stride, s.inner_stride, strip.width, count, first, results);
+        mapped.gathered(x, s.axis_stride, s.inner_stride, panel.width, count, first, results);
     }
 }
 
@@ -392,19 +392,19 @@ struct MappedReduction {
     using Operator = typename CombinerOf<Op>::Type;
     using Accumulator = typename Operator::Accumulator;
 
-    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+    static void accumulate(const ReduceJob &job, const Panel &panel, std::size_t first, std::size_t count,
                            Accumulator *results) {
         if constexpr (is_found_by_bits<Op, T>) {
             if (job.access == Access::rows && finds_extreme<Op, T>(count, job.mapping)) {
-                const T *x = static_cast<const T *>(job.input) + offset_of(job.shape, strip, first);
-                for (std::size_t k = 0; k < strip.width; ++k) {
+                const T *x = static_cast<const T *>(job.input) + offset_of(job.shape, panel, first);
+                for (std::size_t k = 0; k < panel.width; ++k) {
                     results[k] = find_extreme<Op>(x + static_cast<std::ptrdiff_t>(k) * job.shape.inner_stride, count,
                                                   first, job.mapping);
                 }
                 return;
             }
         }
-        accumulate_mapped<Operator>(element_map<Op, T>, job, strip, first, count, results);
+        accumulate_mapped<Operator>(element_map<Op, T>, job, panel, first, count, results);
     }
 
     static Accumulator segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {
@@ -423,15 +423,15 @@ struct MappedReduction<WeightedFloatSum<Float>, Float> {
     using Operator = FloatSum<Float>;
     using Accumulator = Float;
 
-    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+    static void accumulate(const ReduceJob &job, const Panel &panel, std::size_t first, std::size_t count,
                            Float *results) {
         if (job.access != Access::rows || count <= side_by_side_limit) {
-            accumulate_mapped<Operator>(element_map<WeightedFloatSum<Float>, Float>, job, strip, first, count, results);
+            accumulate_mapped<Operator>(element_map<WeightedFloatSum<Float>, Float>, job, panel, first, count, results);
             return;
         }
-        const Float *x = static_cast<const Float *>(job.input) + offset_of(job.shape, strip, first);
+        const Float *x = static_cast<const Float *>(job.input) + offset_of(job.shape, panel, first);
         const Float *const weights = static_cast<const Float *>(job.mapping.weights) + first;
-        for (std::size_t k = 0; k < strip.width; ++k, x += job.shape.inner_stride) {
+        for (std::size_t k = 0; k < panel.width; ++k, x += job.shape.inner_stride) {
             results[k] = run_tree<ProductSum<Float>>(x, count, with_distance(job.mapping, x, weights));
         }
     }
@@ -448,17 +448,17 @@ struct MappedReduction<ScaledSquareSum<Float>, T> {
     using Accumulator = Scaled<Float>;
     using Plain = FloatSum<Float>;
 
-    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+    static void accumulate(const ReduceJob &job, const Panel &panel, std::size_t first, std::size_t count,
                            Accumulator *results) {
         alignas(64) Float plain[most_outputs<Plain>];
-        plain_sums(job, strip, first, count, plain);
+        plain_sums(job, panel, first, count, plain);
         bool all = true;
-        for (std::size_t k = 0; k < strip.width; ++k) {
+        for (std::size_t k = 0; k < panel.width; ++k) {
             all = all && PlainSquareSum<Float>::is_enough(plain[k]);
             results[k] = scaled_form(plain[k]);
         }
         if (!all) {
-            accumulate_mapped<Operator>(element_map<Operator, T>, job, strip, first, count, results);
+            accumulate_mapped<Operator>(element_map<Operator, T>, job, panel, first, count, results);
         }
     }
 
@@ -472,14 +472,14 @@ struct MappedReduction<ScaledSquareSum<Float>, T> {
   private:
     using Squares = PlainSquareSum<Float>;
 
-    static void plain_sums(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+    static void plain_sums(const ReduceJob &job, const Panel &panel, std::size_t first, std::size_t count,
                            Float *sums) {
         if constexpr (std::is_same_v<T, Float>) {
             if (!job.mapping.ignore_nan) {
-                return DirectReduction<Squares, T>::accumulate(job, strip, first, count, sums);
+                return DirectReduction<Squares, T>::accumulate(job, panel, first, count, sums);
             }
         }
-        accumulate_mapped<Plain>(element_map<Squares, T>, job, strip, first, count, sums);
+        accumulate_mapped<Plain>(element_map<Squares, T>, job, panel, first, count, sums);
     }
 
     static Float plain_segment(const void *input, std::size_t first, std::size_t count, const Mapping &m) {

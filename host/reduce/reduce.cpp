@@ -1,8 +1,8 @@
 // Reductions: which kernel, how its work is divided, and running it.
 #include "host/common/float_environment.h"
+#include "host/common/panels.h"
 #include "host/common/parallel.h"
 #include "host/common/run.h"
-#include "host/common/strips.h"
 #include "host/host.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 // Below this many neighbours their vectors would be mostly empty.
 constexpr std::size_t fewest_columns = 8;
 
-constexpr std::size_t strip_rows = 64;
-constexpr std::size_t strip_gathered = 16;
+constexpr std::size_t panel_rows = 64;
+constexpr std::size_t panel_gathered = 16;
 
-// Where threads share columns, their strips' rows are no shorter: memory comes in longer runs than a cache line.
+// Where threads share columns, their panels' rows are no shorter: memory comes in longer runs than a cache line.
 constexpr std::size_t shared_row_bytes = 1024;
 
 // Of the shortest piece.
@@ -37,50 +37,50 @@ Access access_of(const Shape &shape) {
 }
 
 // As wide as the levels of its trees allow, and all of about one width, in whole cache lines.
-std::size_t column_strip_width(const Shape &shape, std::size_t accumulator_size, std::size_t threads) {
+std::size_t column_panel_width(const Shape &shape, std::size_t accumulator_size, std::size_t threads) {
     const std::size_t rows = static_cast<std::size_t>(std::bit_width(shape.axis)) + 3;
     const std::size_t line = 64 / accumulator_size;
-    const std::size_t widest = threads == 1 ? widest_strip : shared_row_bytes;
+    const std::size_t widest = threads == 1 ? widest_panel : shared_row_bytes;
     const std::size_t most = std::min(column_levels_bytes / rows, widest) / accumulator_size / line * line;
     return divide_up(divide_up(shape.inner, divide_up(shape.inner, most)), line) * line;
 }
 
-std::size_t strip_width(Access access, const Shape &shape, std::size_t accumulator_size, std::size_t threads) {
+std::size_t panel_width(Access access, const Shape &shape, std::size_t accumulator_size, std::size_t threads) {
     switch (access) {
     case Access::columns:
-        return column_strip_width(shape, accumulator_size, threads);
+        return column_panel_width(shape, accumulator_size, threads);
     case Access::gathered:
-        return strip_gathered;
+        return panel_gathered;
     case Access::rows:
         break;
     }
-    return std::clamp<std::size_t>(shape.outer * shape.inner / (tasks_per_thread * threads), 1, strip_rows);
+    return std::clamp<std::size_t>(shape.outer * shape.inner / (tasks_per_thread * threads), 1, panel_rows);
 }
 
-Status run_strips(const ReduceKernel &kernel, const ReduceJob &job, std::size_t threads) {
-    const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
-    const std::size_t each = divide_up(strips, tasks);
+Status run_panels(const ReduceKernel &kernel, const ReduceJob &job, std::size_t threads) {
+    const std::size_t panels = job.shape.outer * job.panels.per_outer;
+    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
+    const std::size_t each = divide_up(panels, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
-        kernel.reduce(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
+        kernel.reduce(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
     });
     return Status::success;
 }
 
 Status run_pieces(const ReduceKernel &kernel, const ReduceJob &job, const Pieces &pieces, std::size_t threads) {
-    const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t piece_bytes = job.strips.width * kernel.accumulator_size;
-    const std::unique_ptr<std::byte[]> partial(new (std::nothrow) std::byte[strips * pieces.count * piece_bytes]);
+    const std::size_t panels = job.shape.outer * job.panels.per_outer;
+    const std::size_t piece_bytes = job.panels.width * kernel.accumulator_size;
+    const std::unique_ptr<std::byte[]> partial(new (std::nothrow) std::byte[panels * pieces.count * piece_bytes]);
     if (partial == nullptr) {
-        return run_strips(kernel, job, threads); // a strip is then one thread's
+        return run_panels(kernel, job, threads); // a panel is then one thread's
     }
-    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+    parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
         const std::size_t first = task % pieces.count * pieces.length;
         kernel.piece(job, task / pieces.count, first, std::min(pieces.length, job.shape.axis - first),
                      partial.get() + task * piece_bytes);
     });
-    for (std::size_t strip = 0; strip < strips; ++strip) {
-        kernel.merge(job, strip, pieces.count, partial.get() + strip * pieces.count * piece_bytes);
+    for (std::size_t panel = 0; panel < panels; ++panel) {
+        kernel.merge(job, panel, pieces.count, partial.get() + panel * pieces.count * piece_bytes);
     }
     return Status::success;
 }
@@ -102,15 +102,15 @@ Status run_reduce(const ReduceProblem &problem, const Kernels &kernels, std::siz
                         problem.output,
                         shape,
                         access,
-                        strips_of(shape, strip_width(access, shape, kernel->accumulator_size, threads)),
+                        panels_of(shape, panel_width(access, shape, kernel->accumulator_size, threads)),
                         mapping_of(problem.what, problem.weights),
                         finish_of(problem.what, shape.axis, problem.values),
                         as_state};
     const FloatEnvironment environment;
-    const std::size_t beside = access == Access::rows ? 1 : job.strips.width;
-    const Pieces pieces = pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads,
+    const std::size_t beside = access == Access::rows ? 1 : job.panels.width;
+    const Pieces pieces = pieces_for(shape.axis, shape.outer * job.panels.per_outer, threads,
                                      std::bit_ceil(divide_up(piece_elements, beside)));
-    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
+    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_panels(*kernel, job, threads);
 }
 
 namespace {

@@ -1,9 +1,9 @@
-// The reduction of a strip of outputs by an operator of numerics/operators.h whose accumulators are numbers, the
+// The reduction of a panel of outputs by an operator of numerics/operators.h whose accumulators are numbers, the
 // elements mapped in registers. No operator here is positional.
 #pragma once
 
 #include "host/reduce/extreme_runs.h"
-#include "host/reduce/strip_reduction.h"
+#include "host/reduce/panel_reduction.h"
 
 namespace wr::host::WR_ISA {
 namespace {
@@ -117,8 +117,8 @@ WR_HD auto tree_of_eight(const Combine &combine, const Load &x) {
                    combine(combine(x(4), x(5)), combine(x(6), x(7))));
 }
 
-// What is asked for while a strip's eight rows are read: the same rows some vectors on, and at their end the eight that
-// follow. A strip's part of a row is too short for the processor to see it coming. It goes to the second-level cache,
+// What is asked for while a panel's eight rows are read: the same rows some vectors on, and at their end the eight that
+// follow. A panel's part of a row is too short for the processor to see it coming. It goes to the second-level cache,
 // for rows a power of two apart share their places in the first (65536 x 1024 f32: 15.5 GB/s, with the eight that
 // follow in the first 10.7).
 template <class T>
@@ -341,16 +341,16 @@ struct DirectReduction {
     using Operator = Op;
     using Accumulator = typename Op::Accumulator;
 
-    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+    static void accumulate(const ReduceJob &job, const Panel &panel, std::size_t first, std::size_t count,
                            Accumulator *results) {
         const Shape &s = job.shape;
-        const T *x = static_cast<const T *>(job.input) + offset_of(s, strip, first);
+        const T *x = static_cast<const T *>(job.input) + offset_of(s, panel, first);
         if (job.access == Access::rows) {
-            reduce_rows<Op>(x, s.inner_stride, strip.width, count, job.mapping, results);
+            reduce_rows<Op>(x, s.inner_stride, panel.width, count, job.mapping, results);
         } else if (job.access == Access::columns) {
-            reduce_columns<Op>(x, s.axis_stride, strip.width, count, job.mapping, results);
+            reduce_columns<Op>(x, s.axis_stride, panel.width, count, job.mapping, results);
         } else {
-            reduce_gathered<Op>(x, s.axis_stride, s.inner_stride, strip.width, count, job.mapping, results);
+            reduce_gathered<Op>(x, s.axis_stride, s.inner_stride, panel.width, count, job.mapping, results);
         }
     }
 

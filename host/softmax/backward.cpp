@@ -1,8 +1,8 @@
 // The gradient of softmax: how its work is divided, and running it.
 #include "host/common/float_environment.h"
+#include "host/common/panels.h"
 #include "host/common/parallel.h"
 #include "host/common/run.h"
-#include "host/common/strips.h"
 #include "host/host.h"
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace wr::host {
 
 namespace {
 
-// Of all rows of a strip together; of one row a multiple of softmax's block.
+// Of all rows of a panel together; of one row a multiple of softmax's block.
 constexpr std::size_t shortest_piece = std::size_t{1} << 13;
 
 // How long a byte takes, in bytes that are only read.
 constexpr std::size_t cost = 4;
 
-// Where threads share neighbouring rows, their strips are no narrower, in groups: memory comes in longer runs than a
+// Where threads share neighbouring rows, their panels are no narrower, in groups: memory comes in longer runs than a
 // cache line.
 constexpr std::size_t fewest_shared_groups = 4;
 
@@ -28,8 +28,8 @@ constexpr std::size_t fewest_shared_groups = 4;
 // one core of an EPYC and four fifths on 1 or 16 of a Xeon; what a caller is about to read again stays near.
 constexpr std::size_t cached_bytes = std::size_t{1} << 20;
 
-// Rows that are neighbours in all arrays go side by side, in strips as wide as leave every thread some.
-std::size_t strip_width(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardKernel &kernel,
+// Rows that are neighbours in all arrays go side by side, in panels as wide as leave every thread some.
+std::size_t panel_width(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardKernel &kernel,
                         std::size_t threads) {
     const Shape &s = problem.shape;
     if (problem.selection.ragged || s.inner == 1 || s.inner_stride != 1 || problem.gradient_inner_stride != 1) {
@@ -50,16 +50,16 @@ SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem, const SoftmaxBa
             axis * inner,
             inner,
             1,
-            strips_of(s, strip_width(problem, kernel, threads)),
+            panels_of(s, panel_width(problem, kernel, threads)),
             elements * traits_of(problem.input_gradient_dtype).size >= threads * cached_bytes};
 }
 
-Status run_strips(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t threads) {
-    const std::size_t strips = job.problem.shape.outer * job.strips.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
-    const std::size_t each = divide_up(strips, tasks);
+Status run_panels(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t threads) {
+    const std::size_t panels = job.problem.shape.outer * job.panels.per_outer;
+    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
+    const std::size_t each = divide_up(panels, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
-        kernel.strips(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
+        kernel.panels(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
     });
     return Status::success;
 }
@@ -67,26 +67,26 @@ Status run_strips(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob 
 // All sums are formed before any gradient is written: the memory may be that of the output's gradient.
 Status run_pieces(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, const Pieces &pieces,
                   std::size_t threads) {
-    const std::size_t strips = job.problem.shape.outer * job.strips.per_outer;
-    const std::size_t piece_bytes = job.strips.width * kernel.sum_size;
-    const std::size_t strip_bytes = pieces.count * piece_bytes;
-    const std::unique_ptr<std::byte[]> sums(new (std::nothrow) std::byte[strips * strip_bytes]());
+    const std::size_t panels = job.problem.shape.outer * job.panels.per_outer;
+    const std::size_t piece_bytes = job.panels.width * kernel.sum_size;
+    const std::size_t panel_bytes = pieces.count * piece_bytes;
+    const std::unique_ptr<std::byte[]> sums(new (std::nothrow) std::byte[panels * panel_bytes]());
     if (sums == nullptr) {
-        return run_strips(kernel, job, threads); // a strip is then one thread's
+        return run_panels(kernel, job, threads); // a panel is then one thread's
     }
     const auto first_of = [&](std::size_t task) { return task % pieces.count * pieces.length; };
     const auto length_of = [&](std::size_t task) {
         return std::min(pieces.length, job.problem.shape.axis - first_of(task));
     };
-    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+    parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
         kernel.piece(job, task / pieces.count, first_of(task), length_of(task), sums.get() + task * piece_bytes);
     });
-    for (std::size_t strip = 0; strip < strips; ++strip) {
-        kernel.merge(pieces.count, job.strips.width, sums.get() + strip * strip_bytes);
+    for (std::size_t panel = 0; panel < panels; ++panel) {
+        kernel.merge(pieces.count, job.panels.width, sums.get() + panel * panel_bytes);
     }
-    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
-        const std::size_t strip = task / pieces.count;
-        kernel.write(job, strip, first_of(task), length_of(task), sums.get() + strip * strip_bytes);
+    parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
+        const std::size_t panel = task / pieces.count;
+        kernel.write(job, panel, first_of(task), length_of(task), sums.get() + panel * panel_bytes);
     });
     return Status::success;
 }
@@ -106,9 +106,9 @@ Status run_softmax_backward(const SoftmaxBackwardProblem &problem, const Kernels
     const FloatEnvironment environment;
     const Pieces pieces = problem.selection.ragged
                               ? Pieces{shape.axis, 1}
-                              : pieces_for(shape.axis, shape.outer * job.strips.per_outer, threads,
-                                           std::bit_ceil(divide_up(shortest_piece, job.strips.width)));
-    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
+                              : pieces_for(shape.axis, shape.outer * job.panels.per_outer, threads,
+                                           std::bit_ceil(divide_up(shortest_piece, job.panels.width)));
+    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_panels(*kernel, job, threads);
 }
 
 Status softmax_backward(const SoftmaxBackwardProblem &problem) {

@@ -8,18 +8,18 @@ namespace wr::host::WR_ISA {
 namespace {
 
 template <class Float>
-struct StripBackward {
+struct PanelsBackward {
     using Job = SoftmaxBackwardJob;
     using Row = RowBackward<Float>;
     using Panel = PanelBackward<Float>;
 
-    static void strips(const Job &job, std::size_t first, std::size_t last) {
-        for (std::size_t strip = first; strip < last; ++strip) {
-            if (job.strips.width == 1) {
-                const typename Row::Piece piece = Row::whole_row(job, strip);
+    static void panels(const Job &job, std::size_t first, std::size_t last) {
+        for (std::size_t number = first; number < last; ++number) {
+            if (job.panels.width == 1) {
+                const typename Row::Piece piece = Row::whole_row(job, number);
                 Row::write(job, piece, Row::sum(job, piece));
             } else {
-                const typename Panel::Panel panel = Panel::panel_at(job, strip, 0, job.problem.shape.axis);
+                const typename Panel::Panel panel = Panel::panel_at(job, number, 0, job.problem.shape.axis);
                 Float totals[Panel::most_width];
                 Panel::sum(job, panel, totals);
                 Panel::write(job, panel, totals);
@@ -28,11 +28,11 @@ struct StripBackward {
         end_streams();
     }
 
-    static void piece(const Job &job, std::size_t strip, std::size_t first, std::size_t count, void *sums) {
-        if (job.strips.width == 1) {
-            *static_cast<Float *>(sums) = Row::sum(job, Row::piece_at(job, strip, first, count));
+    static void piece(const Job &job, std::size_t number, std::size_t first, std::size_t count, void *sums) {
+        if (job.panels.width == 1) {
+            *static_cast<Float *>(sums) = Row::sum(job, Row::piece_at(job, number, first, count));
         } else {
-            Panel::sum(job, Panel::panel_at(job, strip, first, count), static_cast<Float *>(sums));
+            Panel::sum(job, Panel::panel_at(job, number, first, count), static_cast<Float *>(sums));
         }
     }
 
@@ -47,12 +47,12 @@ struct StripBackward {
         }
     }
 
-    static void write(const Job &job, std::size_t strip, std::size_t first, std::size_t count, const void *totals) {
+    static void write(const Job &job, std::size_t number, std::size_t first, std::size_t count, const void *totals) {
         const auto *all = static_cast<const Float *>(totals);
-        if (job.strips.width == 1) {
-            Row::write(job, Row::piece_at(job, strip, first, count), all[0]);
+        if (job.panels.width == 1) {
+            Row::write(job, Row::piece_at(job, number, first, count), all[0]);
         } else {
-            Panel::write(job, Panel::panel_at(job, strip, first, count), all);
+            Panel::write(job, Panel::panel_at(job, number, first, count), all);
         }
         end_streams();
     }
@@ -62,10 +62,10 @@ template <class Float>
 constexpr SoftmaxBackwardKernel softmax_backward_kernel{sizeof(Float),
                                                         PanelBackward<Float>::lanes,
                                                         PanelBackward<Float>::most_width,
-                                                        StripBackward<Float>::strips,
-                                                        StripBackward<Float>::piece,
-                                                        StripBackward<Float>::merge,
-                                                        StripBackward<Float>::write};
+                                                        PanelsBackward<Float>::panels,
+                                                        PanelsBackward<Float>::piece,
+                                                        PanelsBackward<Float>::merge,
+                                                        PanelsBackward<Float>::write};
 
 } // namespace
 } // namespace wr::host::WR_ISA

@@ -37,17 +37,17 @@ struct PanelBackward {
         bool is_finite[most_width];
     };
 
-    static Panel panel_at(const Job &job, std::size_t strip, std::size_t first, std::size_t count) {
+    static Panel panel_at(const Job &job, std::size_t number, std::size_t first, std::size_t count) {
         const SoftmaxBackwardProblem &p = job.problem;
-        const std::size_t outer = strip / job.strips.per_outer;
-        const std::size_t inner = strip % job.strips.per_outer * job.strips.width;
+        const std::size_t outer = number / job.panels.per_outer;
+        const std::size_t inner = number % job.panels.per_outer * job.panels.width;
         const auto o = static_cast<std::ptrdiff_t>(outer), i = static_cast<std::ptrdiff_t>(inner);
         const auto a = static_cast<std::ptrdiff_t>(first);
         Panel panel{};
         panel.saved = o * p.shape.outer_stride + a * p.shape.axis_stride + i;
         panel.gradient = o * p.gradient_outer_stride + a * p.gradient_axis_stride + i;
         panel.result = o * job.result_outer_stride + a * job.result_axis_stride + i;
-        panel.width = smaller(job.strips.width, p.shape.inner - inner);
+        panel.width = smaller(job.panels.width, p.shape.inner - inner);
         panel.pitch = divide_up(panel.width, lanes) * lanes;
         panel.count = count;
         panel.scale = static_cast<Float>(p.scale);

@@ -1,6 +1,6 @@
 #include "host/softmax/job.h"
 
-#include "host/common/strips.h"
+#include "host/common/panels.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 // Shorter rows are computed several at a time.
 constexpr std::size_t shortest_lone_row = 64;
 
-// As many groups of lanes as a tile has room for; where threads would be without a strip, fewer.
+// As many groups of lanes as a tile has room for; where threads would be without a panel, fewer.
 std::size_t lanes_at_once(const Shape &shape, std::size_t lanes, std::size_t threads) {
     constexpr std::size_t group_bytes = 64;
     const std::size_t rows = shape.axis == 0 ? softmax_block : std::min(shape.axis, softmax_block);
@@ -44,7 +44,7 @@ SoftmaxJob softmax_job(const SoftmaxProblem &problem, const SoftmaxKernel &kerne
             inner,
             rows ? axis : 1,
             lone ? Access::rows : Access::gathered,
-            strips_of(shape, lone ? 1 : lanes_at_once(shape, kernel.lanes, threads)),
+            panels_of(shape, lone ? 1 : lanes_at_once(shape, kernel.lanes, threads)),
             problem.dtype,
             problem.output_dtype,
             problem.logsumexp_dtype,

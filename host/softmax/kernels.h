@@ -1,8 +1,8 @@
-// The softmax kernels of vector_kernels.h: where the rows of a strip lie, and whether each is computed alone or all
+// The softmax kernels of vector_kernels.h: where the rows of a panel lie, and whether each is computed alone or all
 // side by side.
 #pragma once
 
-#include "host/reduce/strip_reduction.h"
+#include "host/reduce/panel_reduction.h"
 #include "host/softmax/lanes.h"
 #include "host/softmax/row.h"
 #include "numerics/softmax_rows.h"
@@ -11,7 +11,7 @@ namespace wr::host::WR_ISA {
 namespace {
 
 template <class Element>
-struct StripSoftmax : SoftmaxTypes<Element> {
+struct PanelSoftmax : SoftmaxTypes<Element> {
     using typename SoftmaxTypes<Element>::Float;
     using typename SoftmaxTypes<Element>::Sum;
     using typename SoftmaxTypes<Element>::State;
@@ -19,20 +19,20 @@ struct StripSoftmax : SoftmaxTypes<Element> {
     using Row = RowSoftmax<Element>;
     using Lanes = LaneSoftmax<Element>;
 
-    static std::ptrdiff_t input_offset(const SoftmaxJob &job, const Strip &strip, std::size_t first) {
-        return static_cast<std::ptrdiff_t>(strip.outer) * job.shape.outer_stride +
+    static std::ptrdiff_t input_offset(const SoftmaxJob &job, const Panel &panel, std::size_t first) {
+        return static_cast<std::ptrdiff_t>(panel.outer) * job.shape.outer_stride +
                static_cast<std::ptrdiff_t>(first) * job.shape.axis_stride +
-               static_cast<std::ptrdiff_t>(strip.inner) * job.shape.inner_stride;
+               static_cast<std::ptrdiff_t>(panel.inner) * job.shape.inner_stride;
     }
 
-    static std::size_t output_offset(const SoftmaxJob &job, const Strip &strip, std::size_t first) {
-        return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(strip.outer) * job.output_outer_stride +
+    static std::size_t output_offset(const SoftmaxJob &job, const Panel &panel, std::size_t first) {
+        return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(panel.outer) * job.output_outer_stride +
                                         static_cast<std::ptrdiff_t>(first) * job.output_axis_stride +
-                                        static_cast<std::ptrdiff_t>(strip.inner) * job.output_inner_stride);
+                                        static_cast<std::ptrdiff_t>(panel.inner) * job.output_inner_stride);
     }
 
-    static std::size_t row_number(const SoftmaxJob &job, const Strip &strip, std::size_t k) {
-        return strip.outer * job.shape.inner + strip.inner + k;
+    static std::size_t row_number(const SoftmaxJob &job, const Panel &panel, std::size_t k) {
+        return panel.outer * job.shape.inner + panel.inner + k;
     }
 
     // How many of a piece's elements lie before the row's end or limit.
@@ -53,11 +53,11 @@ struct StripSoftmax : SoftmaxTypes<Element> {
         return {logits_at(job, first), output, taken, count - taken, mask, static_cast<Float>(job.scale)};
     }
 
-    static typename Row::Row row_of(const SoftmaxJob &job, Strip strip, std::size_t k, std::size_t first,
+    static typename Row::Row row_of(const SoftmaxJob &job, Panel panel, std::size_t k, std::size_t first,
                                     std::size_t count) {
-        const std::size_t row = row_number(job, strip, k);
-        strip.inner += k;
-        return row_at(job, input_offset(job, strip, first), output_offset(job, strip, first),
+        const std::size_t row = row_number(job, panel, k);
+        panel.inner += k;
+        return row_at(job, input_offset(job, panel, first), output_offset(job, panel, first),
                       elements_before(job, row, job.shape.axis, first, count), count);
     }
 
@@ -67,28 +67,28 @@ struct StripSoftmax : SoftmaxTypes<Element> {
                       elements_before(job, row, span.count, 0, span.count), span.count);
     }
 
-    static typename Lanes::Rows rows_of(const SoftmaxJob &job, const Strip &strip, std::size_t first,
+    static typename Lanes::Rows rows_of(const SoftmaxJob &job, const Panel &panel, std::size_t first,
                                         std::size_t count) {
         const Selection &selection = job.selection;
-        typename Lanes::Rows rows{logits_at(job, input_offset(job, strip, first)),
+        typename Lanes::Rows rows{logits_at(job, input_offset(job, panel, first)),
                                   job.shape.axis_stride,
                                   job.shape.inner_stride,
-                                  {output_offset(job, strip, first), job.output_axis_stride, job.output_inner_stride},
-                                  strip.width,
+                                  {output_offset(job, panel, first), job.output_axis_stride, job.output_inner_stride},
+                                  panel.width,
                                   count,
                                   selection.mask,
                                   selection.mask != nullptr || selection.lengths != nullptr || selection.causal,
                                   {},
                                   static_cast<Float>(job.scale)};
-        for (std::size_t k = 0; rows.selective && k < strip.width; ++k) {
-            rows.limits[k] = elements_before(job, row_number(job, strip, k), job.shape.axis, first, count);
+        for (std::size_t k = 0; rows.selective && k < panel.width; ++k) {
+            rows.limits[k] = elements_before(job, row_number(job, panel, k), job.shape.axis, first, count);
         }
         return rows;
     }
 
-    static void store_sums(const SoftmaxJob &job, const Strip &strip, const State *states) {
-        for (std::size_t k = 0; k < strip.width; ++k) {
-            const std::size_t row = row_number(job, strip, k);
+    static void store_sums(const SoftmaxJob &job, const Panel &panel, const State *states) {
+        for (std::size_t k = 0; k < panel.width; ++k) {
+            const std::size_t row = row_number(job, panel, k);
             if (job.logsumexp != nullptr) {
                 store_float(logsumexp_of(states[k].maximum, states[k].sum), job.logsumexp_type, job.logsumexp, row);
             }
@@ -98,60 +98,60 @@ struct StripSoftmax : SoftmaxTypes<Element> {
         }
     }
 
-    static void softmax_strip(const SoftmaxJob &job, const Strip &strip) {
+    static void softmax_panel(const SoftmaxJob &job, const Panel &panel) {
         State states[Lanes::most_lanes];
         if (job.access == Access::rows) {
-            for (std::size_t k = 0; k < strip.width; ++k) {
-                states[k] = Row::softmax(job, job.selection.ragged ? ragged_row_of(job, strip.inner + k)
-                                                                   : row_of(job, strip, k, 0, job.shape.axis));
+            for (std::size_t k = 0; k < panel.width; ++k) {
+                states[k] = Row::softmax(job, job.selection.ragged ? ragged_row_of(job, panel.inner + k)
+                                                                   : row_of(job, panel, k, 0, job.shape.axis));
             }
         } else {
-            Lanes::softmax(job, rows_of(job, strip, 0, job.shape.axis), states);
+            Lanes::softmax(job, rows_of(job, panel, 0, job.shape.axis), states);
         }
-        store_sums(job, strip, states);
+        store_sums(job, panel, states);
     }
 
     static void softmax(const SoftmaxJob &job, std::size_t first, std::size_t last) {
         for (std::size_t index = first; index < last; ++index) {
-            softmax_strip(job, strip_at(job, index));
+            softmax_panel(job, panel_at(job, index));
         }
     }
 
     static void piece(const SoftmaxJob &job, std::size_t index, std::size_t first, std::size_t count, void *states) {
-        const Strip strip = strip_at(job, index);
+        const Panel panel = panel_at(job, index);
         auto *results = static_cast<State *>(states);
         if (job.access == Access::rows) {
-            for (std::size_t k = 0; k < strip.width; ++k) {
-                results[k] = Row::state(row_of(job, strip, k, first, count));
+            for (std::size_t k = 0; k < panel.width; ++k) {
+                results[k] = Row::state(row_of(job, panel, k, first, count));
             }
         } else {
-            Lanes::state(rows_of(job, strip, first, count), results);
+            Lanes::state(rows_of(job, panel, first, count), results);
         }
     }
 
     static void merge(const SoftmaxJob &job, std::size_t index, std::size_t pieces, void *states) {
-        const Strip strip = strip_at(job, index);
+        const Panel panel = panel_at(job, index);
         auto *all = static_cast<State *>(states);
-        for (std::size_t k = 0; k < strip.width; ++k) {
+        for (std::size_t k = 0; k < panel.width; ++k) {
             Counter counter;
             for (std::size_t p = 0; p < pieces; ++p) {
-                counter.push(all[p * job.strips.width + k]);
+                counter.push(all[p * job.panels.width + k]);
             }
             all[k] = counter.result();
         }
-        store_sums(job, strip, all);
+        store_sums(job, panel, all);
     }
 
     static void write(const SoftmaxJob &job, std::size_t index, std::size_t first, std::size_t count,
                       const void *states) {
-        const Strip strip = strip_at(job, index);
+        const Panel panel = panel_at(job, index);
         const auto *whole = static_cast<const State *>(states);
         if (job.access == Access::rows) {
-            for (std::size_t k = 0; k < strip.width; ++k) {
-                Row::write(job, row_of(job, strip, k, first, count), whole[k]);
+            for (std::size_t k = 0; k < panel.width; ++k) {
+                Row::write(job, row_of(job, panel, k, first, count), whole[k]);
             }
         } else {
-            Lanes::write(job, rows_of(job, strip, first, count), whole);
+            Lanes::write(job, rows_of(job, panel, first, count), whole);
         }
     }
 };
@@ -159,10 +159,10 @@ struct StripSoftmax : SoftmaxTypes<Element> {
 template <class Element>
 constexpr SoftmaxKernel softmax_kernel{sizeof(typename SoftmaxTypes<Element>::State),
                                        LaneSoftmax<Element>::lanes,
-                                       StripSoftmax<Element>::softmax,
-                                       StripSoftmax<Element>::piece,
-                                       StripSoftmax<Element>::merge,
-                                       StripSoftmax<Element>::write};
+                                       PanelSoftmax<Element>::softmax,
+                                       PanelSoftmax<Element>::piece,
+                                       PanelSoftmax<Element>::merge,
+                                       PanelSoftmax<Element>::write};
 
 } // namespace
 } // namespace wr::host::WR_ISA

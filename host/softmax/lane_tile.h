@@ -38,7 +38,7 @@ struct LaneBlock {
     Float *row(std::size_t r) const { return values + r * width; }
 };
 
-// What is asked for while rows of a strip are read: rows some kilobytes on, which are too short and too far apart for
+// What is asked for while rows of a panel are read: rows some kilobytes on, which are too short and too far apart for
 // the processor to see them coming.
 class RowsAhead {
   public:

@@ -1,9 +1,9 @@
 // Softmax: which kernel, how its work is divided, and running it.
 #include "numerics/softmax.h"
 #include "host/common/float_environment.h"
+#include "host/common/panels.h"
 #include "host/common/parallel.h"
 #include "host/common/run.h"
-#include "host/common/strips.h"
 #include "host/host.h"
 #include "host/softmax/job.h"
 
@@ -27,39 +27,39 @@ std::size_t elements_of(const SoftmaxProblem &problem) {
     return static_cast<std::size_t>(load_integer(selection.offsets_type, selection.offsets, problem.shape.outer));
 }
 
-Status run_strips(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_t threads) {
-    const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(strips, tasks_per_thread * threads);
-    const std::size_t each = divide_up(strips, tasks);
+Status run_panels(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_t threads) {
+    const std::size_t panels = job.shape.outer * job.panels.per_outer;
+    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
+    const std::size_t each = divide_up(panels, tasks);
     parallel_for(tasks, threads, [&](std::size_t task) {
-        kernel.softmax(job, std::min(task * each, strips), std::min((task + 1) * each, strips));
+        kernel.softmax(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
     });
     return Status::success;
 }
 
 // All of the input is read before any output is written: the two may be the same memory.
 Status run_pieces(const SoftmaxKernel &kernel, const SoftmaxJob &job, const Pieces &pieces, std::size_t threads) {
-    const std::size_t strips = job.shape.outer * job.strips.per_outer;
-    const std::size_t piece_bytes = job.strips.width * kernel.state_size;
-    const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[strips * pieces.count * piece_bytes]);
+    const std::size_t panels = job.shape.outer * job.panels.per_outer;
+    const std::size_t piece_bytes = job.panels.width * kernel.state_size;
+    const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[panels * pieces.count * piece_bytes]);
     if (states == nullptr) {
-        return run_strips(kernel, job, threads); // a strip is then one thread's
+        return run_panels(kernel, job, threads); // a panel is then one thread's
     }
-    const auto strip_states = [&](std::size_t strip) { return states.get() + strip * pieces.count * piece_bytes; };
+    const auto panel_states = [&](std::size_t panel) { return states.get() + panel * pieces.count * piece_bytes; };
     const auto first_of = [&](std::size_t task) { return task % pieces.count * pieces.length; };
     const auto length_of = [&](std::size_t task) { return std::min(pieces.length, job.shape.axis - first_of(task)); };
-    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
+    parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
         kernel.piece(job, task / pieces.count, first_of(task), length_of(task), states.get() + task * piece_bytes);
     });
-    for (std::size_t strip = 0; strip < strips; ++strip) {
-        kernel.merge(job, strip, pieces.count, strip_states(strip));
+    for (std::size_t panel = 0; panel < panels; ++panel) {
+        kernel.merge(job, panel, pieces.count, panel_states(panel));
     }
     if (job.output == nullptr) {
         return Status::success;
     }
-    parallel_for(strips * pieces.count, threads, [&](std::size_t task) {
-        const std::size_t strip = task / pieces.count;
-        kernel.write(job, strip, first_of(task), length_of(task), strip_states(strip));
+    parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
+        const std::size_t panel = task / pieces.count;
+        kernel.write(job, panel, first_of(task), length_of(task), panel_states(panel));
     });
     return Status::success;
 }
@@ -78,9 +78,9 @@ Status run_softmax(const SoftmaxProblem &problem, const Kernels &kernels, std::s
     const FloatEnvironment environment;
     const bool ragged = problem.selection.ragged;
     const Pieces pieces = ragged ? Pieces{job.shape.axis, 1}
-                                 : pieces_for(job.shape.axis, job.shape.outer * job.strips.per_outer, threads,
+                                 : pieces_for(job.shape.axis, job.shape.outer * job.panels.per_outer, threads,
                                               job.access == Access::rows ? piece_of_row : piece_of_columns);
-    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_strips(*kernel, job, threads);
+    return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_panels(*kernel, job, threads);
 }
 
 Status softmax(const SoftmaxProblem &problem) {

@@ -1,8 +1,8 @@
 // States of softmax over pieces of rows: whole base blocks by the kernels of softmax, what edges cut element by
 // element.
 #include "host/common/float_environment.h"
+#include "host/common/panels.h"
 #include "host/common/parallel.h"
-#include "host/common/strips.h"
 #include "host/host.h"
 #include "host/softmax/job.h"
 #include "numerics/softmax_piece.h"
@@ -23,7 +23,7 @@ constexpr std::size_t cost_of_element = 64;
 // Base blocks of a task, where a run of them is cut into several.
 constexpr std::uint64_t blocks_of_task = 4;
 
-constexpr std::size_t most_strip_rows = lane_groups * 16;
+constexpr std::size_t most_panel_rows = lane_groups * 16;
 constexpr std::size_t most_runs = 128; // of a piece: two for each bit of a number of blocks
 
 struct Runs {
@@ -37,18 +37,18 @@ struct Runs {
     }
 };
 
-// The rows that a strip of a job stands for.
-struct StripRows {
+// The rows that a panel of a job stands for.
+struct PanelRows {
     std::size_t first, count;
 
-    StripRows(const SoftmaxJob &job, std::size_t strip) {
-        const std::size_t inner = strip % job.strips.per_outer * job.strips.width;
-        first = strip / job.strips.per_outer * job.shape.inner + inner;
-        count = std::min(job.strips.width, job.shape.inner - inner);
+    PanelRows(const SoftmaxJob &job, std::size_t panel) {
+        const std::size_t inner = panel % job.panels.per_outer * job.panels.width;
+        first = panel / job.panels.per_outer * job.shape.inner + inner;
+        count = std::min(job.panels.width, job.shape.inner - inner);
     }
 };
 
-std::size_t strips_in(const SoftmaxJob &job) { return job.shape.outer * job.strips.per_outer; }
+std::size_t panels_in(const SoftmaxJob &job) { return job.shape.outer * job.panels.per_outer; }
 
 // Begins with a piece's first whole block.
 struct PieceJob {
@@ -68,7 +68,7 @@ class StateWriter {
     StateWriter(const SoftmaxStateProblem &problem, const PieceJob &piece_job)
         : p_(problem), of_(piece_job),
           places_{piece_job.piece, problem.softmax.shape.outer, problem.softmax.shape.inner},
-          states_(static_cast<KeptState<Sum> *>(problem.state.payload())), strips_(strips_in(piece_job.job)) {}
+          states_(static_cast<KeptState<Sum> *>(problem.state.payload())), panels_(panels_in(piece_job.job)) {}
 
     void write() {
         write_runs();
@@ -82,16 +82,16 @@ class StateWriter {
         const std::size_t tasks = of_.threads == 1 ? 1 : tasks_per_thread * of_.threads;
         const auto blocks = of_.piece.end_block() - of_.piece.first_block();
         const std::uint64_t long_run =
-            strips_ >= tasks ? blocks + 1 : std::max(divide_up<std::uint64_t>(blocks * strips_, tasks), blocks_of_task);
+            panels_ >= tasks ? blocks + 1 : std::max(divide_up<std::uint64_t>(blocks * panels_, tasks), blocks_of_task);
         std::size_t numbers[most_runs], short_runs = 0;
         for (std::size_t i = 0; i < runs.count; ++i) {
             if (runs.of[i].blocks() <= long_run || !write_long_run(runs.of[i], i, long_run)) {
                 numbers[short_runs++] = i;
             }
         }
-        parallel_for(strips_ * short_runs, of_.threads, [&](std::size_t task) {
+        parallel_for(panels_ * short_runs, of_.threads, [&](std::size_t task) {
             const std::size_t number = numbers[task % short_runs];
-            alignas(16) std::byte states[most_strip_rows * sizeof(State)];
+            alignas(16) std::byte states[most_panel_rows * sizeof(State)];
             piece_state(task / short_runs, runs.of[number], states);
             keep(task / short_runs, number, states);
         });
@@ -103,29 +103,29 @@ class StateWriter {
         while (part * 2 <= most) {
             part *= 2;
         }
-        const std::size_t parts = run.blocks() / part, part_bytes = of_.job.strips.width * sizeof(State);
-        const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[strips_ * parts * part_bytes]);
+        const std::size_t parts = run.blocks() / part, part_bytes = of_.job.panels.width * sizeof(State);
+        const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[panels_ * parts * part_bytes]);
         if (states == nullptr || run.blocks() % part != 0) {
             return false;
         }
-        parallel_for(strips_ * parts, of_.threads, [&](std::size_t task) {
+        parallel_for(panels_ * parts, of_.threads, [&](std::size_t task) {
             const std::uint64_t begin = run.begin + task % parts * part;
             piece_state(task / parts, {begin, begin + part}, states.get() + task * part_bytes);
         });
-        for (std::size_t strip = 0; strip < strips_; ++strip) {
-            std::byte *const own = states.get() + strip * parts * part_bytes;
-            of_.kernel.merge(of_.job, strip, parts, own);
-            keep(strip, number, own);
+        for (std::size_t panel = 0; panel < panels_; ++panel) {
+            std::byte *const own = states.get() + panel * parts * part_bytes;
+            of_.kernel.merge(of_.job, panel, parts, own);
+            keep(panel, number, own);
         }
         return true;
     }
 
-    void piece_state(std::size_t strip, const BlockRun &run, std::byte *states) const {
-        of_.kernel.piece(of_.job, strip, of_.element(run.begin), run.blocks() * softmax_block, states);
+    void piece_state(std::size_t panel, const BlockRun &run, std::byte *states) const {
+        of_.kernel.piece(of_.job, panel, of_.element(run.begin), run.blocks() * softmax_block, states);
     }
 
-    void keep(std::size_t strip, std::size_t number, const std::byte *states) {
-        const StripRows rows(of_.job, strip);
+    void keep(std::size_t panel, std::size_t number, const std::byte *states) {
+        const PanelRows rows(of_.job, panel);
         for (std::size_t k = 0; k < rows.count; ++k) {
             State state;
             std::memcpy(&state, states + k * sizeof state, sizeof state);
@@ -155,7 +155,7 @@ class StateWriter {
     const PieceJob &of_;
     SoftmaxStatePlaces places_;
     KeptState<Sum> *states_;
-    std::size_t strips_;
+    std::size_t panels_;
 };
 
 std::size_t threads_of(const SoftmaxProblem &p, std::size_t cut_elements) {
@@ -275,12 +275,12 @@ class PieceOutputs {
   private:
     void write_blocks() {
         const std::size_t begin = of_.piece.left(), count = of_.piece.count - begin - of_.piece.right();
-        const std::size_t strips = strips_in(of_.job);
-        const Pieces pieces = pieces_for(count, strips, of_.threads, blocks_of_task * softmax_block);
-        parallel_for(count == 0 ? 0 : strips * pieces.count, of_.threads, [&](std::size_t task) {
-            const std::size_t strip = task / pieces.count, done = task % pieces.count * pieces.length;
-            of_.kernel.write(of_.job, strip, begin + done, std::min(pieces.length, count - done),
-                             totals_ + StripRows(of_.job, strip).first);
+        const std::size_t panels = panels_in(of_.job);
+        const Pieces pieces = pieces_for(count, panels, of_.threads, blocks_of_task * softmax_block);
+        parallel_for(count == 0 ? 0 : panels * pieces.count, of_.threads, [&](std::size_t task) {
+            const std::size_t panel = task / pieces.count, done = task % pieces.count * pieces.length;
+            of_.kernel.write(of_.job, panel, begin + done, std::min(pieces.length, count - done),
+                             totals_ + PanelRows(of_.job, panel).first);
         });
     }
 

@@ -14,7 +14,7 @@ MUTANTS = {
     ),
     302: (
         "cuda/reduce/tile_load.cuh",
-        "base + tile_bytes + ({{offset != 0 ==> false}} ? vector_bytes : 0) <= hull.end;",
+        "base + tile_bytes + ({{offset != 0 ==> false}} ? vector_bytes : 0) <= readable_range.end;",
         ["rare_ways_of_reductions"],
     ),
     303: (
@@ -45,12 +45,12 @@ MUTANTS = {
     ),
     308: (
         "cuda/reduce/tile_access.cuh",
-        "if (end > 0 && {{!tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, hull) ==> false}})",
+        "if (end > 0 && {{!tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, readable_range) ==> false}})",
         ["rare_ways_of_reductions"],
     ),
     309: (
         "cuda/reduce/tile_access.cuh",
-        "if (end > 0 && {{!tile_is_readable(data, hull) ==> false}}) { begin = 1;",
+        "if (end > 0 && {{!tile_is_readable(data, readable_range) ==> false}}) { begin = 1;",
         ["rare_ways_of_reductions"],
     ),
     310: (
@@ -129,8 +129,8 @@ MUTANTS = {
     ),
     326: (
         "cuda/reduce/rows.cuh",
-        "piece == 0 && warp_index() == 0) { const int blocks = static_cast<int>(a.pieces); value ="
-        " lane_index() < blocks ? pieces[{{lane_index() ==> lane_index() ^ 1}}]",
+        "split == 0 && warp_index() == 0) { const int blocks = static_cast<int>(a.splits); value ="
+        " lane_index() < blocks ? splits[{{lane_index() ==> lane_index() ^ 1}}]",
         ["reductions_are_those_of_the_host"],
         "neighbours are combined first, in whatever order, and a cluster has a power of two of blocks",
     ),
@@ -362,8 +362,8 @@ MUTANTS = {
         ["exact_sums_are_rounded_once"],
     ),
     447: (
-        "cuda/reduce/exact/dispatch.cpp",
-        "(shape.inner == 1 || {{inner * size % 16 == 0 ==> true}});",
+        "cuda/reduce/plan.cpp",
+        "{{steps_by_vectors(s.inner, s.inner_stride, vector_elements) ==> true}};",
         ["exact_sums_are_rounded_once"],
     ),
     448: (

@@ -64,24 +64,24 @@ MUTANTS = {
         ["weights_of_cut_axes"],
     ),
     13: (
-        "host/reduce/strip_reduction.h",
-        "results[k] = Op::settle(partial[p * {{job.strips.width ==> strip.width}} + k]);",
+        "host/reduce/panel_reduction.h",
+        "results[k] = Op::settle(partial[p * {{job.panels.width ==> panel.width}} + k]);",
         ["host_computes_every_operator"],
     ),
     14: (
-        "host/reduce/strip_reduction.h",
-        "WR_HD std::ptrdiff_t offset_of(const Shape &s, const Strip &strip, std::size_t first) { return"
-        " static_cast<std::ptrdiff_t>(strip.outer) * s.outer_stride + static_cast<std::ptrdiff_t>({{first"
+        "host/reduce/panel_reduction.h",
+        "WR_HD std::ptrdiff_t offset_of(const Shape &s, const Panel &panel, std::size_t first) { return"
+        " static_cast<std::ptrdiff_t>(panel.outer) * s.outer_stride + static_cast<std::ptrdiff_t>({{first"
         " ==> first & ~std::size_t(16384)}}) * s.axis_stride",
         ["host_computes_every_operator"],
     ),
     15: (
-        "host/reduce/strip_reduction.h",
+        "host/reduce/panel_reduction.h",
         "finish.axis = {{end - start ==> end}};",
         ["segments_are_rows_of_their_own"],
     ),
     16: (
-        "host/reduce/strip_reduction.h",
+        "host/reduce/panel_reduction.h",
         "std::uint64_t end = load_integer(job.offsets_type, job.offsets, {{first ==> 0}});",
         ["segments_are_rows_of_their_own"],
     ),
@@ -325,7 +325,7 @@ MUTANTS = {
         ["tiles_are_what_warps_do"],
     ),
     79: (
-        "host/common/strips.cpp",
+        "host/common/panels.cpp",
         "return {length, {{divide_up(axis, length) ==> axis / length}}};",
         ["host_computes_every_operator"],
     ),

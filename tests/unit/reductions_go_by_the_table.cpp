@@ -14,8 +14,8 @@ const int some_kernel = 0;
 // A set that has a kernel for every algorithm, as sums of floats have.
 ReduceKernels full_set(int element_bytes) {
     ReduceKernels kernels{};
-    kernels.aligned_rows = kernels.shifted_rows = kernels.scattered_rows = &some_kernel;
-    kernels.packed_rows = kernels.triple_rows = kernels.cluster_rows = &some_kernel;
+    kernels.aligned_rows = kernels.unaligned_rows = kernels.strided_rows = &some_kernel;
+    kernels.packed_rows = kernels.three_vector_rows = kernels.cluster_rows = &some_kernel;
     kernels.columns = kernels.single_columns = kernels.staged = kernels.staged_vectors = &some_kernel;
     kernels.element_bytes = element_bytes;
     kernels.column_vector_bytes = 16;
@@ -28,7 +28,7 @@ ReduceKernels full_set(int element_bytes) {
 // One that wants to know where an element stands, and has none but the general ones.
 ReduceKernels set_of_places(int element_bytes) {
     ReduceKernels kernels = full_set(element_bytes);
-    kernels.packed_rows = kernels.triple_rows = kernels.cluster_rows = kernels.staged_vectors = nullptr;
+    kernels.packed_rows = kernels.three_vector_rows = kernels.cluster_rows = kernels.staged_vectors = nullptr;
     kernels.finds_place = kernels.order_free = kernels.rows_run_as_clusters = true;
     return kernels;
 }
@@ -119,8 +119,8 @@ int main() {
            {2000, 32, 1, A::packed_rows, true},
            {m, 512, 1, A::packed_rows, true},
            {m, 1024, 1, A::rows, true},
-           {2, 3, 1, A::triple_rows, true},
-           {m, 12, 1, A::triple_rows, true},
+           {2, 3, 1, A::three_vector_rows, true},
+           {m, 12, 1, A::three_vector_rows, true},
            {m, 24, 1, A::staged_vectors, true},
            {100, 100, 1, A::rows, true},
            {1056, 100, 1, A::rows, true},

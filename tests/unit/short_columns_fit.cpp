@@ -1,5 +1,5 @@
 // How short columns are cut into tiles holds all of their elements in what blocks and clusters have room for: at every
-// height that is served and beyond, for few columns and many, on GPUs with clusters and without.
+// height that is supported and beyond, for few columns and many, on GPUs with clusters and without.
 #include "check.h"
 #include "cuda/reduce/plan.h"
 #include "cuda/rowwise/column_tile_plan.h"
@@ -60,8 +60,8 @@ bool has_room(const ColumnTilePlan &plan, const Kind &kind) {
 void check(const Shape &s, const Kind &kind, const GpuFacts &gpu, bool must_be_served) {
     const ColumnTilePlan plan = plan_column_tiles(s, kind.element_bytes, kind.threads, kind.whole, gpu);
     if (plan.threads == 0) {
-        CHECK(!must_be_served, "[%zu][%zu][%zu] of %zu bytes, %zu threads at most, clusters of %d: not served", s.outer,
-              s.axis, s.inner, kind.element_bytes, kind.threads.most, gpu.cluster_blocks);
+        CHECK(!must_be_served, "[%zu][%zu][%zu] of %zu bytes, %zu threads at most, clusters of %d: not supported",
+              s.outer, s.axis, s.inner, kind.element_bytes, kind.threads.most, gpu.cluster_blocks);
         return;
     }
     CHECK(

@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(exact_threads(sizeof(T) == 8 ? ElementType::f6
     using Terms = ExactTerms<T, Products>;
     constexpr int threads = Terms::threads, count = exact_words(Terms::layout);
     __shared__ std::int64_t columns[count * threads];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const ExactShare share = share_of(a, threads);
     const int thread = static_cast<int>(threadIdx.x), across = threads / a.down;
     const ThreadWords words{columns + thread, threads};

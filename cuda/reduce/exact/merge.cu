@@ -13,7 +13,7 @@ constexpr int merge_warps = exact_merge_threads / warp_lanes;
 
 __global__ void __launch_bounds__(exact_merge_threads) exact_merge(const __grid_constant__ ExactMergeArguments a) {
     __shared__ std::int64_t sums[merge_warps][most_exact_words];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const std::size_t output = a.first_output + blockIdx.x;
     const int count = exact_words(a.layout);
     const std::int64_t *partials = a.partials + output * a.splits * static_cast<std::size_t>(count);

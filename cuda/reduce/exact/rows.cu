@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(exact_row_threads, blocks_of<T>)
     exact_sum_rows(const __grid_constant__ ExactArguments a) {
     __shared__ std::int64_t columns[bin_places<T>];
     __shared__ std::int64_t words[row_warps][words_of_row];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const std::size_t block = a.first_block + blockIdx.x, split = block % a.splits;
     const int warps = a.down / warp_lanes, warp = warp_index(), warp_of_row = warp % warps;
     const std::size_t output =

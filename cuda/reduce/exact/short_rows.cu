@@ -10,7 +10,7 @@ template <class T>
 __global__ void __launch_bounds__(exact_row_threads, 3) exact_sum_short_rows(const __grid_constant__ ExactArguments a) {
     __shared__ std::int64_t columns[bin_places<T>];
     __shared__ std::int64_t words[row_warps][words_of_row];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int lane = lane_index(), rows = warp_lanes / a.down, row = lane / a.down;
     const std::size_t first = ((a.first_block + blockIdx.x) * row_warps + static_cast<std::size_t>(warp_index())) *
                               static_cast<std::size_t>(rows);

@@ -49,7 +49,7 @@ class Window {
     // The bits between two sums' units; a sum has 51 on either side of its anchor, and so room for 2^11 terms.
     static constexpr int width = 40, most_terms = 1 << 11;
 
-    // Largest terms so much below the highest that may be are as well served by the same units.
+    // Largest terms so much below the highest that may be are as well supported by the same units.
     static constexpr int reach = 12;
 
     // Anchors of terms outside are no f64, or have units below the smallest.

@@ -32,7 +32,7 @@ bool wants_logits(const SoftmaxProblem &p) { return p.log || wants_row_values(p)
 
 const ColumnTileSoftmaxKernels::OfAKind &kernels_for(const ColumnTileSoftmaxKernels &kernels, const SoftmaxProblem &p,
                                                      bool whole) {
-    return leaves_nothing_out(p.selection) ? kernels.of[wants_logits(p) ? 1 : 0][whole ? 1 : 0] : kernels.selected;
+    return leaves_nothing_out(p.selection) ? kernels.of[wants_logits(p) ? 1 : 0][whole ? 1 : 0] : kernels.masked;
 }
 
 MaskedColumnTileArguments arguments_of(const SoftmaxProblem &problem, const ColumnTilePlan &plan,
@@ -96,8 +96,9 @@ bool takes_vectors(const SoftmaxProblem &p) {
 
 } // namespace
 
-cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    *served = false;
+cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream,
+                                bool *supported) {
+    *supported = false;
     if (problem.shape.inner == 1) { // rows, of which few are on the GPU sooner where nothing else is asked first
         return cudaSuccess;
     }
@@ -115,8 +116,8 @@ cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &g
     MaskedColumnTileArguments a = arguments_of(problem, plan, *kernels);
     const void *const kernel = of[rows_of(plan, of, kernels->least_rows)].kernel;
     const Launch how = column_tile_launch(kernel, plan, a.memory, gpu);
-    const cudaError_t error = allow_shared_bytes(how, gpu, served);
-    return error == cudaSuccess && *served ? launch(how, &a, stream) : error;
+    const cudaError_t error = allow_shared_bytes(how, gpu, supported);
+    return error == cudaSuccess && *supported ? launch(how, &a, stream) : error;
 }
 
 } // namespace wr::cuda

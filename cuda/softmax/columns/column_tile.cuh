@@ -376,7 +376,7 @@ __global__ void __launch_bounds__(column_tile_threads<T, Rows, ByLogits, OwnTile
     __shared__ ColumnTileBarriers barriers;
     const ThreadTile<T, Rows, Whole, LeftOfColumn<T, ByLogits>, OwnTiles> tile(a, barriers, Rows);
     tile.folds.prepare();
-    take_place_on_stream();
+    pdl_wait_and_release();
     uint4 v[Rows];
     tile.load(v);
     tile.folds.await_prepared();
@@ -414,7 +414,7 @@ const ColumnTileSoftmaxKernels &column_tile_softmax_kernels() {
         set_column_tile_kernels<T, false, true>(made.of[0][1]);
         set_column_tile_kernels<T, true, false>(made.of[1][0]);
         set_column_tile_kernels<T, true, true>(made.of[1][1]);
-        set_masked_column_tiles<T>(made.selected);
+        set_masked_column_tiles<T>(made.masked);
         made.least_rows = column_tile_rows<T> / 2;
         made.each = vector_elements<T>;
         made.left_bytes[0] = sizeof(LeftOfColumn<T, false>);

@@ -7,7 +7,8 @@
 
 namespace wr::cuda {
 
-// Where they are not such, or the GPU has not the shared memory, nothing is launched and `served` is false.
-cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream, bool *served);
+// Where they are not such, or the GPU has not the shared memory, nothing is launched and `supported` is false.
+cudaError_t launch_column_tiles(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream,
+                                bool *supported);
 
 } // namespace wr::cuda

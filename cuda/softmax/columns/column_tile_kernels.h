@@ -44,7 +44,7 @@ struct ColumnTileSoftmaxKernels {
     using OfAKind = ColumnTileSoftmaxKernel[of_own_tiles + 1];
 
     OfAKind of[2][2]; // [of more than softmax's outputs][whole]
-    OfAKind selected; // for MaskedColumnTileArguments: whatever is wanted of whole vectors
+    OfAKind masked;   // for MaskedColumnTileArguments: whatever is wanted of whole vectors
     int least_rows;
     std::size_t each;          // columns of a thread
     std::size_t left_bytes[2]; // of what threads leave each other of a column [of more than softmax's outputs]

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(column_tile_threads<T, Rows, true, false>, 1)
     __shared__ ColumnTileBarriers barriers;
     const ThreadTile<T, Rows, true, LeftOfColumn<T, true>, false, MaskedColumnTileArguments> tile(a, barriers, Rows);
     tile.folds.prepare();
-    take_place_on_stream();
+    pdl_wait_and_release();
     uint4 v[Rows];
     tile.load(v);
     const bool within = leave_out_of_columns(tile, v);

@@ -32,8 +32,8 @@ struct LogSumExpArguments {
     std::int32_t row_vectors;               // that hold a row which lies apart, at most
     std::int32_t row_reciprocal;            // 2^16 over these, rounded up
     std::int32_t tile_low, tile_high; // of several rows a tile, bytes from its first row to its lowest and its end
-    Hull whole_vectors;               // bytes whose vectors lie within the hull
-    Hull hull;
+    ReadableRange whole_vectors;      // bytes whose vectors lie within the readable range
+    ReadableRange readable_range;
     bool any_may_be_masked; // vectors of every unit may reach beyond these, not of the first and the last two alone
     ElementType output_type;
 };

@@ -13,7 +13,7 @@ namespace wr::cuda {
 
 namespace {
 
-// How rows are spread over warps. No units: not served.
+// How rows are spread over warps. No units: not supported.
 struct LogSumExpPlan {
     std::size_t units, units_a_warp;
     std::size_t splits, unit_tiles;
@@ -53,7 +53,7 @@ bool are_vectors(const SoftmaxProblem &p) {
            steps_by_vectors(s.outer, s.outer_stride, elements);
 }
 
-// nullptr: not served.
+// nullptr: not supported.
 const void *rows_kernel(ElementType dtype, bool aligned) {
     return of_vector_type(dtype, [&]<class T>() { return logsumexp_rows_kernel<T>(aligned); });
 }
@@ -104,9 +104,10 @@ LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem 
     own.by_blocks = plan.by_blocks;
     own.output_type = p.logsumexp_dtype;
     set_steps(own, plan, p.shape, static_cast<std::ptrdiff_t>(element_bytes));
-    own.hull = hull_of(p.input, p.shape, element_bytes);
+    own.readable_range = readable_range_of(p.input, p.shape, element_bytes);
     own.any_may_be_masked = p.shape.outer > 1 && p.shape.outer_stride < static_cast<std::ptrdiff_t>(p.shape.axis);
-    own.whole_vectors = {own.hull.begin + (bytes_of_vector - 1), own.hull.end - (bytes_of_vector - 1)};
+    own.whole_vectors = {own.readable_range.begin + (bytes_of_vector - 1),
+                         own.readable_range.end - (bytes_of_vector - 1)};
     if (own.tile_rows > 1) {
         set_rows_of_tile(own, p.shape, p.dtype);
     }
@@ -173,10 +174,10 @@ std::size_t logsumexp_workspace_bytes_of_rows(const SoftmaxProblem &problem) {
     return workspace_bytes(problem, plan_logsumexp(problem));
 }
 
-cudaError_t launch_logsumexp(const SoftmaxCall &call, bool *served) {
+cudaError_t launch_logsumexp(const SoftmaxCall &call, bool *supported) {
     const LogSumExpPlan plan = plan_logsumexp(call.problem);
-    *served = plan.units != 0;
-    if (!*served) {
+    *supported = plan.units != 0;
+    if (!*supported) {
         return cudaSuccess;
     }
     const std::size_t bytes = workspace_bytes(call.problem, plan);

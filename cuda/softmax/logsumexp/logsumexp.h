@@ -11,7 +11,7 @@ namespace wr::cuda {
 // Bytes that suffice on every GPU for the states of splits and of rows.
 std::size_t logsumexp_workspace_bytes_of_rows(const SoftmaxProblem &problem);
 
-// Where the kernels do not serve, nothing is launched and `served` is false.
-cudaError_t launch_logsumexp(const SoftmaxCall &call, bool *served);
+// Where the kernels do not serve, nothing is launched and `supported` is false.
+cudaError_t launch_logsumexp(const SoftmaxCall &call, bool *supported);
 
 } // namespace wr::cuda

@@ -144,7 +144,7 @@ __device__ __forceinline__ float maximum_over_row(float maximum, const LaneShare
     return row_lanes == 1 ? maximum : __shfl_sync(whole_warp, maximum, lane.first_lane());
 }
 
-// The sum of a tile's rows where one has an unusual maximum: each lane's elements from memory again, `count` of them.
+// The sum of a tile's rows where one has a special maximum: each lane's elements from memory again, `count` of them.
 template <class T>
 __device__ __noinline__ typename SoftmaxArithmetic<T>::Sum special_column_sum(const T *mine, int count, float maximum,
                                                                               LaneShare lane, int row_lanes) {
@@ -269,8 +269,8 @@ template <class T, Alignment Where>
 __global__ void __launch_bounds__(logsumexp_block_warps *warp_lanes, sizeof(T) == 4 ? 3 : 4)
     logsumexp_rows(const __grid_constant__ LogSumExpArguments a) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    wait_for_previous_kernel();
-    allow_dependent_launch();
+    pdl_wait();
+    pdl_release();
     __shared__ uint4 stages[logsumexp_block_warps][tile_stage_vectors<T>];
     __shared__ TileState<float, Sum> block_states[state_place(logsumexp_most_unit_tiles)];
     __shared__ WarpStates<Sum> warp_states[logsumexp_block_warps];

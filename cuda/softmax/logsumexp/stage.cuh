@@ -50,10 +50,10 @@ struct TileStage {
             start_whole(walk);
         } else if (may_be_masked(a, walk) && is_masked(a, walk.data, walk.count() * static_cast<int>(sizeof(T)))) {
             if (a.apart) {
-                copy_masked_rows(walk.data, walk.rows(a), a.row_bytes, static_cast<int>(a.axis), a.row_vectors, a.hull,
-                                 vectors);
+                copy_masked_rows(walk.data, walk.rows(a), a.row_bytes, static_cast<int>(a.axis), a.row_vectors,
+                                 a.readable_range, vectors);
             } else {
-                copy_masked_rows(walk.data, 1, 0, walk.count(), tile_stage_vectors<T>, a.hull, vectors);
+                copy_masked_rows(walk.data, 1, 0, walk.count(), tile_stage_vectors<T>, a.readable_range, vectors);
             }
         } else if (a.apart) {
             start_rows(a, walk.data, walk.rows(a), vectors);
@@ -132,16 +132,17 @@ struct TileStage {
         }
     }
 
-    // The same, and of one row, without reading beyond the hull. By value, for what has an address waits in memory.
+    // The same, and of one row, without reading beyond the readable range. By value, for what has an address waits in
+    // memory.
     __device__ __noinline__ static void copy_masked_rows(const char *data, int rows, int row_bytes, int count, int room,
-                                                         Hull hull, uint4 *stage) {
+                                                         ReadableRange readable_range, uint4 *stage) {
         for (int row = 0; row < rows; ++row) {
             const char *first = data + row * row_bytes;
             const int before = bytes_before(first),
                       there = divide_up(before + count * static_cast<int>(sizeof(T)), static_cast<int>(vector_bytes));
             for (int v = lane_from_register(); v < smaller(there, room); v += warp_lanes) {
                 stage[row * room + v] =
-                    load_within_hull(reinterpret_cast<const T *>(first - before) + v * elements, hull);
+                    load_within_range(reinterpret_cast<const T *>(first - before) + v * elements, readable_range);
             }
         }
     }

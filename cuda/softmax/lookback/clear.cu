@@ -14,8 +14,8 @@ constexpr std::size_t clear_words = lookback_clear_words;
 
 // Nothing is published yet.
 __global__ void __launch_bounds__(clear_threads) softmax_lookback_clear(const __grid_constant__ ClearArguments a) {
-    allow_dependent_launch();
-    wait_for_previous_kernel(); // whose workspace it may be
+    pdl_release();
+    pdl_wait(); // whose workspace it may be
     constexpr unsigned pair = 2, pairs = clear_words / clear_threads / pair;
 #pragma unroll
     for (unsigned i = 0; i < pairs; ++i) {

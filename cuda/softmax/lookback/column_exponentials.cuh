@@ -1,6 +1,6 @@
 // The exponentials of columns that all multiprocessors share, before any of their maxima is known.
 //
-// Tiles have no frames of their own here: a strip's columns have frames N about the largest of a few of their
+// Tiles have no frames of their own here: a panel's columns have frames N about the largest of a few of their
 // logits, in which the exponentials have the bits that they have in their tiles' frames but for a power of two,
 // as long as
 //   - n - N (n = rint(x log2 e)) is within [lowest_power, highest_power], so that no exponential leaves the normal

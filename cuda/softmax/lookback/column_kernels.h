@@ -9,8 +9,8 @@
 
 namespace wr::cuda {
 
-// A strip is what lies below 64 columns side by side, 256 bytes a row; a multiprocessor takes it in tiles.
-inline constexpr std::uint32_t shared_strip_columns = 64;
+// A panel is what lies below 64 columns side by side, 256 bytes a row; a multiprocessor takes it in tiles.
+inline constexpr std::uint32_t shared_panel_columns = 64;
 inline constexpr std::uint32_t shared_tile_rows = 128;
 
 // Of columns no longer than this the bounds are proven between which no frame of a tile is needed.
@@ -18,13 +18,13 @@ inline constexpr std::size_t lookback_columns_most_axis = std::size_t{1} << 17;
 
 struct LookbackColumnsArguments {
     SoftmaxArguments softmax;
-    std::uint64_t *sums;    // [ring][down][shared_strip_columns], what each tile comes to, of some strips in turn
-    std::uint64_t *factors; // [strips][shared_strip_columns], two pieces each; NaN: left to other kernels
+    std::uint64_t *sums;    // [ring][down][shared_panel_columns], what each tile comes to, of some panels in turn
+    std::uint64_t *factors; // [panels][shared_panel_columns], two pieces each; NaN: left to other kernels
     std::uint64_t *drawn;   // LookbackColumnTickets less 1; absent_word for a start
     std::uint64_t *left;    // how often some columns had to be left to other kernels, less 1; absent_word for a start
-    std::uint32_t across, down; // strips of one array [axis][inner], tiles of a strip
-    std::uint32_t strips;       // of all arrays
-    std::uint32_t ring;         // strips whose sums there is room for
+    std::uint32_t across, down; // panels of one array [axis][inner], tiles of a panel
+    std::uint32_t panels;       // of all arrays
+    std::uint32_t ring;         // panels whose sums there is room for
 };
 
 struct LookbackColumnsKernel {

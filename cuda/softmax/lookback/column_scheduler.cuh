@@ -15,32 +15,32 @@ struct LookbackColumnsShape {
     static constexpr int publisher = warps, merger = warps + 1, framer = warps + 2, fetcher = warps + 3;
     static constexpr int all_warps = warps + 4, takers = warps * warp_lanes;
     static constexpr int deferred = Deferred, held = Held, waiting = Deferred + Held;
-    static constexpr int vectors = static_cast<int>(shared_strip_columns) / 4; // of f32, side by side
+    static constexpr int vectors = static_cast<int>(shared_panel_columns) / 4; // of f32, side by side
     // Turns that are drawn ahead of the one whose sums are published: as much earlier the cache is asked for them, and
-    // with one more the last tiles of a strip wait for what is not wanted yet (H200, 32768 rows 2.6 TB/s for 3.6).
+    // with one more the last tiles of a panel wait for what is not wanted yet (H200, 32768 rows 2.6 TB/s for 3.6).
     static constexpr unsigned drawn_ahead = 3;
     // The first tiles, which are dealt out instead.
     __device__ __forceinline__ static std::uint32_t dealt() { return drawn_ahead * gridDim.x; }
     // Turns of which something is kept in shared memory.
     static constexpr unsigned kept = 16;
     static_assert(waiting + drawn_ahead + 2 <= kept && takers / vectors * rows == shared_tile_rows);
-    static constexpr std::size_t tile_bytes = std::size_t{shared_tile_rows} * shared_strip_columns * sizeof(float);
+    static constexpr std::size_t tile_bytes = std::size_t{shared_tile_rows} * shared_panel_columns * sizeof(float);
 
     __device__ __forceinline__ static unsigned kept_at(unsigned turn) { return turn % kept; }
     __device__ __forceinline__ static unsigned parity_of(unsigned turn) { return turn / kept & 1u; }
 };
 
-// A tile: its strip among all, where that begins, its first row.
+// A tile: its panel among all, where that begins, its first row.
 struct alignas(16) LookbackColumnPlace {
-    std::uint32_t strip, outer, inner, row;
+    std::uint32_t panel, outer, inner, row;
 
-    static constexpr std::uint32_t no_strip = ~std::uint32_t{0}, end = no_strip - 1;
-    __device__ __forceinline__ bool exists() const { return strip < end; }
-    __device__ __forceinline__ bool is_end() const { return strip == end; } // there is no turn behind it
+    static constexpr std::uint32_t no_panel = ~std::uint32_t{0}, end = no_panel - 1;
+    __device__ __forceinline__ bool exists() const { return panel < end; }
+    __device__ __forceinline__ bool is_end() const { return panel == end; } // there is no turn behind it
 };
 
-// How many tiles are drawn, as blocks tell each other in one word, and, where all columns from one strip on are given
-// up, that strip: then nobody draws a tile of it, for whoever set it and whoever draws change the same word. 0: none.
+// How many tiles are drawn, as blocks tell each other in one word, and, where all columns from one panel on are given
+// up, that panel: then nobody draws a tile of it, for whoever set it and whoever draws change the same word. 0: none.
 struct LookbackColumnTickets {
     std::uint32_t drawn, end;
 
@@ -70,15 +70,15 @@ class LookbackColumnDraws {
     // The first turns are dealt out, for a start.
     __device__ __forceinline__ LookbackColumnPlace next(unsigned turn) {
         const std::uint32_t ticket = turn < Shape::drawn_ahead ? turn * gridDim.x + blockIdx.x : next_ticket();
-        LookbackColumnPlace place{LookbackColumnPlace::no_strip, 0, 0, 0};
+        LookbackColumnPlace place{LookbackColumnPlace::no_panel, 0, 0, 0};
         std::uint32_t behind = behind_[Shape::waiting];
         if (ticket != no_ticket) {
-            const std::uint32_t strip = ticket / a.down, outer = strip / a.across;
-            place = {strip, outer, (strip - outer * a.across) * shared_strip_columns,
-                     (ticket - strip * a.down) * shared_tile_rows};
-            behind = strip + 1;
-            if (strip >= end()) {
-                place.strip = LookbackColumnPlace::end;
+            const std::uint32_t panel = ticket / a.down, outer = panel / a.across;
+            place = {panel, outer, (panel - outer * a.across) * shared_panel_columns,
+                     (ticket - panel * a.down) * shared_tile_rows};
+            behind = panel + 1;
+            if (panel >= end()) {
+                place.panel = LookbackColumnPlace::end;
             }
         }
 #pragma unroll
@@ -89,15 +89,15 @@ class LookbackColumnDraws {
         return place;
     }
 
-    // The first strip that nobody takes, once a turn is the end.
-    __device__ __forceinline__ std::uint32_t end() const { return end_ == 0 ? a.strips : smaller(a.strips, end_); }
+    // The first panel that nobody takes, once a turn is the end.
+    __device__ __forceinline__ std::uint32_t end() const { return end_ == 0 ? a.panels : smaller(a.panels, end_); }
 
   private:
     static constexpr std::uint32_t no_ticket = ~std::uint32_t{0};
 
-    // None, which leaves the turn empty, where it might be of a strip whose sums the block has to wait for before it
+    // None, which leaves the turn empty, where it might be of a panel whose sums the block has to wait for before it
     // comes to take that turn. Some block goes on to draw: if all waited, each would have drawn waiting + 1 turns of
-    // the strip, and it has no more tiles than these (launch_lookback_columns sees to that).
+    // the panel, and it has no more tiles than these (launch_lookback_columns sees to that).
     __device__ __forceinline__ std::uint32_t next_ticket() {
         const std::uint32_t waited_for = behind_[0] * a.down, dealt = Shape::dealt();
         if (dealt + seen_ < waited_for) {
@@ -114,8 +114,8 @@ class LookbackColumnDraws {
 
     const LookbackColumnsArguments &a;
     std::uint32_t seen_ = 0; // at least so many tickets are drawn
-    std::uint32_t end_ = 0;  // of the strips that are not given up, where some are
-    // The strips behind those of the last turns, the oldest first; of an empty one that of the turn before.
+    std::uint32_t end_ = 0;  // of the panels that are not given up, where some are
+    // The panels behind those of the last turns, the oldest first; of an empty one that of the turn before.
     std::uint32_t behind_[Shape::waiting + 1] = {};
 };
 

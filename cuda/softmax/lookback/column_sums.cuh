@@ -20,53 +20,53 @@ struct SeenWords {
 template <class Shape>
 class LookbackColumnSums {
     static constexpr int each = vector_elements<float>, pair = 2; // columns of a vector, of a lane
-    static constexpr unsigned strip_columns = shared_strip_columns;
+    static constexpr unsigned panel_columns = shared_panel_columns;
     using Exponentials = LookbackColumnExponentials<Shape::rows>;
 
   public:
-    // `end`, in shared memory: the first strip that nobody takes, once the publisher knows of one.
+    // `end`, in shared memory: the first panel that nobody takes, once the publisher knows of one.
     __device__ __forceinline__ LookbackColumnSums(const LookbackColumnsArguments &arguments, std::uint32_t &end)
         : a(arguments), s(arguments.softmax), end_(end) {}
 
     // By the publisher, where its block has drawn all that it will.
-    __device__ __forceinline__ void tell_end(std::uint32_t strip) const { atomicMin(&end_, strip); }
+    __device__ __forceinline__ void tell_end(std::uint32_t panel) const { atomicMin(&end_, panel); }
 
     // By the publisher: what its warps leave of two columns a lane, of a tile that begins at this row.
-    __device__ __forceinline__ void publish(std::uint32_t strip, std::uint32_t row, double (&first)[Shape::warps],
+    __device__ __forceinline__ void publish(std::uint32_t panel, std::uint32_t row, double (&first)[Shape::warps],
                                             double (&second)[Shape::warps]) const {
-        const std::size_t tile = std::size_t{strip % a.ring} * a.down + row / shared_tile_rows;
-        publish_words(a.sums + tile * strip_columns + pair * lane_index(), signed_word(strip, first),
-                      signed_word(strip, second));
+        const std::size_t tile = std::size_t{panel % a.ring} * a.down + row / shared_tile_rows;
+        publish_words(a.sums + tile * panel_columns + pair * lane_index(), signed_word(panel, first),
+                      signed_word(panel, second));
     }
 
-    // Until the strip whose sums are in the place of this one's is put together. A publisher has published all that its
-    // block drew before this strip, so that blocks do not wait for each other in a ring.
-    __device__ __forceinline__ void wait_for_room(std::uint32_t strip) const {
-        if (strip < a.ring) {
+    // Until the panel whose sums are in the place of this one's is put together. A publisher has published all that its
+    // block drew before this panel, so that blocks do not wait for each other in a ring.
+    __device__ __forceinline__ void wait_for_room(std::uint32_t panel) const {
+        if (panel < a.ring) {
             return;
         }
-        const std::uint32_t before = strip - a.ring;
-        factors_of(before, before % a.across * strip_columns, pair * static_cast<unsigned>(lane_index()));
+        const std::uint32_t before = panel - a.ring;
+        factors_of(before, before % a.across * panel_columns, pair * static_cast<unsigned>(lane_index()));
     }
 
     // Of the vectors of columns that fall to this block, what each column comes to as a whole.
     __device__ __forceinline__ void merge_all() const {
         const Merge how(a.down);
-        const std::uint32_t jobs = a.strips * how.strip_jobs;
+        const std::uint32_t jobs = a.panels * how.panel_jobs;
 #pragma unroll 1
         for (std::uint32_t job = blockIdx.x; job < jobs; job += gridDim.x) {
-            const std::uint32_t strip = job / how.strip_jobs;
+            const std::uint32_t panel = job / how.panel_jobs;
             // Else its place may hold the sums of two rounds before, whose sign is the same.
-            if (!wait_for_room_or_end(strip)) {
+            if (!wait_for_room_or_end(panel)) {
                 return;
             }
-            merge(how, strip, how.column(job - strip * how.strip_jobs));
+            merge(how, panel, how.column(job - panel * how.panel_jobs));
         }
     }
 
-    // The factors of two columns of a strip, once those of all lanes are there; zeros where there are no such columns.
-    __device__ __forceinline__ SeenWords factors_of(std::uint32_t strip, std::uint32_t inner, unsigned column) const {
-        const std::uint64_t *const words = a.factors + std::size_t{strip} * strip_columns + column;
+    // The factors of two columns of a panel, once those of all lanes are there; zeros where there are no such columns.
+    __device__ __forceinline__ SeenWords factors_of(std::uint32_t panel, std::uint32_t inner, unsigned column) const {
+        const std::uint64_t *const words = a.factors + std::size_t{panel} * panel_columns + column;
         SeenWords factors{};
         for (;;) {
             if (inner + column < s.inner) {
@@ -87,29 +87,29 @@ class LookbackColumnSums {
     }
 
   private:
-    // No sum is negative: the sign tells the sums of a strip from those that were in their place before.
+    // No sum is negative: the sign tells the sums of a panel from those that were in their place before.
     static constexpr std::uint64_t sign = std::uint64_t{1} << 63;
-    __device__ __forceinline__ std::uint64_t sign_of(std::uint32_t strip) const {
-        return strip / a.ring % 2 != 0 ? sign : 0;
+    __device__ __forceinline__ std::uint64_t sign_of(std::uint32_t panel) const {
+        return panel / a.ring % 2 != 0 ? sign : 0;
     }
-    __device__ __forceinline__ std::uint64_t signed_word(std::uint32_t strip, double (&sums)[Shape::warps]) const {
+    __device__ __forceinline__ std::uint64_t signed_word(std::uint32_t panel, double (&sums)[Shape::warps]) const {
         const double sum = tree_of_elements<FloatSum<double>>(sums);
-        return (static_cast<std::uint64_t>(__double_as_longlong(sum)) & ~sign) | sign_of(strip);
+        return (static_cast<std::uint64_t>(__double_as_longlong(sum)) & ~sign) | sign_of(panel);
     }
 
     // How a warp puts columns together: two lanes share a vector, and as many pairs of lanes, up to sixteen, as a
     // column has tiles are below each other. Where that leaves lanes, further vectors are beside them.
     struct Merge {
         int lanes; // of a vector, a power of two
-        std::uint32_t strip_jobs;
+        std::uint32_t panel_jobs;
 
         __device__ __forceinline__ explicit Merge(std::uint32_t down) : lanes(pair) {
             while (lanes < warp_lanes && static_cast<unsigned>(lanes / pair) * tiles_of_base < down) {
                 lanes *= 2;
             }
-            strip_jobs = static_cast<unsigned>(Shape::vectors * lanes / warp_lanes);
+            panel_jobs = static_cast<unsigned>(Shape::vectors * lanes / warp_lanes);
         }
-        // Of this lane, of a strip's, in a job of it.
+        // Of this lane, of a panel's, in a job of it.
         __device__ __forceinline__ std::uint32_t column(std::uint32_t job) const {
             const auto lane = static_cast<unsigned>(lane_index());
             const unsigned vector =
@@ -135,15 +135,15 @@ class LookbackColumnSums {
     using ColumnSum = TreeCounter<FloatSum<double>, 4>;
     static_assert(lookback_columns_most_axis / shared_tile_rows <= round_tiles << 3);
 
-    __device__ __forceinline__ void merge(const Merge &how, std::uint32_t strip, std::uint32_t column) const {
-        const std::uint64_t *const words = a.sums + std::size_t{strip % a.ring} * a.down * strip_columns + column;
-        const bool exists = strip % a.across * strip_columns + column < s.inner;
+    __device__ __forceinline__ void merge(const Merge &how, std::uint32_t panel, std::uint32_t column) const {
+        const std::uint64_t *const words = a.sums + std::size_t{panel % a.ring} * a.down * panel_columns + column;
+        const bool exists = panel % a.across * panel_columns + column < s.inner;
         ColumnSum first, second;
         bool usual = true;
 #pragma unroll 1
         for (std::uint32_t tile = 0; tile < a.down; tile += round_tiles) {
             double sums[pair][tiles_of_base];
-            usual = wait_for_sums(strip, words, tile + how.base() * tiles_of_base, exists ? a.down : 0, sums) && usual;
+            usual = wait_for_sums(panel, words, tile + how.base() * tiles_of_base, exists ? a.down : 0, sums) && usual;
             const double one = tree_of_elements<FloatSum<double>>(sums[0]);
             const double other = tree_of_elements<FloatSum<double>>(sums[1]);
             usual = usual && Exponentials::is_usual(one) && Exponentials::is_usual(other);
@@ -154,11 +154,11 @@ class LookbackColumnSums {
         usual = usual && one != 0 && other != 0;
         usual = __all_sync(whole_warp, usual || !exists) != 0;
         if (exists && how.base() == 0) {
-            publish_words(a.factors + std::size_t{strip} * strip_columns + column, factor_word(usual, one),
+            publish_words(a.factors + std::size_t{panel} * panel_columns + column, factor_word(usual, one),
                           factor_word(usual, other));
         }
         if (!usual && lane_index() == 0) {
-            leave(a, (strip + std::uint64_t{1}) * how.strip_jobs);
+            leave(a, (panel + std::uint64_t{1}) * how.panel_jobs);
         }
     }
     // Of so many jobs once more one leaves its columns to the kernels behind. Where as much as a quarter of all have
@@ -177,34 +177,34 @@ class LookbackColumnSums {
             }
         }
     }
-    // By the merger, for a strip that it waits for.
-    __device__ __forceinline__ bool is_given_up(std::uint32_t strip) const { return strip >= atomicAdd(&end_, 0u); }
-    // As wait_for_room, by the merger, for a strip that nobody may ever take: then false.
-    __device__ __forceinline__ bool wait_for_room_or_end(std::uint32_t strip) const {
-        if (strip < a.ring) {
+    // By the merger, for a panel that it waits for.
+    __device__ __forceinline__ bool is_given_up(std::uint32_t panel) const { return panel >= atomicAdd(&end_, 0u); }
+    // As wait_for_room, by the merger, for a panel that nobody may ever take: then false.
+    __device__ __forceinline__ bool wait_for_room_or_end(std::uint32_t panel) const {
+        if (panel < a.ring) {
             return true;
         }
-        while (!look_at_factors(strip - a.ring)) {
-            if (__any_sync(whole_warp, is_given_up(strip)) != 0) {
+        while (!look_at_factors(panel - a.ring)) {
+            if (__any_sync(whole_warp, is_given_up(panel)) != 0) {
                 return false;
             }
             rest_before_looking_again();
         }
         return true;
     }
-    // Whether all of a strip's factors are there.
-    __device__ __forceinline__ bool look_at_factors(std::uint32_t strip) const {
+    // Whether all of a panel's factors are there.
+    __device__ __forceinline__ bool look_at_factors(std::uint32_t panel) const {
         const unsigned column = pair * static_cast<unsigned>(lane_index());
         SeenWords factors{};
-        if (strip % a.across * strip_columns + column < s.inner) {
-            factors.look(a.factors + std::size_t{strip} * strip_columns + column);
+        if (panel % a.across * panel_columns + column < s.inner) {
+            factors.look(a.factors + std::size_t{panel} * panel_columns + column);
         }
         return __all_sync(whole_warp, factors.are_there()) != 0;
     }
-    // False, and any sums, where the strip is given up.
-    __device__ __forceinline__ bool wait_for_sums(std::uint32_t strip, const std::uint64_t *words, std::uint32_t tile,
+    // False, and any sums, where the panel is given up.
+    __device__ __forceinline__ bool wait_for_sums(std::uint32_t panel, const std::uint64_t *words, std::uint32_t tile,
                                                   std::uint32_t end, double (&sums)[pair][tiles_of_base]) const {
-        const std::uint64_t expected = sign_of(strip);
+        const std::uint64_t expected = sign_of(panel);
         bool given_up = false;
         SeenWords seen[tiles_of_base];
         const auto is_there = [&](const SeenWords &one) {
@@ -220,7 +220,7 @@ class LookbackColumnSums {
 #pragma unroll
             for (std::uint32_t i = 0; i < tiles_of_base; ++i) {
                 if (!is_there(seen[i])) {
-                    seen[i].look(words + std::size_t{tile + i} * strip_columns);
+                    seen[i].look(words + std::size_t{tile + i} * panel_columns);
                 }
             }
             bool all = true;
@@ -228,7 +228,7 @@ class LookbackColumnSums {
             for (const SeenWords &one : seen) {
                 all = all && is_there(one);
             }
-            given_up = is_given_up(strip);
+            given_up = is_given_up(panel);
             if (__all_sync(whole_warp, all || given_up) != 0) {
                 break;
             }

@@ -26,7 +26,7 @@ constexpr std::size_t softmax_lookback_column_tiles = 6;
 constexpr std::size_t softmax_shared_long_column = 8192;
 constexpr std::size_t softmax_shared_long_column_tiles = 4;
 
-// A strip of 64 columns has so many tiles a multiprocessor at most: of more, exponentials would wait longer for their
+// A panel of 64 columns has so many tiles a multiprocessor at most: of more, exponentials would wait longer for their
 // columns' sums than there is room for (49152 x 10880 3.54 and 2.64, 57344 x 9344 2.79 and 2.64, 65536 x 8K 2.10 and
 // 2.64).
 constexpr std::size_t softmax_lookback_column_most_tiles = 3;
@@ -40,19 +40,19 @@ constexpr std::size_t softmax_left_column_blocks = 3;
 // How the columns are cut, and what is done with the workspace: first words, then the states of columns that are left,
 // then their totals.
 struct Division {
-    std::size_t across, down, strips, ring;
+    std::size_t across, down, panels, ring;
     std::size_t sums, factors, words; // and one word more for what is drawn, one for whether any are left
     std::size_t state_bytes, total_bytes;
 };
 
-// Sums of so many tiles have room that those which a strip's take the place of were put together long before.
+// Sums of so many tiles have room that those which a panel's take the place of were put together long before.
 Division cut(const Shape &s, std::size_t multiprocessors) {
-    const std::size_t across = divide_up(s.inner, std::size_t{shared_strip_columns});
-    const std::size_t down = divide_up(s.axis, std::size_t{shared_tile_rows}), strips = s.outer * across;
-    const std::size_t ring = std::min(strips, divide_up(multiprocessors * softmax_lookback_column_ring, down));
-    const std::size_t factors = strips * shared_strip_columns, sums = ring * shared_strip_columns * down;
+    const std::size_t across = divide_up(s.inner, std::size_t{shared_panel_columns});
+    const std::size_t down = divide_up(s.axis, std::size_t{shared_tile_rows}), panels = s.outer * across;
+    const std::size_t ring = std::min(panels, divide_up(multiprocessors * softmax_lookback_column_ring, down));
+    const std::size_t factors = panels * shared_panel_columns, sums = ring * shared_panel_columns * down;
     const std::size_t totals = s.outer * s.inner * sizeof(StoredState);
-    return {across, down, strips, ring, sums, factors, sums + factors + 2, totals * divide_up(s.axis, softmax_block),
+    return {across, down, panels, ring, sums, factors, sums + factors + 2, totals * divide_up(s.axis, softmax_block),
             totals};
 }
 
@@ -69,7 +69,7 @@ bool may_be_shared(const SoftmaxProblem &problem) {
     return problem.dtype == ElementType::f32 && !problem.log && s.inner > 1 &&
            s.inner % elements_of_vector(problem.dtype) == 0 && s.axis > softmax_lookback_column_axis &&
            s.axis <= lookback_columns_most_axis && s.outer != 0 && s.inner <= most_tiles &&
-           divide_up(s.inner, std::size_t{shared_strip_columns}) <= most_tiles / down / s.outer;
+           divide_up(s.inner, std::size_t{shared_panel_columns}) <= most_tiles / down / s.outer;
 }
 
 bool are_shared(const SoftmaxProblem &problem) {
@@ -80,7 +80,7 @@ bool are_shared(const SoftmaxProblem &problem) {
 bool are_many(const Shape &s, const Division &made, const GpuFacts &gpu) {
     const std::size_t least =
         s.axis > softmax_shared_long_column ? softmax_shared_long_column_tiles : softmax_lookback_column_tiles;
-    return made.strips * made.down >= static_cast<std::size_t>(gpu.multiprocessors) * least;
+    return made.panels * made.down >= static_cast<std::size_t>(gpu.multiprocessors) * least;
 }
 
 // The columns that are left, if any.
@@ -88,7 +88,7 @@ cudaError_t launch_columns_left(const SoftmaxProblem &problem, const LookbackCol
                                 const GpuFacts &gpu, cudaStream_t stream) {
     SoftmaxArguments a = shared.softmax;
     a.splits = divide_up(a.axis, softmax_block);
-    a.left = {shared.left, shared.factors, std::size_t{shared.across} * shared_strip_columns};
+    a.left = {shared.left, shared.factors, std::size_t{shared.across} * shared_panel_columns};
     const std::size_t blocks = static_cast<std::size_t>(gpu.multiprocessors) * softmax_left_column_blocks;
     totals.blocks = std::min(totals.blocks, blocks);
     return launch_two_pass_columns(problem, a, blocks, totals, gpu.dependent_launch, stream);
@@ -101,8 +101,8 @@ std::size_t most_lookback_columns_bytes(const SoftmaxProblem &problem) {
 }
 
 cudaError_t launch_lookback_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const Launch &totals,
-                                    const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    *served = false;
+                                    const GpuFacts &gpu, cudaStream_t stream, bool *supported) {
+    *supported = false;
     const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
     if (gpu.cluster_blocks == 0 || multiprocessors > tuning::most_multiprocessors || !are_shared(problem)) {
         return cudaSuccess;
@@ -116,7 +116,7 @@ cudaError_t launch_lookback_columns(const SoftmaxProblem &problem, const Softmax
     how.shared_bytes = kernel.shared_bytes;
     int resident = 0;
     cudaError_t error = prepare_clusters(how, gpu, &resident);
-    // A strip that a block waits for has to fit into the turns that wait in all of them (LookbackColumnDraws).
+    // A panel that a block waits for has to fit into the turns that wait in all of them (LookbackColumnDraws).
     const std::size_t most_tiles = std::min(kernel.waiting_tiles + 1, softmax_lookback_column_most_tiles);
     if (error != cudaSuccess || made.down > most_tiles * static_cast<std::size_t>(resident)) {
         return error;
@@ -133,16 +133,16 @@ cudaError_t launch_lookback_columns(const SoftmaxProblem &problem, const Softmax
                                     .left = words + (made.words - 1),
                                     .across = static_cast<std::uint32_t>(made.across),
                                     .down = static_cast<std::uint32_t>(made.down),
-                                    .strips = static_cast<std::uint32_t>(made.strips),
+                                    .panels = static_cast<std::uint32_t>(made.panels),
                                     .ring = static_cast<std::uint32_t>(made.ring)};
     shared.softmax.states = static_cast<StoredState *>(workspace.take(made.state_bytes));
     shared.softmax.totals = static_cast<StoredState *>(workspace.take(made.total_bytes));
     error = clear_published({words, made.words}, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
-        error = launch_together(how, &shared, stream, served);
+        error = launch_together(how, &shared, stream, supported);
     }
-    if (error == cudaSuccess && *served) {
+    if (error == cudaSuccess && *supported) {
         error = launch_columns_left(problem, shared, totals, gpu, stream);
     }
     const cudaError_t freed = workspace.finish();

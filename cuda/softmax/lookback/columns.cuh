@@ -1,6 +1,6 @@
 // Columns too tall for a cluster, by all multiprocessors together: a block stays on each, and they go through memory a
 // tile of 128 rows of 64 columns a turn. What each column of a tile sums to is published; one warp of some block puts a
-// strip's columns together for all; the exponentials wait some turns until that is there, so that each element is read
+// panel's columns together for all; the exponentials wait some turns until that is there, so that each element is read
 // once.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace wr::cuda {
 template <class Shape>
 class LookbackColumns {
     static constexpr int rows = Shape::rows, each = vector_elements<float>, pair = 2;
-    static constexpr unsigned strip_columns = shared_strip_columns;
+    static constexpr unsigned panel_columns = shared_panel_columns;
     using Exponentials = LookbackColumnExponentials<rows>;
     using Sums = LookbackColumnSums<Shape>;
     using Place = LookbackColumnPlace;
@@ -27,11 +27,11 @@ class LookbackColumns {
         Mbarrier gathered[Shape::kept]; // the publisher has read them
         Mbarrier totalled[Shape::kept]; // the factors of its columns are there
         Place places[Shape::kept];
-        std::uint32_t end;                                    // of the strips that are taken, once it is known
-        alignas(16) float frames[Shape::kept][strip_columns]; // the rounding constant less N
-        alignas(16) float high[Shape::kept][strip_columns];   // pieces of the factors
-        alignas(16) float low[Shape::kept][strip_columns];
-        alignas(16) double sums[2][Shape::warps][strip_columns];
+        std::uint32_t end;                                    // of the panels that are taken, once it is known
+        alignas(16) float frames[Shape::kept][panel_columns]; // the rounding constant less N
+        alignas(16) float high[Shape::kept][panel_columns];   // pieces of the factors
+        alignas(16) float low[Shape::kept][panel_columns];
+        alignas(16) double sums[2][Shape::warps][panel_columns];
     };
 
     __device__ __forceinline__ LookbackColumns(const LookbackColumnsArguments &arguments, Shared &all, uint4 *memory)
@@ -41,7 +41,7 @@ class LookbackColumns {
     // Each lane that reads what others write says so itself: racecheck does not see that lanes of a warp have met.
     __device__ __forceinline__ void set_up() {
         if (threadIdx.x == 0) {
-            shared.end = Place::no_strip;
+            shared.end = Place::no_panel;
         }
         if (threadIdx.x < Shape::kept) {
             shared.drawn[threadIdx.x].initialise();
@@ -231,7 +231,7 @@ class LookbackColumns {
     // What each column of a tile sums to, to all blocks; and the turns that the block takes. Two columns a lane.
     __device__ __forceinline__ void publish_all() {
         LookbackColumnDraws<Shape> draws(a);
-        std::uint32_t known = Place::no_strip; // there is room for the sums of its tiles
+        std::uint32_t known = Place::no_panel; // there is room for the sums of its tiles
         bool ended = false;
         const auto draw = [&](unsigned turn) {
             if (lane_index() == 0 && !ended) {
@@ -254,13 +254,13 @@ class LookbackColumns {
             if (lane_index() == 0) {
                 place = place_of(turn);
             }
-            place.strip = __shfl_sync(whole_warp, place.strip, 0);
+            place.panel = __shfl_sync(whole_warp, place.panel, 0);
             place.row = __shfl_sync(whole_warp, place.row, 0);
             if (place.is_end()) {
                 return;
             }
-            if (place.exists() && place.strip != known) {
-                known = place.strip;
+            if (place.exists() && place.panel != known) {
+                known = place.panel;
                 exchange.wait_for_room(known);
             }
             const unsigned at = Shape::kept_at(turn);
@@ -274,14 +274,14 @@ class LookbackColumns {
             }
             shared.gathered[at].arrive();
             if (place.exists()) {
-                exchange.publish(place.strip, place.row, first, second);
+                exchange.publish(place.panel, place.row, first, second);
             }
             draw(turn + Shape::drawn_ahead);
         }
     }
     // The frames of a turn's columns, two a lane.
     __device__ __forceinline__ void frame_all() {
-        std::uint32_t known = Place::no_strip;
+        std::uint32_t known = Place::no_panel;
         float2 frames{};
 #pragma unroll 1
         for (unsigned turn = 0;; ++turn) {
@@ -292,8 +292,8 @@ class LookbackColumns {
             if (place.exists()) {
                 ask_cache_for(place);
             }
-            if (place.exists() && place.strip != known) {
-                known = place.strip;
+            if (place.exists() && place.panel != known) {
+                known = place.panel;
                 frames = frames_of(place);
             }
             __syncwarp();
@@ -306,7 +306,7 @@ class LookbackColumns {
     // wants more. Lanes side by side ask for what lies side by side.
     __device__ __forceinline__ void ask_cache_for(const Place &place) const {
         constexpr unsigned line_columns = line_bytes / unsigned{sizeof(float)};
-        constexpr unsigned row_lines = strip_columns / line_columns, lines = shared_tile_rows * row_lines;
+        constexpr unsigned row_lines = panel_columns / line_columns, lines = shared_tile_rows * row_lines;
         const auto *const first = static_cast<const float *>(s.input) +
                                   static_cast<std::ptrdiff_t>(place.outer) * s.outer_stride + place.inner;
 #pragma unroll
@@ -340,7 +340,7 @@ class LookbackColumns {
     __device__ __forceinline__ float scaled(float x) const { return s.scaled ? x * s.narrow_scale : x; }
     // The factors of a turn's columns, two a lane.
     __device__ __forceinline__ void fetch_all() {
-        std::uint32_t known = Place::no_strip;
+        std::uint32_t known = Place::no_panel;
         SeenWords factors{};
 #pragma unroll 1
         for (unsigned turn = 0;; ++turn) {
@@ -349,8 +349,8 @@ class LookbackColumns {
                 return;
             }
             const unsigned column = pair * static_cast<unsigned>(lane_index());
-            if (place.exists() && place.strip != known) {
-                known = place.strip;
+            if (place.exists() && place.panel != known) {
+                known = place.panel;
                 factors = exchange.factors_of(known, place.inner, column);
             }
             const unsigned at = Shape::kept_at(turn);
@@ -373,7 +373,7 @@ template <class Shape>
 __global__ void __launch_bounds__(Shape::all_warps *warp_lanes, 1)
     softmax_lookback_columns(const __grid_constant__ LookbackColumnsArguments a) {
 #if __CUDA_ARCH__ >= 900
-    allow_dependent_launch();
+    pdl_release();
     extern __shared__ __align__(128) uint4 memory_of_tiles[];
     using Columns = LookbackColumns<Shape>;
     __shared__ typename Columns::Shared shared;

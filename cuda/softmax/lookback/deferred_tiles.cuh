@@ -16,7 +16,7 @@ __device__ __forceinline__ float deferred_output(float x, LogPieces<float> logsu
     return log_softmax_output(x, logsumexp);
 }
 
-// A block's own frame N, by its largest exponential in frame N = 0: that is e^r 2^N with r up to half of ln 2, so that
+// A tile's own frame N, by its largest exponential in frame N = 0: that is e^r 2^N with r up to half of ln 2, so that
 // the root of 2 parts one N from the next. special_n so near to it that roundings decide (64 units in the last place;
 // N is rounded from a product that is wrong by 8 at most, an exponential by 2).
 __device__ __forceinline__ std::int32_t frame_by_largest(float largest) {
@@ -49,7 +49,7 @@ struct DeferredTile {
     __device__ __forceinline__ float one() const { return memory[quad(0)].x; }
 
     // Of exponentials in frame N = 0 that are to be multiplied by a factor too small for that: puts them into the
-    // block's own frame, in which none of them leaves the normal range. That frame; special_n where it cannot be told.
+    // tile's own frame, in which none of them leaves the normal range. That frame; special_n where it cannot be told.
     __device__ __noinline__ static std::int32_t put_into_own_frame(DeferredTile block) {
         float largest = 0;
 #pragma unroll 1
@@ -69,7 +69,7 @@ struct DeferredTile {
         return n;
     }
 
-    // The first `count` outputs. Of: a factor of exponentials, or the pieces of a logsumexp. Skew: of a rotated block.
+    // The first `count` outputs. Of: a factor of exponentials, or the pieces of a logsumexp. Skew: of a rotated tile.
     template <class Of>
     __device__ __forceinline__ void store(T *output, int count, Of of, int skew) const {
         if constexpr (in_order) {
@@ -118,7 +118,7 @@ struct DeferredTile {
         return outputs_of(y, of);
     }
 
-    // A whole rotated block to where it is as far off the boundaries as its logits were. The vector that holds its ends
+    // A whole rotated tile to where it is as far off the boundaries as its logits were. The vector that holds its ends
     // goes by single elements: its other places are the neighbours'.
     template <class Of>
     __device__ __forceinline__ void store_rotated(T *output, int skew, Of of) const {
@@ -134,7 +134,7 @@ struct DeferredTile {
         }
     }
 
-    // The same of a block that is not whole.
+    // The same of a tile that is not whole.
     template <class Of>
     __device__ __forceinline__ void store_short_rotated(T *output, int count, int skew, Of of) const {
         uint4 *const to = reinterpret_cast<uint4 *>(output - skew) + lane_index();
@@ -149,7 +149,7 @@ struct DeferredTile {
         }
     }
 
-    // That of a place of the block, whichever lane has it.
+    // That of a place of the tile, whichever lane has it.
     template <class Of>
     __device__ __forceinline__ T output_at(int place, Of of) const {
         const int vector = place / Load::run, i = place % Load::run;
@@ -196,7 +196,7 @@ struct DeferredTile {
         constexpr int bytes = static_cast<int>(vector_bytes);
         const float4 *const deferred = memory;
         const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) % line_bytes);
-        const int first = divide_up(in_line, bytes); // of the line's vectors, the first that the block may fill
+        const int first = divide_up(in_line, bytes); // of the line's vectors, the first that the tile may fill
         const int head = smaller((first * bytes - in_line) / static_cast<int>(sizeof(T)), count);
         const int whole = (count - head) / each;
         with_words<float>(static_cast<unsigned>(head) % 4 * sizeof(float), [&](auto words) {

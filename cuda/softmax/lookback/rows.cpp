@@ -191,9 +191,9 @@ std::size_t published_bytes(const SoftmaxProblem &problem, std::size_t row_group
 } // namespace
 
 std::size_t most_lookback_bytes(const SoftmaxProblem &problem) {
-    const bool served =
+    const bool supported =
         is_of_rows(problem) && may_be_long_enough(problem) && row_tiles_of(problem) <= softmax_lookback_most_row_tiles;
-    return served ? published_bytes(problem, groups_of(problem, 1).row) : 0;
+    return supported ? published_bytes(problem, groups_of(problem, 1).row) : 0;
 }
 
 const SoftmaxLookbackKernel *lookback_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
@@ -224,8 +224,8 @@ cudaError_t clear_published(ClearArguments words, const GpuFacts &gpu, cudaStrea
 }
 
 cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const SoftmaxProblem &problem, SoftmaxArguments a,
-                            const GpuFacts &gpu, cudaStream_t stream, bool *served) {
-    *served = false;
+                            const GpuFacts &gpu, cudaStream_t stream, bool *supported) {
+    *supported = false;
     Launch how{lookback.kernel, 1, static_cast<int>(lookback.threads)};
     how.shared_bytes = lookback.shared_bytes;
     int resident = 0;
@@ -247,7 +247,7 @@ cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const Softmax
     error = clear_published({a.published, a.published_words}, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
-        error = launch_together(how, &a, stream, served);
+        error = launch_together(how, &a, stream, supported);
     }
     const cudaError_t freed = workspace.finish();
     return error != cudaSuccess ? error : freed;

@@ -260,7 +260,7 @@ class Lookback {
         }
     }
 
-    // The same of a block, after which the next one's logits are on their way, but where it is unusual: then no
+    // The same of a block, after which the next one's logits are on their way, but where it is special: then no
     // exponentials are formed, and the logits are read again.
     __device__ __forceinline__ State take_block(unsigned turn, const T *logits, int count,
                                                 float (&kept)[lane_elements]) {

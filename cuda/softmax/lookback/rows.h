@@ -23,8 +23,8 @@ const SoftmaxLookbackKernel *lookback_kernel(const SoftmaxProblem &problem, cons
 // Makes words absent.
 cudaError_t clear_published(ClearArguments words, const GpuFacts &gpu, cudaStream_t stream);
 
-// Where the GPU does not hold enough such blocks at a time, nothing is launched and `served` is false.
+// Where the GPU does not hold enough such blocks at a time, nothing is launched and `supported` is false.
 cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const SoftmaxProblem &problem, SoftmaxArguments a,
-                            const GpuFacts &gpu, cudaStream_t stream, bool *served);
+                            const GpuFacts &gpu, cudaStream_t stream, bool *supported);
 
 } // namespace wr::cuda

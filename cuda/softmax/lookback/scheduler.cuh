@@ -102,7 +102,7 @@ struct LookbackRows {
         const int taken = smaller(static_cast<int>(a.axis) - block * elements, elements);
         // Between blocks of its row, the next of which may be shorter than a vector.
         const bool inside = block > 0 && (block + 1) * elements + each <= static_cast<int>(a.axis);
-        const bool readable = !Anywhere || inside || is_readable(a.hull, data, taken);
+        const bool readable = !Anywhere || inside || is_readable(a.readable_range, data, taken);
         const unsigned skew = Anywhere ? offset_in_vector(data) : 0;
         return {reinterpret_cast<const char *>(data) - skew, LookbackTask::of(row, block, taken, skew, readable)};
     }

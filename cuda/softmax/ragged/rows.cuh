@@ -74,7 +74,7 @@ __device__ __noinline__ void finish_empty_rows(const RaggedSoftmaxArguments &a) 
     }
 }
 
-// The total of the row, of which the lanes take a block's state each, or which has been merged.
+// The total of the row, of which the lanes take a tile's state each, or which has been merged.
 template <class Float, class Sum>
 __device__ __noinline__ RowState<Float, Sum> ragged_total(const RaggedGroup<Float, Sum> &group, int job) {
     const RaggedPlace place(group, job);
@@ -90,7 +90,7 @@ __device__ __noinline__ RowState<Float, Sum> ragged_total(const RaggedGroup<Floa
                                   : merge_any_lanes(mine);
 }
 
-// The same as a plain row's blocks see it.
+// The same as a plain row's tiles see it.
 template <class Float, class Sum>
 __device__ __forceinline__ RowView<Sum> ragged_view(const RaggedGroup<Float, Sum> &group, int job) {
     if (same_in_warp(static_cast<int>(group.pass)) == static_cast<int>(RaggedPass::outputs)) {
@@ -111,7 +111,7 @@ __device__ __forceinline__ RowView<Sum> ragged_view(const RaggedGroup<Float, Sum
     return {tree_over_lanes<FloatSum<Sum>>(scale_by_power(sum, n - row_n), warp_lanes), row_n};
 }
 
-// What a row that is not ordinary gives the elements of a block that take part, and those that the mask leaves out.
+// What a row that is not ordinary gives the elements of a tile that take part, and those that the mask leaves out.
 template <class T>
 __device__ __forceinline__ void store_special_ragged(const RaggedSoftmaxArguments &a, const T *data, std::size_t first,
                                                      int count, RowKind kind) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ void store_special_ragged(const RaggedSoftmaxArgument
     }
 }
 
-// The outputs of a block whose maximum, or whose row's, is unusual.
+// The outputs of a tile whose maximum, or whose row's, is special.
 template <class T>
 __device__ __noinline__ void finish_special_ragged(const RaggedSoftmaxArguments &a, int job) {
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -237,7 +237,7 @@ __device__ __forceinline__ void do_ragged_job(const RaggedSoftmaxArguments &a, R
                 y[i] = log_softmax_output(x[i], row.splits);
             }
             const RaggedPlace to(group, job);
-            if (same_in_warp(to.row->taken < to.row->count ? 1 : 0) != 0) { // what takes no part is in the block, too
+            if (same_in_warp(to.row->taken < to.row->count ? 1 : 0) != 0) { // what takes no part is in the tile, too
 #pragma unroll
                 for (int i = 0; i < lane_elements; ++i) {
                     const int at = (i / Load::run * warp_lanes + lane_index()) * Load::run + i % Load::run;
@@ -268,7 +268,7 @@ __device__ __forceinline__ void do_ragged_job(const RaggedSoftmaxArguments &a, R
     }
 }
 
-// By the first warp: the states of some neighbouring blocks of a long row join its total.
+// By the first warp: the states of some neighbouring tiles of a long row join its total.
 template <class Float, class Sum>
 __device__ __forceinline__ void merge_run_of_states(RaggedGroup<Float, Sum> &group) {
     TreeCounter<StateMerge<Float, Sum>, 4> runs; // of 32 states
@@ -350,7 +350,7 @@ __device__ __forceinline__ void do_dealt_rows(const RaggedSoftmaxArguments &a, R
 template <class T, bool Log, class Load>
 __global__ void __launch_bounds__(ragged_warps_of<T> *warp_lanes, 1)
     softmax_ragged(const __grid_constant__ RaggedSoftmaxArguments a) {
-    take_place_on_stream();
+    pdl_wait_and_release();
     RaggedGroupOf<T> &group = ragged_group<T>();
     if (a.longer.least != 0) {
         if (threadIdx.x == 0) {

@@ -7,7 +7,7 @@
 
 namespace wr::cuda {
 
-// No warps: not served.
+// No warps: not supported.
 struct RaggedPlan {
     std::size_t warps, group_rows; // of a block
     bool dependent;                // may take its place before the kernel in front of it on the stream has finished

@@ -69,7 +69,7 @@ struct RaggedGroup {
     RowBarrier arrivals[ragged_most_rows];
     RaggedRow rows[ragged_most_rows];
     int end[ragged_most_rows]; // jobs of the rows up to this one
-    Hull hull;
+    ReadableRange readable_range;
     RaggedPass pass;
     int jobs;
     unsigned two_pass_rows; // one bit each, of which the lowest is dealt out now where the pass is not `rows`
@@ -94,7 +94,7 @@ template <class T, class Load>
     requires Load::realigned
 __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &arguments, const T *data, int count,
                                                   uint4 (&vectors)[lane_vectors<T>]) {
-    load_realigned(data, count, ragged_group<T>().hull, vectors);
+    load_realigned(data, count, ragged_group<T>().readable_range, vectors);
     const auto &a = static_cast<const RaggedSoftmaxArguments &>(arguments);
     if (a.selection.mask != nullptr) {
         leave_out_of_vectors(a, data, count, vectors);
@@ -133,7 +133,7 @@ __device__ __forceinline__ RaggedRow row_of_ragged(const RaggedSoftmaxArguments 
 }
 
 template <class T>
-__device__ __forceinline__ Hull ragged_hull(const RaggedSoftmaxArguments &a, RowSpan all) {
+__device__ __forceinline__ ReadableRange ragged_range(const RaggedSoftmaxArguments &a, RowSpan all) {
     const T *first = static_cast<const T *>(a.input) + all.first;
     return {reinterpret_cast<const char *>(first), reinterpret_cast<const char *>(first + all.count)};
 }
@@ -190,7 +190,7 @@ __device__ __forceinline__ void deal_out_rows(const RaggedSoftmaxArguments &a, R
     const unsigned empty_rows =
         __ballot_sync(whole_warp, there && mine.blocks == 0 && (mine.count != 0 || wants_row_values(a)));
     if (lane == warp_lanes - 1) {
-        group.hull = ragged_hull<T>(a, all);
+        group.readable_range = ragged_range<T>(a, all);
         group.pass = RaggedPass::rows;
         group.jobs = end;
         group.two_pass_rows = two_pass_rows;

@@ -193,8 +193,8 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     // Another block's shared memory may be written once that block runs and has set its Mbarrier up, which
     // initialise() makes known to the cluster: waited for below.
     join_cluster();
-    allow_dependent_launch();
-    wait_for_previous_kernel(); // of this call or another: none of the caller's memory is touched before
+    pdl_release();
+    pdl_wait(); // of this call or another: none of the caller's memory is touched before
     const ClusterPlace from(a);
     TileLogits<T, Load> x(a, from.input<T, Load>(a), from.count);
     Float e[lane_elements];

@@ -147,7 +147,7 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     __shared__ State states_of_block[state_place(Span) * rows_together];
     State *states = states_of_block + (rows_together > 1 ? static_cast<int>(threadIdx.y) * state_place(Span) : 0);
     const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
-    take_place_on_stream();
+    pdl_wait_and_release();
     const Place from(a);
     constexpr bool leads = leads_last_tile<T, Load, Log, Span>;
     constexpr Behind rest = leads_off_boundaries<T, Load, Log> ? Behind::anything : Behind::filler;

@@ -53,7 +53,7 @@ __device__ __forceinline__ void softmax_masked_row_of_cluster(const MaskedRowsAr
         arrivals.initialise();
     }
     __syncwarp(); // the warp may initialise by any lane: racecheck wants to see that they meet
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int warps = static_cast<int>(blockDim.x / warp_lanes), warp = same_in_warp(warp_again());
     const MaskedTile mine(a, cluster_number(), 0, static_cast<int>(block_in_cluster()) * warps + warp);
     join_cluster();

@@ -85,7 +85,7 @@ MaskedRowsArguments arguments_of(const SoftmaxProblem &p) {
     static_cast<SoftmaxArguments &>(a) = arguments_of_problem(p);
     a.inner = 1;
     a.axis_stride = 1;
-    a.hull = hull_of(p.input, s, traits_of(p.dtype).size);
+    a.readable_range = readable_range_of(p.input, s, traits_of(p.dtype).size);
     a.mask = p.selection.mask;
     a.lengths = p.selection.lengths;
     a.causal = p.selection.causal;
@@ -131,31 +131,31 @@ bool has_small_limits(const Shape &s, const Selection &chosen) {
 }
 
 RowTilesPlan plan_masked_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    const bool served = masked_kernels_of(p, Alignment::vector) != nullptr && serves_output(p) && !p.selection.ragged &&
-                        lies_on_boundaries(p) && has_small_limits(p.shape, p.selection);
-    return served ? plan_rows(p, gpu) : RowTilesPlan{};
+    const bool supported = masked_kernels_of(p, Alignment::vector) != nullptr && serves_output(p) &&
+                           !p.selection.ragged && lies_on_boundaries(p) && has_small_limits(p.shape, p.selection);
+    return supported ? plan_rows(p, gpu) : RowTilesPlan{};
 }
 
 RowTilesPlan plan_softmax_anywhere(const SoftmaxProblem &p, const GpuFacts &gpu) {
-    const bool served = masked_kernels_of(p, Alignment::element) != nullptr && serves_output(p) &&
-                        !p.selection.ragged && has_neighbours(p) && has_small_limits(p.shape, p.selection);
-    return served ? plan_rows(p, gpu) : RowTilesPlan{};
+    const bool supported = masked_kernels_of(p, Alignment::element) != nullptr && serves_output(p) &&
+                           !p.selection.ragged && has_neighbours(p) && has_small_limits(p.shape, p.selection);
+    return supported ? plan_rows(p, gpu) : RowTilesPlan{};
 }
 
 cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPlan &plan, const GpuFacts &gpu,
-                                       cudaStream_t stream, bool *served) {
+                                       cudaStream_t stream, bool *supported) {
     const MaskedRowsKernels *const kernels =
         masked_kernels_of(p, lies_on_boundaries(p) ? Alignment::vector : Alignment::element);
-    *served = kernels != nullptr && plan.warps != 0;
-    if (!*served) {
+    *supported = kernels != nullptr && plan.warps != 0;
+    if (!*supported) {
         return cudaSuccess;
     }
     const void *const kernel = masked_kernel(*kernels, p, plan);
     if (plan.cluster_blocks > 1 && plan.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
         int resident = 0;
         const cudaError_t error = prepare_clusters(row_tiles_launch(kernel, plan, 1), gpu, &resident);
-        *served = error == cudaSuccess && resident > 0;
-        if (!*served) {
+        *supported = error == cudaSuccess && resident > 0;
+        if (!*supported) {
             return error;
         }
     }

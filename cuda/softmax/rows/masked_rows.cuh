@@ -48,7 +48,7 @@ __device__ __forceinline__ void softmax_masked_rows_of_block(const MaskedRowsArg
     using Sum = typename Rows::Sum;
     __shared__ TileState<float, Sum> states_of_rows[masked_rows_warps];
     __shared__ LogRow<float> log_rows[Rows::log ? most_shared_rows : 1];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int row_of_block = same_in_warp(thread_y_again());
     const std::uint32_t row = RowTile::job_again() * blockDim.y + static_cast<unsigned>(row_of_block);
     if (row >= static_cast<std::uint32_t>(a.outer)) {

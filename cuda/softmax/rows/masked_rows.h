@@ -15,9 +15,9 @@ RowTilesPlan plan_masked_rows(const SoftmaxProblem &problem, const GpuFacts &gpu
 // Rows anywhere in memory, whose outputs have their type. No warps: other kernels do it.
 RowTilesPlan plan_softmax_anywhere(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
-// Nothing is launched and `served` is false where the plan has no warps, or the GPU no such clusters.
+// Nothing is launched and `supported` is false where the plan has no warps, or the GPU no such clusters.
 cudaError_t launch_planned_masked_rows(const SoftmaxProblem &problem, const RowTilesPlan &plan, const GpuFacts &gpu,
-                                       cudaStream_t stream, bool *served);
+                                       cudaStream_t stream, bool *supported);
 
 // Rows so short that a warp takes several.
 bool serves_masked_short(const SoftmaxProblem &problem);

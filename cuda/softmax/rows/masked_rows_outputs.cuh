@@ -6,7 +6,7 @@
 
 namespace wr::cuda {
 
-// The outputs of a block whose maximum, or whose row's, is unusual. Of a row that turns out to be of nothing but
+// The outputs of a tile whose maximum, or whose row's, is special. Of a row that turns out to be of nothing but
 // -infinity also those of the tiles that were left out, by turns with the row's other warps: these have been
 // written as an ordinary row's.
 template <class Rows, bool ByCluster, class Sum>
@@ -32,7 +32,7 @@ __device__ __noinline__ void finish_special_masked(const MaskedRowsArguments &a,
     }
 }
 
-// Writes the first `count` of a block's outputs, which are used up.
+// Writes the first `count` of a tile's outputs, which are used up.
 template <class Rows, class T>
 __device__ __forceinline__ void store_masked(T *output, int count, uint4 (&vectors)[lane_vectors<T>]) {
     if constexpr (Rows::anywhere) {
@@ -42,7 +42,7 @@ __device__ __forceinline__ void store_masked(T *output, int count, uint4 (&vecto
     }
 }
 
-// Log-softmax of the first `taken` elements of a block of `count`.
+// Log-softmax of the first `taken` elements of a tile of `count`.
 template <class Rows, class T, class Logits>
 __device__ __forceinline__ void finish_masked_logarithms(const MaskedRowsArguments &a, LogPieces<float> row, T *output,
                                                          int count, int taken, const Logits &x) {
@@ -103,7 +103,7 @@ __device__ __forceinline__ void form_leading_outputs(int count, BlockFactor<floa
                                                      const float (&e)[lane_elements],
                                                      uint4 (&vectors)[lane_vectors<T>]) {
     constexpr int elements = vector_elements<T>, distance = warp_lanes * elements, all = lane_vectors<T>;
-    if (V == 0 && count > (all - 1) * distance) { // most blocks: asked once
+    if (V == 0 && count > (all - 1) * distance) { // most tiles: asked once
 #pragma unroll
         for (int v = 0; v < all; ++v) {
             vectors[v] = outputs_of_vector<T>(e + v * elements, factor);
@@ -131,7 +131,7 @@ __device__ __forceinline__ void zero_behind(int count, float (&e)[lane_elements]
     }
 }
 
-// The outputs of softmax of a block and a row that are not unusual; whether they were not. `n` is the block's.
+// The outputs of softmax of a tile and a row that are ordinary; whether they were. `n` is the tile's.
 template <class Rows, class Sum>
 __device__ __forceinline__ bool finish_masked(const MaskedRowsArguments &a, const MaskedTile &mine, std::int32_t n,
                                               RowView<Sum> row, float (&e)[lane_elements]) {
@@ -156,7 +156,7 @@ __device__ __forceinline__ bool finish_masked(const MaskedRowsArguments &a, cons
     return true;
 }
 
-// The same of log-softmax, of a block that has states.
+// The same of log-softmax, of a tile that has states.
 template <class Rows, class Logits>
 __device__ __forceinline__ bool finish_masked_log(const MaskedRowsArguments &a, const MaskedTile &mine,
                                                   const LogRow<float> &row, const Logits &x) {

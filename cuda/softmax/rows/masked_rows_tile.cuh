@@ -10,7 +10,7 @@ namespace wr::cuda {
 // What cuts a row: lengths or the causal limit alone, or a mask, with them or without.
 enum class Select { prefix, masked };
 
-// Such rows of T, and how a block of them is read: its leading elements; what stands behind them is anything at all, or
+// Such rows of T, and how a tile of them is read: its leading elements; what stands behind them is anything at all, or
 // -infinity. What a mask leaves out is taken out of what was read later. Converts: rows on the boundaries with outputs
 // of another type, or of 8 bits where T is F16.
 template <class T, Select Which, bool Log, Alignment Where, bool Converts = false>
@@ -25,7 +25,7 @@ struct MaskedRows : VectorLoad<T> {
     static constexpr bool converted = Converts;
 };
 
-// How rare blocks of them are read again.
+// How rare tiles of them are read again.
 template <class T>
 struct MaskedSingles : StridedLoad<T> {
     static constexpr bool cut = true, masked = true;
@@ -65,11 +65,11 @@ __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, con
         }
     }
     if constexpr (Rows::anywhere) {
-        load_realigned(data, count, a.hull, vectors);
+        load_realigned(data, count, a.readable_range, vectors);
     } else if constexpr (Rows::masked || Rows::filled) {
         // Where a mask's bytes are not read all is left out: zeros are in no way of the extremes.
         load_leading_vectors(data, count, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
-    } else { // without a way of its own for whole blocks, beside which log-softmax spills four times as much
+    } else { // without a way of its own for whole tiles, beside which log-softmax spills four times as much
         const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
         const int left = count - lane_index() * elements;
 #pragma unroll
@@ -105,7 +105,7 @@ struct MaskedTile {
     // Lengths that come together when one is asked for.
     static constexpr std::uint32_t lengths_of_sector = 32 / sizeof(std::int64_t);
 
-    // Of a row that exists, the block's number `of_rows`.
+    // Of a row that exists, the tile's number `of_rows`.
     __device__ __forceinline__ MaskedTile(const MaskedRowsArguments &a, std::uint32_t of_row, int of_rows, int of_block)
         : row(of_row), row_of_block(of_rows), row_warps(static_cast<int>(blockDim.x / warp_lanes)), block(of_block) {
         constexpr int whole = static_cast<int>(softmax_block);
@@ -186,13 +186,13 @@ __device__ __forceinline__ void store_left_out(const MaskedRowsArguments &a, con
 }
 
 // Whether those tiles of a cluster's row are dealt out to the warps that have elements of it, which store them
-// while their logits are on their way and, where the row turns out unusual, overwrite their own. Else each block of
+// while their logits are on their way and, where the row turns out special, overwrite their own. Else each tile of
 // threads stores its own, and stays until others may overwrite them (H200, bf16, lengths of 32768: 855 us, dealt out
 // 828). f32 gains nothing so, and off the boundaries and into other types there are no registers.
 template <class Rows>
 inline constexpr bool deals_out_left_out = sizeof(typename Rows::Element) == 2 && !Rows::anywhere && !converts<Rows>;
 
-// Those that are dealt out to this warp: of an ordinary row whose `mine.blocks` first tiles have elements.
+// Those that are dealt out to this warp: of an ordinary row whose `mine.tiles` first tiles have elements.
 template <class Rows>
 __device__ __forceinline__ void store_dealt_out(const MaskedRowsArguments &a, MaskedTile mine) {
     const int all = MaskedTile::blocks_of(static_cast<int>(a.axis));

@@ -1,4 +1,4 @@
-// Tiles of rows of whole vectors whose maximum, or whose row's, is unusual: their elements are read again, what masks,
+// Tiles of rows of whole vectors whose maximum, or whose row's, is special: their elements are read again, what masks,
 // lengths or the causal limit leave out becoming -infinity as it is read, and their outputs are written.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace wr::cuda {
 
 template <class T>
 struct MaskedLoad : VectorLoad<T> {
-    static constexpr bool selected = true;
+    static constexpr bool masked = true;
 };
 
 // The same with outputs of another type than the input, which may be of 8 bits where T is F16.
@@ -60,7 +60,7 @@ __device__ __forceinline__ void load_leading_vectors(const T *data, int count, u
 
 // The first `count` elements from `data` on, but for those that the mask leaves out.
 template <class T, class Load>
-    requires Load::selected
+    requires Load::masked
 __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &arguments, const T *data, int count,
                                                   uint4 (&vectors)[lane_vectors<T>]) {
     const auto &a = static_cast<const MaskedRowsArguments &>(arguments);
@@ -89,7 +89,7 @@ __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &argume
     }
 }
 
-// Of the warp's block: its first output and how many there are.
+// Of the warp's tile: its first output and how many there are.
 __device__ __forceinline__ std::size_t first_output(const MaskedRowsArguments &a, const RowTile &place) {
     return place.row * a.axis + static_cast<std::size_t>(place.first);
 }
@@ -97,7 +97,7 @@ __device__ __forceinline__ int present(const MaskedRowsArguments &a, const RowTi
     return place.row < a.outer ? place.count(a.axis) : 0;
 }
 
-// The outputs of a block of which nothing takes part, or whose maximum, or whose row's, is unusual.
+// The outputs of a tile of which nothing takes part, or whose maximum, or whose row's, is special.
 template <class T, class Load, class Float, class Sum>
 __device__ __noinline__ void finish_special_masked_tile(const MaskedRowsArguments &a, RowTile place, Float maximum,
                                                         RowState<Float, Sum> total) {
@@ -119,7 +119,7 @@ __device__ __noinline__ void finish_special_masked_tile(const MaskedRowsArgument
             fill_any_outputs(a.output_type, a.output, first, static_cast<std::size_t>(count), Float(0));
             return;
         }
-        if (maximum == Float(0)) { // it may be that of an zero-exponent block
+        if (maximum == Float(0)) { // it may be that of a zero-exponent tile
             maximum = maximum_again<T, Load, Float>(a, data, taken);
         }
         TileAgain<T, Load> block(a, data, taken, maximum);

@@ -158,7 +158,7 @@ __device__ __forceinline__ auto total_of_block(SpreadRow<typename SoftmaxArithme
 }
 
 template <class Sum>
-__device__ __noinline__ BlockFactor<float> unusual_factor(float tile_maximum, RowState<float, Sum> row) {
+__device__ __noinline__ BlockFactor<float> special_factor(float tile_maximum, RowState<float, Sum> row) {
     return block_factor(tile_maximum, row.maximum, row.sum);
 }
 
@@ -169,7 +169,7 @@ __device__ __forceinline__ BlockFactor<float> factor_in_total(const SpreadTotal<
         const std::int32_t gap = nearest_exponent(total.tile_maximum) - nearest_exponent(total.row.maximum);
         return factor_of(factor_base(total.row.sum, float()), gap, float());
     }
-    return unusual_factor(total.tile_maximum, total.row);
+    return special_factor(total.tile_maximum, total.row);
 }
 
 template <class T, bool Log, bool ByBlock>
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__((ByBlock ? most_spread_warps : spread_block_wa
     softmax_spread_rows(const __grid_constant__ SpreadRowsArguments a) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using Run = SpreadRun<T, ByBlock>;
-    take_place_on_stream();
+    pdl_wait_and_release();
     const Run run(a);
     float x[Run::elements], e[Run::elements];
     run.load(a, x);

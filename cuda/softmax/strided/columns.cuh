@@ -1,5 +1,5 @@
-// Softmax of columns with every knob: of up to some hundred elements in the registers of the threads that share one, of
-// more by threads that walk them.
+// Softmax of columns with every option: of up to some hundred elements in the registers of the threads that share one,
+// of more by threads that walk them.
 #pragma once
 
 #include "cuda/rowwise/strided_columns.cuh"
@@ -100,14 +100,14 @@ __device__ __forceinline__ Sum sum_of_exponentials(const Float (&e)[N]) {
 inline constexpr int walk_step = 8;
 
 template <class Float>
-struct WalkedLogits {
+struct LoopedLogits {
     const SoftmaxProblem &p;
     const ColumnRun &run;
     Float x[walk_step];
     unsigned taken = 0;
     int held = -1; // the step's first element
 
-    __device__ __forceinline__ WalkedLogits(const SoftmaxProblem &problem, const ColumnRun &of) : p(problem), run(of) {}
+    __device__ __forceinline__ LoopedLogits(const SoftmaxProblem &problem, const ColumnRun &of) : p(problem), run(of) {}
 
     __device__ __forceinline__ void load(int first) {
         if (first != held) {
@@ -120,7 +120,7 @@ struct WalkedLogits {
 };
 
 template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> walked_state(WalkedLogits<Float> &logits) {
+__device__ __forceinline__ RowState<Float, Sum> looped_state(LoopedLogits<Float> &logits) {
     const int count = logits.run.count;
     Float maximum = -std::numeric_limits<Float>::infinity();
 #pragma unroll 1
@@ -147,7 +147,7 @@ __device__ __forceinline__ RowState<Float, Sum> walked_state(WalkedLogits<Float>
 }
 
 template <class Float, class Sum>
-__device__ __forceinline__ void write_walked(WalkedLogits<Float> &logits, Float maximum,
+__device__ __forceinline__ void write_looped(LoopedLogits<Float> &logits, Float maximum,
                                              const RowState<Float, Sum> &total) {
     const SoftmaxProblem &p = logits.p;
     const ColumnRun &run = logits.run;
@@ -185,13 +185,13 @@ __global__ void __launch_bounds__(strided_block_threads, walking_resident_blocks
         const LoopedTile own(p.shape, blocks, job);
         const ColumnRun run(p.shape, p.selection, own.row, own.block * softmax_block, softmax_block);
         const std::size_t split = own.row * blocks + own.block;
-        WalkedLogits<Float> logits(p, run);
+        LoopedLogits<Float> logits(p, run);
         RowState<Float, Sum> state, total;
         if (a.applies) {
             state.maximum = static_cast<Float>(a.states[split].maximum);
             total = loaded_state<Float, Sum>(a.totals[own.row]);
         } else {
-            state = total = walked_state<Float, Sum>(logits);
+            state = total = looped_state<Float, Sum>(logits);
             if (whole) {
                 store_row_values(p, own.row, total);
             } else {
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(strided_block_threads, walking_resident_blocks
             }
         }
         if (p.output != nullptr && (whole || a.applies)) {
-            write_walked(logits, state.maximum, total);
+            write_looped(logits, state.maximum, total);
         }
     }
 }
@@ -236,12 +236,12 @@ __device__ __forceinline__ Sum form_exponentials(const Frame<Float> &frame, bool
     return waiting[levels - 1];
 }
 
-// Columns of up to held_column_warps times as many elements as a thread holds, read once: 32 side by side by
+// Columns of up to resident_column_warps times as many elements as a thread holds, read once: 32 side by side by
 // the warps of one threadIdx.y, each of which has a run of their elements.
 template <class Float, class Sum>
-__global__ void __maxnreg__(held_column_registers)
-    strided_held_columns(const __grid_constant__ StridedSoftmaxArguments a) {
-    constexpr int N = held_elements<Float>;
+__global__ void __maxnreg__(resident_column_registers)
+    strided_resident_columns(const __grid_constant__ StridedSoftmaxArguments a) {
+    constexpr int N = resident_elements<Float>;
     __shared__ ColumnExchange<Float> maxima;
     __shared__ ColumnExchange<Sum> sums;
     const SoftmaxProblem &p = a.problem;

@@ -1,4 +1,4 @@
-// Softmax with every knob: any elements left out, ragged rows, any types and strides. Kernels are made for an
+// Softmax with every option: any elements left out, ragged rows, any types and strides. Kernels are made for an
 // arithmetic, and all else is known at run time.
 #pragma once
 
@@ -207,7 +207,7 @@ __global__ void __maxnreg__(strided_whole_row_registers)
     __shared__ States states;
     const bool by_cluster = a.cluster_blocks > 1;
     states.prepare(by_cluster, a.cluster_blocks);
-    take_place_on_stream();
+    pdl_wait_and_release();
     const SoftmaxProblem &p = a.problem;
     const RowTile own(a.cluster_blocks);
     const StridedRow place = own.row < p.shape.outer ? row_place(p.shape, p.selection, own.row) : StridedRow{};
@@ -288,7 +288,7 @@ __device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
 template <class Float, class Sum>
 __global__ void __launch_bounds__(strided_block_threads)
     strided_totals(const __grid_constant__ StridedSoftmaxArguments a) {
-    wait_for_previous_kernel();
+    pdl_wait();
     const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
     const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.splits));
     const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);

@@ -13,8 +13,8 @@ const StridedKernels &kernels_of() {
                                         address_of(strided_splits<Float, Sum>),
                                         address_of(strided_totals<Float, Sum>),
                                         address_of(strided_columns<Float, Sum>),
-                                        address_of(strided_held_columns<Float, Sum>),
-                                        held_elements<Float>};
+                                        address_of(strided_resident_columns<Float, Sum>),
+                                        resident_elements<Float>};
     return kernels;
 }
 

@@ -36,7 +36,7 @@ template <class Sum>
 __global__ void __launch_bounds__(striped_block_warps *warp_lanes, run_softmax_blocks)
     softmax_blocked_rows(const __grid_constant__ StripedSoftmaxArguments a) {
     __shared__ RunBuffer buffers[striped_block_warps];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const SoftmaxProblem &p = a.problem;
     const BlockedTile tile(p.shape, p.selection, a.rows.log_registers, buffers[warp_index()]);
     if (tile.is_empty()) {

@@ -173,7 +173,8 @@ struct StagedMask {
         const char *const all = reinterpret_cast<const char *>(a.mask);
         const Byte *const own = first(a, rows);
         const int count = rows.count * static_cast<int>(a.axis);
-        copy_to_stage<Byte, elements>(is_readable(Hull{all, all + a.outer * a.axis}, own, count), own, count, stage);
+        copy_to_stage<Byte, elements>(is_readable(ReadableRange{all, all + a.outer * a.axis}, own, count), own, count,
+                                      stage);
     }
 
     // The bytes beside a vector that begins with the stage's byte `at`.
@@ -246,7 +247,7 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
     __shared__ std::conditional_t<selects, StagedMask<T>, uint4> masks[selects ? short_row_warps : 1];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int axis = static_cast<int>(a.axis);
     const int lanes = a.row_lanes; // of a row, a power of two
     const int rows_at_once = warp_lanes >> (31 - __clz(lanes));

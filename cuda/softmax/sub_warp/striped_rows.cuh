@@ -71,7 +71,7 @@ template <class Sum>
 __global__ void __launch_bounds__(striped_block_warps *warp_lanes, striped_softmax_blocks)
     softmax_striped_rows(const __grid_constant__ StripedSoftmaxArguments a) {
     __shared__ SlotTable tables[striped_block_warps];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const SoftmaxProblem &p = a.problem;
     const StripedTile tile(p.shape, p.selection, a.rows, tables[warp_index()]);
     if (tile.rows == 0) {

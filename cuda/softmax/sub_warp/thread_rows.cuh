@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks
     constexpr int most = LaneRow<T>::most, each = LaneRow<T>::each, elements = thread_rows_elements<T>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int axis = static_cast<int>(a.axis);
     const int rows_of_warp = warp_lanes * a.row_batches;
     const WarpRows of_warp(a, rows_of_warp);

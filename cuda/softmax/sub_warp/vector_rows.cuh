@@ -10,9 +10,9 @@ namespace wr::cuda {
 
 // A tile's vectors where they lie off the boundaries. Interior: between other rows of the caller's.
 template <class T>
-__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count, bool interior,
+__device__ __forceinline__ void load_staged_rows(const SoftmaxArguments &a, const T *data, int count, bool vector_safe,
                                                  const VectorRowsTile<T> &tile, uint4 (&vectors)[lane_vectors<T>]) {
-    if (interior || is_readable(a.hull, data, count)) {
+    if (vector_safe || is_readable(a.readable_range, data, count)) {
         load_vectors(data, vectors, [&](int v) { return tile.sources[v]; }, [&](int v) { return tile.sources[v] + 1; });
         return;
     }
@@ -59,7 +59,7 @@ inline constexpr int short_row_blocks = (sizeof(T) == 2   ? 32
 
 // How rows come and go: on the boundaries; off them, the outputs through shared memory; or on them with outputs of
 // another type, f32 as 16 or 8 bits and 16 bits as f32; or with elements that take no part.
-enum class VectorRows { plain, staged, converted, selected };
+enum class VectorRows { plain, staged, converted, masked };
 
 // Writes a vector's outputs as elements of the other type.
 template <class T>
@@ -81,14 +81,14 @@ __device__ __noinline__ void finish_rare_tile(const Arguments &a, int rows_a_til
                                               RowState<Float, Sum> total, bool holds_row, bool rare, int row) {
     const WarpRows rows(a, rows_a_tile);
     const std::uint64_t index = rows.first + static_cast<std::uint64_t>(row);
-    if constexpr (How == VectorRows::selected) {
+    if constexpr (How == VectorRows::masked) {
         __syncwarp(); // these rows' outputs are written again
         store_empty_rows<T>(a, index, holds_row && row_kind(total.maximum) == RowKind::empty);
     }
     if (holds_row) {
         store_row_values(a, total, index);
     }
-    if constexpr (How == VectorRows::selected) {
+    if constexpr (How == VectorRows::masked) {
         masked_rows_alone<T>(a, rows.first, rows.output<T>(a), holds_row && rare, row);
     } else {
         T *const outputs = How == VectorRows::staged ? reinterpret_cast<T *>(stage) : rows.output<T>(a);
@@ -109,13 +109,13 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     constexpr int registers = lane_vectors<T>, each = vector_elements<T>;
     constexpr int elements = static_cast<int>(softmax_block);
     constexpr bool staged = How == VectorRows::staged, converted = How == VectorRows::converted;
-    constexpr bool selected = How == VectorRows::selected;
+    constexpr bool masked = How == VectorRows::masked;
     constexpr bool two_pieces = converted ? sizeof(T) == 2 : sizeof(T) >= sizeof(float); // of a factor
     using Divided = std::conditional_t<converted, double, Sum>;
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[staged ? short_row_warps : 1][staged ? stage_bytes<T, elements> / vector_bytes : 1];
     uint4 *stage = stages[staged ? warp_index() : 0];
-    take_place_on_stream();
+    pdl_wait_and_release();
     const int axis = static_cast<int>(a.axis);
     const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (registers * warp_lanes) >> shift;
     const WarpRows from(a, rows_a_tile);
@@ -126,15 +126,15 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     const T *data = from.input<T>(a);
     uint4 vectors[registers];
     if constexpr (staged) {
-        const bool interior = from.first > 0 && from.first + static_cast<unsigned>(from.count) < a.outer;
-        load_staged_rows(a, data, from.count * axis, interior, tile, vectors);
+        const bool vector_safe = from.first > 0 && from.first + static_cast<unsigned>(from.count) < a.outer;
+        load_staged_rows(a, data, from.count * axis, vector_safe, tile, vectors);
     } else {
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
             vectors[v] = load_vector(reinterpret_cast<const uint4 *>(data) + tile.sources[v]);
         }
     }
-    if constexpr (selected) {
+    if constexpr (masked) {
         leave_out_of_tile(a, tile, from, vectors);
     }
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
@@ -150,7 +150,7 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     Float maximum = 0;
     bool any_rare = false;
     Sum sum;
-    if (!selected && is_at_zero_exponent<T, Log>(a, vectors)) {
+    if (!masked && is_at_zero_exponent<T, Log>(a, vectors)) {
         sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
             exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic, Float(0),
                                                     of_vector);
@@ -163,7 +163,7 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
         }
         exchange_halves<LargestWithNan<Float>, VectorRowsTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
-        const bool empty = selected && maximum == -std::numeric_limits<Float>::infinity();
+        const bool empty = masked && maximum == -std::numeric_limits<Float>::infinity();
         any_rare = tile.leave_out_rare(!is_ordinary(maximum) && !empty);
         const RowFrame<Float> frame(maximum);
         sum = sum_of_packed<T, Sum, false>(tile, e, [&](int v, Float *of_vector) {
@@ -222,10 +222,10 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
         __syncwarp();
         copy_from_stage<T, elements>(output, to.count * axis, stage, 0);
     }
-    if (selected || wants_row_values(a)) {
+    if (masked || wants_row_values(a)) {
         const bool holds_row = tile.holds_row(to.count);
         const std::uint64_t row = to.first + static_cast<std::uint64_t>(tile.held_row());
-        if constexpr (selected) {
+        if constexpr (masked) {
             const bool empty = holds_row && maximum == -std::numeric_limits<Float>::infinity();
             if (__any_sync(whole_warp, empty) != 0) {
                 __syncwarp(); // these rows' outputs are written again
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<
 template <class T, bool Log>
 __global__ void __launch_bounds__(short_row_warps *warp_lanes, short_row_blocks<T>)
     softmax_masked_sub_warp_vectors(const __grid_constant__ MaskedRowsArguments a) {
-    do_vector_rows<T, Log, VectorRows::selected>(a);
+    do_vector_rows<T, Log, VectorRows::masked>(a);
 }
 
 } // namespace wr::cuda

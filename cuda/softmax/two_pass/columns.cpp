@@ -31,9 +31,9 @@ SoftmaxTwoPassColumnArguments arguments_of(const SoftmaxProblem &problem, const 
 } // namespace
 
 std::size_t two_pass_column_tiles(const SoftmaxProblem &problem) {
-    const bool served = find_two_pass_column_kernels(problem.dtype) != nullptr && problem.shape.inner > 1 &&
-                        takes_column_vectors(problem);
-    return served ? count_two_pass_column_tiles(problem.shape, traits_of(problem.dtype).size) : 0;
+    const bool supported = find_two_pass_column_kernels(problem.dtype) != nullptr && problem.shape.inner > 1 &&
+                           takes_column_vectors(problem);
+    return supported ? count_two_pass_column_tiles(problem.shape, traits_of(problem.dtype).size) : 0;
 }
 
 bool serves_two_pass_column_states(const SoftmaxProblem &problem) {

@@ -26,11 +26,11 @@ __device__ __forceinline__ TwoPassColumnPlace<T> two_pass_column_place(const Sof
 // behind it may come as soon as there is room.
 __device__ __forceinline__ bool take_place_for_the_rest(const SoftmaxArguments &a) {
     if (a.left.any == nullptr) {
-        take_place_on_stream();
+        pdl_wait_and_release();
         return true;
     }
-    allow_dependent_launch();
-    wait_for_previous_kernel();
+    pdl_release();
+    pdl_wait();
     return !is_nothing_left(a.left);
 }
 

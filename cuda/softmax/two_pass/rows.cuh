@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(two_pass_row_threads, split_state_blocks<T, Lo
     softmax_split_states(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    allow_dependent_launch();
+    pdl_release();
     __shared__ RowState<Float, Sum> states[two_pass_row_warps];
     __shared__ TileState<Float, Sum> block_states[two_pass_row_warps];
     const std::size_t row_tiles = divide_up(a.axis, softmax_block);
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(two_pass_row_threads, apply_blocks<T, Load>)
     constexpr ZeroExponent which = two_pass_row_tiles<T, Load, Log>;
     __shared__ TileState<Float, Sum> block_states[two_pass_row_warps];
     const ApplyPlace from(a);
-    allow_dependent_launch();
+    pdl_release();
     if (!from.exists) {
         return;
     }
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(two_pass_row_threads, apply_blocks<T, Load>)
     const TileState<Float, Sum> own = block_states[warp_again()];
     const TileSource<T> again(a, to.row, to.block);
     const std::size_t output = to.row * a.axis + to.block * softmax_block;
-    wait_for_previous_kernel();
+    pdl_wait();
     const StoredState stored = a.totals[to.row];
     const RowState<Float, Sum> total{static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
     if constexpr (Log) {
@@ -231,8 +231,8 @@ template <class T>
 __global__ void __launch_bounds__(two_pass_row_threads) softmax_totals(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    allow_dependent_launch();
-    wait_for_previous_kernel();
+    pdl_release();
+    pdl_wait();
     if (is_nothing_left(a.left)) {
         return;
     }

@@ -1,4 +1,4 @@
-// How a job is divided: into strips of neighbouring outputs, and those, where they are few, into pieces of the axis.
+// How a job is divided: into panels of neighbouring outputs, and those, where they are few, into pieces of the axis.
 #pragma once
 
 #include "host/common/vector_kernels.h"
@@ -8,7 +8,7 @@ namespace wr::host {
 // With inner 1, outer takes its place: the same job, and outputs that are neighbours are known to be.
 void make_inner_the_neighbours(Shape &shape);
 
-Strips strips_of(const Shape &shape, std::size_t width);
+Panels panels_of(const Shape &shape, std::size_t width);
 
 // The axis in equal pieces, but for the last.
 struct Pieces {
@@ -19,8 +19,8 @@ struct Pieces {
 // Tasks of each thread, so that one that starts late or runs slowly does not hold up the call.
 inline constexpr std::size_t tasks_per_thread = 4;
 
-// Enough pieces to keep the threads busy where strips alone do not; one piece where they do. None is shorter than
+// Enough pieces to keep the threads busy where panels alone do not; one piece where they do. None is shorter than
 // `shortest`, a power of two: what a piece costs apart from its elements must not show.
-Pieces pieces_for(std::size_t axis, std::size_t strips, std::size_t threads, std::size_t shortest);
+Pieces pieces_for(std::size_t axis, std::size_t panels, std::size_t threads, std::size_t shortest);
 
 } // namespace wr::host

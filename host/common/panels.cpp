@@ -1,4 +1,4 @@
-#include "host/common/strips.h"
+#include "host/common/panels.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,13 +14,13 @@ void make_inner_the_neighbours(Shape &shape) {
     }
 }
 
-Strips strips_of(const Shape &shape, std::size_t width) { return {width, divide_up(shape.inner, width)}; }
+Panels panels_of(const Shape &shape, std::size_t width) { return {width, divide_up(shape.inner, width)}; }
 
-Pieces pieces_for(std::size_t axis, std::size_t strips, std::size_t threads, std::size_t shortest) {
-    if (threads == 1 || strips >= tasks_per_thread * threads || axis <= shortest) {
+Pieces pieces_for(std::size_t axis, std::size_t panels, std::size_t threads, std::size_t shortest) {
+    if (threads == 1 || panels >= tasks_per_thread * threads || axis <= shortest) {
         return {axis, 1};
     }
-    const std::size_t wanted = divide_up(tasks_per_thread * threads, strips);
+    const std::size_t wanted = divide_up(tasks_per_thread * threads, panels);
     const std::size_t length = std::max(std::bit_ceil(divide_up(axis, wanted)), shortest);
     return {length, divide_up(axis, length)};
 }

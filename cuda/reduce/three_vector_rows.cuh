@@ -63,10 +63,11 @@ __device__ __noinline__ void reduce_rows_of_last_triple(const RowArguments &a, s
 // The rows touch each other and the first starts on a 16-byte boundary. Plain loads: a thread's three share sectors,
 // and as much as a third of what moves is written.
 template <class T, class Op>
-__global__ void __launch_bounds__(row_block_threads, 4) reduce_triple_rows(const __grid_constant__ RowArguments a) {
+__global__ void __launch_bounds__(row_block_threads, 4)
+    reduce_three_vector_rows(const __grid_constant__ RowArguments a) {
     static_assert(!Op::positional);
     constexpr int triples = triples_a_thread<T, Op>;
-    take_place_on_stream();
+    pdl_wait_and_release();
     const unsigned rows_a_triple = 3 * vector_elements<T> / static_cast<unsigned>(a.axis);
     const std::size_t first =
         a.first_row + (blockIdx.x * std::size_t{row_block_threads * triples} + threadIdx.x) * rows_a_triple;

@@ -1,5 +1,5 @@
 // The kernels of vector_kernels.h in terms of a way to reduce: a struct with an Operator, `accumulate`, which reduces
-// part of a strip's axis (never nothing), and `segment`, which reduces a contiguous run (never nothing).
+// part of a panel's axis (never nothing), and `segment`, which reduces a contiguous run (never nothing).
 #pragma once
 
 #include "host/common/row_counter.h"
@@ -10,7 +10,7 @@
 namespace wr::host::WR_ISA {
 namespace {
 
-// Of any strip.
+// Of any panel.
 template <class Op>
 constexpr std::size_t most_outputs = most_columns<Op>;
 
@@ -19,21 +19,21 @@ constexpr std::size_t most_gathered = 16;
 // Elements that an order-free operator combines before it settles.
 constexpr std::size_t settle_length = std::size_t{1} << 20;
 
-struct Strip {
+struct Panel {
     std::size_t outer, inner, width;
 };
 
 template <class Job>
-Strip strip_at(const Job &job, std::size_t index) {
-    const std::size_t inner = index % job.strips.per_outer * job.strips.width;
-    return {index / job.strips.per_outer, inner, smaller(job.strips.width, job.shape.inner - inner)};
+Panel panel_at(const Job &job, std::size_t index) {
+    const std::size_t inner = index % job.panels.per_outer * job.panels.width;
+    return {index / job.panels.per_outer, inner, smaller(job.panels.width, job.shape.inner - inner)};
 }
 
-// Elements from the input's first one to element `first` of the axis of the strip's first output.
-WR_HD std::ptrdiff_t offset_of(const Shape &s, const Strip &strip, std::size_t first) {
-    return static_cast<std::ptrdiff_t>(strip.outer) * s.outer_stride +
+// Elements from the input's first one to element `first` of the axis of the panel's first output.
+WR_HD std::ptrdiff_t offset_of(const Shape &s, const Panel &panel, std::size_t first) {
+    return static_cast<std::ptrdiff_t>(panel.outer) * s.outer_stride +
            static_cast<std::ptrdiff_t>(first) * s.axis_stride +
-           static_cast<std::ptrdiff_t>(strip.inner) * s.inner_stride;
+           static_cast<std::ptrdiff_t>(panel.inner) * s.inner_stride;
 }
 
 // Keys of floats as the floats that they stand for.
@@ -85,45 +85,45 @@ __attribute__((noinline)) void store_nodes(const typename Op::Accumulator *resul
 }
 
 template <class Op>
-void store_strip(const ReduceJob &job, const Strip &strip, const typename Op::Accumulator *results) {
-    const std::size_t first = strip.outer * job.shape.inner + strip.inner;
+void store_panel(const ReduceJob &job, const Panel &panel, const typename Op::Accumulator *results) {
+    const std::size_t first = panel.outer * job.shape.inner + panel.inner;
     if (job.as_state) {
-        store_nodes<Op>(results, strip.width, job.output, first);
+        store_nodes<Op>(results, panel.width, job.output, first);
     } else {
-        store_results(job.finish, results, strip.width, job.output, first);
+        store_results(job.finish, results, panel.width, job.output, first);
     }
 }
 
 // As the kernels' `merge`.
 template <class Op>
 void merge_pieces(const ReduceJob &job, std::size_t index, std::size_t pieces, const void *accumulators) {
-    const Strip strip = strip_at(job, index);
+    const Panel panel = panel_at(job, index);
     const auto *partial = static_cast<const typename Op::Accumulator *>(accumulators);
     alignas(64) typename Op::Accumulator results[most_outputs<Op>];
     alignas(64) typename Op::Accumulator levels[column_levels_bytes / sizeof(typename Op::Accumulator)];
-    RowCounter<Op> counter(strip.width, levels);
+    RowCounter<Op> counter(panel.width, levels);
     for (std::size_t p = 0; p < pieces; ++p) {
-        for (std::size_t k = 0; k < strip.width; ++k) {
-            results[k] = Op::settle(partial[p * job.strips.width + k]);
+        for (std::size_t k = 0; k < panel.width; ++k) {
+            results[k] = Op::settle(partial[p * job.panels.width + k]);
         }
         counter.push(results);
     }
     counter.result(results);
-    store_strip<Op>(job, strip, results);
+    store_panel<Op>(job, panel, results);
 }
 
 template <class Way>
-struct StripReduction {
+struct PanelReduction {
     using Op = typename Way::Operator;
     using Accumulator = typename Op::Accumulator;
 
-    static void accumulate(const ReduceJob &job, const Strip &strip, std::size_t first, std::size_t count,
+    static void accumulate(const ReduceJob &job, const Panel &panel, std::size_t first, std::size_t count,
                            Accumulator *results) {
         if (count != 0) {
-            Way::accumulate(job, strip, first, count, results);
+            Way::accumulate(job, panel, first, count, results);
             return;
         }
-        for (std::size_t k = 0; k < strip.width; ++k) {
+        for (std::size_t k = 0; k < panel.width; ++k) {
             results[k] = Op::identity();
         }
     }
@@ -131,15 +131,15 @@ struct StripReduction {
     static void reduce(const ReduceJob &job, std::size_t first, std::size_t last) {
         alignas(64) Accumulator results[most_outputs<Op>];
         for (std::size_t index = first; index < last; ++index) {
-            const Strip strip = strip_at(job, index);
-            accumulate(job, strip, 0, job.shape.axis, results);
-            store_strip<Op>(job, strip, results);
+            const Panel panel = panel_at(job, index);
+            accumulate(job, panel, 0, job.shape.axis, results);
+            store_panel<Op>(job, panel, results);
         }
     }
 
     static void piece(const ReduceJob &job, std::size_t index, std::size_t first, std::size_t count,
                       void *accumulators) {
-        accumulate(job, strip_at(job, index), first, count, static_cast<Accumulator *>(accumulators));
+        accumulate(job, panel_at(job, index), first, count, static_cast<Accumulator *>(accumulators));
     }
 
     static void segments(const SegmentsJob &job, std::size_t first, std::size_t last) {
@@ -157,9 +157,9 @@ struct StripReduction {
 };
 
 template <class Way>
-constexpr ReduceKernel kernel_of{sizeof(typename Way::Operator::Accumulator), StripReduction<Way>::reduce,
-                                 StripReduction<Way>::piece, merge_pieces<typename Way::Operator>,
-                                 StripReduction<Way>::segments};
+constexpr ReduceKernel kernel_of{sizeof(typename Way::Operator::Accumulator), PanelReduction<Way>::reduce,
+                                 PanelReduction<Way>::piece, merge_pieces<typename Way::Operator>,
+                                 PanelReduction<Way>::segments};
 
 } // namespace
 } // namespace wr::host::WR_ISA

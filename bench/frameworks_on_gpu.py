@@ -119,6 +119,7 @@ def torch(table: Table, on_gpu: bool) -> str | None:
     check_arrays(table, pt, lambda x: pt.from_numpy(x).to(device))
     check_large(table, lambda x: pt.from_numpy(x).to(device), lambda x: x.cpu().numpy())
     _torch_operators(table, pt, device)
+    _torch_transforms(table, pt, device)
     if on_gpu:
         _captured(table, pt)
         _torch_on_others(table, pt)
@@ -183,6 +184,20 @@ def _torch_operators(table: Table, pt: Any, device: str) -> None:
                     table.compare("warp_reduce.torch, forward and gradient", found, expected)
                 found, expected = (_bytes(pt, call(each)) for each in (x.to(device), x))
                 table.compare("warp_reduce.torch without gradients", found, expected)
+
+
+def _torch_transforms(table: Table, pt: Any, device: str) -> None:
+    """A batch of rows by vmap, and their gradients."""
+    import warp_reduce.torch as wt
+
+    weights = pt.linspace(-1, 1, 5003)
+    calls = [wt.sum, wt.amax, wt.argmin, wt.softmax, pt.func.grad(wt.logsumexp), pt.func.grad(wt.mean)]
+    calls += [pt.func.grad(lambda row: wt.sum(wt.log_softmax(row) * weights.to(row.device)))]
+    for dtype in (pt.float32, pt.bfloat16):
+        x = pt.from_numpy(RANDOM.standard_normal((33, 5003))).to(dtype)
+        for call in calls:
+            found, expected = pt.func.vmap(call)(x.to(device)), pt.stack([call(row) for row in x])
+            table.compare("torch.func's vmap and grad", _bytes(pt, found), _bytes(pt, expected))
 
 
 def _dot(dot: Any, vector: Any, x: Any, **options: Any) -> Any:

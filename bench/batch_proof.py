@@ -21,7 +21,6 @@ import contextlib
 import fcntl
 import functools
 import gc
-import importlib
 import itertools
 import json
 import os
@@ -255,7 +254,7 @@ class Plan:
     """What is compared."""
 
     def __init__(self, device: str, small: bool, kinds: tuple[str, ...] = KINDS, types: tuple[str, ...] = ()) -> None:
-        self.device, self.kinds = device, kinds
+        self.device, self.small, self.kinds = device, small, kinds
         self.types = [TYPES[name] for name in types or TYPES]
         self.widths = (8, 1000, 4099) if small else WIDTHS
         self.batches = (1, 2, 7, 17, 40) if small else BATCHES
@@ -370,18 +369,19 @@ def conclude(counts: AllCounts, device: str, status: int) -> int:
 # ---- processes side by side
 
 
+Part = tuple[int, int, tuple[str, ...]]  # which of how many, by functions; and what of them
+
+
 def prove_side_by_side(plan: Plan, several: int, compiling: int, seconds: int) -> int:
-    """Children of a fork, since PyTorch is imported for a long time; of a process that has not looked for a GPU."""
-    parts = [(i, several, tuple(kind for kind in plan.kinds if kind != "compiled")) for i in range(several)]
+    """Children of a fork, since PyTorch is imported for a long time."""
+    parts: list[Part] = [(i, several, tuple(kind for kind in plan.kinds if kind != "compiled")) for i in range(several)]
     parts += [(i, compiling, ("compiled",)) for i in range(compiling) if "compiled" in plan.kinds]
-    if compiling:
-        importlib.import_module("torch._inductor.compile_fx")
     with tempfile.TemporaryDirectory() as folder:
         children = {}
         for number, part in enumerate(parts):
             child = os.fork()
             if child == 0:
-                os._exit(prove_part(plan, part, len(parts), seconds, Path(folder) / str(number)))
+                os._exit(prove_in_child(plan, part, len(parts), seconds, Path(folder) / str(number)))
             children[child] = number
         status = max((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) % 256 for child in children), default=0)
         counts = {name: Counts() for name in FUNCTIONS}
@@ -390,21 +390,43 @@ def prove_side_by_side(plan: Plan, several: int, compiling: int, seconds: int) -
     return conclude(counts, "in several processes", status)
 
 
-def prove_part(plan: Plan, part: tuple[int, int, tuple[str, ...]], processes: int, seconds: int, place: Path) -> int:
+def prove_in_child(plan: Plan, part: Part, processes: int, seconds: int, place: Path) -> int:
     try:
-        first, step, plan.kinds = part
-        plan.device = plan.device or found_device()
-        torch.set_num_threads(max(1, torch.get_num_threads() // processes))
-        warp_reduce.host.threads = max(1, warp_reduce.host.threads // processes)
-        own = dict(list(FUNCTIONS.items())[first::step])
-        FUNCTIONS.clear()
-        FUNCTIONS.update(own)
-        counts, status = prove(plan, seconds)
-        place.write_text(json.dumps({name: vars(each) for name, each in counts.items()}), encoding="utf-8")
-        return status
+        if plan.device == "cuda" and not can_use_gpu():
+            start_anew(plan, part, processes, seconds, place)
+        return prove_part(plan, part, processes, seconds, place)
     except BaseException:
         traceback.print_exc()
         return 2
+
+
+def can_use_gpu() -> bool:
+    """Not where something that was imported has looked for one before the fork."""
+    try:
+        torch.cuda.init()
+    except RuntimeError:
+        return False
+    return True
+
+
+def start_anew(plan: Plan, part: Part, processes: int, seconds: int, place: Path) -> None:
+    first, step, kinds = part
+    names = [name for name, dtype in TYPES.items() if dtype in plan.types]
+    arguments = ["--device", plan.device, "--what", ",".join([*kinds, *names]), "--part", f"{first}/{step}/{processes}"]
+    arguments += ["--seconds", str(seconds), "--store", str(place), *(["--small"] if plan.small else [])]
+    os.execv(sys.executable, [sys.executable, __file__, *arguments])
+
+
+def prove_part(plan: Plan, part: Part, processes: int, seconds: int, place: Path) -> int:
+    first, step, plan.kinds = part
+    torch.set_num_threads(max(1, torch.get_num_threads() // processes))
+    warp_reduce.host.threads = max(1, warp_reduce.host.threads // processes)
+    own = dict(list(FUNCTIONS.items())[first::step])
+    FUNCTIONS.clear()
+    FUNCTIONS.update(own)
+    counts, status = prove(plan, seconds)
+    place.write_text(json.dumps({name: vars(each) for name, each in counts.items()}), encoding="utf-8")
+    return status
 
 
 def add_stored(counts: AllCounts, stored: dict[str, Any]) -> None:
@@ -416,7 +438,7 @@ def add_stored(counts: AllCounts, stored: dict[str, Any]) -> None:
 
 
 def found_device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda" if torch.cuda.device_count() > 0 else "cpu"  # which asks without beginning to use one
 
 
 def device_name(device: str) -> str:
@@ -471,15 +493,19 @@ def main() -> int:
         "--processes", default="0+0", help="I+C: side by side, by functions, C of them for compiled ones"
     )
     parser.add_argument("--seconds", type=int, default=0, help="ends each process after so many; 0: when it is done")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--store", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     wanted = given.what.split(",")
     kinds = tuple(each for each in KINDS if each in wanted) or KINDS
     types = tuple(each for each in TYPES if each in wanted)
     several, compiling = map(int, given.processes.split("+"))
-    plan = Plan(given.device or "", given.small, kinds, types)
+    plan = Plan(given.device or found_device(), given.small, kinds, types)
+    if given.part:
+        first, step, processes = map(int, given.part.split("/"))
+        return prove_part(plan, (first, step, kinds), processes, given.seconds, given.store)
     if several + compiling:
         return prove_side_by_side(plan, several, compiling, given.seconds)
-    plan.device = plan.device or found_device()
     if given.times:
         return times(plan.device, given.small)
     counts, status = prove(plan, given.seconds)

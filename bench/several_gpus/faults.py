@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref, c_int, c_size_t, c_void_p
 from typing import Any
 
@@ -14,6 +17,7 @@ from .shards import cut, even_counts, is_poisoned, one_call, same_bits, settle, 
 from .worlds import FAILED, GONE, Gpus, Played, World
 
 SECONDS_UNTIL_GONE = 2.0
+SECONDS_UNTIL_STUCK = 15.0
 
 
 def _status(call: Any) -> int:
@@ -86,30 +90,53 @@ def differing(world: World, library: Library) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def _aborted_after(world: Gpus, seconds: float) -> Iterator[None]:
+    """Lets nobody wait longer."""
+
+    def abort() -> None:
+        world.gives_up()
+        for rank in range(world.ranks):
+            if world.communicators[rank]:
+                world.abort(rank)
+
+    timer = threading.Timer(seconds, abort)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def gone(world: Gpus, library: Library, op: str) -> dict[str, Any]:
-    """The last rank never calls. The others' streams wait until their communicators are aborted; then they are told.
+    """The last rank does not make the second call. The others' streams wait until their communicators are aborted; then
+    they are told. In the first one NCCL connects the ranks, for which it keeps the host waiting.
 
     Nothing is written then, but by exact sums, of which a rank has its own share. The world is of no use afterwards.
-    All call once before: NCCL connects ranks at their first collective, and until then a caller waits, not its stream.
     """
-    connected = _Case(world, library, op)
-    world.on_every_rank(lambda rank: (connected.call(rank), world.wait(rank)))
-    case = _Case(world, library, op)
+    before, case = _Case(world, library, op), _Case(world, library, op)
 
     def run(rank: int) -> tuple[int, bool, float]:
+        before.call(rank)()
+        world.wait(rank)
+        call = case.call(rank)
+        world.meet()
         if rank == world.ranks - 1:
-            time.sleep(SECONDS_UNTIL_GONE)
+            world.meet()  # what it frees would wait for the others' kernels
             world.abort(rank)
             return 0, True, 0.0
-        status = _status(case.call(rank))
+        status = _status(call)
         time.sleep(SECONDS_UNTIL_GONE)
         waited = not world.is_done(rank)
         began = time.perf_counter()
         world.abort(rank)
         world.wait(rank)
-        return status, waited, time.perf_counter() - began
+        took = time.perf_counter() - began
+        world.meet()
+        return status, waited, took
 
-    found = world.on_every_rank(run)
+    with _aborted_after(world, SECONDS_UNTIL_STUCK):
+        found = world.on_every_rank(run)
     told = [int(each.item()) for each in case.told[:-1]]
     return {
         "what": f"a rank that is gone from {op}",

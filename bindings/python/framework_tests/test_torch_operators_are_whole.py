@@ -79,6 +79,16 @@ def test_gradients_of_products_with_zeros(zeros: int) -> None:
         assert gradgradcheck(lambda x, d=dim: wt.prod(x, d), (x,))
 
 
+def test_gradients_of_what_stays_pytorchs() -> None:
+    """Complex numbers, which PyTorch's kernels reduce."""
+    z = torch.complex(tensor(2, 3, 2), tensor(2, 3, 2).flip(0)).requires_grad_()
+    for function in (wt.sum, wt.mean, wt.prod, wt.norm, lambda z: wt.norm(z, 1)):
+        for call in (function, lambda z, f=function: f(z, dim=(0, 2)) if f in (wt.sum, wt.mean, wt.prod) else f(z)):
+            assert gradcheck(call, (z,)) and gradgradcheck(call, (z,))
+    with pytest.raises(RuntimeError, match="forward mode is not offered"):
+        torch.func.jvp(wt.prod, (z.detach(),), (z.detach(),))
+
+
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_gradients_of_rows(name: str) -> None:
     x = tensor(2, 3, 2).requires_grad_()

@@ -109,6 +109,8 @@ class _Graded(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> torch.Tensor:
         of_tensors = tangents[: tensors_of(ctx.name)]
+        if any(t is not None and t.is_complex() for t in of_tensors):
+            raise RuntimeError("forward mode is not offered for complex tensors; take PyTorch's own function")
         with _levels_below():
             return _TANGENTS.get(ctx.name, _by_gradient)(_without_tangents(ctx), *of_tensors).to(ctx.result)
 

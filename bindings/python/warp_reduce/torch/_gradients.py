@@ -69,7 +69,7 @@ def _count(ctx: Any, dims: list[int]) -> Any:
 
 def _share(gradient: torch.Tensor, count: Any, dtype: torch.dtype) -> torch.Tensor:
     """Times the reciprocal, rounded once: of a division CPUs, GPUs and the compiler have each their own idea."""
-    wide = gradient if gradient.dtype == torch.float64 else gradient.float()
+    wide = gradient if gradient.dtype == torch.float64 or gradient.is_complex() else gradient.float()
     return (wide * (1 / count if count != 0 else math.inf)).to(dtype).contiguous()
 
 
@@ -98,12 +98,12 @@ def _prod(
 ) -> torch.Tensor:
     above = _spread(gradient, x, dims, keepdim)
     if torch.is_grad_enabled():
-        return above * _others_product(x.to(result.dtype), dims)
+        return above * _others_product(x.to(result.dtype), dims).conj()
     zero = x == 0
     zeros = _ops.sum(zero, dims, True)
     rest = _ops.prod(torch.where(zero, torch.ones_like(x), x), dims, True, dtype=result.dtype)
     with_one = torch.where(zero & (zeros == 1), rest, torch.zeros_like(rest))
-    return above * torch.where(zeros == 0, _spread(result, x, dims, keepdim) / x, with_one)
+    return above * torch.where(zeros == 0, _spread(result, x, dims, keepdim) / x, with_one).conj()
 
 
 def _extreme(

@@ -50,11 +50,11 @@ def flat(results: Any) -> list[torch.Tensor]:
     return [results] if isinstance(results, torch.Tensor) else list(results)
 
 
-def results_of(op: Any, sample: Any) -> list[torch.Tensor]:
+def results_of(function: Any, sample: Any) -> list[torch.Tensor]:
     """The result, and the gradient where there is one."""
     x = sample.input
     x = x.detach().clone().requires_grad_() if x.requires_grad else x
-    found = flat(op.op(x, *sample.args, **sample.kwargs))
+    found = flat(function(x, *sample.args, **sample.kwargs))
     if not (x.requires_grad and found[0].requires_grad):
         return found
     above = torch.linspace(0.5, 1, found[0].numel(), dtype=torch.float64).reshape(found[0].shape).to(found[0].dtype)
@@ -75,12 +75,32 @@ def test_samples(name: str) -> None:
     for dtype in set(TYPES) & op.supported_dtypes("cpu"):
         graded = dtype.is_floating_point and dtype in op.supported_backward_dtypes("cpu")
         for sample in op.reference_inputs("cpu", dtype, requires_grad=graded):
-            expected = results_of(op, sample)
+            expected = results_of(op.op, sample)
             with wt.batch_invariant():
-                found = results_of(op, sample)
+                found = results_of(op.op, sample)
             if "arg" in name:  # of equal elements another one may be the first where PyTorch has no order
                 found, expected = ([chosen(sample, each[0])] for each in (found, expected))
             same(found, expected, dtype)
+
+
+OURS = {name: getattr(wt, name) for name in NAMES if hasattr(wt, name)} | {"linalg.vector_norm": wt.norm}
+
+
+@pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.name in OURS and op.name != "norm"])
+def test_samples_of_our_own_functions(name: str) -> None:
+    """Which take PyTorch's arguments."""
+    op, tried = TABLE[name], 0
+    for dtype in set(TYPES) & op.supported_dtypes("cpu") - {torch.bool}:
+        graded = dtype.is_floating_point and dtype in op.supported_backward_dtypes("cpu")
+        for sample in op.reference_inputs("cpu", dtype, requires_grad=graded):
+            if op.name == "linalg.vector_norm" and sample.kwargs.get("ord", 2) not in (1, 2, float("inf")):
+                continue
+            expected, found = (results_of(function, sample) for function in (op.op, OURS[op.name]))
+            if "arg" in name:
+                found, expected = ([chosen(sample, each[0])] for each in (found, expected))
+            same(found, expected, dtype)
+            tried += 1
+    assert tried > 20
 
 
 def chosen(sample: Any, index: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@
 
 static place places[2];
 static size_t places_open_count;
+static size_t cases_for_one = 1;
 
 static void not_run(const char *reason) {
     printf("needs a GPU: not run: %s\n", reason);
@@ -101,8 +102,11 @@ void places_open(int argc, char **argv) {
     places_open_count = 1;
     if (gpu_is_asked_for(argc, argv)) {
         open_gpu();
+        cases_for_one = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : 1;
     }
 }
+
+int places_take(size_t number) { return cases_for_one == 0 || number % cases_for_one == 0; }
 
 void places_open_gpu_only(int argc, char **argv) {
     places_open(argc, argv);

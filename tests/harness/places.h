@@ -18,6 +18,10 @@ typedef struct place {
 void places_open(int argc, char **argv);
 void places_close(void);
 
+/* `PROGRAM gpu N`, for a GPU that is emulated: whether the case of this number is taken, which every Nth is. All are
+ * where no N is given. */
+int places_take(size_t number);
+
 /* Like places_open, for what a host stream cannot show: graphs, streams, the caller's device. */
 void places_open_gpu_only(int argc, char **argv);
 

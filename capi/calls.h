@@ -51,6 +51,13 @@ template <class Args>
     requires requires { &Args::left; }
 inline constexpr std::size_t size_without_flag<Args> = offsetof(Args, op);
 
+// And where softmax had one scale for all rows.
+template <class Args>
+inline constexpr std::size_t size_without_scales = sizeof(Args);
+template <class Args>
+    requires requires { &Args::scales; }
+inline constexpr std::size_t size_without_scales<Args> = offsetof(Args, scales);
+
 // Whether the struct is of this header's size. (Those of earlier versions have become it before: with_args.) A larger
 // one is of a header that this library has never seen, and nothing says that the bytes behind the fields it knows are
 // there to be read.
@@ -93,14 +100,17 @@ void say_strides_without_flag(Args &args) {
 // body(args) of the caller's struct, one of an earlier version said in the fields of today's.
 template <class Args, class Body>
 auto with_args(const Args &given, Body body) {
-    if (given.struct_size == sizeof(Args) || given.struct_size != size_without_flag<Args>) {
+    const bool is_flagless = given.struct_size == size_without_flag<Args>;
+    if (given.struct_size == sizeof(Args) || (!is_flagless && given.struct_size != size_without_scales<Args>)) {
         return body(given);
     }
     Args args{};
-    std::memcpy(&args, &given, size_without_flag<Args>);
+    std::memcpy(&args, &given, is_flagless ? size_without_flag<Args> : size_without_scales<Args>);
     args.struct_size = sizeof(Args);
     if constexpr (requires { args.strides_given; }) {
-        say_strides_without_flag(args);
+        if (is_flagless) {
+            say_strides_without_flag(args);
+        }
     }
     return body(args);
 }

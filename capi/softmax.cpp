@@ -15,7 +15,7 @@ namespace {
 struct Softmax {
     SoftmaxProblem problem;
     Extent input, output;
-    Extent row_values; // of logsumexp and of maximum, where they are wanted
+    Extent row_values; // of logsumexp, of maximum and of scales, where they are there
     bool in_place_allowed;
 };
 
@@ -25,12 +25,13 @@ Status resolve_options(const wr_softmax_args &args, SoftmaxProblem &problem) {
         return status;
     }
     if ((args.log != 0 && args.log != 1) || (empty_row != WR_EMPTY_ROW_NAN && empty_row != WR_EMPTY_ROW_ZERO) ||
-        !is_scale(args.scale, state_type(problem.dtype))) {
+        !is_scale(args.scale, args.scales, state_type(problem.dtype))) {
         return Status::invalid_option;
     }
     problem.log = args.log == 1;
     problem.empty_row_zero = empty_row == WR_EMPTY_ROW_ZERO;
     problem.scale = scale_or_one(args.scale);
+    problem.scales = args.scales;
     return Status::success;
 }
 
@@ -95,7 +96,7 @@ std::size_t workspace_needed(const Softmax &softmax) {
     return whole_workspace(cuda::softmax_workspace_bytes(softmax.problem));
 }
 
-// Of logsumexp or maximum.
+// Of logsumexp, maximum or scales.
 Status locate_row_values(const void *pointer, const Softmax &softmax, MemoryRange &range) {
     const Extent wanted = pointer == nullptr ? Extent{} : softmax.row_values;
     return locate(pointer, wanted, traits_of(softmax.problem.logsumexp_dtype).alignment, range);
@@ -104,13 +105,14 @@ Status locate_row_values(const void *pointer, const Softmax &softmax, MemoryRang
 // Checks the pointers and puts them into the problem. There are outputs.
 Status attach_memory(const wr_softmax_args &args, Softmax &softmax) {
     SoftmaxProblem &problem = softmax.problem;
-    MemoryRange input{}, output{}, logsumexp{}, maximum{}, workspace{};
+    MemoryRange input{}, output{}, logsumexp{}, maximum{}, scales{}, workspace{};
     SelectionRanges selection{};
     const std::size_t elements = elements_in(softmax.output, problem.output_dtype);
     const Status found[] = {locate(args.input, softmax.input, traits_of(problem.dtype).alignment, input),
                             locate(args.output, softmax.output, traits_of(problem.output_dtype).alignment, output),
                             locate_row_values(args.logsumexp, softmax, logsumexp),
                             locate_row_values(args.maximum, softmax, maximum),
+                            locate_row_values(args.scales, softmax, scales),
                             locate_selection(problem.selection, problem.shape, elements, selection),
                             locate_workspace(args.workspace, args.workspace_bytes,
                                              args.workspace == nullptr ? 0 : workspace_needed(softmax), workspace)};
@@ -125,7 +127,7 @@ Status attach_memory(const wr_softmax_args &args, Softmax &softmax) {
         return Status::overlap;
     }
     for (const MemoryRange &read :
-         {in_place ? MemoryRange{} : input, selection.mask, selection.lengths, selection.offsets}) {
+         {in_place ? MemoryRange{} : input, scales, selection.mask, selection.lengths, selection.offsets}) {
         if (overlaps_any(read, written)) {
             return Status::overlap;
         }

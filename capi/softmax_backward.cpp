@@ -15,7 +15,7 @@ namespace {
 struct Backward {
     SoftmaxBackwardProblem problem;
     bool from_logits;
-    Extent saved, logsumexp, output_gradient, input_gradient;
+    Extent saved, row_values, output_gradient, input_gradient;
     bool may_be_saved, may_be_output_gradient; // in place
 };
 
@@ -24,7 +24,7 @@ Status resolve_options(const wr_softmax_backward_args &args, Backward &backward)
     const auto empty_row = number_of(args.empty_row);
     const auto is_flag = [](std::int32_t flag) { return flag == 0 || flag == 1; };
     if (!is_flag(args.log) || !is_flag(args.add_to_input_gradient) || !is_flag(empty_row) ||
-        !is_scale(args.scale, state_type(problem.dtype))) {
+        !is_scale(args.scale, args.scales, state_type(problem.dtype))) {
         return Status::invalid_option;
     }
     if (const Status status = check_strides({args.strides_given, any_stride(args)}); status != Status::success) {
@@ -37,6 +37,7 @@ Status resolve_options(const wr_softmax_backward_args &args, Backward &backward)
     problem.empty_row_zero = empty_row == WR_EMPTY_ROW_ZERO;
     problem.add_to_input_gradient = args.add_to_input_gradient == 1;
     problem.scale = scale_or_one(args.scale);
+    problem.scales = args.scales;
     backward.from_logits = args.input != nullptr || args.logsumexp != nullptr;
     return Status::success;
 }
@@ -56,7 +57,7 @@ Status measure(const Shape &saved, const Shape &gradient, bool strided, Backward
         layout_of(gradient_array, strided, output_gradient_bytes, gradient_layout) != Status::success ||
         extent_of({saved_array.outer, saved.axis, saved.inner}, input_gradient_bytes, backward.input_gradient) !=
             Status::success ||
-        extent_of({outer, saved.inner}, traits_of(state_type(problem.dtype)).size, backward.logsumexp) !=
+        extent_of({outer, saved.inner}, traits_of(state_type(problem.dtype)).size, backward.row_values) !=
             Status::success) {
         return Status::size_overflow;
     }
@@ -116,12 +117,14 @@ std::size_t workspace_needed(const Backward &backward) {
 Status attach_memory(const wr_softmax_backward_args &args, Backward &backward) {
     SoftmaxBackwardProblem &problem = backward.problem;
     const void *saved_pointer = backward.from_logits ? args.input : args.output;
-    MemoryRange saved{}, logsumexp{}, output_gradient{}, input_gradient{}, workspace{};
+    MemoryRange saved{}, logsumexp{}, scales{}, output_gradient{}, input_gradient{}, workspace{};
     SelectionRanges selection{};
     const std::size_t elements = elements_in(backward.input_gradient, problem.input_gradient_dtype);
     const Status found[] = {locate(saved_pointer, backward.saved, traits_of(problem.dtype).alignment, saved),
-                            locate(args.logsumexp, backward.from_logits ? backward.logsumexp : Extent{},
+                            locate(args.logsumexp, backward.from_logits ? backward.row_values : Extent{},
                                    traits_of(state_type(problem.dtype)).alignment, logsumexp),
+                            locate(args.scales, args.scales != nullptr ? backward.row_values : Extent{},
+                                   traits_of(state_type(problem.dtype)).alignment, scales),
                             locate(args.output_gradient, backward.output_gradient,
                                    traits_of(problem.output_gradient_dtype).alignment, output_gradient),
                             locate(args.input_gradient, backward.input_gradient,
@@ -142,7 +145,7 @@ Status attach_memory(const wr_softmax_backward_args &args, Backward &backward) {
     }
     // In place, an array's own range is that of the input's gradient.
     for (const MemoryRange &read :
-         {is_saved ? MemoryRange{} : saved, is_output_gradient ? MemoryRange{} : output_gradient, logsumexp,
+         {is_saved ? MemoryRange{} : saved, is_output_gradient ? MemoryRange{} : output_gradient, logsumexp, scales,
           selection.mask, selection.lengths, selection.offsets}) {
         if (overlaps_any(read, written)) {
             return Status::overlap;

@@ -23,6 +23,11 @@ inline bool is_scale(double scale, ElementType type) {
     return magnitude > zero_f32 && magnitude < infinite_f32;
 }
 
+// The same of one scale for all rows, which must be 0 where each row has its own.
+inline bool is_scale(double scale, const void *scales, ElementType type) {
+    return scales == nullptr ? is_scale(scale, type) : magnitude_bits(scale) == 0;
+}
+
 inline double scale_or_one(double scale) { return magnitude_bits(scale) == 0 ? 1.0 : scale; }
 
 } // namespace wr::capi

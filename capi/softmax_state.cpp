@@ -112,7 +112,7 @@ Status describe(const wr_softmax_args &args, std::size_t first, Piece &piece) {
     const std::size_t input_bytes = traits_of(types.dtype).size, output_bytes = traits_of(types.output_dtype).size;
     if (const Status status =
             first_failure({check_strides({args.strides_given, any_stride(args)}),
-                           args.offsets == nullptr ? Status::success : Status::unsupported,
+                           args.offsets == nullptr && args.scales == nullptr ? Status::success : Status::unsupported,
                            resolve_selection(selection_asked(args), given, args.strides_given == 1, problem.selection),
                            layout_of(given, args.strides_given == 1, input_bytes, layout),
                            extent_of({args.outer, args.axis, args.inner}, output_bytes, piece.output),

@@ -95,7 +95,7 @@ struct SoftmaxProblem {
     ElementType dtype, output_dtype;
     bool log;
     bool empty_row_zero;
-    double scale; // 1 where none was asked for
+    double scale; // 1 where none was asked for, and where each row has its own
     const void *input;
     void *output;    // nullptr: not wanted
     void *logsumexp; // nullptr: not wanted
@@ -105,6 +105,7 @@ struct SoftmaxProblem {
     void *maximum; // nullptr: not wanted; of the type that states are kept in
     ElementType logsumexp_dtype;
     Selection selection;
+    const void *scales; // [outer][inner], of the type that states are kept in; nullptr: all rows have the one
 };
 
 struct SoftmaxBackwardProblem {
@@ -113,7 +114,7 @@ struct SoftmaxBackwardProblem {
     bool log;
     bool empty_row_zero;
     bool add_to_input_gradient;
-    double scale;       // 1 where none was asked for
+    double scale;       // as in SoftmaxProblem
     const void *output; // what softmax gave; nullptr: the logits and their logsumexp are there instead
     const void *input;
     const void *logsumexp; // [outer][inner], of the type that states are kept in
@@ -124,6 +125,7 @@ struct SoftmaxBackwardProblem {
     Selection selection;
     void *workspace;
     std::size_t workspace_bytes;
+    const void *scales; // as in SoftmaxProblem
 };
 
 // The type that logits are scaled and the states of rows are kept in.

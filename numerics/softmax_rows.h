@@ -7,6 +7,16 @@
 
 namespace wr {
 
+// What a row's logits are multiplied by. One of a row's own is 1 where it is 0, and NaN where it is not finite.
+template <class Float, class Problem>
+WR_HD Float scale_of_row(const Problem &p, std::size_t row) {
+    if (p.scales == nullptr) {
+        return static_cast<Float>(p.scale);
+    }
+    const Float own = static_cast<const Float *>(p.scales)[row];
+    return own == Float(0) ? Float(1) : own + (own - own);
+}
+
 // The elements `first` .. `first + count - 1` of the output (and of a contiguous input).
 struct RowSpan {
     std::size_t first, count;

@@ -446,11 +446,15 @@ typedef struct wr_softmax_args {
     void *workspace;
     size_t workspace_bytes;
     int32_t strides_given;
+    /* [outer][inner] (ragged: [outer]), contiguous, f32 (f64 for f64 inputs), in memory like the input's: a scale for
+     * each row, which has the bits of a call with that `scale`; that must be 0 then (WR_ERROR_INVALID_OPTION). NULL:
+     * `scale` is that of all rows. As there 0 is 1; the logits of a row whose scale is NaN or infinite are NaN. */
+    const void *scales;
 } wr_softmax_args;
 
 /* Like wr_softmax or wr_log_softmax, but with every knob. `args` is read before the call returns.
  * Overlap: output may be the input itself where the strides are contiguous and the element sizes agree; logsumexp and
- *   maximum must not overlap anything.
+ *   maximum must not overlap anything; what is only read may overlap.
  * Further errors: WR_ERROR_STRUCT_SIZE, _INVALID_OPTION, _INVALID_OFFSETS, _WORKSPACE_TOO_SMALL. */
 WR_API wr_status wr_softmax_ex(const wr_softmax_args *args, struct CUstream_st *stream);
 
@@ -531,7 +535,7 @@ WR_API wr_status wr_state_finish(const wr_state_args *args, struct CUstream_st *
  * logsumexp. wr_state_reduce of WR_LOGSUMEXP makes the same, of pieces that nothing is left out of. Of args are read
  * dtype, scale, input, mask, lengths, causal, strides, sizes and workspace; input and mask are the piece's own, lengths
  * and the causal limit count from element 0 of the axis, and with causal there must be causal_rows
- * (WR_ERROR_INVALID_OPTION). offsets is WR_ERROR_UNSUPPORTED. check, errors: as above. */
+ * (WR_ERROR_INVALID_OPTION). offsets and scales are WR_ERROR_UNSUPPORTED. check, errors: as above. */
 WR_API wr_status wr_softmax_state(const wr_softmax_args *args, size_t first, void *state, size_t state_bytes,
                                   int32_t *check, struct CUstream_st *stream);
 
@@ -599,6 +603,7 @@ typedef struct wr_softmax_backward_args {
     void *workspace;
     size_t workspace_bytes;
     int32_t strides_given; /* 1: all six are given; the gradient of a sum is 0, 0, 0 */
+    const void *scales;    /* the forward's */
 } wr_softmax_backward_args;
 
 /* Like wr_softmax_backward or wr_log_softmax_backward, but with every knob. `args` is read before the call returns.

@@ -60,8 +60,8 @@ WR_API wr_status wr_nccl_reduce(const wr_reduce_args *args, const size_t *counts
  *
  * args: as for wr_softmax_ex, with `axis` the elements of this rank's shard; input, output, mask and strides are the
  *   shard's own, lengths and the causal limit count from the first element of the whole axis, and causal_rows must be
- *   given. logsumexp, where it is wanted, comes to every rank that gives it. maximum and offsets must be NULL
- *   (WR_ERROR_UNSUPPORTED).
+ *   given. logsumexp, where it is wanted, comes to every rank that gives it. maximum, offsets and scales must be
+ *   NULL (WR_ERROR_UNSUPPORTED).
  * counts, check, errors: as for wr_nccl_reduce. Overlap: output may be the input itself, as in wr_softmax_ex. */
 WR_API wr_status wr_nccl_softmax(const wr_softmax_args *args, const size_t *counts, int32_t *check,
                                  struct ncclComm *communicator, struct CUstream_st *stream);

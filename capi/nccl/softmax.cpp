@@ -35,7 +35,7 @@ wr_status describe(const wr_softmax_args &args, const Shards &shards, ShardedSof
     if (const Status status = check_shards(shards, args.axis); status != Status::success) {
         return public_status(status);
     }
-    if (args.maximum != nullptr || args.offsets != nullptr) {
+    if (args.maximum != nullptr || args.offsets != nullptr || args.scales != nullptr) {
         return WR_ERROR_UNSUPPORTED;
     }
     if (const Status status = resolve_softmax_types(number_of(args.dtype), number_of(args.output_dtype), found.types);

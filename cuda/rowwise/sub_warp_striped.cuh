@@ -97,6 +97,25 @@ struct StripedTile {
     }
     __device__ __forceinline__ float shared(int number, int i) const { return table.values[number][i]; }
 
+    // Rows' own scales, where they have such, become shared(1, i): of softmax, or of its gradient.
+    template <class Problem>
+    __device__ __forceinline__ void share_scales(const Problem &p) const {
+        if (p.scales != nullptr) {
+            const auto row = static_cast<std::size_t>(smaller(row_of(lane_index()), rows - 1));
+            table.values[1][lane_index()] = scale_of_row<float>(p, first_row + row);
+            __syncwarp();
+        }
+    }
+    template <class Problem>
+    __device__ __forceinline__ void scale_rows(const Problem &p, float (&x)[lane_slots]) const {
+        if (p.scales != nullptr) {
+#pragma unroll
+            for (int i = 0; i < lane_slots; ++i) {
+                x[i] = x[i] * shared(1, i);
+            }
+        }
+    }
+
     // The natural tree over each row of value(i), in the lanes that hold the row.
     template <class Op, class Value>
     __device__ __forceinline__ typename Op::Accumulator over_rows(Value value) const {

@@ -151,9 +151,9 @@ constexpr Rule<SoftmaxCall> plain_rules[] = {
     {is_any, put_regime},                   // short rows, a block's, a cluster's; tiles; what is read twice
 };
 
-// Whether every element takes part, and no input has 8 bits.
+// Whether every element takes part, all rows have one scale, and no input has 8 bits.
 bool is_plain(const SoftmaxProblem &problem) {
-    return leaves_nothing_out(problem.selection) && traits_of(problem.dtype).size != 1;
+    return leaves_nothing_out(problem.selection) && problem.scales == nullptr && traits_of(problem.dtype).size != 1;
 }
 
 // Whether the logsumexp alone is what such kernels give without writing outputs: of rows of neighbours.

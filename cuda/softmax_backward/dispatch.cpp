@@ -245,6 +245,7 @@ struct BackwardCall {
 
 bool is_any(const BackwardCall &) { return true; }
 bool have_two_scales(const BackwardCall &call) { return have_two_scales(call.problem); }
+bool have_one_scale(const BackwardCall &call) { return call.problem.scales == nullptr; }
 bool have_neighbours(const BackwardCall &call) { return call.kernels != nullptr; }
 bool are_vectors(const BackwardCall &call) { return call.vectors; }
 bool are_masked_vectors(const BackwardCall &call) {
@@ -395,7 +396,7 @@ cudaError_t put_splits(BackwardCall &call, bool *) {
     const StridedPlan &plan = call.plan;
     const StridedKernels &kernels = strided_kernels_of(call);
     SoftmaxBackwardArguments a = strided_arguments_of(call);
-    const bool in_columns = !have_two_scales(call) && serves_backward_columns(problem),
+    const bool in_columns = have_one_scale(call) && !have_two_scales(call) && serves_backward_columns(problem),
                once = plan.has_whole_columns() && !in_columns;
     Workspace workspace(problem, once ? 0 : general_workspace_bytes(plan, sizeof(double)), call.stream);
     if (workspace.error() != cudaSuccess) {
@@ -415,7 +416,7 @@ cudaError_t put_splits(BackwardCall &call, bool *) {
 constexpr Rule<BackwardCall> rules[] = {
     {have_two_scales, put_whole_rows},        // in registers, element by element
     {have_two_scales, put_splits},            // and what is read twice
-    {is_any, put_column_tiles},               // columns of up to 4096 elements of one type
+    {have_one_scale, put_column_tiles},       // columns of up to 4096 elements of one type
     {are_masked_vectors, put_masked_rows},    // rows of more than 256 elements of which some are left out
     {are_short_of_any_types, put_striped},    // short rows, and up to 3 columns side by side
     {share_a_warp, put_sub_warp},             // short rows
@@ -441,7 +442,8 @@ namespace {
 cudaError_t put_gradient(const SoftmaxBackwardProblem &problem, const StridedPlan &plan, const GpuFacts &gpu,
                          cudaStream_t stream) {
     const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
-    const bool neighbours = are_rows_of_neighbours(problem, kernels) && !problem.selection.ragged;
+    const bool neighbours =
+        are_rows_of_neighbours(problem, kernels) && !problem.selection.ragged && problem.scales == nullptr;
     const bool vectors = neighbours && are_vectors(problem, *kernels), all = leaves_nothing_out(problem.selection);
     BackwardCall call{.problem = problem,
                       .plan = plan,

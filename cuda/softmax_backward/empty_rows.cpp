@@ -27,7 +27,7 @@ SoftmaxBackwardProblem from_logarithms(const SoftmaxBackwardProblem &problem, vo
     const std::size_t bytes = empty_rows_bytes(problem);
     SoftmaxBackwardProblem p = problem;
     p.logsumexp = logsumexp;
-    if (p.scale == 1) {
+    if (p.scale == 1 && p.scales == nullptr) {
         p.input = p.output;
         p.output = nullptr;
     }

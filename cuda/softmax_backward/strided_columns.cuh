@@ -39,7 +39,7 @@ struct RunGradients {
                                           Float total) {
         const std::size_t index = run.output_index(first), stride = run.place.first_stride;
         const unsigned present = run.present<N>(first);
-        const Float scale = static_cast<Float>(p.scale);
+        const Float scale = scale_of_row<Float>(p, run.place.row);
         Float y[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) {

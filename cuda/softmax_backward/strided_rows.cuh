@@ -10,7 +10,7 @@ namespace wr::cuda::strided {
 
 template <class Float>
 __device__ __forceinline__ SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
-    const Float scale = static_cast<Float>(p.scale);
+    const Float scale = scale_of_row<Float>(p, row);
     if (p.output != nullptr && p.logsumexp != nullptr) {
         return saved_logarithms(scale, static_cast<const Float *>(p.logsumexp)[row] != Float(0));
     }
@@ -102,7 +102,7 @@ struct BackwardTile {
         if (present.none) {
             return;
         }
-        form_gradients(p.log, p.empty_row_zero, static_cast<Float>(p.scale), total);
+        form_gradients(p.log, p.empty_row_zero, scale_of_row<Float>(p, place.row), total);
         if (!taken.all) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {

@@ -14,7 +14,7 @@ __device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p
     if (p.output != nullptr) {
         return;
     }
-    const float scale = static_cast<float>(p.scale);
+    const float scale = scale_of_row<float>(p, tile.present != 0 ? tile.row : 0);
     const float logsumexp = tile.present != 0 ? static_cast<const float *>(p.logsumexp)[tile.row] : 0.0f;
     tile.for_each_element([&](int i) {
         const LogitDifference<float> less = logit_difference(scale, logsumexp, weights[i]);
@@ -29,7 +29,7 @@ __device__ __forceinline__ void form_run_weights(const SoftmaxBackwardProblem &p
 // The inputs' gradients, in the place of the weights.
 __device__ __forceinline__ void form_run_results(const SoftmaxBackwardProblem &p, const BlockedTile &tile, float total,
                                                  float (&weights)[blocked_run_elements]) {
-    const float scale = static_cast<float>(p.scale);
+    const float scale = scale_of_row<float>(p, tile.present != 0 ? tile.row : 0);
     const bool are_logarithms = p.log && p.output != nullptr;
     tile.for_each_element([&](int i) {
         const float weight = are_logarithms ? weight_of_any(weights[i], 0.0f) : weights[i];

@@ -12,6 +12,7 @@ __device__ __forceinline__ void form_striped_weights(const SoftmaxBackwardProble
     const float scale = static_cast<float>(p.scale);
     tile.table.values[0][lane_index()] = logsumexp;
     __syncwarp();
+    tile.scale_rows(p, weights);
 #pragma unroll
     for (int i = 0; i < lane_slots; ++i) {
         const float own = tile.shared(0, i);
@@ -23,7 +24,8 @@ __device__ __forceinline__ void form_striped_weights(const SoftmaxBackwardProble
         for (int i = 0; i < lane_slots; ++i) {
             const float own = tile.shared(0, i);
             if (own - own != 0.0f) {
-                weights[i] = saved_row(SavedAs::logits, p.log, scale, own, p.empty_row_zero).special;
+                const float of_row = p.scales != nullptr ? tile.shared(1, i) : scale;
+                weights[i] = saved_row(SavedAs::logits, p.log, of_row, own, p.empty_row_zero).special;
             }
         }
     }
@@ -44,6 +46,7 @@ __device__ __forceinline__ void load_striped_gradients(const SoftmaxBackwardProb
     __syncwarp(); // all that is formed waits for the last load
     saved.widen_to(p.dtype, weights);
     of_outputs.widen_to(p.output_gradient_dtype, gradients);
+    tile.share_scales(p);
     if (from_logits) {
         form_striped_weights(p, tile, logsumexp, weights);
     }
@@ -67,6 +70,7 @@ __device__ __forceinline__ void form_striped_results(const SoftmaxBackwardProble
             gradients[i] = are_logarithms ? gradients[i] : unless_nothing_was_left(weights[i], gradients[i]);
         }
     }
+    tile.scale_rows(p, gradients);
 #pragma unroll
     for (int i = 0; i < lane_slots; ++i) {
         gradients[i] = StripedTile::has(tile.taken, i) ? gradients[i] * scale : 0.0f;

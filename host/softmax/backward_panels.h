@@ -31,8 +31,10 @@ struct PanelBackward {
         std::size_t width, pitch, count;
         bool selective; // some elements may take no part
         SavedAs saved_as;
-        Float scale, logit_scale;       // of gradients, of saved logits
-        std::size_t limits[most_width]; // how many leading elements of each row take part
+        bool own_scales;                                   // gradients have their rows'
+        Float scale;                                       // of all gradients
+        std::size_t limits[most_width];                    // how many leading elements of each row take part
+        Float scales[most_width], logit_scale[most_width]; // of a row's gradients, of its saved logits
         Float logsumexp[most_width], special[most_width];
         bool is_finite[most_width];
     };
@@ -50,13 +52,15 @@ struct PanelBackward {
         panel.width = smaller(job.panels.width, p.shape.inner - inner);
         panel.pitch = divide_up(panel.width, lanes) * lanes;
         panel.count = count;
-        panel.scale = static_cast<Float>(p.scale);
+        panel.own_scales = p.scales != nullptr;
+        panel.scale = panel.own_scales ? Float(1) : static_cast<Float>(p.scale);
         panel.selective = p.selection.mask != nullptr || p.selection.lengths != nullptr || p.selection.causal;
         for (std::size_t k = 0; k < panel.width; ++k) {
             const std::size_t row = outer * p.shape.inner + inner + k;
             const SavedRow<Float> saved = saved_row_of<Float>(p, row);
             panel.saved_as = saved.saved_as;
-            panel.logit_scale = saved.scale;
+            panel.scales[k] = scale_of_row<Float>(p, row);
+            panel.logit_scale[k] = saved.scale;
             panel.logsumexp[k] = saved.logsumexp;
             panel.special[k] = saved.special;
             panel.is_finite[k] = saved.logsumexp - saved.logsumexp == Float(0);
@@ -147,7 +151,7 @@ struct PanelBackward {
 
     static void weigh_logits(const Panel &panel, Float *__restrict x) {
         for (std::size_t k = 0; k < panel.width; ++k) {
-            const Float weight = weight_of_logit(panel.logit_scale, panel.logsumexp[k], x[k]);
+            const Float weight = weight_of_logit(panel.logit_scale[k], panel.logsumexp[k], x[k]);
             x[k] = panel.is_finite[k] ? weight : panel.special[k];
         }
     }
@@ -211,6 +215,14 @@ struct PanelBackward {
         }
     }
 
+    static void scale_rows(const Panel &panel, std::size_t count, Block &block) {
+        for (std::size_t r = 0; panel.own_scales && r < count; ++r) {
+            for (std::size_t k = 0; k < panel.width; ++k) {
+                block.gradients[r * panel.pitch + k] = block.gradients[r * panel.pitch + k] * panel.scales[k];
+            }
+        }
+    }
+
     static void store(const Job &job, const Panel &panel, std::size_t done, std::size_t count, Block &block) {
         const SoftmaxBackwardProblem &p = job.problem;
         for (std::size_t r = 0; r < count; ++r) {
@@ -230,7 +242,7 @@ struct PanelBackward {
 
     static void write(const Job &job, const Panel &panel, const Float *totals) {
         Block block;
-        const bool plain = Plain::is_possible(job.problem) && !panel.selective;
+        const bool plain = Plain::is_possible(job.problem) && !panel.selective && !panel.own_scales;
         for (std::size_t done = 0; done < panel.count; done += block_rows) {
             const std::size_t count = smaller(block_rows, panel.count - done);
             ask_for_next(job, panel, done);
@@ -247,6 +259,7 @@ struct PanelBackward {
             }
             load(job, panel, done, count, block);
             form_gradients(job, panel, count, totals, block);
+            scale_rows(panel, count, block);
             leave_out(job, panel, done, count, Float(0), block.gradients);
             store(job, panel, done, count, block);
         }

@@ -69,7 +69,7 @@ inline bool nothing_was_left(const SoftmaxBackwardProblem &p, std::size_t row) {
 
 template <class Float>
 SavedRow<Float> saved_row_of(const SoftmaxBackwardProblem &p, std::size_t row) {
-    const auto scale = static_cast<Float>(p.scale);
+    const auto scale = scale_of_row<Float>(p, row);
     if (may_have_empty_rows(p)) {
         return saved_logarithms(scale, nothing_was_left(p, row));
     }
@@ -114,6 +114,7 @@ struct RowBackward {
         std::size_t count; // elements that take part, but for those that the mask leaves out
         std::size_t past;  // elements behind them
         SavedRow<Float> row;
+        Float scale; // of gradients
     };
 
     struct Block {
@@ -124,7 +125,8 @@ struct RowBackward {
         const RowSpan span = ragged_row(p.selection, p.shape.outer, p.shape.axis, row);
         const std::size_t taken = leading_elements(p.selection, row, row, span.count);
         const auto first = static_cast<std::ptrdiff_t>(span.first);
-        return {first, first, first, taken, span.count - taken, saved_row_of<Float>(p, row)};
+        return {
+            first, first, first, taken, span.count - taken, saved_row_of<Float>(p, row), scale_of_row<Float>(p, row)};
     }
 
     static Piece piece_at(const Job &job, std::size_t row, std::size_t first, std::size_t count) {
@@ -139,7 +141,8 @@ struct RowBackward {
                 o * job.result_outer_stride + a * job.result_axis_stride + i * job.result_inner_stride,
                 taken,
                 count - taken,
-                saved_row_of<Float>(p, row)};
+                saved_row_of<Float>(p, row),
+                scale_of_row<Float>(p, row)};
     }
 
     static Piece whole_row(const Job &job, std::size_t row) {
@@ -257,14 +260,13 @@ struct RowBackward {
             if (plain) {
                 const Float *const weights = plain_weights(job, piece, done);
                 if (!Plain::any_small_factor({weights, 0}, 1, count)) {
-                    Plain::write(weights, plain_gradients(job, piece, done), count, total,
-                                 static_cast<Float>(job.problem.scale),
+                    Plain::write(weights, plain_gradients(job, piece, done), count, total, piece.scale,
                                  static_cast<Float *>(job.problem.input_gradient) + piece.result + done);
                     continue;
                 }
             }
             load(job, piece, done, count, block);
-            form_gradients(job.problem.log, total, static_cast<Float>(job.problem.scale), count, block);
+            form_gradients(job.problem.log, total, piece.scale, count, block);
             for (std::size_t i = 0; job.problem.selection.mask != nullptr && i < count; ++i) {
                 block.gradients[i] = takes_part(job, piece, done + i) ? block.gradients[i] : Float(0);
             }

@@ -53,7 +53,8 @@ SoftmaxJob softmax_job(const SoftmaxProblem &problem, const SoftmaxKernel &kerne
             problem.scale,
             problem.selection,
             problem.shape.inner,
-            0};
+            0,
+            problem.scales};
 }
 
 } // namespace wr::host

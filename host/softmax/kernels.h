@@ -47,23 +47,23 @@ struct PanelSoftmax : SoftmaxTypes<Element> {
         return {job.input, job.input_type, first};
     }
 
-    static typename Row::Row row_at(const SoftmaxJob &job, std::ptrdiff_t first, std::size_t output, std::size_t taken,
-                                    std::size_t count) {
+    static typename Row::Row row_at(const SoftmaxJob &job, std::size_t row, std::ptrdiff_t first, std::size_t output,
+                                    std::size_t taken, std::size_t count) {
         const std::uint8_t *mask = job.selection.mask == nullptr ? nullptr : job.selection.mask + output;
-        return {logits_at(job, first), output, taken, count - taken, mask, static_cast<Float>(job.scale)};
+        return {logits_at(job, first), output, taken, count - taken, mask, scale_of_row<Float>(job, row)};
     }
 
     static typename Row::Row row_of(const SoftmaxJob &job, Panel panel, std::size_t k, std::size_t first,
                                     std::size_t count) {
         const std::size_t row = row_number(job, panel, k);
         panel.inner += k;
-        return row_at(job, input_offset(job, panel, first), output_offset(job, panel, first),
+        return row_at(job, row, input_offset(job, panel, first), output_offset(job, panel, first),
                       elements_before(job, row, job.shape.axis, first, count), count);
     }
 
     static typename Row::Row ragged_row_of(const SoftmaxJob &job, std::size_t row) {
         const RowSpan span = ragged_row(job.selection, job.shape.inner, job.shape.axis, row);
-        return row_at(job, static_cast<std::ptrdiff_t>(span.first), span.first,
+        return row_at(job, row, static_cast<std::ptrdiff_t>(span.first), span.first,
                       elements_before(job, row, span.count, 0, span.count), span.count);
     }
 
@@ -79,7 +79,13 @@ struct PanelSoftmax : SoftmaxTypes<Element> {
                                   selection.mask,
                                   selection.mask != nullptr || selection.lengths != nullptr || selection.causal,
                                   {},
-                                  static_cast<Float>(job.scale)};
+                                  static_cast<Float>(job.scale),
+                                  job.scales != nullptr,
+                                  {}};
+        for (std::size_t k = 0; rows.own_scales && k < panel.width; ++k) {
+            rows.scales[k] = scale_of_row<Float>(job, row_number(job, panel, k));
+        }
+        rows.scale = rows.own_scales ? Float(1) : rows.scale;
         for (std::size_t k = 0; rows.selective && k < panel.width; ++k) {
             rows.limits[k] = elements_before(job, row_number(job, panel, k), job.shape.axis, first, count);
         }

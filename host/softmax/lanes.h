@@ -32,6 +32,8 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         bool selective;                 // some elements may take no part
         std::size_t limits[most_lanes]; // how many leading elements of each row take part
         Float scale;
+        bool own_scales; // each lane has one, and `scale` is 1
+        Float scales[most_lanes];
 
         bool takes_part(std::size_t at, std::size_t lane) const {
             return at < limits[lane] && (mask == nullptr || mask[outputs.index(at, lane)] != 0);
@@ -86,6 +88,14 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         }
     }
 
+    static void scale_lanes(const Rows &rows, std::size_t count, Tile &tile) {
+        for (std::size_t r = 0; rows.own_scales && r < count; ++r) {
+            for (std::size_t k = 0; k < rows.width; ++k) {
+                tile.row(r)[k] = tile.row(r)[k] * rows.scales[k];
+            }
+        }
+    }
+
     static void leave_out(const Rows &rows, std::size_t done, std::size_t count, Tile &tile) {
         for (std::size_t r = 0; rows.selective && r < count; ++r) {
             for (std::size_t k = 0; k < rows.width; ++k) {
@@ -98,6 +108,7 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
 
     static void load(const Rows &rows, std::size_t done, std::size_t count, Tile &tile) {
         rows.logits.read([&](const auto *first) { load_from(first, rows, done, count, tile); });
+        scale_lanes(rows, count, tile);
         leave_out(rows, done, count, tile);
     }
 

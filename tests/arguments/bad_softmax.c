@@ -16,6 +16,7 @@ static const int64_t zero = 0;
 static const int64_t bad_scales[] = {0x7FF0000000000000, -0x10000000000000, 0x7FF8000000000000};
 
 #define TWO_TO(n) ((int64_t)1 << (n))
+#define ONE 0x3FF0000000000000 /* the bits of 1.0 */
 #define BAD(subject, type, field, values, status)                                                                      \
     check_bad_values(subject, FIELD(type, field), values, COUNT_OF(values), status, #type " " #field)
 
@@ -53,6 +54,7 @@ static const subject softmaxes = {{softmax, query_softmax, sizeof(wr_softmax_arg
 #define X_OVER(o, a, i, from, to)                                                                                      \
     X(outer, o), X(axis, a), X(inner, i), X_AT(input, from), X_AT(output, to), X(logsumexp, 0)
 #define X_SUMS(o, a, from, to, sums) X(outer, o), X(axis, a), X_AT(input, from), X_AT(output, to), X_AT(logsumexp, sums)
+#define X_SCALES(byte) X_AT(scales, byte)
 #define X_RAGGED X(outer, 2), X(axis, 12), X_AT(offsets, ARENA_WORKSPACE), X(logsumexp, 0)
 
 static const bad_call bad_softmax[] = {
@@ -66,6 +68,12 @@ static const bad_call bad_softmax[] = {
     {BY_CALL, WR_ERROR_OVERLAP, "lengths on the output", {X_AT(lengths, ARENA_OUTPUT + 40)}},
     {BY_CALL, WR_ERROR_OVERLAP, "maximum is logsumexp", {X_AT(maximum, ARENA_EXTRA)}},
     {BY_CALL, WR_ERROR_MISALIGNED, "maximum", {X_AT(maximum, ARENA_WORKSPACE + 2)}},
+    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "a scale and scales", {X_SCALES(ARENA_WORKSPACE), X(scale, ONE)}},
+    {BY_CALL, WR_ERROR_MISALIGNED, "scales", {X_SCALES(ARENA_WORKSPACE + 2)}},
+    {BY_CALL, WR_ERROR_MISALIGNED, "scales of f64 are f64", {X(dtype, WR_F64), X_SCALES(ARENA_WORKSPACE + 4)}},
+    {BY_CALL, WR_ERROR_OVERLAP, "the last scale on the output's first", {X_SCALES(ARENA_OUTPUT - 8)}},
+    {BY_CALL, WR_ERROR_OVERLAP, "scales are logsumexp", {X_SCALES(ARENA_EXTRA)}},
+    {BY_NONE, WR_SUCCESS, "scales are the input's", {X_SCALES(ARENA_INPUT)}},
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "ragged columns", {X_RAGGED, X(inner, 2)}},
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "ragged, strides", {X_RAGGED, X(strides_given, 1), X(axis_stride, 1)}},
     {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "ragged rows with a causal limit", {X_RAGGED, X(causal, 1)}},
@@ -273,6 +281,10 @@ static const bad_call bad_gradients[] = {
      {B_AT(input_gradient, ARENA_OUTPUT), B(input_gradient_dtype, WR_F16)}},
     {BY_CALL, WR_ERROR_OVERLAP, "in place, rows with a gap", {B_GAP, B_AT(input_gradient, ARENA_OUTPUT)}},
     {BY_CALL, WR_ERROR_OVERLAP, "the mask on the result", {B_AT(mask, ARENA_EXTRA + 40)}},
+    {BY_CALL, WR_ERROR_OVERLAP, "scales on the result", {B_AT(scales, ARENA_EXTRA + 44)}},
+    {BY_CALL, WR_ERROR_MISALIGNED, "scales", {B_AT(scales, ARENA_WORKSPACE + 1)}},
+    {BY_NONE, WR_SUCCESS, "scales are the outputs", {B_AT(scales, ARENA_INPUT)}},
+    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "a scale and scales", {B_AT(scales, ARENA_INPUT), B(scale, ONE)}},
     {BY_CALL, WR_ERROR_OVERLAP, "logsumexp is the result", {B_LOGITS, B_AT(logsumexp, ARENA_EXTRA)}},
     {BY_CALL,
      WR_ERROR_OVERLAP,

@@ -232,6 +232,7 @@ static const bad_call bad_softmax_pieces[] = {
     CALL(INVALID_OPTION, "causal_rows without causal", B(softmax.causal_rows, 1)),
     CALL(INVALID_OPTION, "a stride that is not given", B(softmax.axis_stride, 1)),
     CALL(UNSUPPORTED, "offsets", B_AT(softmax.offsets, ARENA_INPUT + 2048)),
+    CALL(UNSUPPORTED, "scales", B_AT(softmax.scales, ARENA_INPUT + 2048)),
     CALL(SIZE_OVERFLOW, "elements from 2^63 on", B(first, INT64_MIN)),
     CALL(SIZE_OVERFLOW, "more rows than there can be", B(softmax.outer, TWO_TO(62))),
     CALL(NULL_POINTER, "input is NULL", B(softmax.input, 0)),

@@ -18,7 +18,7 @@ typedef struct memory {
     size_t rows, elements;
     int64_t causal_first;
     size_t causal_rows;
-    image first, second, third, mask, lengths, offsets, sums, maxima;
+    image first, second, third, mask, lengths, offsets, sums, maxima, scales;
 } memory;
 
 static int64_t *integers(const image *of) { return (int64_t *)(void *)of->payload; }
@@ -185,6 +185,13 @@ static void lay_rows_out(memory *m, uint64_t *state) {
     m->causal_first = job->outer > job->axis / 2 ? -2 : (int64_t)(job->axis / 2);
 }
 
+/* 0 is 1; every sign and size, and rarely numbers that are no scale. */
+static double scale_of(size_t row) {
+    static const double rare[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0x1p-140, -0x1p-126, 0x1p100};
+    static const double usual[] = {1.0, -0.75, 2.5, 0.0, 0.125, -1.0, 0.7, -0.0, 0x1p-20, 13.0};
+    return row % 29 == 11 ? rare[row / 29 % 6] : usual[row * 7 % 10];
+}
+
 static memory memory_new(const any_softmax *job) {
     const size_t steps = has(job, STRIDED) ? 2 : 1, gradients = job->call == CALL_GRADIENT;
     const size_t size = reference_size(job->first), sum_size = reference_size(sum_type(job));
@@ -200,12 +207,14 @@ static memory memory_new(const any_softmax *job) {
     m.mask = image_new(m.elements, job->off[2]);
     m.sums = image_new(m.rows * sum_size, sum_size);
     m.maxima = image_new(m.rows * sum_size, 0);
+    m.scales = image_new(m.rows * sum_size, sum_size);
     memset(m.first.payload, 0, m.first.payload_bytes);
     memset(m.second.payload, 0, m.second.payload_bytes);
     memset(m.third.payload, 0, m.third.payload_bytes);
     memset(m.mask.payload, 1, m.mask.payload_bytes);
     for (row = 0; row < m.rows; ++row) {
         put_row(&m, row, &state);
+        reference_put(sum_type(job), m.scales.payload, row, scale_of(row));
         reference_put(sum_type(job), m.sums.payload, row, row % 8 == 7 ? -(double)INFINITY : 9.0 + (double)(row % 16));
     }
     return m;
@@ -221,6 +230,7 @@ static memory memory_copy(const memory *of) {
     made.offsets = image_copy(&of->offsets);
     made.sums = image_copy(&of->sums);
     made.maxima = image_copy(&of->maxima);
+    made.scales = image_copy(&of->scales);
     return made;
 }
 
@@ -233,6 +243,7 @@ static void memory_free(memory *m) {
     image_free(&m->offsets);
     image_free(&m->sums);
     image_free(&m->maxima);
+    image_free(&m->scales);
 }
 
 /* Both structs have these by the same names. */
@@ -240,7 +251,8 @@ static void memory_free(memory *m) {
     do {                                                                                                               \
         const any_softmax *of = (m)->job;                                                                              \
         (args)->log = has(of, LOG);                                                                                    \
-        (args)->scale = of->scale;                                                                                     \
+        (args)->scale = has(of, OWN_SCALES) ? 0.0 : of->scale;                                                         \
+        (args)->scales = has(of, OWN_SCALES) ? (m)->scales.payload : NULL;                                             \
         (args)->empty_row = has(of, ZERO_ROWS) ? WR_EMPTY_ROW_ZERO : WR_EMPTY_ROW_NAN;                                 \
         (args)->mask = has(of, MASKED) ? (m)->mask.payload : NULL;                                                     \
         (args)->lengths = has(of, CUT_OFF) ? integers(&(m)->lengths) : NULL;                                           \
@@ -263,7 +275,7 @@ static void run_softmax(memory *m, int alone, const char *label) {
     const int in_place = has(job, IN_PLACE) && job->first == job->second && !has(job, STRIDED);
     image *output = in_place ? &m->first : &m->second;
     wr_softmax_args args = softmax_args(job->first, job->outer, axis_of(m), job->inner);
-    softmax_images images = {&m->first, &m->mask, &m->lengths, &m->offsets, output, NULL, NULL};
+    softmax_images images = {&m->first, &m->mask, &m->lengths, &m->offsets, output, NULL, NULL, &m->scales};
     SELECT(&args, m);
     SAY_STRIDES(&args);
     args.output_dtype = job->second;
@@ -293,7 +305,8 @@ static void run_gradient(memory *m, int alone, const char *label) {
     image *result = in_place ? &m->second : &m->third;
     wr_softmax_backward_args args = backward_args(job->first, job->outer, axis_of(m), job->inner);
     backward_images images = {
-        &m->first, is_from_logits(job) ? &m->sums : NULL, &m->second, &m->mask, &m->lengths, &m->offsets, result};
+        &m->first, is_from_logits(job) ? &m->sums : NULL, &m->second, &m->mask, &m->lengths, &m->offsets, result,
+        &m->scales};
     SELECT(&args, m);
     say_strides_of_both(&args);
     args.output_gradient_dtype = job->second;
@@ -368,6 +381,14 @@ static void copy_element(image *to, size_t to_index, const image *from, size_t i
     memcpy(to->payload + to_index * size, from->payload + index * size, size);
 }
 
+/* Of a job of one row that has a scale of its own: as the one scale of a call, where it may be that. */
+static void scale_row(any_softmax *job, double scale) {
+    if ((job->what & OWN_SCALES) != 0 && isfinite(scale)) {
+        job->what &= ~(unsigned)OWN_SCALES;
+        job->scale = scale;
+    }
+}
+
 /* One row by itself, from what the arrays held before the call, is what it is among the others: however it lies, and
  * whatever a mask, lengths and the causal limit leave out. */
 static void check_alone(const memory *before, const memory *after, size_t row, const char *label) {
@@ -382,7 +403,9 @@ static void check_alone(const memory *before, const memory *after, size_t row, c
     job.ragged = 0;
     job.what = (job.what & ~(unsigned)(STRIDED | CAUSAL | IN_PLACE)) | (job.call == CALL_LOGSUMEXP ? 0 : CUT_OFF);
     memset(job.off, 0, sizeof job.off);
+    scale_row(&job, reference_get(sum_type(&job), before->scales.payload, row));
     own = memory_new(&job);
+    copy_element(&own.scales, 0, &before->scales, row, sum_type(&job));
     integers(&own.lengths)[0] = (int64_t)kept(before, row);
     copy_element(&own.sums, 0, &before->sums, row, sum_type(&job));
     for (i = 0; i < count; ++i) {

@@ -24,7 +24,8 @@ enum {
     ADDED = 256,    /* gradients, to what is there */
     LENDS = 512,    /* a workspace of as many bytes as the query says */
     ZERO_ROWS = 1024,
-    ALL_OPTIONS = 2048
+    OWN_SCALES = 2048, /* of each row, instead of the one */
+    ALL_OPTIONS = 4096
 };
 
 /* What the logits are like. */

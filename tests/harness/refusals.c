@@ -82,7 +82,7 @@ void expect_call_allowed(const call_of_struct *call, const void *args, const cha
 
 void check_struct_sizes(const call_of_struct *call, const void *valid) {
     const size_t sizes[] = {
-        0,    1,       8, call->struct_size - 16, call->struct_size - 1, call->struct_size + 1, call->struct_size + 8,
+        0,    1,       8, call->struct_size - 24, call->struct_size - 1, call->struct_size + 1, call->struct_size + 8,
         4096, SIZE_MAX};
     void *args = malloc(call->struct_size);
     size_t i;

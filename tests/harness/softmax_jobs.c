@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_ARRAYS = 8 };
+enum { MOST_ARRAYS = 9 };
 
 /* The arrays of one call in one place, each put there once. */
 typedef struct arrays {
@@ -138,6 +138,7 @@ static wr_status call_softmax(arrays *all, const void *args, const void *images)
     job.mask = move(all, memory->mask, job.mask);
     job.lengths = move(all, memory->lengths, job.lengths);
     job.offsets = move(all, memory->offsets, job.offsets);
+    job.scales = move(all, memory->scales, job.scales);
     queried = wr_softmax_workspace_size(&job, &needed);
     lend(&lent, all->where, queried, needed, &job.workspace, &job.workspace_bytes);
     status = wr_softmax_ex(&job, all->where->stream);
@@ -196,6 +197,7 @@ static wr_status call_backward(arrays *all, const void *args, const void *images
     job.mask = move(all, memory->mask, job.mask);
     job.lengths = move(all, memory->lengths, job.lengths);
     job.offsets = move(all, memory->offsets, job.offsets);
+    job.scales = move(all, memory->scales, job.scales);
     queried = wr_softmax_backward_workspace_size(&job, &needed);
     lend(&lent, all->where, queried, needed, &job.workspace, &job.workspace_bytes);
     status = wr_softmax_backward_ex(&job, all->where->stream);

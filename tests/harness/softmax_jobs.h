@@ -9,12 +9,14 @@
 typedef struct softmax_images {
     const image *input, *mask, *lengths, *offsets;
     image *output, *logsumexp, *maximum;
+    const image *scales;
 } softmax_images;
 
 typedef struct backward_images {
     /* `saved` is output or input */
     const image *saved, *logsumexp, *output_gradient, *mask, *lengths, *offsets;
     image *input_gradient;
+    const image *scales;
 } backward_images;
 
 /* As workspace_bytes of no workspace: one of as many bytes as the query says is lent. */

@@ -25,7 +25,7 @@ static void check_zero_maxima(wr_dtype dtype, size_t axis, double element, doubl
     const wr_dtype state = softmax_state_dtype(dtype);
     image input = image_new(ROWS * axis * reference_size(dtype), 0), output = image_new(input.payload_bytes, 0);
     image maxima = image_new(ROWS * reference_size(state), 0);
-    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, &maxima};
+    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, &maxima, NULL};
     wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, axis, columns ? ROWS : 1);
     size_t i;
     put_all(dtype, &input, ROWS * axis, element);
@@ -62,8 +62,8 @@ static void check_causal_limit(wr_dtype dtype, int64_t first, int sees_all, int 
     const size_t bytes = (size_t)ROWS * AXIS * reference_size(dtype);
     image input = image_new(bytes, 0), output = image_new(bytes, 0), plain = image_new(bytes, 0);
     image gradient = image_new(bytes, 0), plain_gradient = image_new(bytes, 0);
-    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, NULL};
-    backward_images back = {&output, NULL, &input, NULL, NULL, NULL, &gradient};
+    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, NULL, NULL};
+    backward_images back = {&output, NULL, &input, NULL, NULL, NULL, &gradient, NULL};
     wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, AXIS, columns ? ROWS : 1);
     wr_softmax_backward_args backward = backward_args(dtype, args.outer, AXIS, args.inner);
     size_t i;
@@ -115,7 +115,7 @@ static void check_rows_of_two_values(wr_dtype dtype, double high, double low, si
                                      int low_counts) {
     const size_t count = ROWS * axis;
     image input = image_new(count * reference_size(dtype), 0), output = image_new(input.payload_bytes, 0);
-    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, NULL};
+    softmax_images images = {&input, NULL, NULL, NULL, &output, NULL, NULL, NULL};
     wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, axis, columns ? ROWS : 1);
     size_t i, wrong = 0;
     for (i = 0; i < count; ++i) {
@@ -172,7 +172,7 @@ static void check_masked_rows_with_nan(wr_dtype dtype, int is_log, int columns) 
     const size_t count = (size_t)ROWS * AXIS;
     image input = image_new(count * reference_size(dtype), 0), output = image_new(input.payload_bytes, 0);
     image mask = image_new(count, 0);
-    softmax_images images = {&input, &mask, NULL, NULL, &output, NULL, NULL};
+    softmax_images images = {&input, &mask, NULL, NULL, &output, NULL, NULL, NULL};
     wr_softmax_args args = softmax_args(dtype, columns ? 1 : ROWS, AXIS, columns ? ROWS : 1);
     const double left_out = is_log ? -(double)INFINITY : 0.0;
     size_t i, wrong = 0;
@@ -243,7 +243,7 @@ static double first_gradient(const wr_softmax_backward_args *how, size_t count, 
     image result = image_new(kept.payload_bytes, 0), bytes = image_new(count, 0);
     image sums = image_new(reference_size(state), 0);
     backward_images images = {
-        &kept, logsumexp == NULL ? NULL : &sums, &given, mask == NULL ? NULL : &bytes, NULL, NULL, &result};
+        &kept, logsumexp == NULL ? NULL : &sums, &given, mask == NULL ? NULL : &bytes, NULL, NULL, &result, NULL};
     double first;
     size_t i;
     for (i = 0; i < count; ++i) {

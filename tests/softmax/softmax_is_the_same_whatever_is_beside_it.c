@@ -40,7 +40,7 @@ static void results_free(results *used) {
 
 static void run(const place *where, const rows *of, const image *input, int asked, results *to) {
     wr_softmax_args args = softmax_args(of->dtype, of->outer, of->axis, 1);
-    softmax_images images = {input, NULL, NULL, NULL, &to->output, NULL, NULL};
+    softmax_images images = {input, NULL, NULL, NULL, &to->output, NULL, NULL, NULL};
     args.log = of->log;
     args.input = input->payload;
     args.output = to->output.payload;

@@ -80,7 +80,8 @@ static unsigned draw_options(const any_softmax *job, uint64_t *state) {
     static const struct {
         unsigned option;
         size_t of;
-    } odds[] = {{LOG, 2}, {SUMS, 3}, {MAXIMA, 4}, {IN_PLACE, 3}, {ADDED, 4}, {LENDS, 2}, {ZERO_ROWS, 3}, {STRIDED, 12}};
+    } odds[] = {{LOG, 2},   {SUMS, 3},      {MAXIMA, 4},   {IN_PLACE, 3},  {ADDED, 4},
+                {LENDS, 2}, {ZERO_ROWS, 3}, {STRIDED, 12}, {OWN_SCALES, 5}};
     unsigned what = selections[random_below(state, sizeof selections / sizeof *selections)];
     size_t i;
     for (i = 0; i < sizeof odds / sizeof *odds; ++i) {

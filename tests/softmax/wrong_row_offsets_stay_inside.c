@@ -76,7 +76,7 @@ static void check_forward(const place *where, wr_dtype dtype, const inputs *in, 
     image output = image_new(ELEMENTS * reference_size(dtype), 0), output_before = image_copy(&output);
     image sums = image_new(rows * reference_size(softmax_state_dtype(dtype)), 0), sums_before = image_copy(&sums);
     image maxima = image_copy(&sums), maxima_before = image_copy(&sums);
-    softmax_images images = {&in->logits, &in->mask, &in->lengths, &in->offsets, &output, &sums, &maxima};
+    softmax_images images = {&in->logits, &in->mask, &in->lengths, &in->offsets, &output, &sums, &maxima, NULL};
     args.log = (knobs & KNOB_LOG) != 0;
     args.input = in->logits.payload;
     args.output = output.payload;
@@ -101,7 +101,8 @@ static void check_backward(const place *where, wr_dtype dtype, const inputs *in,
                            const char *label) {
     wr_softmax_backward_args args = backward_args(dtype, rows, ELEMENTS, 1);
     image gradient = image_new(ELEMENTS * reference_size(dtype), 0), before = image_copy(&gradient);
-    backward_images images = {&in->logits, &in->sums, &in->gradient, &in->mask, &in->lengths, &in->offsets, &gradient};
+    backward_images images = {&in->logits,  &in->sums,    &in->gradient, &in->mask,
+                              &in->lengths, &in->offsets, &gradient,     NULL};
     args.log = (knobs & KNOB_LOG) != 0;
     args.output = knobs & KNOB_LOGITS ? NULL : in->logits.payload;
     args.input = knobs & KNOB_LOGITS ? in->logits.payload : NULL;

@@ -191,6 +191,25 @@ void check_strides_of_an_older_header() {
     CHECK(wr_reduce_workspace_size(&args, &bytes) == WR_SUCCESS && bytes != 12345, "older header: the query");
 }
 
+void check_scales_are_those_of_the_rows() {
+    alignas(16) static const float scales[8] = {2, 0.5};
+    wr_softmax_args args = softmax_args(WR_F32);
+    CHECK(softmaxed(args).scales == nullptr, "none: all rows have the one");
+    args.scales = scales;
+    wr::SoftmaxProblem p = softmaxed(args);
+    CHECK(p.scales == scales && p.scale == 1.0, "each row's own, and no other");
+    args.struct_size = offsetof(wr_softmax_args, scales);
+    args.strides_given = 1;
+    args.axis_stride = 100;
+    p = softmaxed(args);
+    CHECK(p.scales == nullptr, "a header without scales: they are not there to be read");
+    CHECK(same_shape(p.shape, {2, 3, 4, 0, 100, 0}), "a header without scales: strides are literal");
+    args = of_an_older_header(args);
+    CHECK(softmaxed(args).scales == nullptr, "a header without the flag");
+    args.struct_size = sizeof args + 8;
+    CHECK(wr_softmax_ex(&args, wr_host_stream()) == WR_ERROR_STRUCT_SIZE, "a header that is newer");
+}
+
 void check_strides_are_resolved() {
     wr_reduce_args args = reduce_args(WR_SUM, WR_F32);
     args.strides_given = 1;
@@ -438,6 +457,7 @@ int main() {
     check_segments_arrive();
     check_strides_are_resolved();
     check_strides_of_an_older_header();
+    check_scales_are_those_of_the_rows();
     check_softmax_options_are_resolved();
     check_scale_is_finite_where_it_is_used();
     check_scale_is_not_zero_where_it_is_used();

@@ -54,7 +54,7 @@ static Field dot_fields[] = {
         SOFTMAX(input), SOFTMAX(output), SOFTMAX(logsumexp), SOFTMAX(maximum), SOFTMAX(mask), SOFTMAX(lengths),        \
         SOFTMAX(causal_first), SOFTMAX(causal_rows), SOFTMAX(offsets), SOFTMAX(outer), SOFTMAX(axis), SOFTMAX(inner),  \
         SOFTMAX(outer_stride), SOFTMAX(axis_stride), SOFTMAX(inner_stride), SOFTMAX(workspace),                        \
-        SOFTMAX(workspace_bytes), SOFTMAX(strides_given)
+        SOFTMAX(workspace_bytes), SOFTMAX(strides_given), SOFTMAX(scales)
 static Field softmax_fields[] = {SOFTMAX_FIELDS};
 
 #define PIECE(name) FIELD(SoftmaxPiece, name)
@@ -107,6 +107,7 @@ static Field softmax_backward_fields[] = {
     BACKWARD(workspace),
     BACKWARD(workspace_bytes),
     BACKWARD(strides_given),
+    BACKWARD(scales),
 };
 
 typedef struct Struct {

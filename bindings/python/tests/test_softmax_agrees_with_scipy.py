@@ -60,6 +60,34 @@ def test_scale() -> None:
             warp_reduce.softmax(x, scale=scale)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16], ids=lambda each: each.__name__)
+def test_a_scale_for_each_row_gives_the_bits_of_calls_with_each(dtype: type) -> None:
+    scales = np.array([[1.0, -0.5, 2.0, 0.3, 7.0], [0.25, 1.5, -3.0, 1e-3, 0.1], [-1.0, 1.0, 0.7, 11.0, 2.5]])
+    for x in layouts(logits(dtype)):
+        ours, logarithms = warp_reduce.softmax(x, scale=scales), warp_reduce.log_softmax(x, scale=scales)
+        gradients = warp_reduce.softmax_backward(ours, x, scale=scales)
+        for at in np.ndindex(3, 5):
+            np.testing.assert_array_equal(ours[at], warp_reduce.softmax(x[at], scale=scales[at]))
+            np.testing.assert_array_equal(logarithms[at], warp_reduce.log_softmax(x[at], scale=scales[at]))
+            theirs = warp_reduce.softmax_backward(ours[at], x[at], scale=scales[at])
+            np.testing.assert_array_equal(gradients[at], theirs)
+        columns = warp_reduce.softmax(x, 0, scale=scales[0, :, None].astype(np.float32))
+        for at in np.ndindex(5, 7):
+            theirs = warp_reduce.softmax(x[:, at[0], at[1]], scale=float(np.float32(scales[0, at[0]])))
+            np.testing.assert_array_equal(columns[:, at[0], at[1]], theirs)
+
+
+def test_a_scale_for_each_row_that_is_none() -> None:
+    x = logits(shape=(3, 7))
+    ours = warp_reduce.softmax(x, scale=np.array([0, 2, np.nan]))
+    np.testing.assert_array_equal(ours[0], warp_reduce.softmax(x[0]))
+    np.testing.assert_array_equal(ours[1], warp_reduce.softmax(x[1], scale=2))
+    assert np.isnan(ours[2]).all()
+    np.testing.assert_array_equal(warp_reduce.softmax(x, scale=np.array([2])), warp_reduce.softmax(x, scale=2))
+    with pytest.raises(ValueError, match="shape"):
+        warp_reduce.softmax(x, scale=np.ones(2))
+
+
 def left_out(x: np.ndarray, chosen: np.ndarray, axis: int = -1) -> np.ndarray:
     return scipy.special.softmax(np.where(chosen, x, -np.inf), axis)
 

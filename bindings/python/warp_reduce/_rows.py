@@ -7,10 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 from ._arrays import Array, adopt
-from ._elements import F64, I64, U8
+from ._elements import F32, F64, I64, U8, ElementType
 from ._general import check_out, finished, is_contiguous, run
 from ._geometry import Axis, Plan, axes_of, can_be_walked_as_rows, plan_rows
 from ._library import SoftmaxArgs, SoftmaxBackwardArgs
+from ._softmax import has_rows
 from ._types import Kind, kind_named
 
 Options = dict[str, Any]
@@ -74,9 +75,12 @@ class Rows:
             )
         return self.laid_out(other)
 
-    def options(self, scale: float, mask: Any, lengths: Any, causal: bool | int, keep: list[Array]) -> Options:
+    def options(self, scale: Any, mask: Any, lengths: Any, causal: bool | int, keep: list[Array]) -> Options:
         """The fields of the library's struct; `keep` holds what must outlive the call."""
-        fields: Options = {"scale": _scale(scale)}
+        if has_rows(scale):
+            fields: Options = {"scales": self._pointer(self._scales(scale), keep)}
+        else:
+            fields = {"scale": _scale(scale)}
         if mask is not None:
             fields["mask"] = self._pointer(self._mask(mask), keep)
         if lengths is not None:
@@ -96,15 +100,21 @@ class Rows:
         return self.framework.contiguous(self.laid_out(self.framework.broadcast(mask, self.shape)))
 
     def _lengths(self, lengths: Any) -> Array:
+        lengths = self.framework.beside(lengths, self.x)
+        if self.framework.kind(lengths)[0].kind != "integer":
+            raise TypeError("lengths must be integers: how many leading elements of each row take part")
+        return self._of_rows(lengths, I64)
+
+    def _scales(self, scales: Any) -> Array:
+        return self._of_rows(self.framework.beside(scales, self.x), F64 if self.kind[0] is F64 else F32)
+
+    def _of_rows(self, x: Array, element: ElementType) -> Array:
         """One for each row, in the order of the result's memory."""
         framework = self.framework
-        lengths = framework.beside(lengths, self.x)
-        if framework.kind(lengths)[0].kind != "integer":
-            raise TypeError("lengths must be integers: how many leading elements of each row take part")
         kept = [d for d in range(len(self.shape)) if d not in self.row_axes]
-        lengths = framework.broadcast(lengths, [self.shape[d] for d in kept])
-        lengths = framework.permuted(lengths, [kept.index(d) for d in self.order if d in kept])
-        return framework.contiguous(framework.converted(lengths, (I64, False)))
+        x = framework.broadcast(x, [self.shape[d] for d in kept])
+        x = framework.permuted(x, [kept.index(d) for d in self.order if d in kept])
+        return framework.contiguous(framework.converted(x, (element, False)))
 
     def _causal(self, causal: bool | int) -> Options:
         if len(self.shape) < 2 or self.row_axes != (len(self.shape) - 1,):
@@ -157,7 +167,7 @@ def _scale(scale: float) -> float:
 
 
 def softmax(
-    log: bool, x: Any, axis: Axis, dtype: Any, out: Array | None, scale: float, mask: Any, lengths: Any, causal: Any
+    log: bool, x: Any, axis: Axis, dtype: Any, out: Array | None, scale: Any, mask: Any, lengths: Any, causal: Any
 ) -> Any:
     rows = Rows(x, axis, "log_softmax" if log else "softmax", _is_causal(causal))
     keep: list[Array] = []
@@ -183,7 +193,7 @@ def softmax_backward(
     axis: Axis,
     dtype: Any,
     out: Array | None,
-    scale: float,
+    scale: Any,
     mask: Any,
     lengths: Any,
     causal: Any,

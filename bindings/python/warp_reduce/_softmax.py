@@ -10,10 +10,15 @@ Array = Any
 Axis = Any
 
 
+def has_rows(scale: Any) -> bool:
+    """Whether it is an array of one scale for each row, and not a number."""
+    return type(scale) is not float and bool(getattr(scale, "shape", ()))
+
+
 def _softmax(
-    log: bool, x: Array, axis: Axis, scale: float, mask: Any, lengths: Any, causal: bool | int, dtype: Any, out: Any
+    log: bool, x: Array, axis: Axis, scale: Any, mask: Any, lengths: Any, causal: bool | int, dtype: Any, out: Any
 ) -> Any:
-    if lengths is None and causal is False and dtype is None:
+    if lengths is None and causal is False and dtype is None and not has_rows(scale):
         result = _native.softmax_simple(log, x, axis, scale, mask, out)
         if result is not NotImplemented:
             return result
@@ -27,14 +32,14 @@ def _backward(
     output: Array,
     gradient: Array,
     axis: Axis,
-    scale: float,
+    scale: Any,
     mask: Any,
     lengths: Any,
     causal: bool | int,
     dtype: Any,
     out: Any,
 ) -> Any:
-    if mask is None and lengths is None and causal is False and dtype is None:
+    if mask is None and lengths is None and causal is False and dtype is None and not has_rows(scale):
         result = _native.softmax_backward_simple(log, output, gradient, axis, scale, out)
         if result is not NotImplemented:
             return result
@@ -47,7 +52,7 @@ def softmax(
     x: Array,
     axis: Axis = -1,
     *,
-    scale: float = 1.0,
+    scale: float | Array = 1.0,
     mask: Array | None = None,
     lengths: Array | None = None,
     causal: bool | int = False,
@@ -60,7 +65,9 @@ def softmax(
 
     x: floats (f64, f32, f16, bfloat16, both float8); integers and bool become float64.
     axis: an integer, a tuple, or None for all.
-    scale: multiplies each element first, in f32 (f64 for f64): the inverse of a temperature. Finite and not 0.
+    scale: multiplies each element first, in f32 (f64 for f64): the inverse of a temperature. Finite and not 0. An array
+        of x's shape without the axis, or broadcast to it, has one for each row, with the bits of a call with that one;
+        there 0 is taken for 1, and a row whose scale is not finite is NaN.
     mask: bool, broadcast to x: elements where it is False take no part, and give 0.
     lengths: integers of x's shape without the axis, or broadcast to it: how many leading elements of a row take part.
     causal: True: of a matrix of scores, along its last axis, row r sees its first r + 1 elements alone. An integer k
@@ -77,6 +84,9 @@ def softmax(
            [1. , 0. ]])
     >>> warp_reduce.softmax(np.zeros((3, 3), np.float32), causal=True)[1]
     array([0.5, 0.5, 0. ], dtype=float32)
+    >>> warp_reduce.softmax(np.array([[0.0, 1.0], [0.0, 1.0]]), scale=np.array([np.log(3.0), -np.log(3.0)]))
+    array([[0.25, 0.75],
+           [0.75, 0.25]])
     """
     return _softmax(False, x, axis, scale, mask, lengths, causal, dtype, out)
 
@@ -85,7 +95,7 @@ def log_softmax(
     x: Array,
     axis: Axis = -1,
     *,
-    scale: float = 1.0,
+    scale: float | Array = 1.0,
     mask: Array | None = None,
     lengths: Array | None = None,
     causal: bool | int = False,
@@ -108,7 +118,7 @@ def softmax_backward(
     output_gradient: Array,
     axis: Axis = -1,
     *,
-    scale: float = 1.0,
+    scale: float | Array = 1.0,
     mask: Array | None = None,
     lengths: Array | None = None,
     causal: bool | int = False,
@@ -132,7 +142,7 @@ def log_softmax_backward(
     output_gradient: Array,
     axis: Axis = -1,
     *,
-    scale: float = 1.0,
+    scale: float | Array = 1.0,
     mask: Array | None = None,
     lengths: Array | None = None,
     causal: bool | int = False,

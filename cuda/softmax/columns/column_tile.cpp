@@ -85,7 +85,7 @@ bool are_outputs_served(const SoftmaxProblem &p) {
 
 bool are_served(const SoftmaxProblem &p, bool whole) {
     const bool scaled_halves = traits_of(p.dtype).size == 2 && p.scale != 1.0;
-    return are_outputs_served(p) && !scaled_halves && p.shape.inner_stride == 1 &&
+    return are_outputs_served(p) && p.scales == nullptr && !scaled_halves && p.shape.inner_stride == 1 &&
            (whole || leaves_nothing_out(p.selection)) && is_column_tile(p.shape, most_axis(p, whole), whole);
 }
 

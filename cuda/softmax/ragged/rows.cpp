@@ -28,7 +28,7 @@ const RaggedSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
 
 // Whether rows are ragged, their elements neighbours, and there are kernels for the output type.
 bool allows(const SoftmaxProblem &p) {
-    return p.selection.ragged && p.shape.axis_stride == 1 && p.output != nullptr &&
+    return p.selection.ragged && p.scales == nullptr && p.shape.axis_stride == 1 && p.output != nullptr &&
            p.output_dtype != ElementType::f64 && (p.output_dtype == p.dtype || !p.log);
 }
 

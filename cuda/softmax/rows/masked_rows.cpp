@@ -63,7 +63,7 @@ bool has_neighbours(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const bool mask_fits =
         p.selection.mask == nullptr || s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-    return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && mask_fits;
+    return p.scales == nullptr && s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && mask_fits;
 }
 
 // Whether rows are whole vectors on their boundaries, and mask bytes whole words beside them.

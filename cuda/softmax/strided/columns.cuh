@@ -19,9 +19,10 @@ __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const Colum
 
 // Scales logits, and puts -infinity in the place of those that take no part.
 template <class Float, int N>
-__device__ __forceinline__ void prepare_logits(const SoftmaxProblem &p, unsigned taken, Float (&x)[N]) {
-    if (p.scale != 1.0) {
-        const Float scale = static_cast<Float>(p.scale);
+__device__ __forceinline__ void prepare_logits(const SoftmaxProblem &p, std::size_t row, unsigned taken,
+                                               Float (&x)[N]) {
+    const Float scale = scale_of_row<Float>(p, row);
+    if (scale != Float(1)) {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             x[i] = x[i] * scale;
@@ -114,7 +115,7 @@ struct LoopedLogits {
             held = first;
             load_logits(p, run, first, run.count - first, x);
             taken = run.taken<walk_step>(p.selection, first);
-            prepare_logits(p, taken, x);
+            prepare_logits(p, run.place.row, taken, x);
         }
     }
 };
@@ -251,7 +252,7 @@ __global__ void __maxnreg__(resident_column_registers)
     const unsigned taken = run.taken<N>(p.selection, 0); // first: there are no registers for both at once
     Float values[N];
     load_logits(p, run, 0, count, values);
-    prepare_logits(p, taken, values);
+    prepare_logits(p, own.row, taken, values);
     Float maximum = values[0];
 #pragma unroll
     for (int i = 1; i < N; ++i) {

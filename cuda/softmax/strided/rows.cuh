@@ -104,7 +104,7 @@ struct StridedTile {
         loaded.load(p.dtype, p.input, index, p.shape.axis_stride, taken);
         __syncwarp(); // all that is formed waits for the last load
         loaded.widen_to(p.dtype, values);
-        const Float scale = static_cast<Float>(p.scale);
+        const Float scale = scale_of_row<Float>(p, place.row);
         if (scale != Float(1)) {
 #pragma unroll
             for (int i = 0; i < lane_elements; ++i) {

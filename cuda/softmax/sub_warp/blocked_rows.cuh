@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(striped_block_warps *warp_lanes, run_softmax_b
     }
     tile.ask_for(p.dtype, p.input);
     tile.read(p.dtype, p.input);
-    const float scale = static_cast<float>(p.scale);
+    const float scale = scale_of_row<float>(p, tile.present != 0 ? tile.row : 0);
     float values[blocked_run_elements];
 #pragma unroll
     for (int i = 0; i < blocked_run_elements; ++i) {

@@ -13,6 +13,8 @@ __device__ __forceinline__ void load_striped_logits(const SoftmaxProblem &p, con
     patterns.load(tile, p.dtype, p.input, tile.taken);
     patterns.widen_to(p.dtype, x);
     const float scale = static_cast<float>(p.scale);
+    tile.share_scales(p);
+    tile.scale_rows(p, x);
 #pragma unroll
     for (int i = 0; i < lane_slots; ++i) {
         x[i] = StripedTile::has(tile.taken, i) ? x[i] * scale : -std::numeric_limits<float>::infinity();

@@ -528,10 +528,14 @@ pub struct wr_softmax_args {
     pub workspace: *mut ::core::ffi::c_void,
     pub workspace_bytes: usize,
     pub strides_given: i32,
+    /** \[outer\]\[inner\] (ragged: \[outer\]), contiguous, f32 (f64 for f64 inputs), in memory like the input's: a scale for
+ each row, which has the bits of a call with that `scale`; that must be 0 then (`WR_ERROR_INVALID_OPTION`). NULL:
+ `scale` is that of all rows. As there 0 is 1; the logits of a row whose scale is NaN or infinite are NaN.*/
+    pub scales: *const ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of wr_softmax_args"][::core::mem::size_of::<wr_softmax_args>() - 184usize];
+    ["Size of wr_softmax_args"][::core::mem::size_of::<wr_softmax_args>() - 192usize];
     [
         "Alignment of wr_softmax_args",
     ][::core::mem::align_of::<wr_softmax_args>() - 8usize];
@@ -610,6 +614,9 @@ const _: () = {
     [
         "Offset of field: wr_softmax_args::strides_given",
     ][::core::mem::offset_of!(wr_softmax_args, strides_given) - 176usize];
+    [
+        "Offset of field: wr_softmax_args::scales",
+    ][::core::mem::offset_of!(wr_softmax_args, scales) - 184usize];
 };
 impl Default for wr_softmax_args {
     fn default() -> Self {
@@ -856,12 +863,14 @@ pub struct wr_softmax_backward_args {
     pub workspace_bytes: usize,
     /// 1: all six are given; the gradient of a sum is 0, 0, 0
     pub strides_given: i32,
+    /// the forward's
+    pub scales: *const ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     [
         "Size of wr_softmax_backward_args",
-    ][::core::mem::size_of::<wr_softmax_backward_args>() - 224usize];
+    ][::core::mem::size_of::<wr_softmax_backward_args>() - 232usize];
     [
         "Alignment of wr_softmax_backward_args",
     ][::core::mem::align_of::<wr_softmax_backward_args>() - 8usize];
@@ -963,6 +972,9 @@ const _: () = {
     [
         "Offset of field: wr_softmax_backward_args::strides_given",
     ][::core::mem::offset_of!(wr_softmax_backward_args, strides_given) - 216usize];
+    [
+        "Offset of field: wr_softmax_backward_args::scales",
+    ][::core::mem::offset_of!(wr_softmax_backward_args, scales) - 224usize];
 };
 impl Default for wr_softmax_backward_args {
     fn default() -> Self {
@@ -1228,7 +1240,7 @@ extern "C" {
     /** Like [`wr_softmax`] or [`wr_log_softmax`], but with every knob. `args` is read before the call returns.
 
  Overlap: output may be the input itself where the strides are contiguous and the element sizes agree; logsumexp and
- maximum must not overlap anything.
+ maximum must not overlap anything; what is only read may overlap.
 
  Further errors: `WR_ERROR_STRUCT_SIZE`, `_INVALID_OPTION`, `_INVALID_OFFSETS`, `_WORKSPACE_TOO_SMALL`.*/
     pub fn wr_softmax_ex(
@@ -1273,7 +1285,7 @@ extern "C" {
  logsumexp. [`wr_state_reduce`] of `WR_LOGSUMEXP` makes the same, of pieces that nothing is left out of. Of args are read
  dtype, scale, input, mask, lengths, causal, strides, sizes and workspace; input and mask are the piece's own, lengths
  and the causal limit count from element 0 of the axis, and with causal there must be `causal_rows`
- (`WR_ERROR_INVALID_OPTION`). offsets is `WR_ERROR_UNSUPPORTED`. check, errors: as above.*/
+ (`WR_ERROR_INVALID_OPTION`). offsets and scales are `WR_ERROR_UNSUPPORTED`. check, errors: as above.*/
     pub fn wr_softmax_state(
         args: *const wr_softmax_args,
         first: usize,

@@ -182,8 +182,9 @@ cudaError_t launch_sub_warp(const BackwardVectorKernels &kernels, const SoftmaxB
 }
 
 // Where the GPU has not the shared memory, nothing is launched and `supported` is false.
-cudaError_t launch_gradient(const GradientKernel &kernel, const RowTilesPlan &plan, BackwardVectorArguments &a,
-                            const GpuFacts &gpu, cudaStream_t stream, bool *supported) {
+template <class Arguments>
+cudaError_t launch_gradient(const GradientKernel &kernel, const RowTilesPlan &plan, Arguments &a, const GpuFacts &gpu,
+                            cudaStream_t stream, bool *supported) {
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     const Launch how = kernel.launch_of(plan, a.rows);
     const cudaError_t error = allow_shared_bytes(how, gpu, supported);
@@ -240,6 +241,7 @@ struct BackwardCall {
     const BackwardVectorKernels *kernels; // of rows of neighbouring elements; nullptr: they are not such
     bool vectors;                         // whole ones, on their boundaries
     bool masked;                          // such, of which not all elements take part, whose kernels these are not
+    bool scaled;                          // such that have scales of their own
     LargeRows longer;                     // of ragged rows many of which share warps, the others
 };
 
@@ -250,6 +252,9 @@ bool have_neighbours(const BackwardCall &call) { return call.kernels != nullptr;
 bool are_vectors(const BackwardCall &call) { return call.vectors; }
 bool are_masked_vectors(const BackwardCall &call) {
     return call.masked && call.problem.shape.axis >= softmax_least_masked_gradient;
+}
+bool are_scaled_vectors(const BackwardCall &call) {
+    return call.scaled && call.problem.shape.axis >= softmax_least_masked_gradient;
 }
 bool share_a_warp(const BackwardCall &call) {
     return have_neighbours(call) && share_a_warp(call.problem) &&
@@ -337,6 +342,19 @@ cudaError_t put_masked_rows(BackwardCall &call, bool *supported) {
     return launch_row_tiles(kernels.masked[is_from_logits(p) ? 1 : 0], plan, a.rows, &a, call.stream);
 }
 
+// In a block's or a cluster's registers, of rows that have scales of their own.
+cudaError_t put_scaled_rows(BackwardCall &call, bool *supported) {
+    const SoftmaxBackwardProblem &p = call.problem;
+    const BackwardVectorKernels &kernels = *vector_kernels_of(p.dtype);
+    const auto *scaled = of_vector_type(p.dtype, []<class T>() { return &scaled_backward_kernels<T>(); });
+    const GradientKernel kernel = kernel_of(kernels, scaled->whole_tiles, is_from_logits(p));
+    RowTilesPlan plan{};
+    const cudaError_t error = plan_rows(kernel, kernels, call.plan, true, call.gpu, &plan);
+    *supported = error == cudaSuccess && plan.warps != 0;
+    ScaledBackwardVectorArguments a{arguments_of(p), p.scales};
+    return *supported ? launch_gradient(kernel, plan, a, call.gpu, call.stream, supported) : error;
+}
+
 // In a block's or a cluster's registers.
 cudaError_t put_rows(BackwardCall &call, bool *supported) {
     const BackwardVectorKernels &kernels = *call.kernels;
@@ -418,6 +436,7 @@ constexpr Rule<BackwardCall> rules[] = {
     {have_two_scales, put_splits},            // and what is read twice
     {have_one_scale, put_column_tiles},       // columns of up to 4096 elements of one type
     {are_masked_vectors, put_masked_rows},    // rows of more than 256 elements of which some are left out
+    {are_scaled_vectors, put_scaled_rows},    // or which have scales of their own
     {are_short_of_any_types, put_striped},    // short rows, and up to 3 columns side by side
     {share_a_warp, put_sub_warp},             // short rows
     {are_short_elements, put_elements},       // others of up to 512 elements
@@ -442,17 +461,18 @@ namespace {
 cudaError_t put_gradient(const SoftmaxBackwardProblem &problem, const StridedPlan &plan, const GpuFacts &gpu,
                          cudaStream_t stream) {
     const BackwardVectorKernels *kernels = vector_kernels_of(problem.dtype);
-    const bool neighbours =
-        are_rows_of_neighbours(problem, kernels) && !problem.selection.ragged && problem.scales == nullptr;
+    const bool neighbours = are_rows_of_neighbours(problem, kernels) && !problem.selection.ragged;
     const bool vectors = neighbours && are_vectors(problem, *kernels), all = leaves_nothing_out(problem.selection);
+    const bool scaled = problem.scales != nullptr, plain = all && !scaled;
     BackwardCall call{.problem = problem,
                       .plan = plan,
                       .gpu = gpu,
                       .stream = stream,
-                      .kernels = neighbours && all ? kernels : nullptr,
-                      .vectors = vectors && all,
-                      .masked = vectors && !all && has_small_limits(problem.shape, problem.selection) &&
+                      .kernels = neighbours && plain ? kernels : nullptr,
+                      .vectors = vectors && plain,
+                      .masked = vectors && !all && !scaled && has_small_limits(problem.shape, problem.selection) &&
                                 is_aligned(problem.selection.mask, elements_of_vector(problem.dtype)),
+                      .scaled = vectors && all && scaled,
                       .longer = have_two_scales(problem) ? LargeRows{} : rows_too_long_for_slots(problem, gpu)};
     return put_by(rules, call);
 }

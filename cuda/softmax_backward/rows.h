@@ -30,6 +30,11 @@ struct MaskedBackwardVectorArguments : BackwardVectorArguments {
     Selection selection;
 };
 
+// The same of rows of which each has a scale of its own.
+struct ScaledBackwardVectorArguments : BackwardVectorArguments {
+    const void *scales;
+};
+
 // The warps along a row that a block may have.
 inline constexpr int backward_row_warps = 16;
 constexpr std::size_t backward_warps_anywhere(std::size_t element_bytes) { // f32 has registers for two blocks of 8
@@ -73,5 +78,12 @@ struct BackwardVectorKernels {
 
 template <class T>
 const BackwardVectorKernels &backward_vector_kernels();
+
+// A tile a warp, for ScaledBackwardVectorArguments.
+struct ScaledBackwardKernels {
+    const void *whole_tiles[2];
+};
+template <class T>
+const ScaledBackwardKernels &scaled_backward_kernels();
 
 } // namespace wr::cuda

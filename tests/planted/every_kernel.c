@@ -206,6 +206,10 @@ static void check_segmented(const reduction *job, const ragged *of, int is_moved
 
 /* ---- softmax */
 
+static tight scales_on_gpu(const void *scales, wr_dtype dtype, const shape *of) {
+    return tight_copy(scales, dtype == WR_F64 ? WR_F64 : WR_F32, scales == NULL ? 0 : of->outer * of->inner, 0);
+}
+
 static void softmax_on_gpu(const wr_softmax_args *host_args, const shape *of, size_t offset) {
     size_t size = reference_size(host_args->dtype), outputs = of->outer * of->axis * of->inner;
     size_t output_size = (int)host_args->output_dtype == 0 ? size : reference_size(host_args->output_dtype);
@@ -213,6 +217,7 @@ static void softmax_on_gpu(const wr_softmax_args *host_args, const shape *of, si
     tight output = tight_new(outputs * output_size, offset / size * output_size);
     tight sums = tight_new(of->outer * of->inner * (size == 8 ? 8 : 4), 0);
     tight mask = tight_new(outputs, offset % 2);
+    tight scales = scales_on_gpu(host_args->scales, host_args->dtype, of);
     wr_softmax_args args = *host_args;
     wr_status status;
     tight_write(&input, host_args->input);
@@ -223,6 +228,7 @@ static void softmax_on_gpu(const wr_softmax_args *host_args, const shape *of, si
     args.input = input.at;
     args.output = output.at;
     args.logsumexp = host_args->logsumexp == NULL ? NULL : sums.at;
+    args.scales = host_args->scales == NULL ? NULL : scales.at;
     status = wr_softmax_ex(&args, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "%s: %s", of->regime, wr_status_name(status));
     expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
@@ -233,6 +239,7 @@ static void softmax_on_gpu(const wr_softmax_args *host_args, const shape *of, si
     tight_free(&input);
     tight_free(&output);
     tight_free(&sums);
+    tight_free(&scales);
     tight_free(&mask);
 }
 
@@ -242,6 +249,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
     tight sums = tight_new(of->outer * of->inner * (host_args->dtype == WR_F64 ? 8 : 4), 0);
     tight offsets = tight_copy(host_args->offsets, WR_I64, host_args->offsets == NULL ? 0 : of->outer + 1, 0);
     tight mask = tight_new(host_args->mask == NULL ? 0 : shape_elements(of), offset % 2);
+    tight scales = scales_on_gpu(host_args->scales, host_args->dtype, of);
     int from_logits = host_args->output == NULL;
     wr_softmax_backward_args args = *host_args;
     wr_status status;
@@ -260,6 +268,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
         args.mask = (const uint8_t *)mask.at;
     }
     args.output_gradient = gradient.at;
+    args.scales = args.scales == NULL ? NULL : scales.at;
     args.input_gradient = result.at;
     status = wr_softmax_backward_ex(&args, place_at(1)->stream);
     CHECK(status == WR_SUCCESS, "gradient, %s: %s", of->regime, wr_status_name(status));
@@ -268,6 +277,7 @@ static void gradient_on_gpu(const wr_softmax_backward_args *host_args, const sha
           "gradient, %s, log %d, logits %d, mask %d, of %s, %zu bytes past an allocation: differs from the host",
           of->regime, args.log, from_logits, args.mask != NULL, dtype_name(args.dtype), offset);
     tight_free(&mask);
+    tight_free(&scales);
     tight_free(&saved);
     tight_free(&sums);
     tight_free(&offsets);
@@ -281,6 +291,7 @@ static void check_gradient(const gradient_kind *kind, const shape *of, int moved
     void *saved = random_elements(kind->dtype, count), *gradient = random_elements(kind->dtype, count);
     void *expected = allocate(count * size);
     void *sums = random_elements(kind->dtype == WR_F64 ? WR_F64 : WR_F32, of->outer * of->inner);
+    void *scales = random_elements(kind->dtype == WR_F64 ? WR_F64 : WR_F32, of->outer * of->inner);
     int64_t *offsets = allocate((of->outer + 1) * sizeof *offsets);
     uint8_t *mask = allocate(count);
     size_t row, i;
@@ -305,6 +316,7 @@ static void check_gradient(const gradient_kind *kind, const shape *of, int moved
     args.output = kind->from_logits ? NULL : saved;
     args.input = kind->from_logits ? saved : NULL;
     args.logsumexp = kind->from_logits ? sums : NULL;
+    args.scales = kind->scaled == HAS_OWN_SCALES ? scales : NULL;
     args.output_gradient = gradient;
     args.input_gradient = expected;
     status = wr_softmax_backward_ex(&args, wr_host_stream());
@@ -313,6 +325,7 @@ static void check_gradient(const gradient_kind *kind, const shape *of, int moved
     free(saved);
     free(gradient);
     free(sums);
+    free(scales);
     free(offsets);
     free(mask);
     free(expected);
@@ -355,6 +368,7 @@ static void check_softmax(const softmax_kind *kind, const shape *of, int moved) 
     uint8_t *mask = allocate(count);
     void *elements = random_elements(kind->dtype, count), *expected = allocate(count * sizeof(double));
     void *sums = allocate(of->outer * of->inner * sizeof(double));
+    void *scales = random_elements(kind->dtype == WR_F64 ? WR_F64 : WR_F32, of->outer * of->inner);
     wr_softmax_args args = softmax_args(kind->dtype, of->outer, of->axis, of->inner);
     wr_status status;
     for (i = 0; i < count; ++i) {
@@ -368,7 +382,8 @@ static void check_softmax(const softmax_kind *kind, const shape *of, int moved) 
     }
     args.log = kind->log;
     args.output_dtype = kind->output_dtype;
-    args.scale = kind->scaled ? 0.5 : 0.0;
+    args.scale = kind->scaled == HAS_ONE_SCALE ? 0.5 : 0.0;
+    args.scales = kind->scaled == HAS_OWN_SCALES ? scales : NULL;
     args.mask = kind->masked ? mask : NULL;
     args.input = elements;
     args.output = expected;
@@ -379,6 +394,7 @@ static void check_softmax(const softmax_kind *kind, const shape *of, int moved) 
     free(elements);
     free(expected);
     free(sums);
+    free(scales);
     free(mask);
 }
 

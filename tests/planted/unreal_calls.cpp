@@ -144,7 +144,8 @@ void softmax(const softmax_kind *kind, const shape *of, int moved) {
     args.output_dtype = kind->output_dtype;
     args.output = memory(output, offset_of(kind->output_dtype == 0 ? kind->dtype : kind->output_dtype, moved));
     args.logsumexp = kind->is_alone != 0 ? nullptr : memory(sums);
-    args.scale = kind->scaled != 0 ? 0.5 : 0.0;
+    args.scale = kind->scaled == HAS_ONE_SCALE ? 0.5 : 0.0;
+    args.scales = kind->scaled == HAS_OWN_SCALES ? memory(saved) : nullptr;
     args.mask = kind->masked != 0 ? static_cast<const std::uint8_t *>(memory(mask)) : nullptr;
     expect_success(wr_softmax_ex(&args, stream()), of->regime);
 }
@@ -164,6 +165,7 @@ void gradient(const gradient_kind *kind, const shape *of, int moved) {
     args.mask = kind->masked != 0 ? static_cast<const std::uint8_t *>(memory(mask)) : nullptr;
     (kind->from_logits != 0 ? args.input : args.output) = memory(saved, offset);
     args.logsumexp = kind->from_logits != 0 ? memory(sums) : nullptr;
+    args.scales = kind->scaled == HAS_OWN_SCALES ? memory(offsets) : nullptr;
     args.output_gradient = memory(input, offset);
     args.input_gradient = memory(output, offset);
     expect_success(wr_softmax_backward_ex(&args, stream()), of->regime);

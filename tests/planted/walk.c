@@ -277,7 +277,7 @@ static void logsumexp_both_ways(wr_dtype dtype, const shape *of, const walker *b
 }
 
 static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
-    gradient_kind kind = {WR_F32, 0, 0, 0, 0};
+    gradient_kind kind = {WR_F32, 0, 0, 0, 0, 0};
     kind.dtype = dtype;
     for (kind.log = 0; kind.log < 2; ++kind.log) {
         for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
@@ -289,6 +289,11 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
     for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
         gradient_both_ways(&kind, of, by);
     }
+    kind.masked = 0; /* and so have these */
+    kind.scaled = HAS_OWN_SCALES;
+    for (kind.from_logits = 0; kind.from_logits < 2; ++kind.from_logits) {
+        gradient_both_ways(&kind, of, by);
+    }
 }
 
 /* The gradients of rows between these go through clusters that stay: they are among the many rows, whose barriers the
@@ -296,7 +301,7 @@ static void walk_gradients(wr_dtype dtype, const shape *of, const walker *by) {
 enum { LONGEST_ROW_IN_REGISTERS = 128 * 1024, LONGEST_ROW_OF_CLUSTERS = 256 * 1024 };
 
 static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by) {
-    softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0, 0};
+    softmax_kind kind = {WR_F32, 0, 0, HAS_ONE_SCALE, (wr_dtype)0, 0};
     kind.dtype = dtype;
     logsumexp_both_ways(dtype, of, by);
     softmax_both_ways(&kind, of, by);
@@ -308,6 +313,10 @@ static void walk_softmax_over(wr_dtype dtype, const shape *of, const walker *by)
         for (kind.masked = 0; kind.masked <= shape_is_contiguous(of); ++kind.masked) {
             softmax_both_ways(&kind, of, by);
         }
+        kind.masked = 0;
+        kind.scaled = HAS_OWN_SCALES;
+        softmax_both_ways(&kind, of, by);
+        kind.scaled = 0;
     }
     if (shape_is_contiguous(of) && (of->axis <= LONGEST_ROW_IN_REGISTERS || of->axis > LONGEST_ROW_OF_CLUSTERS)) {
         walk_gradients(dtype, of, by);
@@ -372,7 +381,7 @@ static void walk_uneven_rows(const walker *by) {
     static const shape short_ragged_rows = {"short ragged rows", 5000, 33, 1, 1, 0};
     /* A block's rows, several or one; a cluster's of one warp a block and of several. */
     static const size_t on_boundaries[] = {1000, 2048, 4000, 5000, 20000};
-    gradient_kind gradient = {WR_F32, 0, 0, 1, 0};
+    gradient_kind gradient = {WR_F32, 0, 0, 1, 0, 0};
     size_t i, j;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         uneven_kind kind = {softmax_types[i], softmax_types[i], 0, 0, 1, 5000, 60, 0};
@@ -487,7 +496,7 @@ static void walk_large(const walker *by) {
     static const softmax_kind plain = {WR_F32, 0, 0, 0, (wr_dtype)0, 0};
     size_t i;
     for (i = 0; i < sizeof row_types / sizeof *row_types; ++i) {
-        softmax_kind kind = {WR_F32, 0, 0, 1, (wr_dtype)0, 0};
+        softmax_kind kind = {WR_F32, 0, 0, HAS_ONE_SCALE, (wr_dtype)0, 0};
         kind.dtype = row_types[i];
         softmax_both_ways(&kind, &row, by);
         kind.scaled = 0;

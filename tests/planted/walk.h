@@ -41,6 +41,8 @@ typedef struct ragged {
     size_t segments, most, huge;
 } ragged;
 
+enum { HAS_ONE_SCALE = 1, HAS_OWN_SCALES /* each row */ };
+
 /* A softmax call: every third element left out where it is masked; a scale that is not 1 where it is scaled; no
  * logsumexp where it is alone. Output type 0: the input's. */
 typedef struct softmax_kind {
@@ -54,7 +56,7 @@ typedef struct softmax_kind {
  * over as many rows of every length. */
 typedef struct gradient_kind {
     wr_dtype dtype;
-    int log, from_logits, is_ragged, masked;
+    int log, from_logits, is_ragged, masked, scaled;
 } gradient_kind;
 
 /* Softmax of rows that end early, or lie one behind the other, each of its own length. */

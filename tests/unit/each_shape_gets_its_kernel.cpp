@@ -57,7 +57,8 @@ enum : unsigned {
     causal = 8,
     by_offsets = 16,
     off_by_one = 32,
-    apart = 64
+    apart = 64,
+    own_scales = 128
 };
 
 struct Case {
@@ -120,6 +121,15 @@ constexpr Case cases[] = {
     {softmax, WR_F32, 100000, 4 * k, 1, by_offsets, own, "softmax_ragged"},
     {softmax, WR_F32, 8, 21, 65536, masked, own, "softmax_masked_column_tiles"},
     {softmax, WR_F8_E4M3, 1000, 300, 1, 0, own, "softmax_blocked_rows"},
+    // A scale for each row.
+    {softmax, WR_F32, 4096, 4096, 1, own_scales, own, "softmax_scaled_within"},
+    {softmax, WR_F32, 100, 128 * k, 1, own_scales | causal, own, "softmax_scaled_within"},
+    {log_softmax, WR_BF16, 4096, 4096, 1, own_scales | with_lengths, own, "softmax_scaled_within"},
+    {softmax, WR_F32, 4096, 4097, 1, own_scales, own, "strided_whole_rows"},
+    {softmax, WR_F32, 4096, 4096, 1, own_scales | masked, own, "strided_whole_rows"},
+    {softmax, WR_F32, 100000, 128, 1, own_scales, own, "softmax_blocked_rows"},
+    {gradient, WR_F32, 4096, 4096, 1, own_scales, own, "backward_scaled_vectors"},
+    {gradient, WR_F32, 4096, 4096, 1, own_scales | masked, own, "backward_whole_rows"},
     // The logsumexp alone.
     {logsumexp, WR_F32, 8, 3000, 1, 0, own, "softmax_spread_rows"},
     {logsumexp, WR_F32, 1, 50257, 1, 0, own, "softmax_cluster"},
@@ -158,6 +168,7 @@ void select(Args &args, const Case &of) {
     args.lengths = (of.options & with_lengths) != 0 ? static_cast<const std::int64_t *>(memory(6)) : nullptr;
     args.offsets = (of.options & by_offsets) != 0 ? static_cast<const std::int64_t *>(memory(6)) : nullptr;
     args.causal = (of.options & causal) != 0 ? 1 : 0;
+    args.scales = (of.options & own_scales) != 0 ? memory(7) : nullptr;
     args.outer = of.outer;
     args.axis = (of.options & by_offsets) != 0 ? of.outer * of.axis : of.axis;
     args.inner = of.inner;

@@ -36,6 +36,11 @@ bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype &&
 // The kernels for such rows; nullptr where there are none.
 template <bool Log>
 const MaskedRowsKernels *masked_kernels_of(const SoftmaxProblem &p, Alignment where) {
+    if (p.scales != nullptr) {
+        return where == Alignment::element || !has_own_type(p) || p.selection.mask != nullptr
+                   ? nullptr
+                   : of_vector_type(p.dtype, []<class T>() { return &scaled_rows_kernels<T, Log>(); });
+    }
     if (!has_own_type(p)) {
         return where == Alignment::element
                    ? nullptr
@@ -63,7 +68,7 @@ bool has_neighbours(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const bool mask_fits =
         p.selection.mask == nullptr || s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-    return p.scales == nullptr && s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && mask_fits;
+    return s.inner == 1 && s.axis > 0 && s.axis_stride == 1 && mask_fits;
 }
 
 // Whether rows are whole vectors on their boundaries, and mask bytes whole words beside them.
@@ -159,7 +164,7 @@ cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPl
             return error;
         }
     }
-    MaskedRowsArguments a = arguments_of(p);
+    ScaledRowsArguments a{arguments_of(p), p.scales}; // of which most kernels know less
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     return launch_row_tiles(kernel, plan, p.shape.outer, &a, stream);
 }
@@ -167,9 +172,9 @@ cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPl
 bool serves_masked_short(const SoftmaxProblem &p) {
     const Shape &s = p.shape;
     const bool contiguous = s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
-    return p.output != nullptr && p.output_dtype == p.dtype && short_kernels_of(p.dtype) != nullptr &&
-           !p.selection.ragged && s.axis <= softmax_short_row && has_neighbours(p) &&
-           has_small_limits(s, p.selection) && contiguous && !would_clash(p);
+    return p.output != nullptr && p.scales == nullptr && p.output_dtype == p.dtype &&
+           short_kernels_of(p.dtype) != nullptr && !p.selection.ragged && s.axis <= softmax_short_row &&
+           has_neighbours(p) && has_small_limits(s, p.selection) && contiguous && !would_clash(p);
 }
 
 cudaError_t launch_masked_short(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {

@@ -18,6 +18,11 @@ struct MaskedRowsArguments : SoftmaxArguments {
     std::size_t rows_ahead; // whose lengths are asked for before their turn
 };
 
+// The same of rows of which each has a scale of its own.
+struct ScaledRowsArguments : MaskedRowsArguments {
+    const void *scales;
+};
+
 // For rows of up to 512 elements, one behind the other: several to a warp, whole vectors or any.
 struct MaskedShortKernels {
     const void *packed[2], *any[2]; // [log]
@@ -39,5 +44,9 @@ const MaskedRowsKernels &masked_rows_kernels();
 // For such rows on the boundaries whose outputs are of another type; those of F16 for rows of 8 bits as well.
 template <class T, bool Log>
 const MaskedRowsKernels &converting_masked_kernels();
+
+// For such rows with outputs of T that no mask cuts, and ScaledRowsArguments.
+template <class T, bool Log>
+const MaskedRowsKernels &scaled_rows_kernels();
 
 } // namespace wr::cuda

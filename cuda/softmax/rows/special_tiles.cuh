@@ -60,7 +60,7 @@ __device__ __forceinline__ void load_leading_vectors(const T *data, int count, u
 
 // The first `count` elements from `data` on, but for those that the mask leaves out.
 template <class T, class Load>
-    requires Load::masked
+    requires(Load::masked && !requires { Load::cut; })
 __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &arguments, const T *data, int count,
                                                   uint4 (&vectors)[lane_vectors<T>]) {
     const auto &a = static_cast<const MaskedRowsArguments &>(arguments);

@@ -9,22 +9,20 @@ import sys
 import unittest
 
 import numpy as np
-from support import ToolTest
+from streamed_support import StreamedTest
 from test_pieces_give_the_bits_of_the_whole import FLOATS, as_words, jobs, random_words
 from warp_reduce._elements import BY_NAME
 from warp_reduce._library import load_library
-from warp_reduce._operators import GIVE_AN_INDEX, default_output
+from warp_reduce._operators import default_output
 from warp_reduce.wr.devices import HostDevice
 from warp_reduce.wr.elements import nan_word
 from warp_reduce.wr.errors import WrError
 from warp_reduce.wr.file_pieces import FileElements, cut_of
 from warp_reduce.wr.lanes import Sizes
-from warp_reduce.wr.npy_files import NpyArray, open_raw
-from warp_reduce.wr.reduction import Reducer, Reduction
-from warp_reduce.wr.softmax import Softmax, run_softmax
+from warp_reduce.wr.npy_files import open_raw
+from warp_reduce.wr.reduction import Reduction
 from warp_reduce.wr.states import States
 from warp_reduce.wr.streamed_reduction import StreamedReduction
-from warp_reduce.wr.streamed_softmax import StreamedSoftmax
 
 SHAPES = ((1, 5000, 1), (7, 900, 1), (1, 333, 17), (3, 250, 9), (40, 3, 2), (1, 1, 3000), (2, 100, 300))
 SIZES = (Sizes(1, 1000), Sizes(3, 4096))
@@ -58,34 +56,12 @@ finally:
 """
 
 
-def factors_of(job: Reduction, weights: np.ndarray | None) -> FileElements | None:
-    if weights is None:
-        return None
-    return FileElements(NpyArray("weights", weights, job.weights), (1, weights.size, 1))
-
-
-class BeyondMemory(ToolTest):
+class BeyondMemory(StreamedTest):
     @classmethod
     def setUpClass(cls) -> None:
         cls.library = load_library()
-        cls.host = HostDevice(cls.library)
+        cls.host = cls.device = HostDevice(cls.library)
         cls.random = np.random.default_rng(11)
-
-    def raw(self, words: np.ndarray) -> str:
-        words.tofile(self.folder / "a.raw")
-        return str(self.folder / "a.raw")
-
-    def assert_streamed_agrees(self, job: Reduction, words: np.ndarray, weights: np.ndarray | None = None) -> None:
-        shape = (words.shape[0], words.shape[2])
-        values = np.zeros(shape, job.element.storage) if job.operator in GIVE_AN_INDEX else None
-        whole = Reducer(self.library, self.host).run(job, words, weights=weights, values=values)
-        source = FileElements(open_raw(self.raw(words), job.element, words.shape), words.shape)
-        for sizes in SIZES:
-            streamed = StreamedReduction(self.library, self.host, sizes)
-            result, found = streamed.run(job, source, factors_of(job, weights))
-            self.assert_same_bits(result, whole, (job, words.shape, sizes))
-            if values is not None:
-                self.assert_same_bits(found, values, (job, words.shape, sizes))
 
     def test_every_operator_on_every_type(self) -> None:
         seen = set()
@@ -94,7 +70,9 @@ class BeyondMemory(ToolTest):
                 continue
             seen.add(job.operator)
             for shape in SHAPES:
-                self.assert_streamed_agrees(job, random_words(self.random, job.element.name, shape, job.operator))
+                self.assert_streamed_agrees(
+                    job, random_words(self.random, job.element.name, shape, job.operator), None, SIZES
+                )
         self.assertGreaterEqual(seen, {"sum", "mean", "norm_l2", "logsumexp", "sum_exact", "argmax", "product"})
 
     def test_nans_left_out(self) -> None:
@@ -105,7 +83,7 @@ class BeyondMemory(ToolTest):
                 continue
             words = random_words(self.random, name, (3, 250, 9), operator)
             words[self.random.random(words.shape) < 0.9] = nan_word(element)
-            self.assert_streamed_agrees(job, words)
+            self.assert_streamed_agrees(job, words, None, SIZES)
 
     def test_weights(self) -> None:
         for name, operator in (
@@ -116,25 +94,10 @@ class BeyondMemory(ToolTest):
             job = Reduction(operator, element, element, weights=element)
             for shape in ((1, 5000, 1), (7, 900, 1), (3, 250, 9)):
                 weights = random_words(self.random, name, (shape[1],))
-                self.assert_streamed_agrees(job, random_words(self.random, name, shape), weights)
+                self.assert_streamed_agrees(job, random_words(self.random, name, shape), weights, SIZES)
 
     def test_softmax_of_rows_in_one_and_in_two_passes(self) -> None:
-        shapes = ((1, 70_000, 1), (2, 9000, 1), (30, 700, 1), (1, 3000, 7), (2, 2100, 40))
-        for name, shape in itertools.product(("f32", "f64", "bf16", "f16"), shapes):
-            element = BY_NAME[name]
-            words = as_words(self.random.standard_normal(shape) * 5, element)
-            words[..., -1:] = as_words(np.full(1, -np.inf), element) if shape[2] == 7 else words[..., -1:]
-            source = FileElements(open_raw(self.raw(words), element, shape), shape)
-            for log, scale, sizes in itertools.product((False, True), (0.0, 0.3), (Sizes(1, 8192), Sizes(3, 20_000))):
-                job = Softmax(element, element, log=log, scale=scale, zero_empty_rows=log)
-                results = [
-                    (np.zeros(shape, element.storage), np.zeros(shape[::2], job.logsumexp_element().storage))
-                    for _ in range(2)
-                ]
-                run_softmax(self.library, self.host, job, words, *results[0])
-                StreamedSoftmax(self.library, self.host, sizes).run(job, source, *results[1])
-                for whole, streamed in zip(*results):
-                    self.assert_same_bits(streamed, whole, (job, shape, sizes))
+        self.assert_streamed_softmax_agrees((Sizes(1, 8192), Sizes(3, 20_000)))
 
     def test_softmax_of_the_command(self) -> None:
         array = self.random.standard_normal((3, 300_000)).astype(np.float32)

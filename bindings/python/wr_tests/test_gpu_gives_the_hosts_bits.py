@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import unittest
-
 import numpy as np
+from gpu_support import gpu_or_skip
 from support import ToolTest
 from warp_reduce._elements import BY_NAME
 from warp_reduce._library import load_library
 from warp_reduce._operators import default_output
-from warp_reduce.wr.devices import HostDevice, open_device
-from warp_reduce.wr.errors import WrError
+from warp_reduce.wr.devices import HostDevice
 from warp_reduce.wr.reduction import Reducer, Reduction
 
 
@@ -18,10 +16,7 @@ class Gpu(ToolTest):
     @classmethod
     def setUpClass(cls) -> None:
         cls.library = load_library()
-        try:
-            cls.gpu = open_device(cls.library, "cuda:0")
-        except WrError as error:
-            raise unittest.SkipTest(f"needs a GPU: {error}") from None
+        cls.gpu = gpu_or_skip(cls.library)
 
     def test_files(self) -> None:
         array = np.random.default_rng(1).standard_normal((300, 700)).astype(np.float32)

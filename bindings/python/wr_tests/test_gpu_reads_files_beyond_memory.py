@@ -3,64 +3,42 @@ one call on the host device. Without a GPU it is skipped."""
 
 from __future__ import annotations
 
-import itertools
 import signal
 import subprocess
 import time
 import unittest
 
 import numpy as np
-from support import LAUNCHER, ToolTest
-from test_files_beyond_memory import factors_of
-from test_pieces_give_the_bits_of_the_whole import as_words, jobs, random_words
+from gpu_support import gpu_or_skip
+from streamed_support import StreamedTest
+from support import LAUNCHER
+from test_pieces_give_the_bits_of_the_whole import jobs, random_words
 from warp_reduce._elements import BY_NAME
 from warp_reduce._library import load_library
-from warp_reduce._operators import GIVE_AN_INDEX
-from warp_reduce.wr.devices import HostDevice, open_device
-from warp_reduce.wr.errors import WrError
-from warp_reduce.wr.file_pieces import FileElements
+from warp_reduce.wr.devices import HostDevice
 from warp_reduce.wr.lanes import Sizes
-from warp_reduce.wr.npy_files import open_raw
-from warp_reduce.wr.reduction import Reducer, Reduction
-from warp_reduce.wr.softmax import Softmax, run_softmax
+from warp_reduce.wr.reduction import Reduction
 from warp_reduce.wr.states import States
-from warp_reduce.wr.streamed_reduction import StreamedReduction
-from warp_reduce.wr.streamed_softmax import StreamedSoftmax
 
 SIZES = Sizes(3, 8192)
 DEVICES = ("cuda:0", "host")
 
 
-class GpuBeyondMemory(ToolTest):
+class GpuBeyondMemory(StreamedTest):
     @classmethod
     def setUpClass(cls) -> None:
         cls.library = load_library()
-        try:
-            cls.gpu = open_device(cls.library, "cuda:0")
-        except WrError as error:
-            raise unittest.SkipTest(f"needs a GPU: {error}") from None
+        cls.device = gpu_or_skip(cls.library)
         cls.host = HostDevice(cls.library)
         cls.random = np.random.default_rng(12)
-
-    def raw(self, words: np.ndarray) -> str:
-        words.tofile(self.folder / "a.raw")
-        return str(self.folder / "a.raw")
-
-    def assert_streamed_agrees(self, job: Reduction, words: np.ndarray, weights: np.ndarray | None = None) -> None:
-        shape = (words.shape[0], words.shape[2])
-        values = np.zeros(shape, job.element.storage) if job.operator in GIVE_AN_INDEX else None
-        whole = Reducer(self.library, self.host).run(job, words, weights=weights, values=values)
-        source = FileElements(open_raw(self.raw(words), job.element, words.shape), words.shape)
-        result, found = StreamedReduction(self.library, self.gpu, SIZES).run(job, source, factors_of(job, weights))
-        self.assert_same_bits(result, whole, (job, words.shape))
-        if values is not None:
-            self.assert_same_bits(found, values, (job, words.shape))
 
     def test_every_operator_on_every_type(self) -> None:
         for job in jobs(self.library):
             if States(self.library, job, 1, 1).are_offered:
                 for shape in ((1, 9000, 1), (3, 250, 30)):
-                    self.assert_streamed_agrees(job, random_words(self.random, job.element.name, shape, job.operator))
+                    self.assert_streamed_agrees(
+                        job, random_words(self.random, job.element.name, shape, job.operator), None, (SIZES,)
+                    )
 
     def test_weights(self) -> None:
         for name, operator in (
@@ -74,25 +52,10 @@ class GpuBeyondMemory(ToolTest):
             job = Reduction(operator, element, element, weights=element)
             for shape in ((1, 9000, 1), (7, 900, 1), (3, 250, 30)):
                 weights = random_words(self.random, name, (shape[1],))
-                self.assert_streamed_agrees(job, random_words(self.random, name, shape), weights)
+                self.assert_streamed_agrees(job, random_words(self.random, name, shape), weights, (SIZES,))
 
     def test_softmax_of_rows_in_one_and_in_two_passes(self) -> None:
-        shapes = ((1, 70_000, 1), (2, 9000, 1), (30, 700, 1), (1, 3000, 7), (2, 2100, 40))
-        for name, shape in itertools.product(("f32", "f64", "bf16", "f16"), shapes):
-            element = BY_NAME[name]
-            words = as_words(self.random.standard_normal(shape) * 5, element)
-            words[..., -1:] = as_words(np.full(1, -np.inf), element) if shape[2] == 7 else words[..., -1:]
-            source = FileElements(open_raw(self.raw(words), element, shape), shape)
-            for log, scale in itertools.product((False, True), (0.0, 0.3)):
-                job = Softmax(element, element, log=log, scale=scale, zero_empty_rows=log)
-                results = [
-                    (np.zeros(shape, element.storage), np.zeros(shape[::2], job.logsumexp_element().storage))
-                    for _ in range(2)
-                ]
-                run_softmax(self.library, self.host, job, words, *results[0])
-                StreamedSoftmax(self.library, self.gpu, SIZES).run(job, source, *results[1])
-                for whole, streamed in zip(*results):
-                    self.assert_same_bits(streamed, whole, (job, shape))
+        self.assert_streamed_softmax_agrees((SIZES,))
 
     def kill_and_go_on(self, arguments: list[str], devices: tuple[str, str]) -> None:
         """Kills a run on the one device when it has saved a state twice, and lets it go on on the other."""

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+_is_held = False
+_waiting: list[int] = []
 
 
 class Ended(BaseException):
@@ -26,10 +31,25 @@ def raise_when_ended() -> None:
             signal.signal(each, _raise)
 
 
-def _raise(number: int, _: FrameType | None) -> NoReturn:
+@contextmanager
+def held() -> Iterator[None]:
+    """A signal that comes meanwhile is an exception behind it: whoever makes a file can remove it."""
+    global _is_held
+    _is_held = True
+    try:
+        yield
+    finally:
+        _is_held = False
+        if _waiting:
+            raise Ended(_waiting.pop())
+
+
+def _raise(number: int, _: FrameType | None) -> None:
     for each in ENDING:
         signal.signal(each, signal.SIG_IGN)  # a second one must not interrupt what removes the files
-    raise Ended(number)
+    if not _is_held:
+        raise Ended(number)
+    _waiting.append(number)
 
 
 def end_by(number: int) -> NoReturn:

@@ -15,6 +15,7 @@ from .._elements import ElementType
 from .errors import WrError
 from .npy_writing import mode_of_target, new_file, reserve, write_header
 from .saved_state import SavedState
+from .signals import held
 
 
 class UnfinishedNpy:
@@ -23,14 +24,15 @@ class UnfinishedNpy:
     def __init__(self, path: str, shape: tuple[int, ...], element: ElementType, place: dict[str, Any] | None) -> None:
         self._path, self._target = path, os.path.realpath(path)
         self._mode = mode_of_target(path)
-        self._file = self._opened(place) if place else new_file(os.path.dirname(self._target))
         try:
+            with held():
+                self._file = self._opened(place) if place else new_file(os.path.dirname(self._target))
             if not place:
                 write_header(self._file, shape, element)
                 reserve(self._file, math.prod(shape) * element.size)
             self.array = self._mapped(math.prod(shape), element)
         except BaseException:
-            if not place:
+            if not place and "_file" in vars(self):
                 self.discard()
             raise
 

@@ -12,7 +12,8 @@ constexpr std::size_t least_block_warps = 4; // where a row takes fewer, several
 RowTilesPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowTileWarps &wanted, const GpuFacts &gpu) {
     const auto most_cluster = static_cast<std::size_t>(gpu.cluster_blocks);
     const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * softmax_few_tiles;
-    const std::size_t most_of_one = most_cluster == 0 ? wanted.most : few ? softmax_small_row_warps : wanted.of_one;
+    const bool spreads = few && rows < static_cast<std::size_t>(gpu.multiprocessors); // else each has a row
+    const std::size_t most_of_one = most_cluster == 0 ? wanted.most : spreads ? softmax_small_row_warps : wanted.of_one;
     if (blocks <= most_of_one) {
         return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1, gpu.dependent_launch, false};
     }

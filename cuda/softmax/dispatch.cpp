@@ -85,13 +85,16 @@ cudaError_t put_spread_rows(SoftmaxCall &call, bool *supported) {
 }
 
 // Whether the logsumexp alone is wanted of rows that kernels of its own read quicker: but for rows of a lane each, many
-// of one tile, few of several, and those that no cluster holds (H200, us, as softmax goes and so: 33 f32, bf16 49, 46
+// of one tile, few of several, and few that no cluster holds (H200, us, as softmax goes and so: 33 f32, bf16 49, 46
 // and 85, 77, but 301 107, 93 and 64, 56; 16384 x 1024 22, 14 and 23, 18, but 1024 x 1024 4.2, 3.9 and 3.9, 3.8; 64 x
 // 50257 11.0, 8.0 and 16.9, 15.3, 1024 x 4096 8.4, 6.3 and 9.9, 7.7, but 16384 x 8192 162, 95 and 132, 92, 4096 x 50257
-// 293, 239 and 234, 174; 1 x 2^24 30, 23 and 43, 37).
-constexpr std::size_t logsumexp_few_tiles = 62; // a multiprocessor
+// 293, 239 and 234, 174, 64 x 128256 17.2, 12.7 and 15.9, 13.1; 1 x 2^24 30, 23 and 43, 37, but 64 x 2^20 74, 60 and
+// 71, 50).
+constexpr std::size_t logsumexp_few_tiles = 60; // a multiprocessor
+constexpr std::size_t logsumexp_few_long_rows = 16;
 bool is_logsumexp_of_many(const SoftmaxCall &call) {
-    if (call.problem.output != nullptr || call.plan.regime == SoftmaxRegime::two_pass_rows) {
+    const bool is_long = call.plan.regime == SoftmaxRegime::two_pass_rows;
+    if (call.problem.output != nullptr || (is_long && call.problem.shape.outer < logsumexp_few_long_rows)) {
         return false;
     }
     if (call.plan.regime == SoftmaxRegime::short_rows) { // of whole vectors they write outputs whatever is asked

@@ -167,7 +167,9 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy pla
     SoftmaxPlan plan{.regime = SoftmaxRegime::registers, .tiles = divide_up(s.axis, softmax_block), .tiles_a_warp = 1};
     const std::size_t one_block = element_bytes == 2 ? softmax_narrow_row_warps : softmax_row_warps;
     const std::size_t rows = s.outer * s.inner;
-    const std::size_t most_of_one = is_small(rows * plan.tiles, gpu) ? softmax_small_row_warps : one_block;
+    // With a row for every multiprocessor there is nothing to spread.
+    const bool spreads = is_small(rows * plan.tiles, gpu) && rows < static_cast<std::size_t>(gpu.multiprocessors);
+    const std::size_t most_of_one = spreads ? softmax_small_row_warps : one_block;
     if (s.inner > 1) {
         plan.regime = SoftmaxRegime::general;
         if (same_type && s.axis >= softmax_tile_axis) {

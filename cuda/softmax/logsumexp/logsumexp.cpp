@@ -27,8 +27,12 @@ struct LogSumExpPlan {
 constexpr std::size_t logsumexp_run = 8;
 constexpr std::size_t logsumexp_warp_units = 12288;
 
-// logsumexp: rows of so many tiles may be one warp's (4.45 TB/s of f32); longer ones are a block's.
+// logsumexp: rows of so many tiles may be one warp's (4.45 TB/s of f32), and where there are fewer than a GPU holds
+// warps of them those that would leave some of a block's warps without a tile (H200, us, by blocks and so: 2048 x 4096
+// f32 20.4 and 15.6, bf16 15.4 and 10.4, 8192 x 2048 65 and 23, 51 and 18, 6000 x 8192 65 and 52, 49 and 38; but 4096 x
+// 16384 f32 71 and 90); longer and fewer ones are a block's.
 constexpr std::size_t logsumexp_warp_blocks = 16;
+constexpr std::size_t logsumexp_warp_rows = 2048;
 
 // logsumexp of longer or fewer rows, by blocks of threads: as many jobs as there should be, before rows of more
 // tiles than logsumexp_one_launch_blocks are cut into splits, which take a second launch.
@@ -122,7 +126,8 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
     const std::size_t blocks = divide_up(axis, softmax_block);
     LogSumExpPlan plan{rows, 1, 1, blocks, warp_lanes, false};
-    if (blocks > 1 && (blocks > logsumexp_warp_blocks || rows < logsumexp_warp_units)) {
+    if (blocks > 1 && (blocks > logsumexp_warp_blocks ||
+                       rows < (blocks <= logsumexp_block_warps ? logsumexp_warp_rows : logsumexp_warp_units))) {
         plan.by_blocks = true;
         plan.unit_tiles = logsumexp_most_unit_tiles;
         while (blocks > logsumexp_one_launch_blocks && plan.unit_tiles > logsumexp_block_warps &&

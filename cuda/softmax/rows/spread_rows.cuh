@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/common/kernel_address.cuh"
+#include "cuda/device/parameters.cuh"
 #include "cuda/device/warp_tree.cuh"
 #include "cuda/softmax/outputs.cuh"
 #include "cuda/softmax/rows/spread_rows.h"
@@ -177,7 +178,9 @@ __global__ void __launch_bounds__((ByBlock ? most_spread_warps : spread_block_wa
     softmax_spread_rows(const __grid_constant__ SpreadRowsArguments a) {
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using Run = SpreadRun<T, ByBlock>;
-    pdl_wait_and_release();
+    pdl_release(); // few as they are, the next kernel's find room
+    bring_near(a);
+    pdl_wait();
     const Run run(a);
     float x[Run::elements], e[Run::elements];
     run.load(a, x);
@@ -215,6 +218,8 @@ __global__ void __launch_bounds__((ByBlock ? most_spread_warps : spread_block_wa
     }
     if (a.logsumexp != nullptr && a.logsumexp_type == ElementType::f32 && !is_nan(splits.high)) {
         static_cast<float *>(a.logsumexp)[run.row] = splits.high;
+    } else if (a.logsumexp != nullptr && a.logsumexp_type == ElementTypeOf<T>::type && !is_nan(splits.high)) {
+        static_cast<T *>(a.logsumexp)[run.row] = narrow_one(splits.high, T());
     } else if (a.logsumexp != nullptr) {
         store_any(splits.high, a.logsumexp_type, a.logsumexp, run.row);
     }

@@ -162,6 +162,24 @@ static void sweep_length(sweep *of, size_t length) {
     }
 }
 
+/* What draws may leave out: long rows whose gradients clusters take that stay, a few each, and so many long rows and
+ * high columns that all multiprocessors share them. */
+static void check_what_stays(size_t multiprocessors) {
+    enum { LONG = 129 * BLOCK, HIGH = 2100 };
+    const size_t few_each = 3 * (multiprocessors / 16 + 1) + 1, shared = multiprocessors * 100 * BLOCK;
+    const any_softmax jobs[] = {
+        {CALL_GRADIENT, few_each, LONG, 1, 0, WR_F32, WR_F32, WR_F32, SUMS, LOGITS_NARROW, {0, 0, 0}, 0.0},
+        {CALL_GRADIENT, few_each, LONG, 1, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_WIDE, {0, 0, 0}, 0.0},
+        {CALL_GRADIENT, few_each, LONG, 1, 0, WR_BF16, WR_BF16, WR_BF16, SUMS, LOGITS_WIDE, {0, 0, 0}, 0.0},
+        {CALL_SOFTMAX, shared / LONG, LONG, 1, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_IN_STEPS, {0, 0, 0}, 0.0},
+        {CALL_SOFTMAX, 2 * shared / LONG, LONG, 1, 0, WR_F16, WR_F16, WR_F16, LOG, LOGITS_WIDE, {0, 0, 0}, 0.0},
+        {CALL_SOFTMAX, 1, HIGH, shared / HIGH / 8 * 8, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_NARROW, {0, 0, 0}, 0.0}};
+    size_t i;
+    for (i = 0; i < sizeof jobs / sizeof *jobs; ++i) {
+        check_any_softmax(&jobs[i]);
+    }
+}
+
 int main(int argc, char **argv) {
     size_t lengths[MOST_LENGTHS], count = put_lengths(lengths), i;
     sweep of = {0, 1, 0, 1, 1, MOST_ELEMENTS_OF_HOST};
@@ -179,6 +197,7 @@ int main(int argc, char **argv) {
     if (place_count() > 1) {
         of.multiprocessors = place_multiprocessors(place_at(place_count() - 1));
         of.most_elements = of.multiprocessors > LARGE_GPU ? MOST_ELEMENTS : MOST_ELEMENTS_HERE;
+        check_what_stays(of.multiprocessors);
     }
     for (i = 0; i < count; ++i) {
         sweep_length(&of, lengths[i]);

@@ -33,6 +33,21 @@ typedef struct bad_call {
     setting set[MOST_SETTINGS]; /* of size 0: no more */
 } bad_call;
 
+/* Rows of such a table. */
+#define CALL(status, label, ...)                                                                                       \
+    {                                                                                                                  \
+        BY_CALL, WR_ERROR_##status, label, { __VA_ARGS__ }                                                             \
+    }
+#define QUERY(status, label, ...)                                                                                      \
+    {                                                                                                                  \
+        BY_QUERY_TOO, WR_ERROR_##status, label, { __VA_ARGS__ }                                                        \
+    }
+#define FINE(label, ...)                                                                                               \
+    {                                                                                                                  \
+        BY_NONE, WR_SUCCESS, label, { __VA_ARGS__ }                                                                    \
+    }
+#define TWO_TO(n) ((int64_t)1 << (n))
+
 /* A struct of arguments that is valid where the arena is, and how it is called. */
 typedef struct subject {
     call_of_struct call;

@@ -12,7 +12,6 @@ static const int64_t bad_dtypes[] = {21, 999, -1, WR_DTYPE_FORCE_INT32};
 static const int64_t bad_modes[] = {2, 77, -1, WR_NAN_MODE_FORCE_INT32}, bad_flags[] = {2, -1, INT32_MAX, INT32_MIN};
 static const int64_t zero = 0;
 
-#define TWO_TO(n) ((int64_t)1 << (n))
 #define BAD(subject, type, field, values, status)                                                                      \
     check_bad_values(subject, FIELD(type, field), values, COUNT_OF(values), status, #type " " #field)
 
@@ -55,39 +54,31 @@ static const subject reductions = {{reduce, query_reduce, sizeof(wr_reduce_args)
 #define R_VALUES R(op, WR_ARGMAX), R_AT(values, ARENA_EXTRA)
 
 static const bad_call bad_reductions[] = {
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "strides_given is 2", {R(strides_given, 2)}},
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "an outer stride that is not given", {R(outer_stride, 1)}},
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "an axis stride that is not given", {R(axis_stride, -1)}},
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "an inner stride that is not given", {R(inner_stride, 1)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "NaNs ignored", {R_WEIGHTED(WR_F32, 0), R(nan_mode, WR_NAN_IGNORE)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "logsumexp", {R(op, WR_LOGSUMEXP), R(nan_mode, WR_NAN_IGNORE)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "a dot's", {R_WEIGHTED(WR_F32, 0), R(op, WR_DOT_EXACT)}},
-    {BY_QUERY_TOO,
-     WR_ERROR_UNSUPPORTED,
-     "NaNs ignored in an exact sum with weights",
-     {R_WEIGHTED(WR_F32, 0), R(op, WR_SUM_EXACT), R(nan_mode, WR_NAN_IGNORE)}},
-    {BY_CALL, WR_ERROR_NULL_POINTER, "weights_dtype without weights", {R(weights_dtype, WR_F32)}},
-    {BY_QUERY_TOO,
-     WR_ERROR_UNSUPPORTED,
-     "an extension's sum in the base field",
-     {R_WEIGHTED(WR_KOALABEAR, WR_KOALABEAR_X4), R(output_dtype, WR_KOALABEAR)}},
-    {BY_CALL, WR_ERROR_MISALIGNED, "weights", {R(dtype, WR_F64), R_AT(weights, ARENA_EXTRA + 4)}},
-    {BY_CALL, WR_ERROR_MISALIGNED, "half a word", {R(dtype, WR_KOALABEAR_X4), R_AT(weights, ARENA_EXTRA + 2)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "the weights are the output", {R_AT(weights, ARENA_OUTPUT)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "the output begins on the last weight", {R_AT(weights, ARENA_OUTPUT - 12)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "the weights begin on the last output", {R_AT(weights, ARENA_OUTPUT + 8)}},
-    {BY_CALL, WR_ERROR_MISALIGNED, "values", {R(op, WR_ARGMAX), R_AT(values, ARENA_EXTRA + 2)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "values on the last element", {R(op, WR_ARGMAX), R_AT(values, ARENA_INPUT + 44)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "values on the last index", {R(op, WR_ARGMAX), R_AT(values, ARENA_OUTPUT + 16)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "the values are the input", {R(op, WR_ARGMAX), R_AT(values, ARENA_INPUT)}},
-    {BY_QUERY_TOO,
-     WR_ERROR_UNSUPPORTED,
-     "i32 indices of 2^31 elements",
-     {R_VALUES, R(output_dtype, WR_I32), R_SHAPE(WR_I8, 1, TWO_TO(31), 1)}},
-    {BY_QUERY_TOO,
-     WR_ERROR_UNSUPPORTED,
-     "i32 indices of 2^40 elements",
-     {R_VALUES, R(output_dtype, WR_I32), R_SHAPE(WR_I8, 1, TWO_TO(40), 1)}},
+    QUERY(INVALID_OPTION, "strides_given is 2", R(strides_given, 2)),
+    QUERY(INVALID_OPTION, "an outer stride that is not given", R(outer_stride, 1)),
+    QUERY(INVALID_OPTION, "an axis stride that is not given", R(axis_stride, -1)),
+    QUERY(INVALID_OPTION, "an inner stride that is not given", R(inner_stride, 1)),
+    QUERY(UNSUPPORTED, "NaNs ignored", R_WEIGHTED(WR_F32, 0), R(nan_mode, WR_NAN_IGNORE)),
+    QUERY(UNSUPPORTED, "logsumexp", R(op, WR_LOGSUMEXP), R(nan_mode, WR_NAN_IGNORE)),
+    QUERY(UNSUPPORTED, "a dot's", R_WEIGHTED(WR_F32, 0), R(op, WR_DOT_EXACT)),
+    QUERY(UNSUPPORTED, "NaNs ignored in an exact sum with weights", R_WEIGHTED(WR_F32, 0), R(op, WR_SUM_EXACT),
+          R(nan_mode, WR_NAN_IGNORE)),
+    CALL(NULL_POINTER, "weights_dtype without weights", R(weights_dtype, WR_F32)),
+    QUERY(UNSUPPORTED, "an extension's sum in the base field", R_WEIGHTED(WR_KOALABEAR, WR_KOALABEAR_X4),
+          R(output_dtype, WR_KOALABEAR)),
+    CALL(MISALIGNED, "weights", R(dtype, WR_F64), R_AT(weights, ARENA_EXTRA + 4)),
+    CALL(MISALIGNED, "half a word", R(dtype, WR_KOALABEAR_X4), R_AT(weights, ARENA_EXTRA + 2)),
+    CALL(OVERLAP, "the weights are the output", R_AT(weights, ARENA_OUTPUT)),
+    CALL(OVERLAP, "the output begins on the last weight", R_AT(weights, ARENA_OUTPUT - 12)),
+    CALL(OVERLAP, "the weights begin on the last output", R_AT(weights, ARENA_OUTPUT + 8)),
+    CALL(MISALIGNED, "values", R(op, WR_ARGMAX), R_AT(values, ARENA_EXTRA + 2)),
+    CALL(OVERLAP, "values on the last element", R(op, WR_ARGMAX), R_AT(values, ARENA_INPUT + 44)),
+    CALL(OVERLAP, "values on the last index", R(op, WR_ARGMAX), R_AT(values, ARENA_OUTPUT + 16)),
+    CALL(OVERLAP, "the values are the input", R(op, WR_ARGMAX), R_AT(values, ARENA_INPUT)),
+    QUERY(UNSUPPORTED, "i32 indices of 2^31 elements", R_VALUES, R(output_dtype, WR_I32),
+          R_SHAPE(WR_I8, 1, TWO_TO(31), 1)),
+    QUERY(UNSUPPORTED, "i32 indices of 2^40 elements", R_VALUES, R(output_dtype, WR_I32),
+          R_SHAPE(WR_I8, 1, TWO_TO(40), 1)),
     R_KEPT(WR_SUM, WR_F64, 0, WR_F32, "f64 kept in f32"),
     R_KEPT(WR_SUM_EXACT, WR_F32, 0, WR_F64, "an exact sum kept in f64"),
     R_KEPT(WR_SUM, WR_F32, 0, WR_F16, "f32 kept in f16"),
@@ -101,8 +92,8 @@ static const bad_call bad_reductions[] = {
     R_KEPT(WR_ARGMIN, WR_F32, 0, WR_F32, "accumulate_dtype of an index"),
     R_KEPT(WR_COUNT_NONZERO, WR_F32, 0, WR_F32, "accumulate_dtype of a count"),
     R_KEPT(WR_NORM_L2, WR_I32, WR_F32, WR_F64, "accumulate_dtype of a norm of integers"),
-    {BY_CALL, WR_ERROR_NULL_POINTER, "input is NULL", {R(input, 0)}},
-    {BY_CALL, WR_ERROR_NULL_POINTER, "output is NULL", {R(output, 0)}},
+    CALL(NULL_POINTER, "input is NULL", R(input, 0)),
+    CALL(NULL_POINTER, "output is NULL", R(output, 0)),
     R_SIZES(WR_F32, TWO_TO(40), TWO_TO(40), 1, "a product beyond 64 bits"),
     R_SIZES(WR_BF16, 1, TWO_TO(40), TWO_TO(40), "a product beyond 64 bits"),
     R_SIZES(WR_I64, TWO_TO(40), 1, TWO_TO(40), "a product beyond 64 bits"),
@@ -138,28 +129,26 @@ static const bad_call bad_reductions[] = {
     R_OFF(WR_KOALABEAR_X4, 2),
     R_OFF(WR_BABYBEAR_X4, 1),
     R_OFF(WR_MERSENNE31, 3),
-    {BY_CALL, WR_ERROR_MISALIGNED, "a wider output", {R(output_dtype, WR_F64), R_AT(output, ARENA_OUTPUT + 4)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "output is the input, axis 4", {R_OVER(16, 4, 1024, 1024)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "output inside the input", {R_OVER(16, 4, 1024, 1124)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "output on the input's last element", {R_OVER(16, 4, 1024, 1276)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "output's last element on the input's first", {R_OVER(16, 4, 1024, 964)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "one output inside the input", {R_OVER(1, 4, 1024, 1032)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "axis 1, moved up", {R_OVER(16, 1, 1024, 1028)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "axis 1, moved down", {R_OVER(16, 1, 1024, 1020)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "in place, wider", {R_OVER(16, 1, 1024, 1024), R(output_dtype, WR_F64)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "in place, narrower", {R_OVER(16, 1, 1024, 1024), R(output_dtype, WR_BF16)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "every second element", {R_OVER(16, 1, 1024, 1024), R_STRIDES(2, 1, 1)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "in place, backwards", {R_OVER(16, 1, 1024, 1024), R_STRIDES(-1, 1, 1)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "one element for all", {R_OVER(16, 1, 1024, 1024), R_STRIDES(0, 0, 0)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "rows that run backwards", {R_OVER(8, 4, 1024, 912), R_STRIDES(-4, 1, 1)}},
-    {BY_NONE, WR_SUCCESS, "output right behind the input", {R_OVER(16, 4, 1024, 1280)}},
-    {BY_NONE, WR_SUCCESS, "output right before the input", {R_OVER(16, 4, 1024, 960)}},
-    {BY_NONE, WR_SUCCESS, "axis 1, in place", {R_OVER(16, 1, 1024, 1024)}},
-    {BY_NONE, WR_SUCCESS, "strides written out", {R_OVER(16, 1, 1024, 1024), R_STRIDES(1, 1, 1)}},
-    {BY_NONE,
-     WR_SUCCESS,
-     "in place, another type of the same size",
-     {R_OVER(16, 1, 1024, 1024), R(dtype, WR_F16), R(output_dtype, WR_BF16)}},
+    CALL(MISALIGNED, "a wider output", R(output_dtype, WR_F64), R_AT(output, ARENA_OUTPUT + 4)),
+    CALL(OVERLAP, "output is the input, axis 4", R_OVER(16, 4, 1024, 1024)),
+    CALL(OVERLAP, "output inside the input", R_OVER(16, 4, 1024, 1124)),
+    CALL(OVERLAP, "output on the input's last element", R_OVER(16, 4, 1024, 1276)),
+    CALL(OVERLAP, "output's last element on the input's first", R_OVER(16, 4, 1024, 964)),
+    CALL(OVERLAP, "one output inside the input", R_OVER(1, 4, 1024, 1032)),
+    CALL(OVERLAP, "axis 1, moved up", R_OVER(16, 1, 1024, 1028)),
+    CALL(OVERLAP, "axis 1, moved down", R_OVER(16, 1, 1024, 1020)),
+    CALL(OVERLAP, "in place, wider", R_OVER(16, 1, 1024, 1024), R(output_dtype, WR_F64)),
+    CALL(OVERLAP, "in place, narrower", R_OVER(16, 1, 1024, 1024), R(output_dtype, WR_BF16)),
+    CALL(OVERLAP, "every second element", R_OVER(16, 1, 1024, 1024), R_STRIDES(2, 1, 1)),
+    CALL(OVERLAP, "in place, backwards", R_OVER(16, 1, 1024, 1024), R_STRIDES(-1, 1, 1)),
+    CALL(OVERLAP, "one element for all", R_OVER(16, 1, 1024, 1024), R_STRIDES(0, 0, 0)),
+    CALL(OVERLAP, "rows that run backwards", R_OVER(8, 4, 1024, 912), R_STRIDES(-4, 1, 1)),
+    FINE("output right behind the input", R_OVER(16, 4, 1024, 1280)),
+    FINE("output right before the input", R_OVER(16, 4, 1024, 960)),
+    FINE("axis 1, in place", R_OVER(16, 1, 1024, 1024)),
+    FINE("strides written out", R_OVER(16, 1, 1024, 1024), R_STRIDES(1, 1, 1)),
+    FINE("in place, another type of the same size", R_OVER(16, 1, 1024, 1024), R(dtype, WR_F16),
+         R(output_dtype, WR_BF16)),
 };
 
 /* Of the header's tables: the query takes what they list, and all else is refused. */
@@ -284,8 +273,7 @@ void check_bad_reductions(void) {
         }
     }
     for (op = 0; op < (int)COUNT_OF(bad_dtypes); ++op) {
-        const bad_call wrong = {
-            BY_QUERY_TOO, WR_ERROR_INVALID_DTYPE, "weights_dtype", {R_WEIGHTED(WR_F32, bad_dtypes[op])}};
+        const bad_call wrong = QUERY(INVALID_DTYPE, "weights_dtype", R_WEIGHTED(WR_F32, bad_dtypes[op]));
         check_bad_calls(&reductions, &wrong, 1);
     }
     check_short_reductions();
@@ -309,18 +297,18 @@ static const subject dots = {{dot, query_dot, sizeof(wr_dot_args)}, put_dot};
 #define D_AT(field, byte) AT(wr_dot_args, field, byte)
 
 static const bad_call bad_dots[] = {
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "add_to_output", {D(add_to_output, 2)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "f32 kept in i32", {D(accumulate_dtype, WR_I32)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "f64 kept in f32", {D(dtype, WR_F64), D(accumulate_dtype, WR_F32)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "integers kept in f64", {D(dtype, WR_I32), D(accumulate_dtype, WR_F64)}},
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OP, "op", {D(op, LAST_OP + 1)}},
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OP, "op", {D(op, -1)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "an exact dot of integers", {D(op, WR_DOT_EXACT), D(dtype, WR_I32)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "an exact dot in f64", {D(op, WR_DOT_EXACT), D(accumulate_dtype, WR_F64)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "an exact dot that is added", {D(op, WR_DOT_EXACT), D(add_to_output, 1)}},
-    {BY_NONE, WR_SUCCESS, "a struct without op", {D(struct_size, offsetof(wr_dot_args, op)), D(op, -1)}},
-    {BY_NONE, WR_SUCCESS, "left and right are the same memory", {D_AT(right, ARENA_INPUT)}},
-    {BY_NONE, WR_SUCCESS, "left and right overlap", {D_AT(right, ARENA_INPUT + 20)}},
+    QUERY(INVALID_OPTION, "add_to_output", D(add_to_output, 2)),
+    QUERY(UNSUPPORTED, "f32 kept in i32", D(accumulate_dtype, WR_I32)),
+    QUERY(UNSUPPORTED, "f64 kept in f32", D(dtype, WR_F64), D(accumulate_dtype, WR_F32)),
+    QUERY(UNSUPPORTED, "integers kept in f64", D(dtype, WR_I32), D(accumulate_dtype, WR_F64)),
+    QUERY(INVALID_OP, "op", D(op, LAST_OP + 1)),
+    QUERY(INVALID_OP, "op", D(op, -1)),
+    QUERY(UNSUPPORTED, "an exact dot of integers", D(op, WR_DOT_EXACT), D(dtype, WR_I32)),
+    QUERY(UNSUPPORTED, "an exact dot in f64", D(op, WR_DOT_EXACT), D(accumulate_dtype, WR_F64)),
+    QUERY(UNSUPPORTED, "an exact dot that is added", D(op, WR_DOT_EXACT), D(add_to_output, 1)),
+    FINE("a struct without op", D(struct_size, offsetof(wr_dot_args, op)), D(op, -1)),
+    FINE("left and right are the same memory", D_AT(right, ARENA_INPUT)),
+    FINE("left and right overlap", D_AT(right, ARENA_INPUT + 20)),
 };
 
 /* Of the short call; `left` and the like are bytes of the arena, or -1 for NULL. */
@@ -416,35 +404,35 @@ static const subject segmented = {{segments, query_segments, sizeof(wr_reduce_se
 #define S_AT(field, byte) AT(wr_reduce_segments_args, field, byte)
 
 static const bad_call bad_segments[] = {
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "nan_mode", {S(nan_mode, 2)}},
-    {BY_QUERY_TOO, WR_ERROR_INVALID_OPTION, "add_to_output", {S(add_to_output, 2)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "a mean is not added to", {S(add_to_output, 1), S(op, WR_MEAN)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "f32 kept in f16", {S(accumulate_dtype, WR_F16)}},
-    {BY_QUERY_TOO, WR_ERROR_UNSUPPORTED, "values of a sum", {S_AT(values, ARENA_WORKSPACE)}},
-    {BY_CALL, WR_ERROR_NULL_POINTER, "input is NULL", {S(input, 0)}},
-    {BY_CALL, WR_ERROR_NULL_POINTER, "output is NULL", {S(output, 0)}},
-    {BY_CALL, WR_ERROR_NULL_POINTER, "offsets is NULL", {S(offsets, 0)}},
-    {BY_CALL, WR_ERROR_MISALIGNED, "input", {S_AT(input, ARENA_INPUT + 2)}},
-    {BY_CALL, WR_ERROR_MISALIGNED, "output", {S_AT(output, ARENA_OUTPUT + 1)}},
-    {BY_CALL, WR_ERROR_MISALIGNED, "i64 offsets", {S_AT(offsets, ARENA_EXTRA + 4)}},
-    {BY_CALL, WR_ERROR_MISALIGNED, "i32 offsets", {S_AT(offsets, ARENA_EXTRA + 2), S(offsets_dtype, WR_I32)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "the output is the offsets", {S_AT(output, ARENA_EXTRA)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "the output begins on the last offset", {S_AT(output, ARENA_EXTRA + 28)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "values on the last index", {S(op, WR_ARGMAX), S_AT(values, ARENA_OUTPUT + 16)}},
-    {BY_CALL, WR_ERROR_OVERLAP, "values on the first offset", {S(op, WR_ARGMAX), S_AT(values, ARENA_EXTRA - 8)}},
-    {BY_QUERY_TOO, WR_ERROR_SIZE_OVERFLOW, "the largest number of segments", {S(segments, SIZE_MAX)}},
-    {BY_QUERY_TOO, WR_ERROR_SIZE_OVERFLOW, "2^64 bytes of offsets", {S(segments, TWO_TO(61))}},
-    {BY_QUERY_TOO, WR_ERROR_SIZE_OVERFLOW, "more than 2^63 bytes of input", {S(input_count, SIZE_MAX / 2)}},
+    QUERY(INVALID_OPTION, "nan_mode", S(nan_mode, 2)),
+    QUERY(INVALID_OPTION, "add_to_output", S(add_to_output, 2)),
+    QUERY(UNSUPPORTED, "a mean is not added to", S(add_to_output, 1), S(op, WR_MEAN)),
+    QUERY(UNSUPPORTED, "f32 kept in f16", S(accumulate_dtype, WR_F16)),
+    QUERY(UNSUPPORTED, "values of a sum", S_AT(values, ARENA_WORKSPACE)),
+    CALL(NULL_POINTER, "input is NULL", S(input, 0)),
+    CALL(NULL_POINTER, "output is NULL", S(output, 0)),
+    CALL(NULL_POINTER, "offsets is NULL", S(offsets, 0)),
+    CALL(MISALIGNED, "input", S_AT(input, ARENA_INPUT + 2)),
+    CALL(MISALIGNED, "output", S_AT(output, ARENA_OUTPUT + 1)),
+    CALL(MISALIGNED, "i64 offsets", S_AT(offsets, ARENA_EXTRA + 4)),
+    CALL(MISALIGNED, "i32 offsets", S_AT(offsets, ARENA_EXTRA + 2), S(offsets_dtype, WR_I32)),
+    CALL(OVERLAP, "the output is the offsets", S_AT(output, ARENA_EXTRA)),
+    CALL(OVERLAP, "the output begins on the last offset", S_AT(output, ARENA_EXTRA + 28)),
+    CALL(OVERLAP, "values on the last index", S(op, WR_ARGMAX), S_AT(values, ARENA_OUTPUT + 16)),
+    CALL(OVERLAP, "values on the first offset", S(op, WR_ARGMAX), S_AT(values, ARENA_EXTRA - 8)),
+    QUERY(SIZE_OVERFLOW, "the largest number of segments", S(segments, SIZE_MAX)),
+    QUERY(SIZE_OVERFLOW, "2^64 bytes of offsets", S(segments, TWO_TO(61))),
+    QUERY(SIZE_OVERFLOW, "more than 2^63 bytes of input", S(input_count, SIZE_MAX / 2)),
 };
 
 /* What the host device sees in the offsets before it reads an element. */
 static const bad_call bad_segments_of_host[] = {
-    {BY_CALL, WR_ERROR_OVERLAP, "the output on the input's last element", {S_AT(output, ARENA_INPUT + 28)}},
+    CALL(OVERLAP, "the output on the input's last element", S_AT(output, ARENA_INPUT + 28)),
 };
 static const bad_call long_segments[] = {
-    {BY_CALL, WR_ERROR_UNSUPPORTED, "i32 indices of 2^31 elements", {S(op, WR_ARGMAX), S(output_dtype, WR_I32)}},
+    CALL(UNSUPPORTED, "i32 indices of 2^31 elements", S(op, WR_ARGMAX), S(output_dtype, WR_I32)),
 };
-static const bad_call no_segments[] = {{BY_NONE, WR_SUCCESS, "no elements, input NULL", {S(input, 0)}}};
+static const bad_call no_segments[] = {FINE("no elements, input NULL", S(input, 0))};
 
 /* Puts the offsets into the arena, as a part of what a refused call must leave alone. */
 static void put_offsets(int64_t first, int64_t second, int64_t third, int64_t fourth) {
@@ -480,23 +468,14 @@ static void check_workspace_of_segments(void) {
     args.input_count = 8;
     CHECK(wr_reduce_segments_workspace_size(&args, &bytes) == WR_SUCCESS, "query");
     {
-        const bad_call wrong[] = {
-            {BY_CALL,
-             WR_ERROR_MISALIGNED,
-             "a workspace aligned to 8 bytes",
-             {S(input_count, 8), S_AT(workspace, ARENA_WORKSPACE + 8), S(workspace_bytes, bytes + 64)}},
-            {BY_CALL,
-             WR_ERROR_WORKSPACE_TOO_SMALL,
-             "a byte too few",
-             {S(input_count, 8), S_AT(workspace, ARENA_WORKSPACE), S(workspace_bytes, bytes - 1)}},
-            {BY_CALL,
-             WR_ERROR_OVERLAP,
-             "the workspace begins at the offsets",
-             {S(input_count, 8), S_AT(workspace, ARENA_EXTRA), S(workspace_bytes, bytes)}},
-            {BY_CALL,
-             WR_ERROR_OVERLAP,
-             "the workspace begins at the output",
-             {S(input_count, 8), S_AT(workspace, ARENA_OUTPUT), S(workspace_bytes, bytes)}}};
+        const bad_call wrong[] = {CALL(MISALIGNED, "a workspace aligned to 8 bytes", S(input_count, 8),
+                                       S_AT(workspace, ARENA_WORKSPACE + 8), S(workspace_bytes, bytes + 64)),
+                                  CALL(WORKSPACE_TOO_SMALL, "a byte too few", S(input_count, 8),
+                                       S_AT(workspace, ARENA_WORKSPACE), S(workspace_bytes, bytes - 1)),
+                                  CALL(OVERLAP, "the workspace begins at the offsets", S(input_count, 8),
+                                       S_AT(workspace, ARENA_EXTRA), S(workspace_bytes, bytes)),
+                                  CALL(OVERLAP, "the workspace begins at the output", S(input_count, 8),
+                                       S_AT(workspace, ARENA_OUTPUT), S(workspace_bytes, bytes))};
         for (i = 0; i < (bytes > 0 ? COUNT_OF(wrong) : 1); ++i) {
             check_bad_calls(&segmented, &wrong[i], 1);
         }

@@ -5,18 +5,8 @@
 
 #include <string.h>
 
-#define TWO_TO(n) ((int64_t)1 << (n))
 #define S(field, to) SET(wr_state_args, field, to)
 #define S_AT(field, byte) AT(wr_state_args, field, byte)
-#define CALL(status, label, ...)                                                                                       \
-    {                                                                                                                  \
-        BY_CALL, WR_ERROR_##status, label, { __VA_ARGS__ }                                                             \
-    }
-#define QUERY(status, label, ...)                                                                                      \
-    {                                                                                                                  \
-        BY_QUERY_TOO, WR_ERROR_##status, label, { __VA_ARGS__ }                                                        \
-    }
-
 enum { ROOM = 2048 };
 
 static wr_status query_state(const void *args, size_t *bytes) {
@@ -88,9 +78,9 @@ static const bad_call bad_pieces[] = {
     CALL(OVERLAP, "check within the weights", S_AT(weights, ARENA_EXTRA - 40)),
     CALL(OVERLAP, "the workspace is the state", S_AT(workspace, ARENA_OUTPUT), S(workspace_bytes, ROOM)),
     CALL(OVERLAP, "the workspace is the input", S_AT(workspace, ARENA_INPUT), S(workspace_bytes, ROOM)),
-    {BY_NONE, WR_SUCCESS, "just enough bytes", {S(state_bytes, 128 + 4 * 3 * 6)}},
-    {BY_NONE, WR_SUCCESS, "no check", {S(check, 0)}},
-    {BY_NONE, WR_SUCCESS, "an empty piece of nothing", {S(count, 0), S(input, 0)}},
+    FINE("just enough bytes", S(state_bytes, 128 + 4 * 3 * 6)),
+    FINE("no check", S(check, 0)),
+    FINE("an empty piece of nothing", S(count, 0), S(input, 0)),
 };
 
 /* ---- merging: what is read is no state, so that no call succeeds */
@@ -252,7 +242,7 @@ static const bad_call bad_softmax_states[] = {
     CALL(OVERLAP, "the state is the input", B_AT(state, ARENA_INPUT)),
     CALL(OVERLAP, "the workspace in the input", B_AT(softmax.workspace, ARENA_INPUT + 16),
          B(softmax.workspace_bytes, ROOM)),
-    {BY_NONE, WR_SUCCESS, "just enough bytes", {B(state_bytes, 128 + 2 * 11 * 4)}},
+    FINE("just enough bytes", B(state_bytes, 128 + 2 * 11 * 4)),
 };
 static const bad_call bad_softmax_outputs[] = {
     CALL(NOT_NEIGHBOUR, "a whole that ends before the piece", B(count, 15)),

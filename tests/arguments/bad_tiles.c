@@ -2,11 +2,11 @@
 #include "arguments/bad_arguments.h"
 #include "harness/harness.h"
 
-#include <stdint.h>
+#include <string.h>
 
 /* The arguments of all four calls; each takes what it has. */
 typedef struct arguments {
-    int what;
+    int what; /* operator, mode, vote or match */
     int dtype;
     const void *input;
     void *output;
@@ -14,234 +14,149 @@ typedef struct arguments {
     uint32_t width, operand, members;
 } arguments;
 
-typedef wr_status tile_function(const arguments *given);
-
-static wr_status reduce(const arguments *given) {
-    return wr_tile_reduce((wr_op)given->what, (wr_dtype)given->dtype, given->input, given->output, given->count,
-                          given->width, around.where->stream);
+static wr_status reduce(const void *args) {
+    const arguments *of = args;
+    return wr_tile_reduce((wr_op)of->what, (wr_dtype)of->dtype, of->input, of->output, of->count, of->width,
+                          around.where->stream);
 }
-
-static wr_status shuffle(const arguments *given) {
-    return wr_tile_shuffle((wr_shuffle)given->what, (wr_dtype)given->dtype, given->input, given->output, given->count,
-                           given->width, given->operand, around.where->stream);
+static wr_status shuffle(const void *args) {
+    const arguments *of = args;
+    return wr_tile_shuffle((wr_shuffle)of->what, (wr_dtype)of->dtype, of->input, of->output, of->count, of->width,
+                           of->operand, around.where->stream);
 }
-
-static wr_status vote(const arguments *given) {
-    return wr_tile_vote((wr_vote)given->what, given->input, given->output, given->count, given->width, given->members,
+static wr_status vote(const void *args) {
+    const arguments *of = args;
+    return wr_tile_vote((wr_vote)of->what, of->input, of->output, of->count, of->width, of->members,
                         around.where->stream);
 }
-
-static wr_status match(const arguments *given) {
-    return wr_tile_match((wr_match)given->what, (wr_dtype)given->dtype, given->input, given->output, given->count,
-                         given->width, given->members, around.where->stream);
+static wr_status match(const void *args) {
+    const arguments *of = args;
+    return wr_tile_match((wr_match)of->what, (wr_dtype)of->dtype, of->input, of->output, of->count, of->width,
+                         of->members, around.where->stream);
 }
 
-typedef struct function {
-    const char *name;
-    tile_function *call;
-    /* values of the first argument that there are not, and their code */
-    int first_what, last_what;
+/* 100 lanes of i32 in tiles of 8. The first value of each enum is 1. */
+static void put_valid(void *args) {
+    arguments made = {1, WR_I32, NULL, NULL, 100, 8, 3, 0x7F};
+    made.input = at(ARENA_INPUT);
+    made.output = at(ARENA_OUTPUT);
+    memcpy(args, &made, sizeof made);
+}
+
+enum { REDUCE, SHUFFLE, VOTE, MATCH, FUNCTIONS };
+static const struct {
+    subject of;
+    int last_what;
     wr_status no_such_what;
     int has_dtype;
-} function;
-
-static const function functions[] = {
-    {"reduce", reduce, WR_SUM, WR_DOT_EXACT, WR_ERROR_INVALID_OP, 1},
-    {"shuffle", shuffle, WR_SHUFFLE_UP, WR_SHUFFLE_INDEX, WR_ERROR_INVALID_OPTION, 1},
-    {"vote", vote, WR_VOTE_ANY, WR_VOTE_BALLOT, WR_ERROR_INVALID_OPTION, 0},
-    {"match", match, WR_MATCH_ANY, WR_MATCH_ALL, WR_ERROR_INVALID_OPTION, 1},
+} functions[FUNCTIONS] = {
+    {{{reduce, NULL, sizeof(arguments)}, put_valid}, WR_DOT_EXACT, WR_ERROR_INVALID_OP, 1},
+    {{{shuffle, NULL, sizeof(arguments)}, put_valid}, WR_SHUFFLE_INDEX, WR_ERROR_INVALID_OPTION, 1},
+    {{{vote, NULL, sizeof(arguments)}, put_valid}, WR_VOTE_BALLOT, WR_ERROR_INVALID_OPTION, 0},
+    {{{match, NULL, sizeof(arguments)}, put_valid}, WR_MATCH_ALL, WR_ERROR_INVALID_OPTION, 1},
 };
-enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* A call that would succeed: 100 lanes in tiles of 8. The first value of each enum is 1. */
-static arguments valid(void) {
-    arguments given = {1, WR_U32, NULL, NULL, 100, 8, 3, 0x7F};
-    given.input = at(ARENA_INPUT);
-    given.output = at(ARENA_OUTPUT);
-    return given;
-}
+#define T(field, to) SET(arguments, field, to)
+#define T_AT(field, byte) AT(arguments, field, byte)
+#define T_FROM(from, to) T_AT(input, from), T_AT(output, to)
 
-static void expect(wr_status expected, const function *of, const arguments *given, const char *label) {
-    wr_status got = of->call(given);
-    CHECK(got == expected, "%s: %s", of->name, label);
-    expect_refusal(expected, got, label);
-}
+static const bad_call of_each_function[] = {
+    FINE("the call that the others are made from", T(width, 8)),
+    FINE("in place", T_AT(output, ARENA_INPUT)),
+    CALL(NULL_POINTER, "input is NULL", T(input, 0)),
+    CALL(NULL_POINTER, "output is NULL", T(output, 0)),
+    CALL(MISALIGNED, "input", T_AT(input, ARENA_INPUT + 1)),
+    CALL(MISALIGNED, "input", T_AT(input, ARENA_INPUT + 2)),
+    CALL(MISALIGNED, "input", T_AT(input, ARENA_INPUT + 3)),
+    CALL(MISALIGNED, "output", T_AT(output, ARENA_OUTPUT + 1)),
+    CALL(MISALIGNED, "output", T_AT(output, ARENA_OUTPUT + 2)),
+    CALL(MISALIGNED, "output", T_AT(output, ARENA_OUTPUT + 3)),
+    CALL(OVERLAP, "output an element on", T_FROM(ARENA_OUTPUT, ARENA_OUTPUT + 4)),
+    CALL(OVERLAP, "output an element before", T_FROM(ARENA_OUTPUT, ARENA_OUTPUT - 4)),
+    CALL(OVERLAP, "output on the last element", T_FROM(ARENA_OUTPUT, ARENA_OUTPUT + 396)),
+    CALL(OVERLAP, "output's last element on the first", T_FROM(ARENA_OUTPUT, ARENA_OUTPUT - 396)),
+    CALL(OVERLAP, "output in the middle", T_FROM(ARENA_OUTPUT, ARENA_OUTPUT + 200)),
+    FINE("output right behind the input", T_FROM(ARENA_OUTPUT, ARENA_OUTPUT + 400)),
+    CALL(SIZE_OVERFLOW, "the largest count", T(count, SIZE_MAX)),
+    CALL(SIZE_OVERFLOW, "2^64 bytes", T(count, SIZE_MAX / 4 + 1)),
+    CALL(SIZE_OVERFLOW, "2^63 bytes", T(count, SIZE_MAX / 8 + 1)),
+    CALL(SIZE_OVERFLOW, "beyond the end of the address space", T(input, UINTPTR_MAX - 7)),
+    FINE("no lanes and no pointers", T(count, 0), T(input, 0), T(output, 0)),
+    FINE("no lanes, any pointers", T(count, 0), T_FROM(1, 1)),
+};
+static const bad_call of_match[] = {
+    CALL(OVERLAP, "masks into 8-byte elements", T(dtype, WR_F64), T_AT(output, ARENA_INPUT)),
+    CALL(OVERLAP, "masks into bytes", T(dtype, WR_U8), T_AT(output, ARENA_INPUT)),
+};
 
-static void check_valid_call_succeeds(const function *of) {
-    arguments given = valid();
-    given.dtype = WR_I32;
-    CHECK(of->call(&given) == WR_SUCCESS, "%s: the call that the others are made from", of->name);
-    given.output = at(ARENA_INPUT);
-    CHECK(of->call(&given) == WR_SUCCESS, "%s: in place", of->name);
-    arena_reset();
-}
+/* An operator that means nothing for the type, or in a tile. */
+#define NOT_OF(op, type) CALL(UNSUPPORTED, "an operator that is not for the type", T(what, op), T(dtype, type))
+static const bad_call of_reduce[] = {
+    NOT_OF(WR_BIT_AND, WR_F32),       NOT_OF(WR_BIT_XOR, WR_F16),   NOT_OF(WR_MIN, WR_KOALABEAR),
+    NOT_OF(WR_ARGMAX, WR_GOLDILOCKS), NOT_OF(WR_MEAN, WR_I32),      NOT_OF(WR_MEAN, WR_U8),
+    NOT_OF(WR_MEAN, WR_BABYBEAR),     NOT_OF(WR_LOGSUMEXP, WR_I64), NOT_OF(WR_SUM_EXACT, WR_I32),
+    NOT_OF(WR_SUM_EXACT, WR_F32),     NOT_OF(WR_DOT_EXACT, WR_F32),
+};
 
-static void check_enums(const function *of) {
+static void check_call(int function, bad_call call) { check_bad_calls(&functions[function].of, &call, 1); }
+
+static void check_enums(int function) {
     static const int bad_dtypes[] = {0, 21, 999, -1, INT32_MIN, WR_DTYPE_FORCE_INT32};
-    int bad_whats[] = {0, 0, 999, -1, INT32_MIN, WR_OP_FORCE_INT32};
+    const int bad_whats[] = {0, functions[function].last_what + 1, 999, -1, INT32_MIN, WR_OP_FORCE_INT32};
     size_t i;
-    arguments given;
-    bad_whats[1] = of->last_what + 1;
-    for (i = 0; i < sizeof bad_whats / sizeof *bad_whats; ++i) {
-        given = valid();
-        given.what = bad_whats[i];
-        expect(of->no_such_what, of, &given, "operator, mode, vote or match");
+    for (i = 0; i < COUNT_OF(bad_whats); ++i) {
+        const bad_call call = {BY_CALL, functions[function].no_such_what, "what", {T(what, bad_whats[i])}};
+        check_call(function, call);
     }
-    for (i = 0; i < sizeof bad_dtypes / sizeof *bad_dtypes && of->has_dtype; ++i) {
-        given = valid();
-        given.dtype = bad_dtypes[i];
-        expect(WR_ERROR_INVALID_DTYPE, of, &given, "dtype");
+    for (i = 0; i < COUNT_OF(bad_dtypes) && functions[function].has_dtype; ++i) {
+        const bad_call call = CALL(INVALID_DTYPE, "dtype", T(dtype, bad_dtypes[i]));
+        check_call(function, call);
     }
 }
 
-static void check_widths(const function *of) {
+static void check_widths(int function) {
     static const uint32_t bad[] = {0, 1, 3, 5, 6, 7, 9, 12, 24, 31, 33, 64, 0x80000000, 0xFFFFFFFF};
-    size_t i;
-    for (i = 0; i < sizeof bad / sizeof *bad; ++i) {
-        arguments given = valid();
-        given.dtype = WR_I32;
-        given.width = bad[i];
-        given.members = 0;
-        given.operand = 0;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "width");
-        given.count = 0;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "width, of no lanes");
+    size_t i, lanes;
+    for (i = 0; i < COUNT_OF(bad); ++i) {
+        for (lanes = 0; lanes <= 100; lanes += 100) {
+            const bad_call call =
+                CALL(INVALID_OPTION, "width", T(width, bad[i]), T(members, 0), T(operand, 0), T(count, lanes));
+            check_call(function, call);
+        }
     }
 }
 
-static void check_operands(void) {
-    const function *of = &functions[1];
-    arguments given = valid();
-    uint32_t width;
-    given.what = WR_SHUFFLE_XOR;
+/* Lanes and members beyond the width. */
+static void check_operands_and_members(void) {
+    uint32_t width, i;
     for (width = 2; width <= 32; width *= 2) {
-        given.width = width;
-        given.operand = width;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "XOR with the width");
-        given.operand = width + 1;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "XOR beyond the width");
-        given.operand = 0xFFFFFFFF;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "XOR far beyond the width");
-        given.operand = width - 1;
-        CHECK(of->call(&given) == WR_SUCCESS, "XOR with the last lane");
-        arena_reset();
+        const uint32_t operands[] = {width, width + 1, 0xFFFFFFFF},
+                       members[] = {1u << (width & 31), 0x80000000, 0xFFFFFFFF};
+        const bad_call last =
+            FINE("XOR with the last lane", T(what, WR_SHUFFLE_XOR), T(width, width), T(operand, width - 1));
+        for (i = 0; i < 3; ++i) {
+            const bad_call lane = CALL(INVALID_OPTION, "XOR beyond the width", T(what, WR_SHUFFLE_XOR), T(width, width),
+                                       T(operand, operands[i]));
+            const bad_call member =
+                CALL(INVALID_OPTION, "a member beyond the width", T(width, width), T(members, members[i]));
+            check_call(SHUFFLE, lane);
+            if (width < 32) {
+                check_call(VOTE, member);
+                check_call(MATCH, member);
+            }
+        }
+        check_call(SHUFFLE, last);
     }
-}
-
-static void check_members(const function *of) {
-    uint32_t width;
-    for (width = 2; width <= 16; width *= 2) {
-        arguments given = valid();
-        given.width = width;
-        given.members = UINT32_C(1) << width;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "the first member beyond the width");
-        given.members = 0x80000000;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "a member far beyond the width");
-        given.members = 0xFFFFFFFF;
-        expect(WR_ERROR_INVALID_OPTION, of, &given, "all 32 members");
-    }
-}
-
-static void check_pointers(const function *of) {
-    arguments given = valid();
-    size_t i;
-    given.dtype = WR_I32;
-    given.input = NULL;
-    expect(WR_ERROR_NULL_POINTER, of, &given, "input is NULL");
-    given.input = at(ARENA_INPUT);
-    given.output = NULL;
-    expect(WR_ERROR_NULL_POINTER, of, &given, "output is NULL");
-    for (i = 1; i < 4; ++i) {
-        given.input = at(ARENA_INPUT + i);
-        given.output = at(ARENA_OUTPUT);
-        expect(WR_ERROR_MISALIGNED, of, &given, "input");
-        given.input = at(ARENA_INPUT);
-        given.output = at(ARENA_OUTPUT + i);
-        expect(WR_ERROR_MISALIGNED, of, &given, "output");
-    }
-}
-
-static void check_overlap(const function *of) {
-    static const ptrdiff_t distances[] = {4, -4, 396, -396, 200};
-    arguments given = valid();
-    size_t i;
-    given.dtype = WR_I32;
-    given.input = at(ARENA_OUTPUT);
-    for (i = 0; i < sizeof distances / sizeof *distances; ++i) {
-        given.output = at((size_t)(ARENA_OUTPUT + distances[i]));
-        expect(WR_ERROR_OVERLAP, of, &given, "output shifted against the input");
-    }
-    given.output = at(ARENA_OUTPUT + 400);
-    CHECK(of->call(&given) == WR_SUCCESS, "%s: output right behind the input", of->name);
-    arena_reset();
-}
-
-static void check_overlap_of_unlike_elements(void) {
-    arguments given = valid();
-    given.output = at(ARENA_INPUT);
-    given.dtype = WR_F64;
-    expect(WR_ERROR_OVERLAP, &functions[3], &given, "masks into 8-byte elements");
-    given.dtype = WR_U8;
-    expect(WR_ERROR_OVERLAP, &functions[3], &given, "masks into bytes");
-}
-
-static void check_sizes(const function *of) {
-    static const size_t bad[] = {SIZE_MAX, SIZE_MAX / 4 + 1, SIZE_MAX / 8 + 1};
-    arguments given = valid();
-    size_t i;
-    given.dtype = WR_I32;
-    for (i = 0; i < sizeof bad / sizeof *bad; ++i) {
-        given.count = bad[i];
-        expect(WR_ERROR_SIZE_OVERFLOW, of, &given, "count");
-    }
-    given.count = 100;
-    given.input = (const void *)(UINTPTR_MAX - 7);
-    expect(WR_ERROR_SIZE_OVERFLOW, of, &given, "beyond the end of the address space");
-}
-
-static void check_no_lanes(const function *of) {
-    arguments given = valid();
-    given.dtype = WR_I32;
-    given.count = 0;
-    given.input = given.output = NULL;
-    CHECK(of->call(&given) == WR_SUCCESS, "%s: no lanes and no pointers", of->name);
-    given.input = at(1);
-    given.output = at(1);
-    CHECK(of->call(&given) == WR_SUCCESS, "%s: no lanes, any pointers", of->name);
-}
-
-static void check_combinations(void) {
-    static const int pairs[][2] = {{WR_BIT_AND, WR_F32},       {WR_BIT_XOR, WR_F16},   {WR_MIN, WR_KOALABEAR},
-                                   {WR_ARGMAX, WR_GOLDILOCKS}, {WR_MEAN, WR_I32},      {WR_MEAN, WR_U8},
-                                   {WR_MEAN, WR_BABYBEAR},     {WR_LOGSUMEXP, WR_I64}, {WR_SUM_EXACT, WR_I32},
-                                   {WR_SUM_EXACT, WR_F32},     {WR_DOT_EXACT, WR_F32}};
-    size_t i;
-    for (i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
-        arguments given = valid();
-        given.what = pairs[i][0];
-        given.dtype = pairs[i][1];
-        expect(WR_ERROR_UNSUPPORTED, &functions[0], &given, "an operator that means nothing for the type");
-    }
-}
-
-static void check_function(const function *of) {
-    check_valid_call_succeeds(of);
-    check_enums(of);
-    check_widths(of);
-    check_pointers(of);
-    check_overlap(of);
-    check_sizes(of);
-    check_no_lanes(of);
 }
 
 void check_bad_tiles(void) {
-    size_t i;
-    for (i = 0; i < FUNCTIONS; ++i) {
-        check_function(&functions[i]);
+    int function;
+    for (function = 0; function < FUNCTIONS; ++function) {
+        check_bad_calls(&functions[function].of, of_each_function, COUNT_OF(of_each_function));
+        check_enums(function);
+        check_widths(function);
     }
-    check_operands();
-    check_members(&functions[2]);
-    check_members(&functions[3]);
-    check_overlap_of_unlike_elements();
-    check_combinations();
+    check_operands_and_members();
+    check_bad_calls(&functions[MATCH].of, of_match, COUNT_OF(of_match));
+    check_bad_calls(&functions[REDUCE].of, of_reduce, COUNT_OF(of_reduce));
 }

@@ -162,21 +162,40 @@ static void sweep_length(sweep *of, size_t length) {
     }
 }
 
-/* What draws may leave out: long rows whose gradients clusters take that stay, a few each, and so many long rows and
- * high columns that all multiprocessors share them. */
-static void check_what_stays(size_t multiprocessors) {
+/* What draws may leave out: base blocks at heights of their own, rows of clusters off the boundaries, more rows than a
+ * block has at a time, masked logarithms of columns, long rows whose gradients clusters take that stay, a few each, and
+ * so many long rows and high columns that all multiprocessors share them. */
+static void check_what_draws_leave_out(size_t multiprocessors) {
     enum { LONG = 129 * BLOCK, HIGH = 2100 };
-    const size_t few_each = 3 * (multiprocessors / 16 + 1) + 1, shared = multiprocessors * 100 * BLOCK;
-    const any_softmax jobs[] = {
-        {CALL_GRADIENT, few_each, LONG, 1, 0, WR_F32, WR_F32, WR_F32, SUMS, LOGITS_NARROW, {0, 0, 0}, 0.0},
-        {CALL_GRADIENT, few_each, LONG, 1, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_WIDE, {0, 0, 0}, 0.0},
-        {CALL_GRADIENT, few_each, LONG, 1, 0, WR_BF16, WR_BF16, WR_BF16, SUMS, LOGITS_WIDE, {0, 0, 0}, 0.0},
-        {CALL_SOFTMAX, shared / LONG, LONG, 1, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_IN_STEPS, {0, 0, 0}, 0.0},
-        {CALL_SOFTMAX, 2 * shared / LONG, LONG, 1, 0, WR_F16, WR_F16, WR_F16, LOG, LOGITS_WIDE, {0, 0, 0}, 0.0},
-        {CALL_SOFTMAX, 1, HIGH, shared / HIGH / 8 * 8, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_NARROW, {0, 0, 0}, 0.0}};
+    const size_t few_each = 3 * (multiprocessors / 16 + 1) + 1, many = 40 * multiprocessors + 1,
+                 shared = multiprocessors * 100 * BLOCK;
+    const struct {
+        softmax_call call;
+        size_t outer, axis, inner;
+        wr_dtype dtype;
+        unsigned what;
+        logits_kind logits;
+    } jobs[] = {{CALL_SOFTMAX, 3, 4 * BLOCK, 1, WR_F32, 0, LOGITS_IN_STEPS},
+                {CALL_SOFTMAX, 5, 40001, 1, WR_F16, 0, LOGITS_WIDE},
+                {CALL_SOFTMAX, many, 1000, 1, WR_F32, 0, LOGITS_WIDE},
+                {CALL_SOFTMAX, 2, 300, 64, WR_BF16, MASKED | LOG, LOGITS_NARROW},
+                {CALL_GRADIENT, few_each, LONG, 1, WR_F32, SUMS, LOGITS_NARROW},
+                {CALL_GRADIENT, few_each, LONG, 1, WR_F32, 0, LOGITS_WIDE},
+                {CALL_GRADIENT, few_each, LONG, 1, WR_BF16, SUMS, LOGITS_WIDE},
+                {CALL_SOFTMAX, shared / LONG, LONG, 1, WR_F32, 0, LOGITS_IN_STEPS},
+                {CALL_SOFTMAX, 2 * shared / LONG, LONG, 1, WR_F16, LOG, LOGITS_WIDE},
+                {CALL_SOFTMAX, 1, HIGH, shared / HIGH / 8 * 8, WR_F32, 0, LOGITS_NARROW}};
     size_t i;
     for (i = 0; i < sizeof jobs / sizeof *jobs; ++i) {
-        check_any_softmax(&jobs[i]);
+        any_softmax job = {CALL_SOFTMAX, 0, 0, 0, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_NARROW, {0, 0, 0}, 0.0};
+        job.call = jobs[i].call;
+        job.outer = jobs[i].outer;
+        job.axis = jobs[i].axis;
+        job.inner = jobs[i].inner;
+        job.first = job.second = job.third = jobs[i].dtype;
+        job.what = jobs[i].what;
+        job.logits = jobs[i].logits;
+        check_any_softmax(&job);
     }
 }
 
@@ -197,7 +216,7 @@ int main(int argc, char **argv) {
     if (place_count() > 1) {
         of.multiprocessors = place_multiprocessors(place_at(place_count() - 1));
         of.most_elements = of.multiprocessors > LARGE_GPU ? MOST_ELEMENTS : MOST_ELEMENTS_HERE;
-        check_what_stays(of.multiprocessors);
+        check_what_draws_leave_out(of.multiprocessors);
     }
     for (i = 0; i < count; ++i) {
         sweep_length(&of, lengths[i]);

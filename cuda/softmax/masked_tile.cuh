@@ -35,6 +35,12 @@ struct LaneMask {
 
     LaneMask() = default;
 
+    // Where there is no mask.
+    __device__ __forceinline__ explicit LaneMask(int count) {
+        memset(bytes, 1, sizeof(bytes));
+        end_after(count);
+    }
+
     // On the boundaries of such words.
     __device__ __forceinline__ LaneMask(const std::uint8_t *mask, int count) {
         const Bytes *mine = reinterpret_cast<const Bytes *>(mask) + lane_index();

@@ -10,6 +10,9 @@ namespace wr::cuda {
 template <class Rows>
 __device__ __forceinline__ LaneMask<typename Rows::Element> mask_of_tile(const MaskedRowsArguments &a,
                                                                          const MaskedTile &mine) {
+    if (Rows::may_lack_mask && a.mask == nullptr) {
+        return LaneMask<typename Rows::Element>(mine.count);
+    }
     const std::uint8_t *const mask = mine.in(a.mask, static_cast<std::ptrdiff_t>(a.axis));
     if constexpr (Rows::anywhere) {
         return {mask, mine.count, a.mask, a.mask + a.outer * a.axis};

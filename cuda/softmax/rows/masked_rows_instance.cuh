@@ -54,7 +54,8 @@ const void *masked_kernel() {
 
 template <class T, bool Log, Alignment Where, bool Converts>
 const MaskedRowsKernels &make_masked_rows_kernels() {
-    using Prefix = MaskedRows<T, Select::prefix, Log, Where, Converts>;
+    constexpr Select prefix = has_prefix_kernels<T, Log, Where, Converts> ? Select::prefix : Select::masked;
+    using Prefix = MaskedRows<T, prefix, Log, Where, Converts>;
     using Masked = MaskedRows<T, Select::masked, Log, Where, Converts>;
     static const MaskedRowsKernels kernels = {{masked_kernel<Prefix, false>(), masked_kernel<Masked, false>()},
                                               {masked_kernel<Prefix, true>(), masked_kernel<Masked, true>()}};

@@ -10,6 +10,13 @@ namespace wr::cuda {
 // What cuts a row: lengths or the causal limit alone, or a mask, with them or without.
 enum class Select { prefix, masked };
 
+// Whether limits alone have kernels of their own: of what is common, and of what plain rows go by
+// (plan_as_masked_rows). Elsewhere those of masks serve them, and read none.
+template <class T, bool Log, Alignment Where, bool Converts>
+inline constexpr bool has_prefix_kernels = Where == Alignment::element ? Log && sizeof(T) == 4
+                                           : Converts                  ? sizeof(T) == 2
+                                                                       : !Log;
+
 // Such rows of T, and how a tile of them is read: its leading elements; what stands behind them is anything at all, or
 // -infinity. What a mask leaves out is taken out of what was read later. Converts: rows on the boundaries with outputs
 // of another type, or of 8 bits where T is F16.
@@ -18,7 +25,8 @@ struct MaskedRows : VectorLoad<T> {
     using Element = T;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     static constexpr bool cut = true, masked = Which == Select::masked, log = Log,
-                          anywhere = Where == Alignment::element;
+                          anywhere = Where == Alignment::element,
+                          may_lack_mask = masked && !has_prefix_kernels<T, Log, Where, Converts>;
     // f32 softmax that is cut off has no registers to be taken vector by vector (H200, lengths, causal limit of 32768:
     // 5.24, 6.26 TB/s of whole rows, else 5.10, 6.16).
     static constexpr bool filled = Which == Select::prefix && sizeof(T) == 4 && !Log;

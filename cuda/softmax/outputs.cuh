@@ -333,6 +333,10 @@ __device__ __forceinline__ LogPieces<Float> splits_of_row(const RowState<Float, 
                                                         : LogPieces<Float>{0, 0};
 }
 template <class Float, class Sum>
+__device__ __forceinline__ LogRow<Float> log_row_of(const RowState<Float, Sum> &total) {
+    return {row_kind(total.maximum), splits_of_row(total)};
+}
+template <class Float, class Sum>
 __device__ __forceinline__ BlockFactor<Float> factor_of_row(const RowState<Float, Sum> &total) {
     return row_kind(total.maximum) == RowKind::ordinary ? block_factor(total.maximum, total.maximum, total.sum)
                                                         : BlockFactor<Float>{0, 0};
@@ -415,8 +419,7 @@ __device__ __noinline__ void find_log_row(const State<Float, Sum> *states, int c
             const State<Float, Sum> &own = states[state_place(lane_index())];
             mine = {own.maximum, own.sum};
         }
-        const RowState<Float, Sum> total = merge_one_a_lane(mine);
-        row = {row_kind(total.maximum), splits_of_row(total)};
+        row = log_row_of(merge_one_a_lane(mine));
     } else {
         row = log_row(merge_any_states(states, count));
     }

@@ -96,15 +96,25 @@ __device__ __forceinline__ PlainRow<Divisor<T, Load>> row_for_output(RowView<Sum
 // Whether a block's warps take a part of the row's tree, which one of them can put together for all.
 __device__ __forceinline__ bool share_a_subtree(int warps) { return (warps & (warps - 1)) == 0; }
 
-// What the `warps` states of such a block come to, in every lane.
+// The total of the first `lanes` (a power of two) lanes' states, which all groups of lanes repeat; in every lane.
 template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> merge_subtree(const RowState<Float, Sum> *states, int warps) {
-    const RowState<Float, Sum> mine = states[lane_index() & (warps - 1)];
+__device__ __forceinline__ RowState<Float, Sum> merge_lanes(RowState<Float, Sum> mine, int lanes) {
     const std::int32_t n = merging_n(mine.maximum), largest = __reduce_max_sync(whole_warp, n);
-    if (!is_frame(largest)) { // some warp's block has none, or all of them
-        return merge_any_lanes(lane_index() < warps ? mine : StateMerge<Float, Sum>::identity());
+    if (!is_frame(largest)) { // some block has none, or all of them
+        return merge_any_lanes(lane_index() < lanes ? mine : StateMerge<Float, Sum>::identity());
     }
-    return {warp_maximum(mine.maximum), tree_over_lanes<FloatSum<Sum>>(scale_by_power(mine.sum, n - largest), warps)};
+    return {warp_maximum(mine.maximum), tree_over_lanes<FloatSum<Sum>>(scale_by_power(mine.sum, n - largest), lanes)};
+}
+
+// The total of a row of `count` states, in every lane: of up to one a lane without a call, where it is ordinary.
+template <int StatesALane, class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> total_of_states(const RowState<Float, Sum> *states, int count) {
+    if constexpr (StatesALane == 1) {
+        return merge_lanes(
+            lane_index() < count ? states[state_place(lane_index())] : StateMerge<Float, Sum>::identity(), warp_lanes);
+    } else {
+        return merge_any_states(states, count);
+    }
 }
 
 // Whether a row's last block, where it is not whole, is taken vector by vector (H200, bf16 of 32000: 3.97 TB/s, else
@@ -161,7 +171,8 @@ __device__ __forceinline__ void finish_shared_row(const SoftmaxArguments &a, con
 template <class State>
 __device__ __forceinline__ void send_subtree(const SoftmaxArguments &a, Mbarrier &arrivals, State *states,
                                              const State *of_warps) {
-    const State of_block = merge_subtree(of_warps, static_cast<int>(blockDim.x / warp_lanes));
+    const int warps = static_cast<int>(blockDim.x / warp_lanes);
+    const State of_block = merge_lanes(of_warps[lane_index() & (warps - 1)], warps);
     if (lane_index() < a.cluster_blocks) {
         arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(static_cast<int>(block_in_cluster())),
                       of_block);
@@ -194,6 +205,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
     // initialise() makes known to the cluster: waited for below.
     join_cluster();
     pdl_release();
+    bring_near(a);
     pdl_wait(); // of this call or another: none of the caller's memory is touched before
     const ClusterPlace from(a);
     TileLogits<T, Load> x(a, from.input<T, Load>(a), from.count);
@@ -235,7 +247,12 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
         return; // which is no plain block of 16-bit elements: the states would be merged again
     }
     if constexpr (Log) {
-        const LogRow<Float> row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
+        LogRow<Float> row;
+        if constexpr (each_waits && StatesALane == 1) {
+            row = log_row_of(total_of_states<1>(states, count));
+        } else {
+            row = each_waits ? log_row(merge_any_states(states, count)) : shared_row;
+        }
         finish_log_row<T, Load>(a, row, to.output(a), to.count, x);
     } else if (a.output != nullptr) {
         RowView<Sum> view;
@@ -251,7 +268,7 @@ __device__ __forceinline__ void softmax_row_of_cluster(const SoftmaxArguments &a
         finish_shared_row<T, Load, which>(a, to, view, total, own, frame, e);
     }
     if (wants_row_values(a) && block_in_cluster() == 0 && warp_again() == 0) {
-        const RowState<Float, Sum> total = merge_any_states(states, count);
+        const RowState<Float, Sum> total = total_of_states<StatesALane>(states, count);
         if (lane_index() == 0) {
             store_row_values(a, total, cluster_number());
         }

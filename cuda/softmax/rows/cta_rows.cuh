@@ -1,6 +1,7 @@
 // Rows of up to 32 tiles: the row in the registers of one block's warps, read once and written once.
 #pragma once
 
+#include "cuda/device/parameters.cuh"
 #include "cuda/softmax/outputs.cuh"
 #include "cuda/softmax/partial_tile.cuh"
 
@@ -23,12 +24,12 @@ __device__ __forceinline__ int warp_again() {
 }
 
 // Where rows are so short that a block takes several, threadIdx.y runs over them; threadIdx.x runs along a row. Span is
-// the least power of two that holds the row's warps. Blocks of 4 warps; of 8 where a warp's row ends with a logarithm,
-// one of which is taken for all of the block (log-softmax of 1024 bf16 on an H200: 3.95 TB/s, of 4 warps 3.66; but
+// the least power of two that holds the row's warps. Blocks of 4 warps; of 8 where a warp's row ends with a logarithm
+// and one is taken for all of the block (log-softmax of 1024 bf16 on an H200: 3.95 TB/s, of 4 warps 3.66; but
 // plain softmax 3.99 and 4.25, and log-softmax of 2048 3.47 and 3.52).
-template <class Load, bool Log, int Span>
+template <class T, class Load, bool Log, int Span>
 inline constexpr int rows_of_block =
-    Span >= 4 ? 1 : (Log && Span == 1 && Load::vectors && !Load::unaligned ? 8 : 4) / Span;
+    Span >= 4 ? 1 : (Log && Span == 1 && !each_takes_logarithm<T> && Load::vectors && !Load::unaligned ? 8 : 4) / Span;
 
 template <int Span, int Rows>
 struct RowPlace {
@@ -67,38 +68,27 @@ __device__ __forceinline__ void wait_for_row() {
     }
 }
 
-// The totals of the rows whose states lie side by side in shared memory, `warps` (up to 4) of each: lane r's is row
-// r's. So few are quicker by one lane than by exchanges between lanes.
-template <class Float, class Sum>
-__device__ __noinline__ RowState<Float, Sum> merge_side_by_side(const TileState<Float, Sum> *states, int rows,
-                                                                int warps) {
-    RowState<Float, Sum> total = StateMerge<Float, Sum>::identity();
-    if (lane_index() < rows) {
-        const TileState<Float, Sum> *own = states + lane_index() * state_place(warps);
-        const auto state = [&](int warp) {
-            return warp < warps ? RowState<Float, Sum>{own[warp].maximum, own[warp].sum}
-                                : StateMerge<Float, Sum>::identity();
-        };
-        total = state(0);
-        if (warps > 1) {
-            total = combine(total, state(1));
+// The total of a row of up to Span tiles, in every lane of a warp. Of an ordinary row without a call.
+template <int Span, class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> total_of_row(const TileState<Float, Sum> *states, int warps) {
+    if constexpr (Span == 1) {
+        return {states->maximum, states->sum};
+    } else {
+        const RowView<Sum> view = merge_states<1, Span>(states, warps);
+        if (!view.plain()) {
+            return merge_any_states(states, warps);
         }
-        if (warps > 2) {
-            total = combine(total, combine(state(2), state(3)));
-        }
+        const int own = lane_index() & (Span - 1);
+        return {warp_maximum(own < warps ? states[state_place(own)].maximum : -std::numeric_limits<Float>::infinity()),
+                view.sum};
     }
-    return total;
 }
 
-// The totals of a block's rows in a lane each of its first warp; of a row of many warps in every lane.
-template <int Span, class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> totals_by_first_warp(const TileState<Float, Sum> *states_of_block,
-                                                                     int warps) {
-    if constexpr (Span <= 4) {
-        return merge_side_by_side(states_of_block, static_cast<int>(blockDim.y), warps);
-    } else {
-        return merge_any_states(states_of_block, warps);
-    }
+// Of a block's rows of one tile, the total of the one whose number is the lane's.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> total_of_lane(const TileState<Float, Sum> *states, int rows) {
+    const TileState<Float, Sum> &own = states[smaller(lane_index(), rows - 1)];
+    return {own.maximum, own.sum};
 }
 
 // From logits to outputs of log-softmax. Packed logits that are not scaled need no multiplication.
@@ -114,14 +104,6 @@ __device__ __forceinline__ void finish_log_row(const SoftmaxArguments &a, const 
         store_tile<T, Load>(a, first, count, y);
     } else {
         finish_log_softmax<T, Load>(a, row, first, count, x);
-    }
-}
-
-// For the states of all rows of the block, where those of its own are what a warp has waited for.
-template <int Span>
-__device__ __forceinline__ void wait_for_rows() {
-    if constexpr (Span == 1) {
-        __syncthreads();
     }
 }
 
@@ -142,12 +124,12 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     using State = TileState<Float, Sum>;
-    constexpr int rows_together = rows_of_block<Load, Log, Span>;
+    constexpr int rows_together = rows_of_block<T, Load, Log, Span>;
     using Place = RowPlace<Span, rows_together>;
     __shared__ State states_of_block[state_place(Span) * rows_together];
     State *states = states_of_block + (rows_together > 1 ? static_cast<int>(threadIdx.y) * state_place(Span) : 0);
     const int warps = Span == 1 ? 1 : static_cast<int>(blockDim.x / warp_lanes);
-    pdl_wait_and_release();
+    pdl_wait_and_release(a);
     const Place from(a);
     constexpr bool leads = leads_last_tile<T, Load, Log, Span>;
     constexpr Behind rest = leads_off_boundaries<T, Load, Log> ? Behind::anything : Behind::filler;
@@ -163,17 +145,24 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
     const Sum sum =
         row_tile_state<T, Load, Sum, which, leads>(a, data, from.count, x, e, states + state_place(from.warp), frame);
     wait_for_row<Span>();
-    if constexpr (Log && rows_together == 1 && each_takes_logarithm<T>) {
-        const LogRow<Float> row = log_row(merge_any_states(states, warps));
+    if constexpr (Log && each_takes_logarithm<T>) {
+        const LogRow<Float> row = log_row_of(total_of_row<Span>(states, warps));
         const Place to(a);
         finish_log_row<T, Load>(a, row, to.output(a), to.count, x);
     } else if constexpr (Log) {
         __shared__ LogRow<Float> rows[rows_together];
-        wait_for_rows<Span>();
-        if (thread_y_again() == 0 && warp_again() == 0) { // one logarithm for all rows of the block
-            const LogRow<Float> row = log_row(totals_by_first_warp<Span>(states_of_block, warps));
-            if (lane_index() < rows_together) {
-                rows[lane_index()] = row;
+        if constexpr (Span == 1) {
+            __syncthreads();
+            if (thread_y_again() == 0) { // one logarithm for all rows of the block
+                const LogRow<Float> row = log_row(total_of_lane(states_of_block, static_cast<int>(blockDim.y)));
+                if (lane_index() < rows_together) {
+                    rows[lane_index()] = row;
+                }
+            }
+        } else if (warp_again() == 0) {
+            const LogRow<Float> row = log_row(total_of_row<Span>(states, warps));
+            if (lane_index() == 0) {
+                rows[threadIdx.y] = row;
             }
         }
         __syncthreads();
@@ -199,14 +188,20 @@ __device__ __forceinline__ void softmax_row_of_block(const SoftmaxArguments &a) 
                                             states[state_place(to.warp)].maximum, merge_any_states(states, warps));
         }
     }
-    if (wants_row_values(a)) {
-        wait_for_rows<Span>();
-        if (thread_y_again() == 0 && warp_again() == 0) {
-            const RowState<Float, Sum> total = totals_by_first_warp<Span>(states_of_block, warps);
-            const std::uint32_t row = blockIdx.x * rows_together + static_cast<std::uint32_t>(lane_index());
-            if (lane_index() < rows_together && row < a.outer) {
-                store_row_values(a, total, row);
-            }
+    if (!wants_row_values(a)) {
+        return;
+    }
+    if constexpr (Span == 1) { // by one warp for all rows of the block
+        __syncthreads();
+        const std::uint32_t row = blockIdx.x * rows_together + static_cast<std::uint32_t>(lane_index());
+        if (thread_y_again() == 0 && lane_index() < rows_together && row < a.outer) {
+            store_row_values(a, total_of_lane(states_of_block, rows_together), row);
+        }
+    } else if (warp_again() == 0) {
+        const Place of(a);
+        const RowState<Float, Sum> total = total_of_row<Span>(states, warps);
+        if (of.row < a.outer && lane_index() == 0) {
+            store_row_values(a, total, of.row);
         }
     }
 }
@@ -223,7 +218,7 @@ __device__ constexpr bool is_launched() {
 
 // With as many registers as leave room for so many blocks on a multiprocessor, and with so many.
 template <class T, class Load, bool Log, int Span, int BlocksPerMultiprocessor>
-__global__ void __launch_bounds__(Span *rows_of_block<Load, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
+__global__ void __launch_bounds__(Span *rows_of_block<T, Load, Log, Span> *warp_lanes, BlocksPerMultiprocessor)
     softmax_rows(const __grid_constant__ SoftmaxArguments a) {
     if constexpr (is_launched<Load, Span>()) {
         softmax_row_of_block<T, Load, Log, Span>(a);

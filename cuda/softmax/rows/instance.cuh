@@ -54,7 +54,7 @@ inline constexpr bool has_logarithms_apart = converts<Load> && !Load::unaligned;
 
 template <class T, class Load, bool Log, int Size>
 const void *softmax_rows_kernel() {
-    constexpr int span = 1 << Size, warps = span * rows_of_block<Load, Log, span>;
+    constexpr int span = 1 << Size, warps = span * rows_of_block<T, Load, Log, span>;
     return address_of(softmax_rows<T, Load, Log, span, resident_blocks<T, Load, Log>(warps)>);
 }
 
@@ -76,13 +76,13 @@ void set_row_kernels(const void *(&kernels)[softmax_row_sizes]) {
 }
 
 // Several rows share a block where a kernel of their own size takes them.
-template <class Load, bool Log>
+template <class T, class Load, bool Log>
 void set_rows_of_block(int (&rows)[softmax_row_sizes]) {
     for (int &r : rows) {
         r = 1;
     }
-    rows[0] = Load::unaligned && converts<Load> ? 1 : rows_of_block<Load, Log, 1>;
-    rows[1] = keeps_vectors<Load> ? rows_of_block<Load, Log, 2> : 1;
+    rows[0] = Load::unaligned && converts<Load> ? 1 : rows_of_block<T, Load, Log, 1>;
+    rows[1] = keeps_vectors<Load> ? rows_of_block<T, Load, Log, 2> : 1;
 }
 
 template <class T, class Load, bool Log, int Size>
@@ -183,7 +183,7 @@ void set_lookback_kernels(SoftmaxLookbackKernel (&kernels)[2][2]) {
 // 4.12, but 2048 and 4096 alone 4.14 and 4.13, by 32 warps 4.21 and 4.18.
 template <class T, class Load>
 void add_waiting_rows(SoftmaxRowKernels &kernels) {
-    constexpr int of_one = rows_of_block<Load, false, 1>, span = softmax_waiting_row_warps;
+    constexpr int of_one = rows_of_block<T, Load, false, 1>, span = softmax_waiting_row_warps;
     kernels.waiting_tile = address_of(softmax_rows<T, Load, false, 1, waiting_warps / of_one>);
     kernels.waiting_rows = address_of(softmax_rows<T, Load, false, span, waiting_warps / span>);
     kernels.three_quarter_rows = softmax_rows_kernel<T, ThreeQuarterLoad<T>, false, 0>();
@@ -194,7 +194,7 @@ void add_rows_of_blocks(SoftmaxRowKernels &kernels) {
     if constexpr (!left_to_masked_rows<T, Load, Log>) {
         set_row_kernels<T, Load, Log>(kernels.rows[Log ? 1 : 0]);
     }
-    set_rows_of_block<Load, Log>(kernels.rows_of_block[Log ? 1 : 0]);
+    set_rows_of_block<T, Load, Log>(kernels.rows_of_block[Log ? 1 : 0]);
 }
 
 template <class T, class Load>

@@ -3,6 +3,7 @@
 // Masks, lengths and the causal limit may leave elements out.
 #pragma once
 
+#include "cuda/device/parameters.cuh"
 #include "cuda/softmax/converted_outputs.cuh"
 #include "cuda/softmax/sub_warp/vector_rows_select.cuh"
 
@@ -115,7 +116,7 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     __builtin_assume(threadIdx.x < short_row_warps * warp_lanes);
     __shared__ uint4 stages[staged ? short_row_warps : 1][staged ? stage_bytes<T, elements> / vector_bytes : 1];
     uint4 *stage = stages[staged ? warp_index() : 0];
-    pdl_wait_and_release();
+    pdl_wait_and_release(a);
     const int axis = static_cast<int>(a.axis);
     const int shift = 31 - __clz(a.row_lanes), rows_a_tile = (registers * warp_lanes) >> shift;
     const WarpRows from(a, rows_a_tile);
@@ -176,7 +177,7 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     BlockFactor<Float> factor{0, 0};
     LogPieces<Float> splits{0, 0};
     if constexpr (Log) {
-        splits = log_row(total).splits;
+        splits = splits_of_row(total);
     } else {
         factor = factor_of_sum(static_cast<Divided>(sum), Float());
     }

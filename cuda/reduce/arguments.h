@@ -11,6 +11,7 @@ namespace wr::cuda {
 enum class Destination : std::int32_t {
     output,   // finished, into the caller's output
     partials, // as accumulators, for the next stage
+    nodes,    // likewise, rows of which nodes are kept
 };
 
 WR_HD constexpr std::size_t bits_of(std::uint64_t x) {
@@ -21,42 +22,48 @@ WR_HD constexpr std::size_t bits_of(std::uint64_t x) {
     return bits;
 }
 
+// Nodes that share a split, where they are small.
+inline constexpr int nodes_of_split = 8;
+
 // Pieces of rows that are not all alike, as states have them (numerics/state.h): in front nodes that grow, at the end
 // nodes that shrink, a node for each bit of how many elements these are; runs of one length between them.
 struct RowNodes {
     std::uint64_t growing, shrinking; // elements; both 0: all splits are runs
-    std::uint64_t run;
-    std::uint64_t small; // bits of nodes that a warp takes by itself, so that the warps of a block have one each
-    std::size_t weight_bytes;
-    void *accumulators;          // [node][row], where those of nodes go
-    std::size_t first_shrinking; // its number among the nodes
+    std::uint64_t run;                // what the warps of a block take together; 0: they do not
+    void *accumulators;               // [node][row], where those of nodes go
+    std::int32_t first_shrinking;     // its number among the nodes
+    std::int32_t weight_bytes;
 
     WR_HD constexpr bool any() const { return (growing | shrinking) != 0; }
+    // Bits of nodes that a warp takes by itself, so that the warps of a block have one each.
+    WR_HD constexpr std::uint64_t small() const { return run == 0 ? 0 : run / nodes_of_split * 2 - 1; }
 };
 
-// Nodes that share a split, and the splits that some nodes take.
-inline constexpr int nodes_of_split = 8;
+// The splits that some nodes take.
 WR_HD constexpr std::size_t splits_of_nodes(std::uint64_t nodes, std::uint64_t small) {
     return divide_up<std::size_t>(bits_of(nodes & small), nodes_of_split) + bits_of(nodes & ~small);
 }
 
-// Reduction of rows: row number r = (o, i) starts at input + o * outer_stride + i * inner_stride elements.
+// Reduction of rows: row number r = (o, i) starts at input + o * outer_stride + i * inner_stride elements. What every
+// kernel reads stands first: a warp waits for each further line of the constant cache.
 struct RowArguments {
     const void *input;
-    void *output; // of `destination`; partials are [rows][splits]
-    ReadableRange readable_range;
     std::size_t first_row; // of this launch
     std::size_t rows, axis, inner;
-    std::ptrdiff_t outer_stride, axis_stride, inner_stride;
+    std::ptrdiff_t outer_stride;
     std::size_t first_split; // of this launch
     std::size_t splits;      // blocks that share a row: a cluster, where these finish it into the output
+    void *output;            // of `destination`; partials are [rows][splits]
     std::int32_t warps_log2; // of the warps of a block that share a row
     std::int32_t tiles;      // that each warp takes, a power of two
     Destination destination;
-    bool has_nodes;  // here, beside what every warp reads: another line of the constant cache would be waited for
+    union {
+        Finish finish;
+        RowNodes nodes; // where the destination is these
+    };
     Mapping mapping; // for the operator's map; all zero where the input is partial results
-    Finish finish;
-    RowNodes nodes;
+    ReadableRange readable_range;
+    std::ptrdiff_t axis_stride, inner_stride;
 };
 
 // Reduction of columns: [outer][axis][inner], inner contiguous, to [outer][axis groups][inner].
@@ -64,12 +71,12 @@ struct ColumnArguments {
     const void *input;
     void *output;
     std::size_t first_job; // of this launch; jobs are blocks: column tiles, then groups, then outer indices
-    bool few_jobs;         // job numbers fit 32 bits
     std::size_t outer, axis, inner;
     std::ptrdiff_t outer_stride, axis_stride;
     std::size_t groups;          // of the axis, each a block's share
-    bool groups_are_clusters;    // which finish them; one outer index a block then
     std::size_t column_tiles;    // blocks side by side
+    bool groups_are_clusters;    // which finish them; one outer index a block then
+    bool few_jobs;               // job numbers fit 32 bits
     std::int32_t run;            // rows that a thread takes, a power of two
     std::int32_t threads_across; // threads of a block side by side
     std::int32_t threads_down;   // threads of a block below each other, a power of two
@@ -77,8 +84,8 @@ struct ColumnArguments {
     std::int32_t vectors;        // that a thread takes, threads_across apart; of more than one all rows
     SmallDivisor by_across;      // by threads_across
     Destination destination;
-    Mapping mapping;
     Finish finish;
+    Mapping mapping;
 };
 
 // Short rows and narrow columns of a contiguous array, [outer][axis][inner] to [outer][groups][inner]: an item is up to
@@ -100,8 +107,8 @@ struct StagedArguments {
     std::int32_t gap;                   // places left out behind each `unit` cells
     SmallDivisor unit, by_inner, by_neighbours;
     Destination destination;
-    Mapping mapping;
     Finish finish;
+    Mapping mapping;
 };
 
 // Ragged rows, to one result a segment.

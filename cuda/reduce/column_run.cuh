@@ -7,9 +7,11 @@
 
 namespace wr::cuda {
 
-// Rows that a thread asks for at once: of single columns more, for want of bytes.
-template <class Columns>
-inline constexpr int column_rows_in_flight = Columns::elements == 1 ? 16 : 8;
+// Rows that a thread asks for at once: of vectors fewer where more blocks are there instead, or where what is kept of
+// each leaves no room.
+template <class T, class Op, class Columns>
+inline constexpr int column_rows_in_flight =
+    Columns::elements == 1 || (!Op::order_free && !has_quick_way<Op> && sizeof(typename Op::Accumulator) <= 8) ? 16 : 8;
 
 // What a thread has of a column in the end, and what it keeps of it while it walks.
 template <class T, class Op>
@@ -69,6 +71,10 @@ struct VectorColumns {
         const Loaded loaded = __ldcs(reinterpret_cast<const Loaded *>(at));
         memcpy(values, &loaded, sizeof(values));
     }
+    __device__ __forceinline__ void load_plainly(const T *at) {
+        const auto loaded = *reinterpret_cast<const typename LoadedBytes<Bytes>::Type *>(at);
+        memcpy(values, &loaded, sizeof(values));
+    }
 };
 template <class T>
 struct SingleColumn {
@@ -89,9 +95,9 @@ struct ColumnRun {
 
 // Calls part(row, loaded, valid) for the rows of a run from number `row` on, as many as are on their way at a time, of
 // which the first `valid` are there.
-template <class Columns, class T, class Part>
+template <int Rows, class Columns, class T, class Part>
 __device__ __forceinline__ void for_each_part(const ColumnRun<T> &run, Part part) {
-    constexpr int rows = column_rows_in_flight<Columns>;
+    constexpr int rows = Rows;
     const T *first = run.first;
 #pragma unroll 1
     for (int row = 0; row < run.rows; row += rows) {
@@ -129,11 +135,11 @@ struct ColumnSums {
 };
 
 // Of of(element). Rows behind the end count as the identity.
-template <class T, class Op, class Columns, class Of>
+template <class T, class Op, class Columns, int Rows, class Of>
 __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m,
                                                                const Of &of) {
     using Sums = ColumnSums<Op, Columns>;
-    constexpr int rows = column_rows_in_flight<Columns>;
+    constexpr int rows = Rows;
     if constexpr (Columns::elements > 1) {
         if (run.rows == 1) {
             Columns loaded;
@@ -146,9 +152,10 @@ __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T
             return sums;
         }
     }
-    constexpr int levels = Columns::elements == 1 ? most_column_run_levels : column_run_levels<T, Op>;
+    constexpr int levels_of_8 = Columns::elements == 1 ? most_column_run_levels : column_run_levels<T, Op>;
+    constexpr int levels = levels_of_8 + 3 - log2_of(rows);
     SubtreeStack<Sums, levels> stack(Sums::identity());
-    for_each_part<Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
+    for_each_part<rows, Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
         Sums sums[rows];
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
@@ -173,9 +180,9 @@ __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T
 // One after the other, for operators that are exact in any order.
 template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> chain_of_run(const ColumnRun<T> &run, const Mapping &m) {
-    constexpr int rows = column_rows_in_flight<Columns>;
+    constexpr int rows = column_rows_in_flight<T, Op, Columns>;
     auto sums = ColumnSums<Op, Columns>::identity();
-    for_each_part<Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
+    for_each_part<rows, Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
 #pragma unroll
@@ -209,7 +216,7 @@ struct KeyOfProduct {
 template <class T, class Op, class Columns, class KeyOf>
 __device__ __forceinline__ ColumnSums<Op, Columns> places_of_run(const ColumnRun<T> &run, const KeyOf &key_of) {
     using Key = decltype(Op::Accumulator::key);
-    constexpr int rows = column_rows_in_flight<Columns>;
+    constexpr int rows = column_rows_in_flight<T, Op, Columns>;
     // The lowest key is that of an integer, of which the first is meant, or of nothing.
     constexpr int nothing = std::is_integral_v<T> ? 0 : -1;
     Key keys[Columns::elements];
@@ -219,7 +226,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> places_of_run(const ColumnRun
         keys[e] = Op::identity().key;
         places[e] = run.rows > 0 ? nothing : -1;
     }
-    for_each_part<Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
+    for_each_part<rows, Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
 #pragma unroll
@@ -243,13 +250,13 @@ __device__ __forceinline__ ColumnSums<Op, Columns> places_of_run(const ColumnRun
 // The largest keys of elements that are compared word by word.
 template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> words_of_run(const ColumnRun<T> &run, const Mapping &m) {
-    constexpr int rows = column_rows_in_flight<Columns>, words = sizeof(Columns) / sizeof(unsigned);
+    constexpr int rows = column_rows_in_flight<T, Op, Columns>, words = sizeof(Columns) / sizeof(unsigned);
     LargestOfWords<T> largest[words];
 #pragma unroll
     for (LargestOfWords<T> &each : largest) {
         each = LargestOfWords<T>(m);
     }
-    for_each_part<Columns>(run, [&](int, const Columns(&loaded)[rows], int valid) {
+    for_each_part<rows, Columns>(run, [&](int, const Columns(&loaded)[rows], int valid) {
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
             unsigned of_row[words];
@@ -275,7 +282,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> words_of_run(const ColumnRun<
 
 template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
-    return tree_of_run<T, Op, Columns>(run, m, [](const T &x) { return x; });
+    return tree_of_run<T, Op, Columns, column_rows_in_flight<T, Op, Columns>>(run, m, [](const T &x) { return x; });
 }
 template <class T, class Op, class Columns>
 __device__ __noinline__ ColumnSums<Op, Columns> tree_of_run_again(ColumnRun<T> run, const Mapping &m) {
@@ -285,7 +292,8 @@ template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> quick_tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
     using Float = typename QuickOf<Op>::Accumulator;
     PlainSquares<Float> squares(m);
-    const auto plain = tree_of_run<T, FloatSum<Float>, Columns>(run, m, [&](const T &x) { return squares.of(x, m); });
+    const auto plain = tree_of_run<T, FloatSum<Float>, Columns, column_rows_in_flight<T, Op, Columns>>(
+        run, m, [&](const T &x) { return squares.of(x, m); });
     ColumnSums<Op, Columns> sums;
     bool enough = true;
 #pragma unroll

@@ -1,4 +1,5 @@
 // Puts a reduction on a stream: one stage after the other, until one finishes into the output.
+#include "cuda/common/fill_words.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
@@ -52,7 +53,9 @@ const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
     case ReduceAlgorithm::staged:
         return kernels.staged;
     case ReduceAlgorithm::columns:
-        return plan.columns.vectors ? kernels.columns : kernels.single_columns;
+        return !plan.columns.vectors               ? kernels.single_columns
+               : plan.columns.vectors_a_thread > 1 ? kernels.short_columns
+                                                   : kernels.columns;
     case ReduceAlgorithm::cluster_rows:
         if (kernels.cluster_rows != nullptr) {
             return kernels.cluster_rows;
@@ -75,8 +78,7 @@ ReducePlan plan_stage(const Shape &shape, std::uintptr_t address, const ReduceKe
         return plan_reduction(shape, address, kernels, gpu);
     }
     ReduceKernels some = kernels;
-    some.packed_rows = some.three_vector_rows = some.cluster_rows = nullptr;
-    some.takes_short_axes = false;
+    some.packed_rows = some.three_vector_rows = some.cluster_rows = some.short_columns = nullptr;
     gpu.cluster_blocks = gpu.wide_cluster_blocks = 0;
     return plan_reduction(shape, address, some, gpu);
 }
@@ -112,26 +114,26 @@ cudaError_t launch_cluster(RowArguments &a, Launch how, bool side_by_side, cudaS
 cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, GpuFacts gpu) {
     const Shape &s = stage.plan.shape;
     const RowPlan &plan = stage.plan.rows;
-    RowArguments a{stage.input,
-                   output,
-                   nullptr,
-                   nullptr,
-                   0,
-                   s.outer * s.inner,
-                   s.axis,
-                   s.inner,
-                   s.outer_stride,
-                   s.axis_stride,
-                   s.inner_stride,
-                   0,
-                   plan.splits,
-                   std::countr_zero(static_cast<unsigned>(plan.warps)),
-                   plan.tiles,
-                   destination_of(stage),
-                   stage.nodes.any(),
-                   stage.mapping,
-                   stage.finish,
-                   stage.nodes};
+    RowArguments a{};
+    a.input = stage.input;
+    a.output = output;
+    a.rows = s.outer * s.inner;
+    a.axis = s.axis;
+    a.inner = s.inner;
+    a.outer_stride = s.outer_stride;
+    a.axis_stride = s.axis_stride;
+    a.inner_stride = s.inner_stride;
+    a.splits = plan.splits;
+    a.warps_log2 = std::countr_zero(static_cast<unsigned>(plan.warps));
+    a.tiles = plan.tiles;
+    a.destination = destination_of(stage);
+    if (stage.nodes.any()) {
+        a.destination = Destination::nodes;
+        a.nodes = stage.nodes;
+    } else {
+        a.finish = stage.finish;
+    }
+    a.mapping = stage.mapping;
     a.readable_range = readable_range_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
     Launch how{kernel_of(*stage.kernels, stage.plan), 1, plan.block_warps * warp_lanes};
     how.dependent = gpu.dependent_launch;
@@ -263,9 +265,12 @@ bool is_place_of_one(const ReduceProblem &problem) {
            problem.values == nullptr && !what.ignore_nan;
 }
 
-cudaError_t set_places_to_0(const ReduceProblem &problem, cudaStream_t stream) {
+cudaError_t set_places_to_0(const ReduceProblem &problem, const GpuFacts &gpu, cudaStream_t stream) {
+    const std::size_t places = problem.shape.outer * problem.shape.inner;
     const std::size_t bytes = traits_of(problem.what.output_dtype).size;
-    return runtime().memset_async(problem.output, 0, problem.shape.outer * problem.shape.inner * bytes, stream);
+    return bytes == sizeof(std::uint64_t) && places != 0
+               ? launch_fill_words({static_cast<std::uint64_t *>(problem.output), places, 0}, gpu, stream)
+               : runtime().memset_async(problem.output, 0, places * bytes, stream);
 }
 
 // On every GPU, wherever the input lies.
@@ -301,7 +306,7 @@ std::uintptr_t origin_of(const ReduceProblem &piece, std::uint64_t first) {
 
 NodePlan node_plan(const ReduceProblem &piece, std::uint64_t first, std::uintptr_t origin, GpuFacts gpu) {
     const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
-    return plan_nodes(plan_stage(piece.shape, origin, kernels, gpu, true), origin, kernels, {first, piece.shape.axis});
+    return plan_nodes(plan_stage(piece.shape, origin, kernels, gpu, true), kernels, {first, piece.shape.axis});
 }
 
 std::size_t partials_bytes(const ReduceProblem &piece, const NodePlan &plan) {
@@ -314,11 +319,10 @@ cudaError_t reduce_runs(const NodePlan &plan, const void *partials, void *accumu
     const std::size_t rows = plan.rows.shape.outer * plan.rows.shape.inner, splits = plan.rows.rows.splits;
     const auto bytes = static_cast<std::size_t>(kernels.element_bytes);
     const std::size_t nodes_before = bits_of(plan.nodes.growing);
-    const std::size_t splits_before = splits_of_nodes(plan.nodes.growing, plan.nodes.small);
+    const std::size_t splits_before = splits_of_nodes(plan.nodes.growing, plan.nodes.small());
     const Shape shape{rows, plan.runs.count, 1, static_cast<std::ptrdiff_t>(splits), 1, 1};
     const void *const first = static_cast<const char *>(partials) + splits_before * bytes;
-    const std::uintptr_t origin = reinterpret_cast<std::uintptr_t>(first) - plan.runs.first * bytes;
-    NodePlan own = plan_lone_nodes(shape, origin, kernels, plan.runs);
+    NodePlan own = plan_lone_nodes(shape, kernels, plan.runs);
     own.nodes.accumulators = static_cast<char *>(accumulators) + nodes_before * rows * bytes;
     return launch_stage({&kernels, own.rows, first, {}, {}, true, own.nodes}, nullptr, stream, gpu);
 }
@@ -343,7 +347,7 @@ cudaError_t reduce_to_nodes(const ReduceProblem &piece, std::uint64_t first, Wor
     const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
     NodePlan plan = node_plan(piece, first, origin_of(piece, first), gpu);
     plan.nodes.accumulators = piece.output;
-    plan.nodes.weight_bytes = traits_of(piece.what.weights_dtype).size;
+    plan.nodes.weight_bytes = static_cast<std::int32_t>(traits_of(piece.what.weights_dtype).size);
     void *const partials = plan.runs.count == 0 ? nullptr : workspace.take(partials_bytes(piece, plan));
     const Stage stage{&kernels,
                       plan.rows,
@@ -386,7 +390,7 @@ std::int32_t reduce(const ReduceProblem &problem, void *stream_handle) {
         return report(device.error());
     }
     if (is_place_of_one(problem)) {
-        return report(set_places_to_0(problem, stream));
+        return report(set_places_to_0(problem, device.gpu(), stream));
     }
     const GpuFacts gpu = device.gpu();
     const Stage first = first_stage(problem, *kernels, gpu, false);

@@ -36,8 +36,8 @@ __device__ __forceinline__ unsigned short pattern_of(float value, F16) {
 }
 
 // A mean of elements that are kept in their own type.
-__device__ __noinline__ inline void finish_mean(float sum, std::uint64_t count, const Finish &finish, void *output,
-                                                std::size_t index) {
+__device__ __forceinline__ void finish_mean(float sum, std::uint64_t count, const Finish &finish, void *output,
+                                            std::size_t index) {
     const float mean = sum / static_cast<float>(count);
     if (finish.output_type == ElementType::f32) {
         static_cast<float *>(output)[index] = with_canonical_nan(mean);
@@ -52,6 +52,15 @@ __device__ __forceinline__ bool is_plain_mean(const Finish &finish) {
             finish.output_type == ElementType::f16);
 }
 
+__device__ __noinline__ inline void finish_any(float value, std::uint64_t count, const Finish &finish, void *output,
+                                               std::size_t index) {
+    if (is_plain_mean(finish)) {
+        finish_mean(value, count, finish, output, index);
+    } else {
+        finish_accumulator(value, count, finish, output, index);
+    }
+}
+
 __device__ __forceinline__ void finish_result(float value, std::uint64_t count, const Finish &finish, void *output,
                                               std::size_t index) {
     if (is_plain(finish, count, ElementType::f32)) {
@@ -60,8 +69,6 @@ __device__ __forceinline__ void finish_result(float value, std::uint64_t count, 
         static_cast<unsigned short *>(output)[index] = pattern_of(value, BF16());
     } else if (is_plain(finish, count, ElementType::f16)) {
         static_cast<unsigned short *>(output)[index] = pattern_of(value, F16());
-    } else if (is_plain_mean(finish)) {
-        finish_mean(value, count, finish, output, index);
     } else {
         finish_any(value, count, finish, output, index);
     }
@@ -204,6 +211,18 @@ inline constexpr bool finishes_side_by_side =
 
 __device__ __noinline__ inline float quotient_of(float sum, float count) { return sum / count; }
 
+// sum / count by the reciprocal of count: one step of Newton's iteration from a quotient that is off by an ulp gives
+// the rounded one (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), as
+// long as nothing on the way leaves the normal range.
+__device__ __forceinline__ float quotient_of(float sum, float count, float reciprocal) {
+    constexpr unsigned least = (127 - 60) << 23, most = (127 + 125) << 23; // 2^-60, 2^125
+    if ((bit_cast<unsigned>(sum) & 0x7FFFFFFFu) - least >= most - least) {
+        return quotient_of(sum, count);
+    }
+    const float near = sum * reciprocal;
+    return __fmaf_rn(__fmaf_rn(-near, count, sum), reciprocal, near);
+}
+
 template <class Accumulator, int Count>
 __device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Count], const Finish &finish, void *output,
                                                  std::size_t index) {
@@ -219,7 +238,14 @@ __device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Cou
         const bool mean = is_plain_mean(finish);
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
-            floats[i] = mean ? quotient_of(values[i], static_cast<float>(finish.axis)) : values[i];
+            floats[i] = values[i];
+        }
+        if (mean) {
+            const float count = static_cast<float>(finish.axis), reciprocal = __frcp_rn(count);
+#pragma unroll
+            for (int i = 0; i < Count; ++i) {
+                floats[i] = quotient_of(values[i], count, reciprocal);
+            }
         }
         return (mean || is_plain(finish, finish.axis, finish.output_type)) &&
                store_neighbours(floats, finish.output_type, output, index);

@@ -67,6 +67,9 @@ ReduceKernels kernels_of() {
     if constexpr (!is_partial<Op> && column_vector_bytes<T, Op> > static_cast<int>(alignof(T))) {
         kernels.single_columns = address_of(reduce_columns<T, Op, SingleColumn<T>>);
     }
+    if constexpr (takes_short_axes<T, Op, Vectors>) {
+        kernels.short_columns = address_of(reduce_short_columns<T, Op, Vectors>);
+    }
     kernels.staged = address_of(reduce_staged<T, Op>);
     if constexpr (has_segments<Op>) {
         kernels.segments = address_of(reduce_segments<T, Op, has_all_kernels<T, Op>>);
@@ -84,8 +87,7 @@ ReduceKernels kernels_of() {
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
     kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.most_column_run = most_column_run<T, Op>;
-    kernels.takes_short_axes = takes_short_axes<T, Op, Vectors>;
-    kernels.finds_place = finds_place<T, Op>;
+    kernels.quick_by_warps = finds_place<T, Op> || has_quick_way<Op>;
     kernels.order_free = Op::order_free;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
     kernels.rows_run_as_clusters = rows_run_as_clusters<T, Op>;

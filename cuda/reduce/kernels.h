@@ -17,17 +17,17 @@ struct ReduceKernels {
     const void *cluster_rows;      // RowArguments: one launch for few rows; nullptr: rows
     const void *columns;           // ColumnArguments: vectors
     const void *single_columns;    // ColumnArguments: likewise, one by one; nullptr: all columns are vectors
+    const void *short_columns;     // ColumnArguments: of up to most_short_axis rows; nullptr: columns
     const void *staged;            // StagedArguments
     const void *staged_vectors;    // StagedArguments: rows of whole vectors; nullptr: staged
     const void *segments;          // SegmentArguments: all but the end of long segments; nullptr: not asked for
     const void *long_segments;     // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;
-    int triples_a_thread;  // of three_vector_rows
-    int most_column_run;   // of a thread of columns; of single ones most_single_column_run
-    bool takes_short_axes; // columns: of axes of up to most_short_axis rows a thread takes several vectors
-    bool finds_place;      // the operator wants to know where an element stands
-    bool order_free;       // the operator is exact in any order
+    int triples_a_thread; // of three_vector_rows
+    int most_column_run;  // of a thread of columns; of single ones most_single_column_run
+    bool quick_by_warps;  // rows of whole vectors, quicker than from shared memory
+    bool order_free;      // the operator is exact in any order
     int partial_bytes;
     bool rows_run_as_clusters; // those of rows on vectors: few rows in one launch, without a kernel for it
     // The set that takes the partial results on.

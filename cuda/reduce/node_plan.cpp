@@ -1,5 +1,4 @@
 // How the nodes of a state's piece of rows are reduced side by side.
-#include "cuda/common/vector_types.h"
 #include "cuda/reduce/plan.h"
 
 #include <algorithm>
@@ -11,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t block_warps = 8, most_tiles = 32;
 
-std::uint64_t elements_of_tile(const Shape &s, const ReduceKernels &kernels) {
-    return s.axis_stride == 1 ? static_cast<std::uint64_t>(bytes_a_tile / kernels.element_bytes) : strided_tile;
+std::uint64_t elements_of_tile(const ReduceKernels &kernels) {
+    return static_cast<std::uint64_t>(bytes_a_tile / kernels.element_bytes);
 }
 
 // Of elements that a block takes by itself.
@@ -27,26 +26,23 @@ std::uint64_t turn_of(const Piece &piece) {
 void set_splits(NodePlan &plan, std::uint64_t tile) {
     RowNodes &nodes = plan.nodes;
     const bool of_blocks = plan.rows.rows.warps == static_cast<int>(block_warps);
-    nodes.small = of_blocks ? 2 * tile * static_cast<std::uint64_t>(plan.rows.rows.tiles) - 1 : 0;
-    plan.rows.rows.splits =
-        splits_of_nodes(nodes.growing, nodes.small) + plan.runs.count + splits_of_nodes(nodes.shrinking, nodes.small);
-    nodes.first_shrinking = static_cast<std::size_t>(node_count(plan.piece)) - bits_of(nodes.shrinking);
+    nodes.run = of_blocks ? tile * block_warps * static_cast<std::uint64_t>(plan.rows.rows.tiles) : 0;
+    plan.rows.rows.splits = splits_of_nodes(nodes.growing, nodes.small()) + plan.runs.count +
+                            splits_of_nodes(nodes.shrinking, nodes.small());
+    nodes.first_shrinking = node_count(plan.piece) - static_cast<std::int32_t>(bits_of(nodes.shrinking));
 }
 static_assert(block_warps == nodes_of_split);
 
 } // namespace
 
-NodePlan plan_lone_nodes(const Shape &s, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece) {
+NodePlan plan_lone_nodes(const Shape &s, const ReduceKernels &kernels, const Piece &piece) {
     NodePlan plan{{s, ReduceAlgorithm::rows, {}, 0}, {}, piece, {0, 0}, false};
-    const std::uint64_t turn = turn_of(piece), tile = elements_of_tile(s, kernels);
+    const std::uint64_t turn = turn_of(piece), tile = elements_of_tile(kernels);
     plan.nodes.growing = turn - piece.first;
     plan.nodes.shrinking = piece.end() - turn;
     const std::uint64_t longest = std::bit_floor(std::max(plan.nodes.growing, plan.nodes.shrinking));
     const std::uint64_t tiles = divide_up(longest, tile), warps = std::min(block_warps, std::bit_ceil(tiles));
-    const auto elements = static_cast<std::size_t>(bytes_of_vector / kernels.element_bytes);
-    const bool aligned = rows_are_aligned(s, origin, elements);
-    plan.rows.rows = {.vectors = s.axis_stride == 1,
-                      .aligned = aligned,
+    plan.rows.rows = {.aligned = kernels.unaligned_rows == nullptr,
                       .warps = static_cast<int>(warps),
                       .rows_a_block = block_warps / warps};
     plan.fits = fits_a_block(longest, tile);
@@ -57,27 +53,28 @@ NodePlan plan_lone_nodes(const Shape &s, std::uintptr_t origin, const ReduceKern
     return plan;
 }
 
-NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece) {
+NodePlan plan_nodes(const ReducePlan &whole, const ReduceKernels &kernels, const Piece &piece) {
     const bool of_rows = whole.algorithm == ReduceAlgorithm::rows || whole.algorithm == ReduceAlgorithm::warp_rows;
-    if (!of_rows && (whole.algorithm == ReduceAlgorithm::columns || whole.shape.inner != 1)) {
+    if (whole.shape.axis_stride != 1 ||
+        (!of_rows && (whole.algorithm == ReduceAlgorithm::columns || whole.shape.inner != 1))) {
         return {whole, {}, piece, {0, 0}, false};
     }
     if (whole.algorithm == ReduceAlgorithm::rows && whole.rows.splits > 1) {
-        const std::uint64_t tile = elements_of_tile(whole.shape, kernels);
+        const std::uint64_t tile = elements_of_tile(kernels);
         const std::uint64_t run = tile * block_warps * static_cast<std::uint64_t>(whole.rows.tiles);
         const std::uint64_t first = divide_up(piece.first, run), end = piece.end() / run;
         if (first < end) {
             NodePlan plan{whole, {}, piece, {first, end - first}, false};
+            plan.rows.rows.aligned = kernels.unaligned_rows == nullptr;
             plan.nodes.growing = first * run - piece.first;
             plan.nodes.shrinking = piece.end() - end * run;
-            plan.nodes.run = run;
             set_splits(plan, tile);
             plan.rows.partials = whole.shape.outer * whole.shape.inner * plan.rows.rows.splits;
             plan.fits = fits_a_block(plan.runs.count, bytes_a_tile / static_cast<std::uint64_t>(kernels.partial_bytes));
             return plan;
         }
     }
-    return plan_lone_nodes(whole.shape, origin, kernels, piece);
+    return plan_lone_nodes(whole.shape, kernels, piece);
 }
 
 } // namespace wr::cuda

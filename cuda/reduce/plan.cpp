@@ -110,9 +110,9 @@ bool is_row_a_warp(const Problem &p) {
 // itself.
 constexpr std::size_t staged_row_bytes = 2048;
 
-// Where places are looked for, warps take rows of whole vectors from this length on (16384 x 1024 bf16 31.1 us staged,
-// 20.6 by warps; but of 512 17.0 and 19.2).
-constexpr std::size_t staged_row_bytes_of_places = 1024;
+// Where an element takes long once it is staged, warps take rows of whole vectors from this length on (places of 16384
+// x 1024 bf16 31.1 us staged, 20.6 by warps; but of 512 17.0 and 19.2).
+constexpr std::size_t staged_row_bytes_of_slow_elements = 1024;
 
 // The same of rows that are whole vectors, of which a block stages only the trees over them.
 constexpr std::size_t staged_vector_row_bytes = 8192;
@@ -134,8 +134,8 @@ bool takes_staged(const Problem &p) {
         return false;
     }
     if (p.shape.inner == 1) {
-        const bool by_warps = p.aligned && p.kernels.finds_place;
-        return p.rows > 1 && p.row_bytes() <= (by_warps ? staged_row_bytes_of_places : staged_row_bytes);
+        const bool by_warps = p.aligned && p.kernels.quick_by_warps;
+        return p.rows > 1 && p.row_bytes() <= (by_warps ? staged_row_bytes_of_slow_elements : staged_row_bytes);
     }
     const std::size_t line = p.vector_columns ? staged_line_bytes_of_vectors : staged_line_bytes;
     return p.shape.inner * p.element_bytes < line;
@@ -221,7 +221,7 @@ constexpr std::size_t short_axis_blocks_a_multiprocessor = 3;
 // A thread has all rows of so many vectors that it waits for no fewer loads than along a longer axis.
 bool take_short_axis(const Problem &p, const ColumnWidths &widths, ColumnPlan &plan) {
     const std::size_t axis = p.shape.axis;
-    if (!p.kernels.takes_short_axes || !p.vector_columns || axis < 2 || axis > std::size_t{most_short_axis}) {
+    if (p.kernels.short_columns == nullptr || !p.vector_columns || axis < 2 || axis > std::size_t{most_short_axis}) {
         return false;
     }
     const std::size_t vectors = least_column_run / std::bit_ceil(axis), threads = divide_up(widths.across, vectors);

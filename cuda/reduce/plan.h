@@ -79,10 +79,9 @@ struct NodePlan {
     bool fits;  // false: one launch will not do
 };
 
-// `whole`: of the piece as if it were a row of its own, where accumulators are wanted; `origin`: the address of element
-// 0 of the axis, whether it is there or not.
-NodePlan plan_nodes(const ReducePlan &whole, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece);
-NodePlan plan_lone_nodes(const Shape &shape, std::uintptr_t origin, const ReduceKernels &kernels, const Piece &piece);
+// `whole`: of the piece as if it were a row of its own, where accumulators are wanted.
+NodePlan plan_nodes(const ReducePlan &whole, const ReduceKernels &kernels, const Piece &piece);
+NodePlan plan_lone_nodes(const Shape &shape, const ReduceKernels &kernels, const Piece &piece);
 
 // Whether every row starts on a boundary of vectors of so many elements.
 bool rows_are_aligned(const Shape &shape, std::uintptr_t address, std::size_t vector_elements);

@@ -134,30 +134,15 @@ __device__ __forceinline__ void reduce_packed_tile(const RowArguments &a, const 
 
 // Rows that do not fill a vector between them.
 template <class T, class Op>
-__device__ __noinline__ void reduce_rows_singly(const RowArguments &a, std::size_t first_row, std::size_t end_row) {
-    for (std::size_t row = first_row; row < end_row; ++row) {
+__device__ __noinline__ void reduce_rows_singly(const RowArguments &a, std::size_t first_row) {
+    for (std::size_t row = first_row; row < a.rows; ++row) {
         const Row<T> one{static_cast<const T *>(a.input) + row * a.axis, a.axis, 1};
         const auto value =
             warp_reduce<StridedAccess<T, Op>, T, Op>(one, ReadableRange{}, 0, most_tiles_a_warp, a.mapping);
-        deliver<Op>(a, value, row, 0);
-    }
-}
-
-// The last tile, which is not whole: its last vector stands in for those behind it.
-template <class T, class Op>
-__device__ __noinline__ void reduce_last_rows(const RowArguments &a, std::size_t first_row) {
-    const int axis = static_cast<int>(a.axis), rows = static_cast<int>(a.rows - first_row);
-    const int count = rows * axis / vector_elements<T>, rows_of_vectors = count * vector_elements<T> / axis;
-    if (count != 0) {
-        const char *first = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
-        uint4 vectors[tree_registers];
-#pragma unroll
-        for (int v = 0; v < tree_registers; ++v) {
-            vectors[v] = load_streaming(first + smaller(v * warp_lanes + lane_index(), count - 1) * vector_bytes);
+        if (lane_index() == 0) {
+            finish_result(value, a.finish, a.output, row);
         }
-        reduce_packed_tile<T, Op>(a, vectors, {first_row, rows_of_vectors});
     }
-    reduce_rows_singly<T, Op>(a, first_row + static_cast<std::size_t>(rows_of_vectors), a.rows);
 }
 
 // Rows up to this length are read by plain loads, for the outputs are no small part of what moves: of 2, 4, 8 f32 4.36,
@@ -177,18 +162,26 @@ __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const
     if (first_row >= a.rows) {
         return;
     }
-    if (first_row + rows_a_tile > a.rows) {
-        reduce_last_rows<T, Op>(a, first_row);
-        return;
-    }
     const char *first = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
+    TileRows rows{first_row, static_cast<int>(rows_a_tile)};
     uint4 vectors[tree_registers];
-    if (a.axis <= plainly_loaded_axis) {
+    if (first_row + rows_a_tile > a.rows) {
+        const int axis = static_cast<int>(a.axis), last_rows = static_cast<int>(a.rows - first_row);
+        const int count = last_rows * axis / vector_elements<T>;
+        rows.count = count * vector_elements<T> / axis;
+        if (rows.count < last_rows) {
+            reduce_rows_singly<T, Op>(a, first_row + static_cast<std::size_t>(rows.count));
+        }
+        if (count == 0) {
+            return;
+        }
+        load_repeating_last(first + lane_index() * vector_bytes, count, vectors);
+    } else if (a.axis <= plainly_loaded_axis) {
         load_aligned_tile_plainly(first, vectors);
     } else {
         load_aligned_tile(first, vectors);
     }
-    reduce_packed_tile<T, Op>(a, vectors, {first_row, static_cast<int>(rows_a_tile)});
+    reduce_packed_tile<T, Op>(a, vectors, rows);
 }
 
 } // namespace wr::cuda

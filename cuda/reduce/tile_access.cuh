@@ -220,25 +220,14 @@ struct AlignedAccess {
     }
 
   private:
-    // The tile's first `count` vectors; the last stands in for those behind it. `at` is this lane's first.
-    __device__ __forceinline__ static void load_repeating_last(const char *at, int count,
-                                                               uint4 (&vectors)[tree_registers]) {
-        const int last = count - 1 - lane_index();
-#pragma unroll
-        for (int v = 0; v < tree_registers; ++v) {
-            vectors[v] = load_streaming(at + smaller(v * warp_lanes, last) * vector_bytes);
-        }
-    }
-
     // The tile's first `count` vectors; `at` is this lane's first.
     __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m) {
+        uint4 vectors[tree_registers];
+        load_repeating_last(at, count, vectors);
         Accumulator values[tree_registers];
 #pragma unroll
         for (int v = 0; v < tree_registers; ++v) {
-            values[v] = Op::identity();
-            if (v * warp_lanes + lane_index() < count) {
-                values[v] = vector_tree<T, Op>(load_streaming(at + v * warp_lanes * vector_bytes), m);
-            }
+            values[v] = v * warp_lanes + lane_index() < count ? vector_tree<T, Op>(vectors[v], m) : Op::identity();
         }
         return tile_result<Op>(values);
     }
@@ -250,6 +239,7 @@ struct UnalignedAccess {
     using Accumulator = typename Op::Accumulator;
     static constexpr int elements = tile_elements<T>;
     static constexpr bool by_vectors = true;
+    static constexpr bool begins_anywhere = true;
     static constexpr int resident_blocks = tile_blocks_resident<T, Op>;
 
     template <class Keep>

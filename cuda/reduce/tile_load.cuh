@@ -172,7 +172,7 @@ __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vec
     if constexpr (std::is_same_v<Op, Count>) {
         return count_vector<T>(vector, m);
     }
-    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_words<T>) {
+    if constexpr (std::is_same_v<Op, Extreme<std::int32_t>> && compares_by_words<T> && sizeof(T) < sizeof(float)) {
         return largest_key<T, std::int32_t>({vector}, m);
     }
     typename Op::Accumulator values[elements];
@@ -298,7 +298,17 @@ __device__ __forceinline__ void load_aligned_tile(const char *at, uint4 (&vector
     }
 }
 
-// The same by plain loads, which are the quicker ones where nearly as much is written.
+// The first `count` vectors of such a tile, at least one; the last stands in for those behind it. `at` is this lane's
+// first.
+__device__ __forceinline__ void load_repeating_last(const char *at, int count, uint4 (&vectors)[tree_registers]) {
+    const int last = count - 1 - lane_index();
+#pragma unroll
+    for (int v = 0; v < tree_registers; ++v) {
+        vectors[v] = load_streaming(at + smaller(v * warp_lanes, last) * vector_bytes);
+    }
+}
+
+// Such a tile by plain loads, which are the quicker ones where nearly as much is written.
 __device__ __forceinline__ void load_aligned_tile_plainly(const char *at, uint4 (&vectors)[tree_registers]) {
 #pragma unroll
     for (int v = 0; v < tree_registers; ++v) {

@@ -2,15 +2,13 @@
 // themselves whether they are there, so that whoever waits for a state needs no flag and no fence beside it.
 #pragma once
 
+#include "cuda/common/fill_words.h"
 #include "cuda/device/intrinsics.cuh"
 #include "numerics/softmax.h"
 
 #include <cstdint>
 
 namespace wr::cuda {
-
-// What a word holds that has not been written. As a number it is a NaN that no arithmetic gives.
-inline constexpr std::uint64_t absent_word = ~std::uint64_t{0};
 
 // Two words at once, 16-byte aligned.
 __device__ __forceinline__ void publish_words(std::uint64_t *to, std::uint64_t first, std::uint64_t second) {

@@ -7,6 +7,7 @@
 #include "cuda/rowwise/element_patterns.cuh"
 #include "cuda/rowwise/large_rows.cuh"
 #include "cuda/rowwise/strided_arguments.h"
+#include "cuda/softmax/arguments.h"
 #include "numerics/operators.h"
 #include "numerics/softmax.h"
 #include "numerics/softmax_rows.h"
@@ -330,6 +331,27 @@ __device__ __forceinline__ void load_written(ElementType type, const void *outpu
         for (int i = 0; i < lane_elements; ++i) {
             x[i] = returned[i];
         }
+    }
+}
+
+// Calls work(row, begin, end, lanes, first) for rows of which each has so many splits, by as many lanes as a row has:
+// each takes the splits from `begin` to `end`, a run of 2^k where they are more than a warp's lanes. `first`: whether the
+// lane is its row's first, and there is such a row.
+template <class Work>
+__device__ __forceinline__ void for_each_total(std::size_t rows, std::size_t splits, const Work &work) {
+    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(splits));
+    const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
+    std::size_t run = 1;
+    while (run * warp_lanes < splits) {
+        run *= 2;
+    }
+    const std::size_t first_warp =
+        blockIdx.x * static_cast<std::size_t>(strided_block_warps) + static_cast<std::size_t>(warp_index());
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * strided_block_warps * rows_a_warp;
+    for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
+        const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
+        const std::size_t begin = static_cast<std::size_t>(own) * run;
+        work(row, begin, row < rows ? smaller(begin + run, splits) : 0, lanes, own == 0 && row < rows);
     }
 }
 

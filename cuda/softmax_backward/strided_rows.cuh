@@ -251,35 +251,22 @@ __global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks
     }
 }
 
-// The totals of rows from the sums of their splits, by as many lanes as a row has splits; of more splits than a warp
-// has lanes each lane takes a run of 2^k.
+// The totals of rows from the sums of their splits.
 template <class Float>
 __global__ void __launch_bounds__(strided_block_threads)
     backward_totals(const __grid_constant__ SoftmaxBackwardArguments a) {
     pdl_wait();
-    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.splits));
-    const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
-    std::size_t run = 1;
-    while (run * warp_lanes < a.splits) {
-        run *= 2;
-    }
     const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
-    const std::size_t first_warp =
-        blockIdx.x * static_cast<std::size_t>(strided_block_warps) + static_cast<std::size_t>(warp_index());
-    const std::size_t step = static_cast<std::size_t>(gridDim.x) * strided_block_warps * rows_a_warp;
-    for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
-        const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
-        const std::size_t begin = static_cast<std::size_t>(own) * run;
-        const std::size_t end = row < rows ? smaller(begin + run, a.splits) : 0;
+    for_each_total(rows, a.splits, [&](std::size_t row, std::size_t begin, std::size_t end, int lanes, bool first) {
         TreeCounter<FloatSum<Float>, 40> counter;
         for (std::size_t split = begin; split < end; ++split) {
             counter.push(static_cast<Float>(a.sums[row * a.splits + split]));
         }
         const Float sum = tree_over_lanes<FloatSum<Float>>(counter.result(), lanes);
-        if (own == 0 && row < rows) {
+        if (first) {
             a.totals[row] = static_cast<double>(sum);
         }
-    }
+    });
 }
 
 } // namespace wr::cuda::strided

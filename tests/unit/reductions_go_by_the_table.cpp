@@ -29,7 +29,7 @@ ReduceKernels full_set(int element_bytes) {
 ReduceKernels set_of_places(int element_bytes) {
     ReduceKernels kernels = full_set(element_bytes);
     kernels.packed_rows = kernels.three_vector_rows = kernels.cluster_rows = kernels.staged_vectors = nullptr;
-    kernels.finds_place = kernels.order_free = kernels.rows_run_as_clusters = true;
+    kernels.quick_by_warps = kernels.order_free = kernels.rows_run_as_clusters = true;
     return kernels;
 }
 
@@ -83,7 +83,7 @@ void check_columns_are_shared() {
 void check_short_axes_are_taken_by_several_vectors() {
     const auto vectors = [](std::size_t outer, std::size_t axis, std::size_t inner, std::uintptr_t address) {
         ReduceKernels kernels = full_set(4);
-        kernels.takes_short_axes = true;
+        kernels.short_columns = &some_kernel;
         const ColumnPlan plan = plan_reduction(contiguous(outer, axis, inner), address, kernels, h200).columns;
         CHECK(plan.blocks * static_cast<std::size_t>(plan.threads_across * plan.vectors_a_thread) * 4 *
                       plan.outer_a_block >=

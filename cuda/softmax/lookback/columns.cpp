@@ -1,5 +1,6 @@
 #include "cuda/softmax/lookback/columns.h"
 
+#include "cuda/common/fill_words.h"
 #include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/softmax/kernels.h"
@@ -137,7 +138,7 @@ cudaError_t launch_lookback_columns(const SoftmaxProblem &problem, const Softmax
                                     .ring = static_cast<std::uint32_t>(made.ring)};
     shared.softmax.states = static_cast<StoredState *>(workspace.take(made.state_bytes));
     shared.softmax.totals = static_cast<StoredState *>(workspace.take(made.total_bytes));
-    error = clear_published({words, made.words}, gpu, stream);
+    error = launch_fill_words({words, made.words, absent_word}, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
         error = launch_together(how, &shared, stream, supported);

@@ -1,5 +1,6 @@
 #include "cuda/softmax/lookback/rows.h"
 
+#include "cuda/common/fill_words.h"
 #include "cuda/common/launch.h"
 #include "cuda/gpu.h"
 #include "cuda/rowwise/row_tiles_plan.h"
@@ -215,14 +216,6 @@ const SoftmaxLookbackKernel *lookback_kernel(const SoftmaxProblem &problem, cons
     return counts_fit && groups.row >= groups.turn && groups.row <= softmax_lookback_states ? &lookback : nullptr;
 }
 
-cudaError_t clear_published(ClearArguments words, const GpuFacts &gpu, cudaStream_t stream) {
-    return launch({.kernel = lookback_clear_kernel(),
-                   .blocks = divide_up(words.count, lookback_clear_words),
-                   .threads = lookback_clear_threads,
-                   .dependent = gpu.dependent_launch},
-                  &words, stream);
-}
-
 cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const SoftmaxProblem &problem, SoftmaxArguments a,
                             const GpuFacts &gpu, cudaStream_t stream, bool *supported) {
     *supported = false;
@@ -244,7 +237,7 @@ cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const Softmax
     a.published = static_cast<std::uint64_t *>(workspace.take(bytes));
     a.published_words = bytes / sizeof(std::uint64_t);
     a.group_power = groups.power;
-    error = clear_published({a.published, a.published_words}, gpu, stream);
+    error = launch_fill_words({a.published, a.published_words, absent_word}, gpu, stream);
     if (error == cudaSuccess) {
         how.blocks = static_cast<std::size_t>(resident);
         error = launch_together(how, &a, stream, supported);

@@ -4,7 +4,6 @@
 #include "cuda/common/gpu_facts.h"
 #include "cuda/common/runtime.h"
 #include "cuda/softmax/kernels.h"
-#include "cuda/softmax/lookback/clear.h"
 #include "cuda/softmax/plan.h"
 #include "numerics/problem.h"
 
@@ -19,9 +18,6 @@ std::size_t most_lookback_bytes(const SoftmaxProblem &problem);
 // are too few, too short or too long.
 const SoftmaxLookbackKernel *lookback_kernel(const SoftmaxProblem &problem, const SoftmaxPlan &plan,
                                              const SoftmaxRowKernels &rows, const GpuFacts &gpu);
-
-// Makes words absent.
-cudaError_t clear_published(ClearArguments words, const GpuFacts &gpu, cudaStream_t stream);
 
 // Where the GPU does not hold enough such blocks at a time, nothing is launched and `supported` is false.
 cudaError_t launch_lookback(const SoftmaxLookbackKernel &lookback, const SoftmaxProblem &problem, SoftmaxArguments a,

@@ -283,26 +283,14 @@ __device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
     return value;
 }
 
-// The totals of rows from the states of their splits, by as many lanes as a row has splits: first the row's maximum,
-// then the natural tree over the scaled sums. Of more splits than a warp has lanes each lane takes a run of 2^k.
+// The totals of rows from the states of their splits: first the row's maximum, then the natural tree over the scaled
+// sums.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(strided_block_threads)
     strided_totals(const __grid_constant__ StridedSoftmaxArguments a) {
     pdl_wait();
     const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
-    const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(a.splits));
-    const int lanes = warp_lanes / static_cast<int>(rows_a_warp), own = lane_index() & (lanes - 1);
-    std::size_t run = 1;
-    while (run * warp_lanes < a.splits) {
-        run *= 2;
-    }
-    const std::size_t first_warp =
-        blockIdx.x * static_cast<std::size_t>(strided_block_warps) + static_cast<std::size_t>(warp_index());
-    const std::size_t step = static_cast<std::size_t>(gridDim.x) * strided_block_warps * rows_a_warp;
-    for (std::size_t first_row = first_warp * rows_a_warp; first_row < rows; first_row += step) {
-        const std::size_t row = first_row + static_cast<std::size_t>(lane_index() / lanes);
-        const std::size_t begin = static_cast<std::size_t>(own) * run;
-        const std::size_t end = row < rows ? smaller(begin + run, a.splits) : 0;
+    for_each_total(rows, a.splits, [&](std::size_t row, std::size_t begin, std::size_t end, int lanes, bool first) {
         const StoredState *states = a.states + row * a.splits;
         Float maximum = -std::numeric_limits<Float>::infinity();
         for (std::size_t split = begin; split < end; ++split) {
@@ -314,7 +302,7 @@ __global__ void __launch_bounds__(strided_block_threads)
             return scale_by_power(state.sum, frame_gap(state.maximum, maximum));
         };
         Sum sum = FloatSum<Sum>::identity();
-        if (run == 1) {
+        if (a.splits <= warp_lanes) {
             sum = begin < end ? scaled(begin) : sum;
         } else {
             TreeCounter<FloatSum<Sum>, 40> counter;
@@ -324,11 +312,11 @@ __global__ void __launch_bounds__(strided_block_threads)
             sum = counter.result();
         }
         sum = tree_over_lanes<FloatSum<Sum>>(sum, lanes);
-        if (own == 0 && row < rows) {
+        if (first) {
             a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
             store_row_values(a.problem, row, RowState<Float, Sum>{maximum, sum});
         }
-    }
+    });
 }
 
 } // namespace wr::cuda::strided

@@ -134,7 +134,7 @@ struct ColumnSums {
     }
 };
 
-// Of of(element). Rows behind the end count as the identity.
+// Of of(element, whether it is there). Rows behind the end count as the identity.
 template <class T, class Op, class Columns, int Rows, class Of>
 __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m,
                                                                const Of &of) {
@@ -147,7 +147,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T
             Sums sums;
 #pragma unroll
             for (int e = 0; e < Columns::elements; ++e) {
-                sums.values[e] = map_element<Op>(of(loaded.values[e]), m, run.position);
+                sums.values[e] = map_element<Op>(of(loaded.values[e], true), m, run.position);
             }
             return sums;
         }
@@ -162,7 +162,8 @@ __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T
 #pragma unroll
             for (int e = 0; e < Columns::elements; ++e) {
                 const std::size_t position = run.position + static_cast<std::size_t>(row + r);
-                sums[r].values[e] = r < valid ? map_element<Op>(of(loaded[r].values[e]), m, position) : Op::identity();
+                const auto value = of(loaded[r].values[e], r < valid);
+                sums[r].values[e] = r < valid ? map_element<Op>(value, m, position) : Op::identity();
             }
         }
 #pragma unroll
@@ -282,7 +283,8 @@ __device__ __forceinline__ ColumnSums<Op, Columns> words_of_run(const ColumnRun<
 
 template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
-    return tree_of_run<T, Op, Columns, column_rows_in_flight<T, Op, Columns>>(run, m, [](const T &x) { return x; });
+    return tree_of_run<T, Op, Columns, column_rows_in_flight<T, Op, Columns>>(run, m,
+                                                                              [](const T &x, bool) { return x; });
 }
 template <class T, class Op, class Columns>
 __device__ __noinline__ ColumnSums<Op, Columns> tree_of_run_again(ColumnRun<T> run, const Mapping &m) {
@@ -293,7 +295,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> quick_tree_of_run(const Colum
     using Float = typename QuickOf<Op>::Accumulator;
     PlainSquares<Float> squares(m);
     const auto plain = tree_of_run<T, FloatSum<Float>, Columns, column_rows_in_flight<T, Op, Columns>>(
-        run, m, [&](const T &x) { return squares.of(x, m); });
+        run, m, [&](const T &x, bool there) { return squares.of(there ? x : T{}, m); });
     ColumnSums<Op, Columns> sums;
     bool enough = true;
 #pragma unroll

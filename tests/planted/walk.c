@@ -40,6 +40,7 @@ static const sized_shape reduce_shapes[] = {
     {"columns in short runs", 1, {0, 3001}, {256, 0}, 1, START},
     {"columns in short runs, once", 3, {0, 17}, {256, 0}, 1, START},
     {"columns of few rows", 3, {0, 2}, {16400, 0}, 1, START},
+    {"many columns of few rows", 400, {0, 2}, {8256, 0}, 1, START},
     {"single columns", 1, {0, 3001}, {528, 1}, 1, MOVED},
     {"single columns, once", 7, {0, 10}, {528, 1}, 1, MOVED},
     {"narrow columns", 2001, {0, 5}, {0, 3}, 1, START},

@@ -4,14 +4,14 @@
 #include "cuda/device/subtree_stack.cuh"
 #include "cuda/reduce/extreme_place.cuh"
 #include "cuda/reduce/quick_way.cuh"
+#include "cuda/reduce/sets.cuh"
 
 namespace wr::cuda {
 
 // Rows that a thread asks for at once: of vectors fewer where more blocks are there instead, or where what is kept of
 // each leaves no room.
 template <class T, class Op, class Columns>
-inline constexpr int column_rows_in_flight =
-    Columns::elements == 1 || (!Op::order_free && !has_quick_way<Op> && sizeof(typename Op::Accumulator) <= 8) ? 16 : 8;
+inline constexpr int column_rows_in_flight = Columns::elements == 1 || is_made_of<Op, FloatSum> ? 16 : 8;
 
 // What a thread has of a column in the end, and what it keeps of it while it walks.
 template <class T, class Op>

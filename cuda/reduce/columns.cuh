@@ -148,12 +148,12 @@ __global__ void __launch_bounds__(column_block_threads, 3)
     }
 }
 
-// Blocks that a multiprocessor should hold. Two where a thread keeps the levels of a tree beside 16 rows on their way
-// (H200, sums of 16384 x 4096 f32 69.0 us by three with 8 rows, 63.9; of 8192 x 4096 bf16 24.7 and 21.9).
+// Blocks that a multiprocessor should hold: what a thread keeps of a vector of columns decides, and of sums that 16
+// rows are on their way (H200, 16384 x 4096 f32 69.3 us by three blocks with 8 rows, 63.4; 8192 x 4096 bf16 24.8
+// and 21.1).
 template <class T, class Op, class Columns>
 inline constexpr int column_blocks_resident =
-    column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> && !has_quick_way<Op> &&
-            (Columns::elements == 1 ? Op::order_free : column_rows_in_flight<T, Op, Columns> == 8)
+    column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> && !has_quick_way<Op> && !is_made_of<Op, FloatSum>
         ? 3
         : 2;
 

@@ -87,7 +87,9 @@ ReduceKernels kernels_of() {
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
     kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.most_column_run = most_column_run<T, Op>;
-    kernels.quick_by_warps = finds_place<T, Op> || has_quick_way<Op>;
+    kernels.column_rows = column_rows_in_flight<T, Op, Vectors>;
+    kernels.finds_place = finds_place<T, Op>;
+    kernels.has_quick_way = has_quick_way<Op>;
     kernels.order_free = Op::order_free;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
     kernels.rows_run_as_clusters = rows_run_as_clusters<T, Op>;

@@ -26,7 +26,9 @@ struct ReduceKernels {
     int column_vector_bytes;
     int triples_a_thread; // of three_vector_rows
     int most_column_run;  // of a thread of columns; of single ones most_single_column_run
-    bool quick_by_warps;  // rows of whole vectors, quicker than from shared memory
+    int column_rows;      // that a thread of columns asks for at once
+    bool finds_place;     // the operator wants to know where an element stands
+    bool has_quick_way;   // plain squares go first
     bool order_free;      // the operator is exact in any order
     int partial_bytes;
     bool rows_run_as_clusters; // those of rows on vectors: few rows in one launch, without a kernel for it

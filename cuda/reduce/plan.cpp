@@ -25,6 +25,10 @@ constexpr std::size_t vectors_across_many = 32;
 // f32 22.0 us by 256 blocks, 19.5 by 1024; but means of 64 x 128 x 768 7.8 by 384, 9.2 by 768), and of two
 // multiprocessors where they do not (sums of 16384 x 1024 bf16 11.2 us by 256 blocks, 14.3 by 512).
 constexpr std::size_t column_blocks_a_multiprocessor = 2;
+
+// The same in tenths of sums, of which it holds two: fewer, all of which are there at a time (means of 32 x 512 x 1024
+// bf16 12.8 us by 512 blocks, 10.9 by 256; of 64 x 128 x 768 8.4 by 384).
+constexpr std::size_t tenths_of_blocks_of_sums = 14;
 constexpr std::size_t parts_of_columns_of_two_multiprocessors = 3;
 
 constexpr std::size_t least_column_threads = 64;
@@ -110,9 +114,11 @@ bool is_row_a_warp(const Problem &p) {
 // itself.
 constexpr std::size_t staged_row_bytes = 2048;
 
-// Where an element takes long once it is staged, warps take rows of whole vectors from this length on (places of 16384
-// x 1024 bf16 31.1 us staged, 20.6 by warps; but of 512 17.0 and 19.2).
-constexpr std::size_t staged_row_bytes_of_slow_elements = 1024;
+// Where places are looked for, warps take rows of whole vectors from this length on (16384 x 1024 bf16 31.1 us staged,
+// 20.6 by warps; but of 512 17.0 and 19.2), and where squares are added up (L2 norms of 16384 x 1000 f32 33.9 and 18.5,
+// bf16 24.4 and 19.2; but of 640 bf16 13.7 and 17.4, of 300 f32 9.8 and 12.7).
+constexpr std::size_t staged_row_bytes_of_places = 1024;
+constexpr std::size_t staged_row_bytes_of_squares = 1536;
 
 // The same of rows that are whole vectors, of which a block stages only the trees over them.
 constexpr std::size_t staged_vector_row_bytes = 8192;
@@ -134,8 +140,11 @@ bool takes_staged(const Problem &p) {
         return false;
     }
     if (p.shape.inner == 1) {
-        const bool by_warps = p.aligned && p.kernels.quick_by_warps;
-        return p.rows > 1 && p.row_bytes() <= (by_warps ? staged_row_bytes_of_slow_elements : staged_row_bytes);
+        const std::size_t most = !p.aligned                ? staged_row_bytes
+                                 : p.kernels.finds_place   ? staged_row_bytes_of_places
+                                 : p.kernels.has_quick_way ? staged_row_bytes_of_squares
+                                                           : staged_row_bytes;
+        return p.rows > 1 && p.row_bytes() <= most;
     }
     const std::size_t line = p.vector_columns ? staged_line_bytes_of_vectors : staged_line_bytes;
     return p.shape.inner * p.element_bytes < line;
@@ -246,7 +255,9 @@ ColumnPlan plan_columns(const Problem &p) {
         const std::size_t down = threads_down(p, width, least_column_run);
         const std::size_t run = column_run(p, down);
         const ColumnPlan plan = column_blocks(p, widths, width, run);
-        if (run <= widths.most_run && plan.blocks >= p.multiprocessors * column_blocks_a_multiprocessor) {
+        const bool together = p.kernels.column_rows > least_column_run && width > vectors_across_few;
+        const std::size_t tenths = together ? tenths_of_blocks_of_sums : 10 * column_blocks_a_multiprocessor;
+        if (run <= widths.most_run && plan.blocks * 10 >= p.multiprocessors * tenths) {
             return plan;
         }
     }

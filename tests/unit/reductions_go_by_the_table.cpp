@@ -29,7 +29,7 @@ ReduceKernels full_set(int element_bytes) {
 ReduceKernels set_of_places(int element_bytes) {
     ReduceKernels kernels = full_set(element_bytes);
     kernels.packed_rows = kernels.three_vector_rows = kernels.cluster_rows = kernels.staged_vectors = nullptr;
-    kernels.quick_by_warps = kernels.order_free = kernels.rows_run_as_clusters = true;
+    kernels.finds_place = kernels.order_free = kernels.rows_run_as_clusters = true;
     return kernels;
 }
 

@@ -335,8 +335,8 @@ __device__ __forceinline__ void load_written(ElementType type, const void *outpu
 }
 
 // Calls work(row, begin, end, lanes, first) for rows of which each has so many splits, by as many lanes as a row has:
-// each takes the splits from `begin` to `end`, a run of 2^k where they are more than a warp's lanes. `first`: whether the
-// lane is its row's first, and there is such a row.
+// each takes the splits from `begin` to `end`, a run of 2^k where they are more than a warp's lanes. `first`: whether
+// the lane is its row's first, and there is such a row.
 template <class Work>
 __device__ __forceinline__ void for_each_total(std::size_t rows, std::size_t splits, const Work &work) {
     const auto rows_a_warp = static_cast<std::size_t>(rows_of_totals_warp(splits));

@@ -63,7 +63,7 @@ static int load(Loaded *place, Context context) {
 /* The current context's; NULL where there are none and none can be loaded. */
 static const Loaded *find_kernels(struct CUstream_st *stream) {
     Context context = NULL;
-    int capturing = 0, i = 0;
+    int i = 0;
     if ((driver.launch == NULL && !find_driver()) || driver.current(&context) != 0 || context == NULL) {
         return NULL;
     }
@@ -73,8 +73,12 @@ static const Loaded *find_kernels(struct CUstream_st *stream) {
     if (i == MOST_CONTEXTS || loaded[i].context == context) {
         return i == MOST_CONTEXTS ? NULL : &loaded[i];
     }
-    int free_to_load = driver.is_capturing(stream, &capturing) == 0 && !capturing;
-    return free_to_load && load(&loaded[i], context) ? &loaded[i] : NULL;
+    return !may_be_captured(stream) && load(&loaded[i], context) ? &loaded[i] : NULL;
+}
+
+int may_be_captured(struct CUstream_st *stream) {
+    int capturing = 1;
+    return (driver.is_capturing == NULL && !find_driver()) || driver.is_capturing(stream, &capturing) != 0 || capturing;
 }
 
 int fill_on_gpu(const void *x, const void *where, void *made, int64_t word, size_t count, ptrdiff_t item_size,

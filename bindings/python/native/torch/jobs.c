@@ -3,6 +3,7 @@
 #include "calls.h"
 #include "simple_calls.h"
 #include "simple_support.h"
+#include "torch/workspace.h"
 
 #include <string.h>
 
@@ -21,6 +22,13 @@ static wr_status run_with_workspace(Call call, Args *args, const Tensor *x, stru
     }
     int64_t bytes = (int64_t)size;
     void *memory = NULL;
+    KeptWorkspace *kept = take_workspace(x, stream, size, &memory);
+    if (kept != NULL) {
+        set_workspace(call, args, memory, size);
+        status = run_call(wr_library, call, args, stream);
+        give_workspace_back(kept);
+        return status;
+    }
     TorchTensor *workspace = new_tensor(1, &bytes, TORCH_U8, x);
     if (workspace == NULL || torch.get_mutable_data(workspace, &memory) != 0) {
         return WR_ERROR_OUT_OF_MEMORY;

@@ -4,6 +4,7 @@
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/reduce/accumulators.h"
+#include "cuda/reduce/node_rows.h"
 #include "cuda/reduce/plan.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ struct Stage {
     Finish finish;
     bool to_accumulators; // the last stage leaves them too
     RowNodes nodes;
+    const void *node_rows; // the kernel that takes all nodes of a row at once, or nullptr
 };
 
 // Launches the kernel for `items` items, `items_a_block` to each block of one direction of the grid, in as many parts
@@ -135,7 +137,8 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
     }
     a.mapping = stage.mapping;
     a.readable_range = readable_range_of(a.input, s, static_cast<std::size_t>(stage.kernels->element_bytes));
-    Launch how{kernel_of(*stage.kernels, stage.plan), 1, plan.block_warps * warp_lanes};
+    Launch how{stage.node_rows != nullptr ? stage.node_rows : kernel_of(*stage.kernels, stage.plan), 1,
+               plan.block_warps * warp_lanes};
     how.dependent = gpu.dependent_launch;
     if (stage.plan.algorithm == ReduceAlgorithm::cluster_rows) {
         return launch_cluster(a, how, stage.kernels->cluster_rows != nullptr, stream, gpu);
@@ -296,7 +299,8 @@ Stage first_stage(const ReduceProblem &problem, const ReduceKernels &kernels, Gp
             mapping_of(problem.what, problem.weights),
             finish_of(problem.what, problem.shape.axis, problem.values),
             to_accumulators,
-            {}};
+            {},
+            nullptr};
 }
 
 std::uintptr_t origin_of(const ReduceProblem &piece, std::uint64_t first) {
@@ -305,6 +309,12 @@ std::uintptr_t origin_of(const ReduceProblem &piece, std::uint64_t first) {
 }
 
 NodePlan node_plan(const ReduceProblem &piece, std::uint64_t first, std::uintptr_t origin, GpuFacts gpu) {
+    if (find_node_row_kernels(piece.what).warps != nullptr) {
+        const NodePlan plan = plan_nodes_of_short_rows(piece.shape, {first, piece.shape.axis}, gpu);
+        if (plan.fits) {
+            return plan;
+        }
+    }
     const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
     return plan_nodes(plan_stage(piece.shape, origin, kernels, gpu, true), kernels, {first, piece.shape.axis});
 }
@@ -324,7 +334,7 @@ cudaError_t reduce_runs(const NodePlan &plan, const void *partials, void *accumu
     const void *const first = static_cast<const char *>(partials) + splits_before * bytes;
     NodePlan own = plan_lone_nodes(shape, kernels, plan.runs);
     own.nodes.accumulators = static_cast<char *>(accumulators) + nodes_before * rows * bytes;
-    return launch_stage({&kernels, own.rows, first, {}, {}, true, own.nodes}, nullptr, stream, gpu);
+    return launch_stage({&kernels, own.rows, first, {}, {}, true, own.nodes, nullptr}, nullptr, stream, gpu);
 }
 
 } // namespace
@@ -345,6 +355,7 @@ std::size_t nodes_workspace_bytes(const ReduceProblem &piece, std::uint64_t firs
 cudaError_t reduce_to_nodes(const ReduceProblem &piece, std::uint64_t first, Workspace &workspace, cudaStream_t stream,
                             GpuFacts gpu) {
     const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
+    const NodeRowKernels short_rows = find_node_row_kernels(piece.what);
     NodePlan plan = node_plan(piece, first, origin_of(piece, first), gpu);
     plan.nodes.accumulators = piece.output;
     plan.nodes.weight_bytes = static_cast<std::int32_t>(traits_of(piece.what.weights_dtype).size);
@@ -355,7 +366,10 @@ cudaError_t reduce_to_nodes(const ReduceProblem &piece, std::uint64_t first, Wor
                       mapping_of(piece.what, piece.weights),
                       finish_of(piece.what, piece.shape.axis, nullptr),
                       true,
-                      plan.nodes};
+                      plan.nodes,
+                      plan.short_rows == ShortRows::a_lane_each   ? short_rows.lanes
+                      : plan.short_rows == ShortRows::a_warp_each ? short_rows.warps
+                                                                  : nullptr};
     const cudaError_t error = launch_stage(stage, partials, stream, gpu);
     return error != cudaSuccess || plan.runs.count == 0
                ? error

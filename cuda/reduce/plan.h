@@ -69,6 +69,9 @@ StagedPlan plan_stage(const Shape &shape, bool vectors, int element_bytes, GpuFa
 // `address` is the input's; only its alignment is looked at. Pass 1 to assume the worst.
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu);
 
+// Whether one warp, or one thread, takes all nodes of a row.
+enum class ShortRows { no, a_warp_each, a_lane_each };
+
 // The nodes of a piece of rows in one launch: by themselves where a block takes the longest, else those at either end,
 // and of what is between them runs, whose partial results are nodes of a piece again.
 struct NodePlan {
@@ -77,10 +80,12 @@ struct NodePlan {
     Piece piece;
     Piece runs; // counted from element 0 of the axis
     bool fits;  // false: one launch will not do
+    ShortRows short_rows = ShortRows::no;
 };
 
 // `whole`: of the piece as if it were a row of its own, where accumulators are wanted.
 NodePlan plan_nodes(const ReducePlan &whole, const ReduceKernels &kernels, const Piece &piece);
+NodePlan plan_nodes_of_short_rows(const Shape &shape, const Piece &piece, GpuFacts gpu);
 NodePlan plan_lone_nodes(const Shape &shape, const ReduceKernels &kernels, const Piece &piece);
 
 // Whether every row starts on a boundary of vectors of so many elements.

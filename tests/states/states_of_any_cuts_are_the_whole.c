@@ -1,7 +1,7 @@
 /*
  * However an axis is cut, and in whatever order its pieces' states are merged, the state is that of the whole axis,
  * byte by byte, and finishes as one call does: every operator, type, option and layout, in every place. Arguments: the
- * place, how many random problems (1500), the seed (1).
+ * place, how many random problems (1500), the seed (1), how many rows are many for a GPU (4500; 0: none).
  */
 #include "harness/harness.h"
 #include "harness/header_offers.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PIECES = 12, LABEL_BYTES = 160, MOST_OUTPUTS = 40 };
+enum { MOST_PIECES = 12, LABEL_BYTES = 160, MOST_OUTPUTS = 30, MANY_ROWS = 30 };
 
 static uint64_t state_of_numbers;
 static char label[LABEL_BYTES];
@@ -159,14 +159,16 @@ static void finish(placed_problem *p, const piece *whole) {
     free(result);
 }
 
-/* Cuts crowd about the ends of subtrees; some pieces are empty. */
-static size_t random_cut(size_t axis) {
-    switch (below(4)) {
+/* Cuts crowd about the ends of subtrees and beside other cuts: some pieces are empty, some are single elements. */
+static size_t random_cut(size_t axis, size_t other) {
+    switch (below(5)) {
     case 0:
         return below(axis + 1);
     case 1:
-        return below(axis + 1) & ~(size_t)1023;
+        return other < axis ? other + 1 : axis;
     case 2:
+        return below(axis + 1) & ~(size_t)1023;
+    case 3:
         return below(axis + 1) & ~(((size_t)1 << below(12)) - 1);
     default:
         return axis - below(axis < 5 ? axis + 1 : 5);
@@ -180,10 +182,10 @@ static int by_size(const void *a, const void *b) {
 
 static size_t cut(size_t axis, piece *pieces) {
     size_t cuts[MOST_PIECES + 1], count = 1 + below(MOST_PIECES), i;
-    for (i = 1; i < count; ++i) {
-        cuts[i] = random_cut(axis);
-    }
     cuts[0] = 0;
+    for (i = 1; i < count; ++i) {
+        cuts[i] = random_cut(axis, cuts[i - 1]);
+    }
     cuts[count] = axis;
     qsort(cuts + 1, count - 1, sizeof *cuts, by_size);
     for (i = 0; i < count; ++i) {
@@ -270,8 +272,8 @@ static void lay_out(problem *p) {
     ptrdiff_t outer = (ptrdiff_t)args->outer, axis = (ptrdiff_t)args->axis, inner = (ptrdiff_t)args->inner;
     size_t size = wr_dtype_size(args->dtype);
     args->input = p->input;
-    switch (below(5)) {
-    case 0: /* the axis from its end */
+    switch (args->outer > MOST_OUTPUTS ? 2 : below(5)) { /* rows that are many lie as they are */
+    case 0:                                              /* the axis from its end */
         args->strides_given = 1;
         args->outer_stride = axis * inner;
         args->axis_stride = -inner;
@@ -343,7 +345,16 @@ static size_t random_axis(void) {
     }
 }
 
-static void random_problem(void) {
+/* More outputs than a block of threads takes. */
+static void many_outputs(void) {
+    wr_reduce_args args = reduce_args(WR_MEAN, WR_F32, 3, 1100, 400);
+    check_problem(args, DATA_UNIFORM, 0);
+    args.op = WR_ARGMAX;
+    check_problem(args, DATA_UNIFORM, 1);
+}
+
+/* Of so many rows, or, where that is 0, of a few of any length or columns. */
+static void random_problem(size_t rows) {
     wr_reduce_args args;
     type_list outputs;
     data_kind kind = (data_kind)below(ALL_DATA_KINDS);
@@ -362,7 +373,15 @@ static void random_problem(void) {
     if (below(2) == 0) {
         args.outer = 1 + below(4);
     }
-    if (below(16) == 0) { /* rows of which a GPU's blocks have parts */
+    if (rows != 0) {
+        args.outer = rows;
+        args.inner = 1;
+        args.axis = below(below(3) == 0 ? 4000 : 1200);
+        if (below(2) == 0) {
+            args.outer = 4 * rows;
+            args.axis = below(300);
+        }
+    } else if (below(16) == 0) { /* rows of which a GPU's blocks have parts */
         args.axis = 20000 + below(80000);
         args.inner = 1;
     }
@@ -401,13 +420,36 @@ static void every_operator(size_t axis) {
     }
 }
 
+/* So many rows that a GPU's warps, or its threads, take one each: with weights, and with squares beyond the range of
+ * what they are added up in. */
+static void many_rows(size_t rows) {
+    wr_reduce_args longer = reduce_args(WR_SUM, WR_F32, rows, 700, 1),
+                   shorter = reduce_args(WR_SUM, WR_F32, 4 * rows, 190, 1);
+    long i;
+    longer.weights_dtype = shorter.weights_dtype = WR_F32;
+    check_problem(longer, DATA_UNIFORM, 0);
+    check_problem(shorter, DATA_UNIFORM, 0);
+    longer = reduce_args(WR_NORM_L2, WR_F32, rows, 300, 1);
+    shorter = reduce_args(WR_NORM_L2, WR_F32, 4 * rows, 90, 1);
+    check_problem(longer, DATA_ANY_FINITE, 0);
+    check_problem(shorter, DATA_ANY_FINITE, 0);
+    for (i = 0; i < MANY_ROWS; ++i) {
+        random_problem(rows);
+    }
+}
+
 int main(int argc, char **argv) {
     long problems = argc > 2 ? atol(argv[2]) : 1500, i;
+    size_t rows = argc > 4 ? (size_t)atol(argv[4]) : 4500;
     places_open(argc, argv);
     state_of_numbers = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     every_operator(71);
+    many_outputs();
     for (i = 0; i < problems; ++i) {
-        random_problem();
+        random_problem(0);
+    }
+    if (rows != 0) {
+        many_rows(rows);
     }
     places_close();
     return check_report("states_of_any_cuts_are_the_whole");

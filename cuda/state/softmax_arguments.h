@@ -10,6 +10,10 @@ namespace wr::cuda {
 inline constexpr int softmax_state_threads = 256;
 inline constexpr int softmax_state_warps = softmax_state_threads / 32;
 
+// Of the kernel for few rows, half as many in f64.
+inline constexpr int most_few_rows_threads = 640;
+inline constexpr int most_blocks_of_few_rows = 32;
+
 // Two for each bit of a number of base blocks.
 inline constexpr int most_softmax_runs = 110;
 
@@ -20,6 +24,7 @@ struct SoftmaxStateArguments {
     std::uint64_t first;
     SoftmaxStatePlaces places;
     void *payload;
+    std::uint64_t states; // in front of the kept elements
     // Of each row's whole base blocks. A warp takes `1 << group` of them one after the other, up to a lane's each,
     // counted from block 0 of the whole row, and leaves their state in the place of the first; of a group that is cut
     // off, each block's.
@@ -48,7 +53,9 @@ struct SoftmaxMergeArguments {
     JudgeArguments judged;
     SoftmaxStateView<Float, Sum> left, right;
     SoftmaxStatePlaces places;
-    SoftmaxSeam seam, combined; // before and after the run at the seam is combined with others
+    SoftmaxSeam seam, combined; // before and after the run at the seam is combined with others,
+    std::int32_t steps;         // so many,
+    std::uint64_t right_sides;  // of which those of the right neighbour have their bits set, the first the lowest
     KeptState<Sum> *states;
     typename ExponentialConstants<Float>::Bits *elements;
     std::uint64_t states_count, elements_count;
@@ -82,14 +89,17 @@ struct SoftmaxFromStateArguments {
     PieceTotals<Float, Sum> *totals;
     std::uint64_t blocks; // whole ones of each row
     bool totals_by_threads;
-    std::uint64_t edge_elements; // of all columns
-    std::uint32_t edge_blocks;   // the last blocks of threads take these
+    std::uint64_t blocks_beside_totals; // of them those that the kernel of totals takes: all of few rows, or none
+    std::uint64_t edge_elements;        // of all columns
+    std::uint32_t edge_blocks;          // the last blocks of threads take these
 };
 
 inline constexpr int softmax_totals_threads = 128;
+inline constexpr int blocks_beside_total = softmax_totals_threads / 32 - 1;
 
 // Of one arithmetic, by their addresses.
 struct SoftmaxStateKernels {
+    const void *few_rows;       // all of a state of few rows, not many blocks each
     const void *rows, *columns; // the states of base blocks of rows, and of columns
     const void *runs;           // of these the runs
     const void *merge;

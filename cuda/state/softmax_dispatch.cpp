@@ -2,6 +2,7 @@
 #include "cuda/common/alignment.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/vector_types.h"
+#include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/softmax/regimes.h"
 #include "cuda/state/softmax_arguments.h"
@@ -22,10 +23,20 @@ constexpr std::size_t verdict_bytes = 16;
 
 // Blocks of threads that jobs take, a warp or a thread each.
 std::uint64_t blocks_of_warps(std::uint64_t jobs) { return divide_up<std::uint64_t>(jobs, softmax_state_warps); }
+std::uint64_t blocks_beside_judges(std::uint64_t jobs) {
+    return divide_up<std::uint64_t>(jobs, softmax_state_warps - 1);
+}
 std::uint64_t blocks_of_threads(std::uint64_t jobs) { return divide_up<std::uint64_t>(jobs, softmax_state_threads); }
 
 // Of a grid that has two kinds of them neither kind is more.
 constexpr std::uint64_t most_of_a_kind = 1 << 24;
+
+// Base blocks of rows that are so few that they need not wait for a kernel of their own.
+constexpr std::uint64_t most_blocks_beside_totals = 1280;
+
+// Warps of few rows, each of which has a block of threads: as many as an H200 holds of them. (64 x 18992 f32 6.8 us,
+// with two launches 8.9; 200 x 18992, twice as many, 12.6.)
+constexpr std::uint64_t most_warps_of_few_rows = 2640;
 
 // Of jobs whose blocks each look at the states: more take several turns.
 constexpr std::uint64_t most_judging_blocks = 4096;
@@ -35,11 +46,13 @@ class Sequence {
   public:
     Sequence(cudaStream_t stream, const GpuFacts &gpu) : stream_(stream), dependent_(gpu.dependent_launch) {}
 
-    void put(const void *kernel, std::uint64_t blocks, int threads, void *arguments, std::size_t shared_bytes = 0) {
+    void put(const void *kernel, std::uint64_t blocks, int threads, void *arguments, std::size_t shared_bytes = 0,
+             std::size_t block_rows = 1) {
         if (error_ == cudaSuccess && blocks != 0) {
             Launch how{kernel, std::min<std::uint64_t>(blocks, most_blocks), threads};
             how.dependent = dependent_;
             how.shared_bytes = shared_bytes;
+            how.block_rows = block_rows;
             error_ = launch(how, arguments, stream_);
         }
     }
@@ -130,6 +143,7 @@ SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem) {
     a.first = problem.first;
     a.places = {piece, shape.outer, shape.inner};
     a.payload = problem.state.payload();
+    a.states = a.places.states();
     a.first_block = piece.first_block();
     a.blocks = piece.end_block() - piece.first_block();
     while (shape.inner == 1 && a.group < longest_group &&
@@ -157,6 +171,13 @@ void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
     const std::uint64_t rows = a.places.rows();
     const bool are_rows = a.places.inner == 1;
+    const std::uint64_t warps_of_row = a.blocks + 2;
+    if (are_rows && rows != 0 && a.blocks <= most_blocks_of_few_rows && rows * warps_of_row <= most_warps_of_few_rows) {
+        const std::uint64_t threads = warps_of_row * warp_lanes;
+        const std::uint64_t most = sizeof(Float) == 4 ? most_few_rows_threads : most_few_rows_threads / 2;
+        sequence.put(kernels.few_rows, rows, static_cast<int>(std::min(threads, most)), &a);
+        return;
+    }
     const std::uint64_t blocks = are_rows ? blocks_of_warps(rows * a.groups) : blocks_of_threads(rows * a.blocks);
     const std::uint64_t edge_blocks =
         are_rows && a.edge_elements != 0 ? blocks_of_warps(2 * rows) : blocks_of_threads(a.edge_elements);
@@ -182,7 +203,10 @@ void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const Exp
     const SoftmaxStatePlaces places{whole, problem.outer, problem.inner};
     const SoftmaxSeam seam = seam_of(problem.left, problem.right);
     SoftmaxSeam combined = seam;
+    std::int32_t steps = 0;
+    std::uint64_t right_sides = 0;
     for (auto side = combined.next(); side != SoftmaxSeam::Side::none; side = combined.next()) {
+        right_sides |= std::uint64_t{side == SoftmaxSeam::Side::right} << steps++;
         combined.combine(side);
     }
     auto *const states = static_cast<KeptState<Sum> *>(problem.merged.payload());
@@ -193,13 +217,15 @@ void put_merge(Sequence &sequence, const SoftmaxMergeProblem &problem, const Exp
         places,
         seam,
         combined,
+        steps,
+        right_sides,
         states,
         reinterpret_cast<Bits *>(states + places.states()),
         places.states(),
         places.elements(),
         0};
     if (seam.run.blocks() != 0) {
-        a.seam_blocks = static_cast<std::uint32_t>(std::min(blocks_of_warps(places.rows()), most_judging_blocks));
+        a.seam_blocks = static_cast<std::uint32_t>(std::min(blocks_beside_judges(places.rows()), most_judging_blocks));
     }
     const std::uint64_t copied = a.states_count + a.elements_count;
     const std::uint64_t copying = std::clamp<std::uint64_t>(blocks_of_threads(copied), 1, most_judging_blocks);
@@ -238,13 +264,23 @@ void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, voi
         static_cast<PieceTotals<Float, Sum> *>(totals),
         cut.piece.end_block() - cut.piece.first_block(),
         places.elements() == 0 && whole.places.piece.right() == 0,
+        0,
         places.elements(),
         0};
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
-    const std::uint64_t rows_of_block = a.totals_by_threads ? std::uint64_t{softmax_totals_threads} : 1;
-    sequence.put(kernels.totals, std::clamp<std::uint64_t>(divide_up(a.rows, rows_of_block), 1, most_judging_blocks),
-                 softmax_totals_threads, &a);
     const std::uint64_t jobs = a.rows * a.blocks;
+    const bool at_once = p.shape.inner == 1 && jobs <= most_blocks_beside_totals;
+    if (at_once) {
+        a.totals_by_threads = false;
+        a.blocks_beside_totals = a.blocks;
+    }
+    const std::uint64_t rows_of_block = a.totals_by_threads ? std::uint64_t{softmax_totals_threads} : 1;
+    const std::uint64_t blocks_of_row = divide_up<std::uint64_t>(a.blocks_beside_totals + 2, blocks_beside_total);
+    sequence.put(kernels.totals, std::clamp<std::uint64_t>(divide_up(a.rows, rows_of_block), 1, most_judging_blocks),
+                 softmax_totals_threads, &a, 0, blocks_of_row);
+    if (at_once) {
+        return;
+    }
     if (p.shape.inner != 1) {
         a.edge_blocks = static_cast<std::uint32_t>(std::min(blocks_of_threads(a.edge_elements), most_of_a_kind));
         sequence.put(kernels.column_outputs, std::min(blocks_of_threads(jobs), most_of_a_kind) + a.edge_blocks,
@@ -303,7 +339,7 @@ std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *str
                                                  problem.output_dtype};
             sequence.put(softmax_state_kernels<Float, Sum>().finish,
                          std::clamp<std::uint64_t>(state.places.piece.right() == 0 ? blocks_of_threads(a.rows)
-                                                                                   : blocks_of_warps(a.rows),
+                                                                                   : blocks_beside_judges(a.rows),
                                                    1, most_judging_blocks),
                          softmax_state_threads, &a);
             return cudaSuccess;

@@ -12,12 +12,37 @@ __device__ __forceinline__ Float element_of_either(const SoftmaxMergeArguments<F
     return at < a.left.places.piece.end() ? a.left.element(o, i, at) : a.right.element(o, i, at);
 }
 
-// The run at the seam of a row, by a warp.
+// The states that the first `count` lanes hold, combined from the last one on, in the frame of all of them: scaling by
+// powers of two changes no bit.
 template <class Float, class Sum>
-__device__ __forceinline__ void make_run(const SoftmaxMergeArguments<Float, Sum> &a, std::uint64_t row) {
+__device__ __forceinline__ RowState<Float, Sum> combine_lanes(const RowState<Float, Sum> &mine, int count) {
+    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
+    const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
+    Sum sum = __shfl_sync(whole_warp, scaled, count - 1);
+#pragma unroll 1
+    for (int lane = count - 1; lane-- > 0;) {
+        sum = __shfl_sync(whole_warp, scaled, lane) + sum;
+    }
+    return {maximum, sum};
+}
+
+// The run at the seam of a row, by a warp; in every lane. What it is combined with is on its way with its own elements.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> run_at_seam(const SoftmaxMergeArguments<Float, Sum> &a,
+                                                            std::uint64_t row) {
     const JobPlace of(row, a.places.inner);
-    SoftmaxSeam seam = a.seam;
-    RowState<Float, Sum> state;
+    const SoftmaxSeam &seam = a.seam;
+    const auto other = [&](int step) {
+        const auto rights = static_cast<std::uint64_t>(__popcll(a.right_sides & ((std::uint64_t{1} << step) - 1)));
+        return (a.right_sides >> step & 1u) != 0
+                   ? a.right.state(seam.right_runs + rights, row)
+                   : a.left.state(seam.left_runs - 1 - (static_cast<std::uint64_t>(step) - rights), row);
+    };
+    const bool has_lanes = a.steps < warp_lanes;
+    RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity(), state;
+    if (has_lanes && lane_index() < a.steps) {
+        mine = other(a.steps - 1 - lane_index());
+    }
     if (seam.cut_block) {
         const std::uint64_t first = seam.run.begin * softmax_block, middle = a.left.places.piece.end();
         const std::uint64_t split = middle - first, stride = a.places.inner;
@@ -27,17 +52,14 @@ __device__ __forceinline__ void make_run(const SoftmaxMergeArguments<Float, Sum>
     } else {
         state = a.right.state(0, row);
     }
+    if (has_lanes) {
+        return combine_lanes(lane_index() == a.steps ? state : mine, a.steps + 1);
+    }
 #pragma unroll 1
-    for (auto side = seam.next(); side != SoftmaxSeam::Side::none; side = seam.next()) {
-        const bool left = side == SoftmaxSeam::Side::left;
-        const RowState<Float, Sum> other =
-            left ? a.left.state(seam.left_runs - 1, row) : a.right.state(seam.right_runs, row);
-        state = combine(left ? other : state, left ? state : other);
-        seam.combine(side);
+    for (int step = 0; step < a.steps; ++step) {
+        state = combine(other(step), state);
     }
-    if (lane_index() == 0) {
-        a.states[a.places.state(a.combined.left_runs, row)] = kept(state);
-    }
+    return state;
 }
 
 template <class Float, class Sum>
@@ -58,6 +80,32 @@ __device__ __forceinline__ void copy_element(const SoftmaxMergeArguments<Float, 
     a.elements[index] = bit_cast<Bits>(element_of_either(a, of.outer, of.inner, a.places.piece.first + of.at));
 }
 
+// work(row) for each row, a warp each but for the judge, and use(row, what it comes to) by its first lane, if the
+// verdict allows: the first rows do not wait for it.
+template <class Work, class Use>
+__device__ __forceinline__ void for_each_row_of_warps(unsigned blocks, std::uint64_t rows, const Status &verdict,
+                                                      Work work, Use use) {
+    const std::uint64_t warps = blockDim.x / warp_lanes - 1, step = blocks * warps;
+    std::uint64_t row = is_judge() ? rows : blockIdx.x * warps + static_cast<std::uint64_t>(warp_index());
+    decltype(work(row)) made;
+    if (row < rows) {
+        made = work(row);
+    }
+    __syncthreads();
+    if (verdict != Status::success) {
+        return;
+    }
+    while (row < rows) {
+        if (lane_index() == 0) {
+            use(row, made);
+        }
+        row += step;
+        if (row < rows) {
+            made = work(row);
+        }
+    }
+}
+
 // Blocks of threads that a multiprocessor should hold, each of which looks at the states before it does anything.
 template <class Float>
 inline constexpr int judging_resident_blocks = sizeof(Float) == 4 ? 3 : 1;
@@ -65,16 +113,21 @@ inline constexpr int judging_resident_blocks = sizeof(Float) == 4 ? 3 : 1;
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, judging_resident_blocks<Float>)
     softmax_state_merge(const __grid_constant__ SoftmaxMergeArguments<Float, Sum> a) {
+    __shared__ Status verdict;
     pdl_wait_and_release();
-    if (!are_accepted(a.judged)) {
-        return;
+    if (is_judge()) {
+        judge_states(a.judged, verdict);
     }
     if (blockIdx.x < a.seam_blocks) {
-        const std::uint64_t rows = a.places.rows(), step = std::uint64_t{a.seam_blocks} * softmax_state_warps;
-        for (std::uint64_t row = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); row < rows;
-             row += step) {
-            make_run(a, row);
-        }
+        for_each_row_of_warps(
+            a.seam_blocks, a.places.rows(), verdict, [&](std::uint64_t row) { return run_at_seam(a, row); },
+            [&](std::uint64_t row, const RowState<Float, Sum> &state) {
+                a.states[a.places.state(a.combined.left_runs, row)] = kept(state);
+            });
+        return;
+    }
+    __syncthreads();
+    if (verdict != Status::success) {
         return;
     }
     const std::uint64_t step = std::uint64_t{gridDim.x - a.seam_blocks} * softmax_state_threads;
@@ -87,20 +140,6 @@ __global__ void __launch_bounds__(softmax_state_threads, judging_resident_blocks
             copy_element(a, index - a.states_count);
         }
     }
-}
-
-// The states that the first `count` lanes hold, combined from the last one on, in the frame of all of them: scaling by
-// powers of two changes no bit.
-template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> combine_lanes(const RowState<Float, Sum> &mine, int count) {
-    const Float maximum = warp_maximum(larger_with_nan(mine.maximum, mine.maximum));
-    const Sum scaled = scale_by_power(mine.sum, frame_gap(mine.maximum, maximum));
-    Sum sum = __shfl_sync(whole_warp, scaled, count - 1);
-#pragma unroll 1
-    for (int lane = count - 1; lane-- > 0;) {
-        sum = __shfl_sync(whole_warp, scaled, lane) + sum;
-    }
-    return {maximum, sum};
 }
 
 // The state of a whole row that ends within a base block, by a warp; in every lane.
@@ -137,24 +176,22 @@ __device__ __forceinline__ void for_each_whole_row(const SoftmaxStateView<Float,
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_state_threads, judging_resident_blocks<Float>)
     softmax_state_finish(const __grid_constant__ SoftmaxFinishArguments<Float, Sum> a) {
+    __shared__ Status verdict;
     pdl_wait_and_release();
-    if (!are_accepted(a.judged)) {
-        return;
+    if (is_judge()) {
+        judge_states(a.judged, verdict);
     }
     const auto store = [&](std::uint64_t row, const RowState<Float, Sum> &whole) {
         store_float(logsumexp_of(whole.maximum, whole.sum), a.output_type, a.output, row);
     };
-    if (a.state.places.piece.right() == 0) {
-        for_each_whole_row(a.state, a.runs, a.rows, store);
+    if (a.state.places.piece.right() != 0) {
+        for_each_row_of_warps(
+            gridDim.x, a.rows, verdict, [&](std::uint64_t row) { return finished_row(a.state, a.runs, row); }, store);
         return;
     }
-    const std::uint64_t step = std::uint64_t{gridDim.x} * softmax_state_warps;
-    for (std::uint64_t row = std::uint64_t{blockIdx.x} * softmax_state_warps + warp_index(); row < a.rows;
-         row += step) {
-        const RowState<Float, Sum> whole = finished_row(a.state, a.runs, row);
-        if (lane_index() == 0) {
-            store(row, whole);
-        }
+    __syncthreads();
+    if (verdict == Status::success) {
+        for_each_whole_row(a.state, a.runs, a.rows, store);
     }
 }
 

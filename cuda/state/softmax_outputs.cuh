@@ -5,37 +5,41 @@
 
 namespace wr::cuda {
 
-// The largest of logits that a state keeps, by a warp; -infinity of none.
-template <class Float>
-__device__ __forceinline__ Float maximum_of_kept(const KeptLogits<Float> &logits) {
-    if (logits.count == 0) {
-        return -std::numeric_limits<Float>::infinity();
-    }
-    Float x[strided::lane_elements];
-    logits.load(x);
-    return tile_maximum(x);
-}
-
-// What a piece has of a base block that one of its edges cuts, by a warp: which elements, and the block's largest
-// logit.
+// What a piece has of one of its base blocks, by a warp: which elements, and, where an edge cuts it, the block's
+// largest logit.
 template <class Float, class Sum>
-struct CutEdge {
+struct PieceBlock {
     const CutBlocks<Float, Sum> &cut;
     PieceRow row;
     std::uint64_t begin, end;
 
-    __device__ __forceinline__ CutEdge(const CutBlocks<Float, Sum> &of, std::uint64_t number, bool is_left)
-        : cut(of), row(piece_row_of(of.p, of.piece.first, number)),
-          begin(is_left ? 0 : of.piece.count - of.piece.right()), end(is_left ? of.piece.left() : of.piece.count) {}
+    // Number 0: what the left edge cuts, then `whole` blocks, then what the right edge cuts.
+    __device__ __forceinline__ PieceBlock(const CutBlocks<Float, Sum> &of, std::uint64_t row_number,
+                                          std::uint64_t whole, std::uint64_t number)
+        : cut(of), row(piece_row_of(of.p, of.piece.first, row_number)), begin(0), end(of.piece.left()) {
+        if (number > whole) {
+            begin = of.piece.count - of.piece.right();
+            end = number == whole + 1 ? of.piece.count : begin;
+        } else if (number != 0) {
+            begin = end + (number - 1) * softmax_block;
+            end = begin + softmax_block;
+        }
+    }
+
+    __device__ __forceinline__ bool is_empty() const { return begin == end; }
+    __device__ __forceinline__ bool is_whole() const { return end - begin == softmax_block; }
 
     __device__ __forceinline__ Float maximum_with_neighbours(Float own) const {
         const SoftmaxPiece &piece = cut.piece;
         const std::uint64_t block = (piece.first + begin) / softmax_block, first = block * softmax_block;
         const std::uint64_t before = piece.first - smaller(first, piece.first);
         const std::uint64_t after = cut.block_end(block) - smaller(cut.block_end(block), piece.end());
-        const Float left = maximum_of_kept(kept_logits(cut.before, row.outer, row.inner, first, before));
-        const Float right = maximum_of_kept(kept_logits(cut.after, row.outer, row.inner, piece.end(), after));
-        return larger_with_nan(own, larger_with_nan(left, right));
+        const std::uint64_t stride = cut.p.shape.inner;
+        const Float *const left = before == 0 ? nullptr : cut.before.element_at(row.outer, row.inner, first);
+        const Float *const right = after == 0 ? nullptr : cut.after.element_at(row.outer, row.inner, piece.end());
+        Float x[strided::lane_elements];
+        KeptLogits<Float>{left, right - before * stride, before, before + after, stride}.load(x);
+        return larger_with_nan(own, tile_maximum(x));
     }
     // Of a column, one element after the other.
     __device__ __forceinline__ Float maximum() const {
@@ -47,30 +51,37 @@ struct CutEdge {
     }
 };
 
-// The part of a row's tile that an edge leaves, from its logits to its outputs.
+// Of a row, from its logits to its outputs.
 template <class Float, class Sum>
-struct EdgeTile {
+struct PieceTile {
     strided::StridedRow place;
     strided::StridedTile<Float, Sum> tile;
     Float maximum;
 
-    __device__ __forceinline__ void load(const CutEdge<Float, Sum> &edge, std::uint64_t number) {
-        place = strided_row_before(edge.cut.p, edge.row, number, edge.end);
-        maximum = tile.load(edge.cut.p, place, edge.begin,
-                            [&](Float own) { return edge.cut.p.log ? own : edge.maximum_with_neighbours(own); })
+    __device__ __forceinline__ void load(const PieceBlock<Float, Sum> &block, std::uint64_t number) {
+        place = strided_row_before(block.cut.p, block.row, number, block.end);
+        const bool alone = block.cut.p.log || block.is_whole();
+        maximum = tile.load(block.cut.p, place, block.begin,
+                            [&](Float own) { return alone ? own : block.maximum_with_neighbours(own); })
                       .maximum;
     }
 };
 
-// A thread a row where runs are all that there is. Else a block a row: a warp for what the whole row comes to, and one
-// for either edge. Outputs of rows at these are written here, for they need nothing more; those of columns beside
-// others.
+// A thread a row where runs are all that there is. Else blocks of threads for each row: a warp of each for what the
+// whole row comes to, and each of the others for a base block of the piece, of those at its edges, and of all where the
+// rows are few. Their outputs are written here, for they need nothing more; those of columns beside others.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4 : 2)
     softmax_piece_totals(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
     __shared__ RowState<Float, Sum> whole;
+    __shared__ Status verdict;
     pdl_wait_and_release();
-    if (!are_accepted(a.judged)) {
+    const bool of_total = warp_index() == 0;
+    if (of_total) {
+        judge_states(a.judged, verdict);
+    }
+    __syncthreads();
+    if (verdict != Status::success) {
         return;
     }
     if (a.totals_by_threads) {
@@ -79,12 +90,14 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
         return;
     }
     const SoftmaxProblem &p = a.cut.p;
-    const bool is_left = warp_index() == 1, of_rows = p.shape.inner == 1;
-    const std::uint64_t own = is_left ? a.cut.piece.left() : warp_index() == 2 ? a.cut.piece.right() : 0;
+    const bool of_rows = p.shape.inner == 1;
+    const auto number =
+        static_cast<std::uint64_t>(blockIdx.y) * blocks_beside_total + static_cast<std::uint64_t>(warp_index() - 1);
     for (std::uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
-        EdgeTile<Float, Sum> tile;
-        const CutEdge<Float, Sum> edge(a.cut, row, is_left);
-        if (warp_index() == 0) {
+        PieceTile<Float, Sum> tile;
+        const PieceBlock<Float, Sum> block(a.cut, row, a.blocks_beside_totals, number);
+        const bool has_block = !of_total && !block.is_empty();
+        if (of_total) {
             const RowState<Float, Sum> total =
                 a.whole.places.piece.right() != 0
                     ? finished_row(a.whole, a.runs, row)
@@ -93,17 +106,17 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
                 whole = total;
                 a.totals[row].whole = total;
             }
-        } else if (own != 0 && of_rows) {
-            tile.load(edge, row);
-        } else if (own != 0 && !p.log) {
-            const Float maximum = edge.maximum();
+        } else if (has_block && of_rows) {
+            tile.load(block, row);
+        } else if (has_block && !p.log) {
+            const Float maximum = block.maximum();
             if (lane_index() == 0) {
-                (is_left ? a.totals[row].left_maximum : a.totals[row].right_maximum) = maximum;
+                (number == 0 ? a.totals[row].left_maximum : a.totals[row].right_maximum) = maximum;
             }
         }
         __syncthreads();
-        if (own != 0 && of_rows) {
-            tile.tile.write(p, tile.place, edge.begin, tile.maximum, whole);
+        if (has_block && of_rows) {
+            tile.tile.write(p, tile.place, block.begin, tile.maximum, whole);
         }
         __syncthreads();
     }

@@ -34,11 +34,26 @@ __device__ __forceinline__ void keep_edge_of_row(const SoftmaxStateArguments &a,
     }
 }
 
+// By a block of threads.
+__device__ __forceinline__ void write_header(const SoftmaxStateArguments &a) {
+    if (threadIdx.x == 0) {
+        *(static_cast<StateHeader *>(a.payload) - 1) = a.header;
+        if (a.check != nullptr) {
+            *a.check = 0;
+        }
+    }
+}
+
+template <class Float, class Sum>
+__device__ __forceinline__ typename ExponentialConstants<Float>::Bits *kept_elements(const SoftmaxStateArguments &a) {
+    return reinterpret_cast<typename ExponentialConstants<Float>::Bits *>(static_cast<KeptState<Sum> *>(a.payload) +
+                                                                          a.states);
+}
+
 // The elements of blocks that are cut, and the header, by the last blocks of threads of a grid of rows, or of columns.
 template <class Float, class Sum, bool Rows>
 __device__ __forceinline__ void keep_edges(const SoftmaxStateArguments &a) {
-    using Bits = typename ExponentialConstants<Float>::Bits;
-    auto *const elements = reinterpret_cast<Bits *>(static_cast<KeptState<Sum> *>(a.payload) + a.places.states());
+    auto *const elements = kept_elements<Float, Sum>(a);
     const std::uint64_t own = blockIdx.x - (gridDim.x - a.edge_blocks);
     if constexpr (Rows) {
         const std::uint64_t jobs = a.edge_elements == 0 ? 0 : 2 * a.places.rows();
@@ -54,11 +69,8 @@ __device__ __forceinline__ void keep_edges(const SoftmaxStateArguments &a) {
             elements[index] = kept_bits(piece_logit<Float>(a.problem, row, of.at));
         }
     }
-    if (own == 0 && threadIdx.x == 0) {
-        *(static_cast<StateHeader *>(a.payload) - 1) = a.header;
-        if (a.check != nullptr) {
-            *a.check = 0;
-        }
+    if (own == 0) {
+        write_header(a);
     }
 }
 
@@ -114,6 +126,42 @@ __global__ void __launch_bounds__(softmax_state_threads, Blocks::resident)
         if (lane_index() < (together ? 1 : count)) {
             *block_state<Float, Sum>(a, at.outer, begin + static_cast<std::uint64_t>(lane_index())) = kept(mine);
         }
+    }
+}
+
+// Few rows: a block of threads for each, and of that a warp for each base block and each edge, and then for each run.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(sizeof(Float) == 4 ? most_few_rows_threads : most_few_rows_threads / 2)
+    softmax_state_few_rows(const __grid_constant__ SoftmaxStateArguments a) {
+    using State = RowState<Float, Sum>;
+    __shared__ State states[most_blocks_of_few_rows];
+    pdl_wait_and_release();
+    const std::uint64_t row = blockIdx.x;
+    const auto blocks = static_cast<int>(a.blocks), warps = static_cast<int>(blockDim.x) / warp_lanes;
+#pragma unroll 1
+    for (int job = warp_index(); job < blocks + 2; job += warps) {
+        if (job >= blocks) {
+            keep_edge_of_row<Float, Sum>(a, row, job == blocks, kept_elements<Float, Sum>(a));
+            continue;
+        }
+        const StridedBlocks<Float, Sum> own(a, row);
+        const State state = own.state(a.places.piece.left() + static_cast<std::uint64_t>(job) * softmax_block);
+        if (lane_index() == 0) {
+            states[job] = state;
+        }
+    }
+    __syncthreads();
+    for (int run = warp_index(); run < a.run_count; run += warps) {
+        const auto begin = static_cast<int>(a.run_begin[run]), count = static_cast<int>(a.run_begin[run + 1]) - begin;
+        const State mine = lane_index() < count ? states[begin + lane_index()] : StateMerge<Float, Sum>::identity();
+        const State whole = merge_any_lanes(mine);
+        if (lane_index() == 0) {
+            static_cast<KeptState<Sum> *>(a.payload)[static_cast<std::uint64_t>(run) * a.places.rows() + row] =
+                kept(whole);
+        }
+    }
+    if (row == 0) {
+        write_header(a);
     }
 }
 

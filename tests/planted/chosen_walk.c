@@ -33,10 +33,11 @@ HAND_ON(uneven, (const uneven_kind *kind), (kind))
 HAND_ON(many, (wr_dtype dtype, int log, const shape *of), (dtype, log, of))
 HAND_ON(tiles, (const tile_call *call), (call))
 HAND_ON(softmax_in_pieces, (wr_dtype dtype, const shape *of), (dtype, of))
+HAND_ON(nodes, (const reduction *job, wr_dtype weights, const shape *of), (job, weights, of))
 
 int chosen_walk(const char *name, const walker *by) {
-    static const walker chosen = {reduce,    weigh,  segments, softmax, gradient,
-                                  logsumexp, uneven, many,     tiles,   softmax_in_pieces};
+    static const walker chosen = {reduce, weigh, segments, softmax,           gradient, logsumexp,
+                                  uneven, many,  tiles,    softmax_in_pieces, nodes};
     size_t i;
     for (i = 0; i < chosen_part_count; ++i) {
         if (strcmp(name, chosen_parts[i].name) == 0) {

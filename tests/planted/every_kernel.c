@@ -560,8 +560,37 @@ static void check_pieces(wr_dtype dtype, const shape *of) {
     free(input);
 }
 
-static const walker checks = {check_reduction, check_weighted, check_segmented, check_softmax, check_gradient,
-                              check_logsumexp, check_uneven,   check_many,      check_tiles,   check_pieces};
+/* On the host, then on the GPU. */
+static void check_nodes(const reduction *job, wr_dtype weights_dtype, const shape *of) {
+    wr_state_args args = node_args(job, weights_dtype, of), on_gpu = args;
+    size_t elements = shape_elements(of);
+    void *input = random_elements(job->dtype, elements), *expected = place_allocate(place_at(0), args.state_bytes);
+    void *weights = (int)weights_dtype == 0 ? NULL : random_elements(weights_dtype, of->axis);
+    tight input_there = tight_copy(input, job->dtype, elements, 0);
+    tight weights_there = tight_copy(weights, (int)weights_dtype == 0 ? job->dtype : weights_dtype, of->axis, 0);
+    tight state = tight_new(args.state_bytes, 0);
+    args.input = input;
+    args.weights = weights;
+    args.state = expected;
+    CHECK(wr_state_reduce(&args, wr_host_stream()) == WR_SUCCESS, "%s on the host", of->regime);
+    on_gpu.input = input_there.at;
+    on_gpu.weights = weights == NULL ? NULL : weights_there.at;
+    on_gpu.state = state.at;
+    CHECK(wr_state_reduce(&on_gpu, place_at(1)->stream) == WR_SUCCESS, "%s", of->regime);
+    expect_cuda(cudaStreamSynchronize(place_at(1)->stream));
+    CHECK(tight_holds(&state, expected), "%s, %s of %s: differs from the host", of->regime, op_name(args.op),
+          dtype_name(args.dtype));
+    tight_free(&input_there);
+    tight_free(&weights_there);
+    tight_free(&state);
+    place_free(place_at(0), expected);
+    free(weights);
+    free(input);
+}
+
+static const walker checks = {check_reduction, check_weighted,  check_segmented, check_softmax,
+                              check_gradient,  check_logsumexp, check_uneven,    check_many,
+                              check_tiles,     check_pieces,    check_nodes};
 
 static void list_parts(void) {
     size_t i;

@@ -157,3 +157,22 @@ wr_status softmax_in_pieces(const wr_softmax_args *args, const piece_memory *mem
     }
     return status == WR_SUCCESS ? merge(args, memory, memory->left, stream) : status;
 }
+
+wr_state_args node_args(const reduction *job, wr_dtype weights, const shape *of) {
+    wr_state_args args;
+    memset(&args, 0, sizeof args);
+    args.struct_size = sizeof args;
+    args.op = job->op;
+    args.dtype = job->dtype;
+    args.accumulate_dtype = job->accumulate;
+    args.nan_mode = job->ignore_nan ? WR_NAN_IGNORE : WR_NAN_PROPAGATE;
+    args.weights_dtype = weights;
+    args.outer = of->outer;
+    args.inner = of->inner;
+    args.first = NODES_BEGIN;
+    args.count = of->axis;
+    if (wr_state_size(&args, &args.state_bytes, NULL) != WR_SUCCESS) {
+        args.state_bytes = 0;
+    }
+    return args;
+}

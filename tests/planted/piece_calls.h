@@ -2,6 +2,7 @@
 #ifndef WARP_REDUCE_TESTS_PIECE_CALLS_H
 #define WARP_REDUCE_TESTS_PIECE_CALLS_H
 
+#include "walk.h"
 #include "warp_reduce.h"
 
 #include <stddef.h>
@@ -22,5 +23,8 @@ size_t piece_state_bytes(const wr_softmax_args *args, size_t first, size_t count
 
 /* The first status that is not WR_SUCCESS. */
 wr_status softmax_in_pieces(const wr_softmax_args *args, const piece_memory *memory, struct CUstream_st *stream);
+
+/* Of the state of a piece of rows that begins with element NODES_BEGIN of their axis: all but the memory. */
+wr_state_args node_args(const reduction *job, wr_dtype weights, const shape *of);
 
 #endif

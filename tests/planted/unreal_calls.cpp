@@ -207,6 +207,15 @@ void in_pieces(wr_dtype dtype, const shape *of) {
     expect_success(softmax_in_pieces(&args, &all, stream()), of->regime);
 }
 
+void nodes(const reduction *job, wr_dtype weights_dtype, const shape *of) {
+    const Recorded recorded{shape_elements(of), 0};
+    wr_state_args args = node_args(job, weights_dtype, of);
+    args.input = memory(input);
+    args.weights = weights_dtype == 0 ? nullptr : memory(weights);
+    args.state = memory(output);
+    expect_success(wr_state_reduce(&args, stream()), of->regime);
+}
+
 } // namespace
 
 namespace planted {
@@ -219,8 +228,8 @@ std::map<const void *, std::string> &kernels() {
 const std::vector<fake::Gpu> walked_gpus{{132, 9}, {132, 9, 227 * 1024, 8}, {108, 8}};
 
 std::vector<Call> calls_of(std::size_t gpu, const std::function<void(const walker &)> &walk) {
-    static const walker unreal{reduce,    reduce_weighted, reduce_segments, softmax, gradient,
-                               logsumexp, softmax_uneven,  softmax_many,    tiles,   in_pieces};
+    static const walker unreal{reduce,         reduce_weighted, reduce_segments, softmax,   gradient, logsumexp,
+                               softmax_uneven, softmax_many,    tiles,           in_pieces, nodes};
     fake::install();
     const int device = static_cast<int>(gpu); // the library remembers facts by this number
     fake::reset(walked_gpus[gpu], device, device);

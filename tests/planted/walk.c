@@ -217,6 +217,44 @@ static void walk_special_sums(const walker *by) {
 static void walk_integers(const walker *by) { walk_operators(WR_I8, WR_I64, by); }
 static void walk_fields(const walker *by) { walk_operators(WR_KOALABEAR, (wr_dtype)LAST_DTYPE, by); }
 
+/* Of rows that are short, and of ones that are so short that a thread takes one. */
+static void walk_short_rows_of_states(const reduction *job, wr_dtype weights, const walker *by) {
+    static const shape shorter = {"nodes of very short rows", 17000, 5, 1, 1, 0},
+                       longer = {"nodes of short rows", 264, 200, 1, 1, 0};
+    by->nodes(job, weights, &shorter);
+    by->nodes(job, weights, &longer);
+}
+
+/* Of every class of operators whose states have several nodes. */
+static void walk_nodes(const walker *by) {
+    static const reduction jobs[] = {
+        {WR_SUM, WR_F32, (wr_dtype)0, 0},     {WR_SUM, WR_F64, (wr_dtype)0, 0},
+        {WR_SUM, WR_F16, (wr_dtype)0, 0},     {WR_SUM, WR_BF16, (wr_dtype)0, 0},
+        {WR_SUM, WR_F8_E4M3, (wr_dtype)0, 0}, {WR_SUM, WR_F8_E5M2, (wr_dtype)0, 0},
+        {WR_NORM_L1, WR_F32, (wr_dtype)0, 0}, {WR_NORM_L1, WR_F64, (wr_dtype)0, 0},
+        {WR_NORM_L1, WR_F16, (wr_dtype)0, 0}, {WR_NORM_L1, WR_F8_E4M3, (wr_dtype)0, 0},
+        {WR_SUM, WR_F32, WR_F64, 0},          {WR_SUM, WR_F16, WR_F64, 0},
+        {WR_SUM, WR_F8_E4M3, WR_F64, 0},      {WR_SUM, WR_F32, (wr_dtype)0, 1},
+        {WR_SUM, WR_F64, (wr_dtype)0, 1},     {WR_SUM, WR_F16, (wr_dtype)0, 1},
+        {WR_SUM, WR_F8_E4M3, (wr_dtype)0, 1}, {WR_SUM, WR_F32, WR_F64, 1},
+        {WR_SUM, WR_F16, WR_F64, 1},          {WR_SUM, WR_F8_E4M3, WR_F64, 1},
+        {WR_NORM_L2, WR_F32, (wr_dtype)0, 0}, {WR_NORM_L2, WR_BF16, (wr_dtype)0, 0},
+        {WR_NORM_L2, WR_F64, (wr_dtype)0, 0},
+    };
+    static const reduction weighted[] = {
+        {WR_SUM, WR_F32, (wr_dtype)0, 0},     {WR_SUM, WR_F64, (wr_dtype)0, 0}, {WR_SUM, WR_F16, (wr_dtype)0, 0},
+        {WR_SUM, WR_F8_E4M3, (wr_dtype)0, 0}, {WR_SUM, WR_F32, WR_F64, 0},      {WR_SUM, WR_F16, WR_F64, 0},
+        {WR_SUM, WR_F8_E4M3, WR_F64, 0},
+    };
+    size_t i;
+    for (i = 0; i < sizeof jobs / sizeof *jobs; ++i) {
+        walk_short_rows_of_states(&jobs[i], (wr_dtype)0, by);
+    }
+    for (i = 0; i < sizeof weighted / sizeof *weighted; ++i) {
+        walk_short_rows_of_states(&weighted[i], weighted[i].dtype, by);
+    }
+}
+
 static void walk_weighting(const weighting *job, const walker *by) {
     size_t i;
     for (i = 0; i < REDUCE_SHAPES; ++i) {
@@ -512,10 +550,14 @@ static void walk_large(const walker *by) {
 static void walk_softmax_in_pieces(const walker *by) {
     static const shape rows = {"rows in pieces", 3, 9001, 1, 1, 0}, vectors = {"vectors in pieces", 3, 8192, 1, 1, 0};
     static const shape columns = {"columns in pieces", 2, 5001, 7, 1, 0};
+    static const shape more_rows = {"more rows in pieces", 650, 9001, 1, 1, 0},
+                       more_vectors = {"more vectors in pieces", 770, 4096, 1, 1, 0};
     size_t i;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {
         by->softmax_in_pieces(softmax_types[i], &rows);
         by->softmax_in_pieces(softmax_types[i], &vectors);
+        by->softmax_in_pieces(softmax_types[i], &more_rows);
+        by->softmax_in_pieces(softmax_types[i], &more_vectors);
         by->softmax_in_pieces(softmax_types[i], &columns);
     }
 }
@@ -533,6 +575,7 @@ static const struct {
     {"wide_floats", walk_wide_floats},
     {"special_sums", walk_special_sums},
     {"weights", walk_weights},
+    {"nodes", walk_nodes},
     {"many_rows", walk_many_rows},
     {"many_gradients", walk_many_gradients},
     {"softmax_of_8_bits", walk_softmax_of_8_bits},

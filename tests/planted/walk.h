@@ -85,7 +85,12 @@ typedef struct walker {
     void (*tiles)(const tile_call *);
     /* Contiguous rows or columns in two pieces, by their states. */
     void (*softmax_in_pieces)(wr_dtype, const shape *);
+    /* The state of a piece that begins within the axis, with weights or (0) without. */
+    void (*nodes)(const reduction *, wr_dtype weights, const shape *);
 } walker;
+
+/* With which element. */
+enum { NODES_BEGIN = 12345 };
 
 /* The names of the parts; NULL behind the last. "large" is what only large arrays do. */
 const char *walk_part(size_t number);

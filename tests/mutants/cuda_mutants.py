@@ -326,6 +326,67 @@ MUTANTS = {
         "steps_by_vectors({{s.outer ==> 1}}, s.outer_stride, elements)",
         ["softmax_is_that_of_the_host"],
     ),
+    # ---- what the programs named after kernels guarded, before one sweep took their place
+    375: (
+        "cuda/softmax_backward/persistent_cluster.cuh",
+        "logsumexp = logsumexp_of({{i + 1 ==> i}}); float part",
+        ["softmax_of_every_shape"],
+    ),
+    376: (
+        "cuda/softmax/ragged/tiles.cuh",
+        "if (at < left && {{mask[at] == 0 ==> mask[at] == 0 && v == 0}})",
+        ["softmax_of_every_shape"],
+    ),
+    377: (
+        "cuda/rowwise/column_tile_select.cuh",
+        "selection.lengths[part.column(columns, {{c ==> 0}})]",
+        ["softmax_of_every_shape"],
+    ),
+    378: (
+        "cuda/softmax/columns/masked_column_tile.cuh",
+        "kept[c][i] = {{a.log ==> false}} ? x : of_column[i];",
+        ["softmax_of_every_shape"],
+    ),
+    379: (
+        "cuda/softmax/merge.cuh",
+        "sums[i] = scale_by_power(sums[i], {{n[i] - row_n ==> n[i] - row_n < -10 ? -2000 : n[i] - row_n}});",
+        ["softmax_of_every_shape"],
+    ),
+    380: (
+        "cuda/softmax/rows/cluster_rows.cuh",
+        "const bool there = first + i < {{count ==> count - 1}};",
+        ["softmax_of_every_shape"],
+    ),
+    381: (
+        "cuda/softmax/two_pass/rows.cuh",
+        "if (lane_index() < {{two_pass_row_warps ==> two_pass_row_warps - 1}}) { mine = states",
+        ["softmax_of_every_shape"],
+    ),
+    382: (
+        "cuda/softmax/rows/cta_rows.cuh",
+        "count = {{row < a.outer ==> true}} ? count : 0;",
+        ["softmax_of_every_shape"],
+    ),
+    383: (
+        "cuda/softmax/lookback/columns.cuh",
+        "own[i] = logits[{{i ==> 0}}];",
+        ["softmax_of_every_shape"],
+    ),
+    384: (
+        "cuda/softmax/lookback/rows.cuh",
+        "Sum sum = {{scale_by_power(own.sum, frame_gap(own.maximum, maximum)) ==> own.sum}};",
+        ["softmax_of_every_shape"],
+    ),
+    385: (
+        "cuda/softmax/columns/register_tiles.cuh",
+        "x[i] = {{i < count ==> i + 1 < count}} ? x[i] * scale : x[i];",
+        ["softmax_of_every_shape"],
+    ),
+    386: (
+        "cuda/softmax/converted_outputs.cuh",
+        "if (v * warp_lanes < {{left ==> left - 1}}) { store_words(own",
+        ["softmax_of_every_shape"],
+    ),
     # ---- exact sums
     440: (
         "cuda/reduce/exact/lane_sum.cuh",

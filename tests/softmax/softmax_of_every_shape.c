@@ -162,9 +162,10 @@ static void sweep_length(sweep *of, size_t length) {
     }
 }
 
-/* What draws may leave out: base blocks at heights of their own, rows of clusters off the boundaries, more rows than a
- * block has at a time, masked logarithms of columns, rows with scales of their own, long rows whose gradients clusters
- * take that stay, a few each, and so many long rows and high columns that all multiprocessors share them. */
+/* What draws may leave out: outputs of another type, masked rows that lie apart and are none, base blocks at heights of
+ * their own, rows of clusters off the boundaries, more rows than a block has at a time, masked logarithms of columns,
+ * rows with scales of their own, long rows whose gradients clusters take that stay, a few each, and so many long rows
+ * and high columns that all multiprocessors share them. */
 static void check_what_draws_leave_out(size_t multiprocessors) {
     enum { LONG = 129 * BLOCK, HIGH = 2100 };
     const size_t few_each = 3 * (multiprocessors / 16 + 1) + 1, many = 40 * multiprocessors + 1,
@@ -172,29 +173,31 @@ static void check_what_draws_leave_out(size_t multiprocessors) {
     const struct {
         softmax_call call;
         size_t outer, axis, inner;
-        wr_dtype dtype;
+        wr_dtype dtype, output_dtype;
         unsigned what;
         logits_kind logits;
-    } jobs[] = {{CALL_SOFTMAX, 3, 4 * BLOCK, 1, WR_F32, 0, LOGITS_IN_STEPS},
-                {CALL_SOFTMAX, 5, 40001, 1, WR_F16, 0, LOGITS_WIDE},
-                {CALL_SOFTMAX, many, 1000, 1, WR_F32, 0, LOGITS_WIDE},
-                {CALL_SOFTMAX, 2, 300, 64, WR_BF16, MASKED | LOG, LOGITS_NARROW},
-                {CALL_SOFTMAX, 31, 1000, 1, WR_F32, OWN_SCALES, LOGITS_NARROW},
-                {CALL_SOFTMAX, 31, 4 * BLOCK, 1, WR_F32, OWN_SCALES | SUMS | LOG, LOGITS_IN_STEPS},
-                {CALL_SOFTMAX, 31, 4 * BLOCK, 1, WR_BF16, OWN_SCALES | CUT_OFF | MAXIMA, LOGITS_UNUSUAL},
-                {CALL_SOFTMAX, 7, 40 * BLOCK, 1, WR_F16, OWN_SCALES, LOGITS_WIDE},
-                {CALL_SOFTMAX, 7, 40 * BLOCK, 1, WR_BF16, OWN_SCALES | LOG | CAUSAL, LOGITS_MASKED_OFF},
-                {CALL_SOFTMAX, 500, 20, 3, WR_F16, OWN_SCALES, LOGITS_UNUSUAL},
-                {CALL_SOFTMAX, 2, 300, 64, WR_F32, OWN_SCALES | MASKED, LOGITS_NARROW},
-                {CALL_GRADIENT, 31, 4 * BLOCK, 1, WR_F32, OWN_SCALES, LOGITS_WIDE},
-                {CALL_GRADIENT, 7, 40 * BLOCK, 1, WR_BF16, OWN_SCALES | SUMS, LOGITS_NARROW},
-                {CALL_GRADIENT, 500, 20, 3, WR_F32, OWN_SCALES | SUMS | LOG | ZERO_ROWS, LOGITS_NARROW},
-                {CALL_GRADIENT, few_each, LONG, 1, WR_F32, SUMS, LOGITS_NARROW},
-                {CALL_GRADIENT, few_each, LONG, 1, WR_F32, 0, LOGITS_WIDE},
-                {CALL_GRADIENT, few_each, LONG, 1, WR_BF16, SUMS, LOGITS_WIDE},
-                {CALL_SOFTMAX, shared / LONG, LONG, 1, WR_F32, 0, LOGITS_IN_STEPS},
-                {CALL_SOFTMAX, 2 * shared / LONG, LONG, 1, WR_F16, LOG, LOGITS_WIDE},
-                {CALL_SOFTMAX, 1, HIGH, shared / HIGH / 8 * 8, WR_F32, 0, LOGITS_NARROW}};
+    } jobs[] = {{CALL_SOFTMAX, 9, 4 * BLOCK, 1, WR_F32, WR_BF16, 0, LOGITS_WIDE},
+                {CALL_SOFTMAX, 9, 20000, 1, WR_F32, WR_F32, MASKED | STRIDED, LOGITS_UNUSUAL},
+                {CALL_SOFTMAX, 3, 4 * BLOCK, 1, WR_F32, WR_F32, 0, LOGITS_IN_STEPS},
+                {CALL_SOFTMAX, 5, 40001, 1, WR_F16, WR_F16, 0, LOGITS_WIDE},
+                {CALL_SOFTMAX, many, 1000, 1, WR_F32, WR_F32, 0, LOGITS_WIDE},
+                {CALL_SOFTMAX, 2, 300, 64, WR_BF16, WR_BF16, MASKED | LOG, LOGITS_NARROW},
+                {CALL_SOFTMAX, 31, 1000, 1, WR_F32, WR_F32, OWN_SCALES, LOGITS_NARROW},
+                {CALL_SOFTMAX, 31, 4 * BLOCK, 1, WR_F32, WR_F32, OWN_SCALES | SUMS | LOG, LOGITS_IN_STEPS},
+                {CALL_SOFTMAX, 31, 4 * BLOCK, 1, WR_BF16, WR_BF16, OWN_SCALES | CUT_OFF | MAXIMA, LOGITS_UNUSUAL},
+                {CALL_SOFTMAX, 7, 40 * BLOCK, 1, WR_F16, WR_F16, OWN_SCALES, LOGITS_WIDE},
+                {CALL_SOFTMAX, 7, 40 * BLOCK, 1, WR_BF16, WR_BF16, OWN_SCALES | LOG | CAUSAL, LOGITS_MASKED_OFF},
+                {CALL_SOFTMAX, 500, 20, 3, WR_F16, WR_F16, OWN_SCALES, LOGITS_UNUSUAL},
+                {CALL_SOFTMAX, 2, 300, 64, WR_F32, WR_F32, OWN_SCALES | MASKED, LOGITS_NARROW},
+                {CALL_GRADIENT, 31, 4 * BLOCK, 1, WR_F32, WR_F32, OWN_SCALES, LOGITS_WIDE},
+                {CALL_GRADIENT, 7, 40 * BLOCK, 1, WR_BF16, WR_BF16, OWN_SCALES | SUMS, LOGITS_NARROW},
+                {CALL_GRADIENT, 500, 20, 3, WR_F32, WR_F32, OWN_SCALES | SUMS | LOG | ZERO_ROWS, LOGITS_NARROW},
+                {CALL_GRADIENT, few_each, LONG, 1, WR_F32, WR_F32, SUMS, LOGITS_NARROW},
+                {CALL_GRADIENT, few_each, LONG, 1, WR_F32, WR_F32, 0, LOGITS_WIDE},
+                {CALL_GRADIENT, few_each, LONG, 1, WR_BF16, WR_BF16, SUMS, LOGITS_WIDE},
+                {CALL_SOFTMAX, shared / LONG, LONG, 1, WR_F32, WR_F32, 0, LOGITS_IN_STEPS},
+                {CALL_SOFTMAX, 2 * shared / LONG, LONG, 1, WR_F16, WR_F16, LOG, LOGITS_WIDE},
+                {CALL_SOFTMAX, 1, HIGH, shared / HIGH / 8 * 8, WR_F32, WR_F32, 0, LOGITS_NARROW}};
     size_t i;
     for (i = 0; i < sizeof jobs / sizeof *jobs; ++i) {
         any_softmax job = {CALL_SOFTMAX, 0, 0, 0, 0, WR_F32, WR_F32, WR_F32, 0, LOGITS_NARROW, {0, 0, 0}, 0.0};
@@ -202,7 +205,8 @@ static void check_what_draws_leave_out(size_t multiprocessors) {
         job.outer = jobs[i].outer;
         job.axis = jobs[i].axis;
         job.inner = jobs[i].inner;
-        job.first = job.second = job.third = jobs[i].dtype;
+        job.first = jobs[i].dtype;
+        job.second = job.third = jobs[i].output_dtype;
         job.what = jobs[i].what;
         job.logits = jobs[i].logits;
         check_any_softmax(&job);

@@ -311,6 +311,41 @@ static void check_sizes(const states *of) {
           (unsigned long)bytes);
 }
 
+/* Outputs from a state that is none: of so many rows, or of columns, that another
+ * kernel of a GPU writes them than the one that judges. */
+static void check_outputs_of(const place *where, size_t outer, size_t axis, size_t inner, wr_dtype output_dtype) {
+    size_t elements = outer * axis * inner, bytes = 0;
+    wr_softmax_args args = softmax_args(WR_F32, outer, axis, inner);
+    wr_state_args sized;
+    void *input = place_allocate(where, elements * sizeof(float)),
+         *output = place_allocate(where, elements * sizeof(float)), *whole;
+    int32_t *check = place_allocate(where, sizeof *check), told = 0;
+    memset(&sized, 0, sizeof sized);
+    sized.struct_size = sizeof sized;
+    sized.op = WR_LOGSUMEXP;
+    sized.dtype = WR_F32;
+    sized.outer = outer;
+    sized.inner = inner;
+    sized.count = axis;
+    CHECK(wr_state_size(&sized, &bytes, NULL) == WR_SUCCESS, "size");
+    whole = place_allocate(where, bytes);
+    fill(where, input, 0, elements * sizeof(float));
+    fill(where, output, POISON, elements * sizeof(float));
+    fill(where, whole, POISON, bytes);
+    args.input = input;
+    args.output = output;
+    args.output_dtype = output_dtype;
+    (void)wr_softmax_from_state(&args, 0, axis, whole, NULL, NULL, check, where->stream);
+    place_read(where, check, &told, sizeof told);
+    CHECK(told == WR_ERROR_INVALID_STATE, "in %s the check says %d", where->name, (int)told);
+    CHECK(is_filled(where, output, POISON, elements * sizeof(float)), "%lu x %lu x %lu in %s: outputs are written",
+          (unsigned long)outer, (unsigned long)axis, (unsigned long)inner, where->name);
+    place_free(where, input);
+    place_free(where, output);
+    place_free(where, whole);
+    place_free(where, check);
+}
+
 static void check_place(const place *where) {
     states of;
     wr_state_args merge;
@@ -332,6 +367,9 @@ static void check_place(const place *where) {
           where->name);
     CHECK(!is_filled(where, of.output, POISON, sizeof(float) * ROWS * WHOLE), "output in %s", where->name);
     close_states(&of);
+    check_outputs_of(where, 1300, 1024, 1, WR_F32);
+    check_outputs_of(where, 1300, 1024, 1, WR_BF16);
+    check_outputs_of(where, 1, 1500, 3, WR_F32);
 }
 
 int main(int argc, char **argv) {

@@ -44,8 +44,11 @@ constexpr std::size_t softmax_tile_axis = 129;
 constexpr std::size_t softmax_two_pass_column_axis = 769;
 
 constexpr std::size_t most_register_tiles = 32; // a row of 32 tiles is a block of 1024 threads
-constexpr std::size_t most_cluster_warps = 32;  // of a block
-constexpr std::size_t most_tiles_a_warp = 32;   // a warp keeps one state a lane
+// Warps of a block of a cluster.
+constexpr std::size_t most_cluster_warps(std::size_t element_bytes) {
+    return element_bytes == sizeof(double) ? softmax_long_cluster_warps : 32;
+}
+constexpr std::size_t most_tiles_a_warp = 32; // a warp keeps one state a lane
 
 // Whether there are so few tiles that each should get a multiprocessor's attention to itself.
 bool is_small(std::size_t tile_count, const GpuFacts &gpu) {
@@ -176,9 +179,9 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy pla
             plan_tiles(plan, s, element_bytes, gpu);
         }
     } else if (gpu.cluster_blocks > 0 && plan.tiles > most_of_one &&
-               plan.tiles <=
-                   static_cast<std::size_t>(gpu.cluster_blocks) *
-                       (has_narrow_tiles(places) ? unaligned_cluster_warps(element_bytes) : most_cluster_warps)) {
+               plan.tiles <= static_cast<std::size_t>(gpu.cluster_blocks) *
+                                 (has_narrow_tiles(places) ? unaligned_cluster_warps(element_bytes)
+                                                           : most_cluster_warps(element_bytes))) {
         plan.regime = SoftmaxRegime::clusters;
         plan.few = is_small(rows * plan.tiles, gpu);
         plan.load_balanced = (element_bytes == 2 || places != LoadPolicy::vectors) && !plan.few;

@@ -7,6 +7,7 @@
 #include "host/host.h"
 #include "numerics/state.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -20,7 +21,7 @@ struct played_graph {
 
 namespace {
 
-std::size_t taken_blocks = 0, launched_jobs = 0;
+std::atomic<std::size_t> taken_blocks = 0, launched_jobs = 0; // of several threads, in programs that open it
 bool memory_is_short = false;
 thread_local played_graph *recorded = nullptr;
 
@@ -128,11 +129,11 @@ std::int32_t give_memory_back(void *memory, void *) {
     return success;
 }
 
-std::int32_t reduce(const ReduceProblem &, void *) { return not_played; }
-std::int32_t exact_sum(const ReduceProblem &, void *) { return not_played; }
+std::int32_t reduce(const ReduceProblem &problem, void *) { return launch(host::reduce, problem, nullptr); }
+std::int32_t exact_sum(const ReduceProblem &problem, void *) { return launch(host::exact_sum, problem, nullptr); }
 std::int32_t reduce_segments(const SegmentsProblem &, void *) { return not_played; }
-std::int32_t softmax(const SoftmaxProblem &, void *) { return not_played; }
-std::int32_t logsumexp(const SoftmaxProblem &, void *) { return not_played; }
+std::int32_t softmax(const SoftmaxProblem &problem, void *) { return launch(host::softmax, problem, nullptr); }
+std::int32_t logsumexp(const SoftmaxProblem &problem, void *) { return launch(host::softmax, problem, nullptr); }
 std::int32_t softmax_backward(const SoftmaxBackwardProblem &, void *) { return not_played; }
 std::int32_t tile_reduce(const TileReduceProblem &, void *) { return not_played; }
 std::int32_t tile_shuffle(const TileShuffleProblem &, void *) { return not_played; }

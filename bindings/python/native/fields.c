@@ -207,3 +207,15 @@ PyObject *field_names(Call call) {
     }
     return names;
 }
+
+int place_of_pointer(Call call, const char *name, size_t *offset) {
+    const Struct *known = &structs[call];
+    for (size_t i = 0; i < known->count; ++i) {
+        if (known->fields[i].kind == KIND_POINTER && strcmp(known->fields[i].name, name) == 0) {
+            *offset = known->fields[i].offset;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_TypeError, "%s is no pointer of the call's struct", name);
+    return -1;
+}

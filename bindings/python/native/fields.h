@@ -13,3 +13,6 @@ int fill_args(Call call, PyObject *fields, Args *args);
 
 /* The names of a call's fields but for struct_size, as a new tuple. */
 PyObject *field_names(Call call);
+
+/* Where in the call's struct the pointer of that name is. 0, or a Python exception is set. */
+int place_of_pointer(Call call, const char *name, size_t *offset);

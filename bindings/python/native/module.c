@@ -1,6 +1,7 @@
 /* warp_reduce._native: libwarp_reduce for Python, as one extension module for every version from 3.9 on. */
 #include "dlpack.h"
 #include "fields.h"
+#include "file_crew.h"
 #include "framework_array.h"
 #include "library.h"
 #include "numpy_array.h"
@@ -251,6 +252,12 @@ static PyMethodDef methods[] = {
     {"run", run_prepared, METH_VARARGS, "run(prepared): its status"},
     {"workspace_size", workspace_size, METH_VARARGS, "workspace_size(library, call, fields): (status, bytes)"},
     {"state_size", state_size, METH_VARARGS, "state_size(library, fields): (status, bytes)"},
+    {"crew_open", crew_open, METH_VARARGS,
+     "crew_open(library, driver, context, threads, piece_bytes, room): threads for files."},
+    {"crew_put", crew_put, METH_VARARGS,
+     "crew_put(crew, call, fields, inputs, outputs, workspace): a piece to be done."},
+    {"crew_take", crew_take, METH_VARARGS, "crew_take(crew): None, or how the next piece has ended."},
+    {"crew_close", crew_close, METH_VARARGS, "crew_close(crew)"},
     {"field_names", fields_of, METH_VARARGS, "field_names(call): what the fields of a call are called."},
     {"set_numpy", set_numpy_of, METH_VARARGS, "set_numpy(ndarray, empty, other_types)"},
     {"set_framework", set_framework, METH_VARARGS, "set_framework(type, functions): how its arrays are asked."},

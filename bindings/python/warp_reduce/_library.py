@@ -141,9 +141,12 @@ class Library:
         self._check(status)
         return size
 
+    def refusal(self, status: int) -> Refused:
+        return Refused(status, f"{self.status_string(status)} ({self.status_name(status)})")
+
     def _check(self, status: int) -> None:
         if status != SUCCESS:
-            raise Refused(status, f"{self.status_string(status)} ({self.status_name(status)})")
+            raise self.refusal(status)
 
 
 def _why(found: str, reason: str) -> str:

@@ -17,7 +17,7 @@ enum {
 
 static const size_t total_memory = (size_t)1 << 30;
 static _Atomic size_t live_allocations; /* threads allocate */
-static char context, stream, events[2];
+static char context, stream, events[2], untimed;
 static int events_made;
 
 int cuInit(unsigned flags);
@@ -155,20 +155,24 @@ int cuStreamCreate(void **result, unsigned flags) {
 
 int cuStreamSynchronize(void *on) { return on == &stream ? SUCCESS : INVALID_HANDLE; }
 
+/* The two that time a job; or one that only waits (disabling timing), which is all threads'. */
 int cuEventCreate(void **event, unsigned flags) {
-    *event = &events[events_made++ % 2];
-    return flags == 0 ? SUCCESS : INVALID_VALUE;
+    *event = flags == 0 ? &events[events_made++ % 2] : &untimed;
+    return flags == 0 || flags == 2 ? SUCCESS : INVALID_VALUE;
 }
 
 int cuEventRecord(void *event, void *on) {
-    return on == &stream && (event == &events[0] || event == &events[1]) ? SUCCESS : INVALID_HANDLE;
+    return on == &stream && (event == &untimed || event == &events[0] || event == &events[1]) ? SUCCESS
+                                                                                              : INVALID_HANDLE;
 }
 
-int cuEventSynchronize(void *event) { return event == &events[1] ? SUCCESS : INVALID_HANDLE; }
+int cuEventSynchronize(void *event) { return event == &untimed || event == &events[1] ? SUCCESS : INVALID_HANDLE; }
 
 int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
     *milliseconds = 250.0F;
     return begin == &events[0] && end == &events[1] ? SUCCESS : INVALID_HANDLE;
 }
 
-int cuEventDestroy_v2(void *event) { return event == &events[0] || event == &events[1] ? SUCCESS : INVALID_HANDLE; }
+int cuEventDestroy_v2(void *event) {
+    return event == &untimed || event == &events[0] || event == &events[1] ? SUCCESS : INVALID_HANDLE;
+}

@@ -32,9 +32,16 @@ class StreamedTest(ToolTest):
     device: Device  # that reads the files
     random: np.random.Generator
 
-    def raw(self, words: np.ndarray) -> str:
-        words.tofile(self.folder / "a.raw")
-        return str(self.folder / "a.raw")
+    def raw(self, words: np.ndarray, name: str = "a.raw") -> str:
+        words.tofile(self.folder / name)
+        return str(self.folder / name)
+
+    def all_factors_of(self, job: Reduction, weights: np.ndarray | None) -> list[FileElements | None]:
+        """Weights in an array and in a file: on a GPU the adapter's threads bring what lies in files alone."""
+        if weights is None:
+            return [None]
+        shape = (1, weights.size, 1)
+        return [factors_of(job, weights), FileElements(open_raw(self.raw(weights, "w.raw"), job.weights, shape), shape)]
 
     def assert_streamed_agrees(
         self, job: Reduction, words: np.ndarray, weights: np.ndarray | None, all_sizes: tuple[Sizes, ...]
@@ -43,9 +50,9 @@ class StreamedTest(ToolTest):
         values = np.zeros(shape, job.element.storage) if job.operator in GIVE_AN_INDEX else None
         whole = Reducer(self.library, self.host).run(job, words, weights=weights, values=values)
         source = FileElements(open_raw(self.raw(words), job.element, words.shape), words.shape)
-        for sizes in all_sizes:
+        for sizes, factors in itertools.product(all_sizes, self.all_factors_of(job, weights)):
             streamed = StreamedReduction(self.library, self.device, sizes)
-            result, found = streamed.run(job, source, factors_of(job, weights))
+            result, found = streamed.run(job, source, factors)
             self.assert_same_bits(result, whole, (job, words.shape, sizes))
             if values is not None:
                 self.assert_same_bits(found, values, (job, words.shape, sizes))

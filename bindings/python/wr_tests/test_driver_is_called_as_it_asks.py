@@ -7,11 +7,12 @@ import unittest
 
 import numpy as np
 from warp_reduce._elements import BY_NAME
-from warp_reduce._library import SUCCESS, Args, Library, load_library
+from warp_reduce._library import SUCCESS, Args, Library, ReduceArgs, load_library
 from warp_reduce.wr.ceiling import measured_ceiling
 from warp_reduce.wr.devices import open_device
 from warp_reduce.wr.driver import DRIVER_NAME, Driver
 from warp_reduce.wr.errors import WrError
+from warp_reduce.wr.file_crew import Asked, FileCrew
 from warp_reduce.wr.file_pieces import FileElements, Piece
 from warp_reduce.wr.lanes import Sizes, sizes_of
 from warp_reduce.wr.npy_files import NpyArray
@@ -153,6 +154,10 @@ class StandIn(unittest.TestCase):
                 sizes = sizes_of(library, device, memory)
                 self.assertLessEqual(sizes.lanes * sizes.piece, memory)
                 self.assertGreaterEqual(sizes.lanes, 1 + (device is self.gpu))
+
+    def test_threads_of_the_adapter_that_get_no_memory_leave_none(self) -> None:
+        with self.assertRaisesRegex(WrError, "cuMemHostAlloc with error 2: out of memory"):
+            FileCrew(load_library(), self.gpu, 3, [Asked(ReduceArgs(op=1, dtype=1), {}, {"output": np.empty(1 << 27)})])
 
     def test_failures_have_the_drivers_words(self) -> None:
         with self.assertRaisesRegex(WrError, "cuMemAlloc_v2 with error 2: out of memory"), self.gpu.memory(1 << 40):

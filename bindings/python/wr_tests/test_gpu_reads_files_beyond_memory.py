@@ -3,6 +3,8 @@ one call on the host device. Without a GPU it is skipped."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
 import subprocess
 import time
@@ -16,9 +18,14 @@ from test_pieces_give_the_bits_of_the_whole import jobs, random_words
 from warp_reduce._elements import BY_NAME
 from warp_reduce._library import load_library
 from warp_reduce.wr.devices import HostDevice
+from warp_reduce.wr.driver import DRIVER_NAME
+from warp_reduce.wr.errors import WrError
+from warp_reduce.wr.file_pieces import FileElements
 from warp_reduce.wr.lanes import Sizes
+from warp_reduce.wr.npy_files import open_raw
 from warp_reduce.wr.reduction import Reduction
 from warp_reduce.wr.states import States
+from warp_reduce.wr.streamed_reduction import StreamedReduction
 
 SIZES = Sizes(3, 8192)
 DEVICES = ("cuda:0", "host")
@@ -32,6 +39,12 @@ class GpuBeyondMemory(StreamedTest):
         cls.host = HostDevice(cls.library)
         cls.random = np.random.default_rng(12)
 
+    def setUp(self) -> None:
+        super().setUp()
+        live = getattr(ctypes.CDLL(DRIVER_NAME), "stand_in_live_allocations", None)
+        if live is not None:  # the driver is the stand-in, which counts them
+            self.addCleanup(lambda: self.assertEqual(live(), 0))
+
     def test_every_operator_on_every_type(self) -> None:
         for job in jobs(self.library):
             if States(self.library, job, 1, 1).are_offered:
@@ -39,6 +52,21 @@ class GpuBeyondMemory(StreamedTest):
                     self.assert_streamed_agrees(
                         job, random_words(self.random, job.element.name, shape, job.operator), None, (SIZES,)
                     )
+
+    def test_a_file_that_becomes_shorter_while_it_is_read(self) -> None:
+        job = Reduction("sum", BY_NAME["f32"], BY_NAME["f32"])
+        path = self.raw(np.ones(40_000, np.float32))
+        source = FileElements(open_raw(path, job.element, (1, 40_000, 1)), (1, 40_000, 1))
+        os.truncate(path, 100_000)
+        with self.assertRaisesRegex(WrError, "a.raw: has become shorter while it was read"):
+            StreamedReduction(self.library, self.device, SIZES).run(job, source)
+
+    def test_what_the_library_refuses_of_a_piece_is_said(self) -> None:
+        job = Reduction("sum", BY_NAME["f32"], BY_NAME["u8"])
+        shape = (10, 4000, 1)
+        source = FileElements(open_raw(self.raw(np.ones(40_000, np.float32)), job.element, shape), shape)
+        with self.assertRaisesRegex(WrError, "sum of f32 into u8"):
+            StreamedReduction(self.library, self.device, SIZES).run(job, source)
 
     def test_weights(self) -> None:
         for name, operator in (

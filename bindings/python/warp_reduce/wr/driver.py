@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
 from .errors import WrError
@@ -62,10 +63,18 @@ class Driver:
     def call(self, name: str, *arguments: object) -> None:
         result = self._functions[name](*arguments)
         if result != 0:
-            text = c_char_p()
-            self._functions["cuGetErrorString"](result, byref(text))
-            words = text.value.decode() if text.value else "unknown error"
-            raise WrError(f"the CUDA driver answered {name} with error {result}: {words}")
+            raise self.error(name, result)
+
+    def error(self, name: str, result: int) -> WrError:
+        """What a function of that name has answered, in words."""
+        text = c_char_p()
+        self._functions["cuGetErrorString"](result, byref(text))
+        words = text.value.decode() if text.value else "unknown error"
+        return WrError(f"the CUDA driver answered {name} with error {result}: {words}")
+
+    def addresses(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Of functions, for those who call them from C."""
+        return tuple(ctypes.cast(self._functions[name], c_void_p).value or 0 for name in names)
 
     def _integer(self, name: str, *arguments: object) -> int:
         value = c_int()

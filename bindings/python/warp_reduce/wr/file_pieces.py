@@ -51,6 +51,14 @@ class Cut:
                     yield Piece(o, a, i, a.stop == self.shape[1])
 
     @property
+    def last(self) -> Piece | None:
+        """Its state may be larger than those of the others, which are whole subtrees."""
+        if 0 in self.shape:
+            return None
+        o, a, i = (slice((length - 1) // step * step, length) for length, step in zip(self.shape, self.steps))
+        return Piece(o, a, i, True)
+
+    @property
     def count(self) -> int:
         return math.prod(-(-length // step) for length, step in zip(self.shape, self.steps))
 
@@ -93,6 +101,10 @@ class FileElements:
         self.nbytes = math.prod(shape) * source.element.size
         self._words = source.array.reshape(shape)
 
+    @property
+    def cut_short(self) -> str:
+        return f"{self.path}: has become shorter while it was read"
+
     def at(self, piece: Piece) -> FilePiece:
         return FilePiece(self, piece)
 
@@ -100,10 +112,20 @@ class FileElements:
         """The piece's elements, in memory of as many bytes."""
         words = memory.view(self.element.storage).reshape(piece.shape)
         if self.place is not None and _is_contiguous(piece, self.shape):
-            self._read_bytes(_begin(piece, self.shape) * self.element.size, memory)
+            self._read_bytes(self._offset(piece), memory)
         else:
             np.copyto(words, self._words[piece.outer, piece.axis, piece.inner])
         return words
+
+    def place_of(self, piece: Piece) -> tuple[int, int] | None:
+        """The open file and the offset in it, where the piece's elements lie one after the other in a file."""
+        if self.place is None or not _is_contiguous(piece, self.shape):
+            return None
+        file, begin = self.place
+        return file, begin + self._offset(piece)
+
+    def _offset(self, piece: Piece) -> int:
+        return _begin(piece, self.shape) * self.element.size
 
     def _read_bytes(self, offset: int, target: np.ndarray) -> None:
         file, begin = self.place
@@ -111,7 +133,7 @@ class FileElements:
         while memory.nbytes:
             read = os.preadv(file, [memory], begin + offset)
             if read == 0:
-                raise WrError(f"{self.path}: has become shorter while it was read")
+                raise WrError(self.cut_short)
             memory, offset = memory[read:], offset + read
 
 

@@ -27,9 +27,10 @@ Result = TypeVar("Result")
 DEFAULT_MEMORY = 512 << 20
 LEAST_MEMORY = 1 << 20
 PIECE_ON_HOST = 4 << 20  # stays in a core's cache between reading and computing
-# Of 4, 8 and 16 MiB on 8 and 16 lanes beside an H200: with less Python takes the time, with more the CPU's caches.
+# Of 4, 8 and 16 MiB beside an H200: with less the calls take the time, with more the CPU's caches.
 PIECE_ON_GPU = 8 << 20
-MOST_LANES_OF_GPU = 8
+MOST_LANES_OF_GPU = 16
+MOST_OF_PYTHONS = 8  # of those: more only wait for each other
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ def lanes_of(library: Library, device: Device, sizes: Sizes, pieces: int, larges
     """Lanes for so many pieces, of at most `largest` bytes. On the host device a piece is one thread's while they are
     open: threads share pieces, not a piece."""
     count = sizes.lanes_for(pieces, largest)
+    if device.is_gpu:
+        count = min(count, MOST_OF_PYTHONS)
     with ExitStack() as stack:
         lanes: list[Lane] = []
         for _ in range(count):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
 from .._library import Library, Refused
 from .._operators import GIVE_AN_INDEX
-from .cuda_lanes import Input
-from .devices import Device
-from .file_pieces import Cut, FileElements, Piece, cut_of
+from .devices import CudaDevice, Device
+from .file_crew import SLOTS, Asked, crew_of
+from .file_pieces import Cut, FileElements, FilePiece, Piece, cut_of
 from .lanes import Lane, Sizes, in_order, lanes_of
 from .reduction import Reduction, explained, reduce_args
 from .saved_state import SavedState
@@ -25,6 +25,8 @@ from .timing import Pace
 
 # Of pieces that lie in columns: along the axis at least so many elements, or what a state's merging costs is felt.
 LEAST_ROWS = 64
+
+Made = Union[Part, tuple[np.ndarray, Union[np.ndarray, None]]]  # of a piece: its state, or its results
 
 
 class StreamedReduction:
@@ -52,7 +54,8 @@ class StreamedReduction:
         outer, _, inner = source.shape
         result = np.empty((outer, inner), job.output.storage)
         values = np.empty((outer, inner), job.element.storage) if job.operator in GIVE_AN_INDEX else None
-        cut = cut_of(source.shape, self._sizes.piece // job.element.size, LEAST_ROWS)
+        piece = self._sizes.piece // (SLOTS if self._device.is_gpu else 1)
+        cut = cut_of(source.shape, piece // job.element.size, LEAST_ROWS)
         found = saved.found if saved else None
         if found:
             cut = replace(cut, steps=tuple(found[0]["steps"]))
@@ -60,26 +63,45 @@ class StreamedReduction:
         if found:
             made.go_on(*found)
             self._begin_behind(cut, made.done, job)
-        work = _Work(self._library, job, source, weights)
-        size = max(1, cut.largest * job.element.size)
-        with lanes_of(self._library, self._device, self._sizes, cut.count, size) as lanes:
+        try:
+            seconds = self._take_all(cut, _Work(self._library, job, source, weights), made, saved)
+        except Refused as refusal:
+            raise explained(refusal, job) from None
+        whole = time.perf_counter() - began + self._device.opening_seconds
+        self.pace = Pace(whole, whole - seconds, source.nbytes - self.bytes_before)
+        return result, values
+
+    def _take_all(self, cut: Cut, work: _Work, made: _Results, saved: SavedState | None) -> float:
+        """How long it took between the set-up and giving back what that took."""
+        with self._ways(cut, work) as in_order:
             ready = time.perf_counter()
             try:
-                with closing(in_order(islice(cut.pieces(), made.done, None), lanes, work)) as done:
+                with closing(in_order(islice(cut.pieces(), made.done, None))) as done:
                     for piece, results in done:
                         made.take(piece, results)
-                        self._advance(math.prod(piece.shape) * job.element.size)
+                        self._advance(math.prod(piece.shape) * work.element_size)
                         if saved and saved.is_due:
                             saved.write(*made.so_far())
-            except Refused as refusal:
-                raise explained(refusal, job) from None
+            except Refused:
+                raise
             except BaseException:
                 if saved:
                     saved.write(*made.so_far())
                 raise
-        ended, opening = time.perf_counter(), self._device.opening_seconds
-        self.pace = Pace(ended - began + opening, ready - began + opening, source.nbytes - self.bytes_before)
-        return result, values
+            return time.perf_counter() - ready
+
+    @contextmanager
+    def _ways(self, cut: Cut, work: _Work) -> Iterator[Callable[[Iterable[Piece]], Iterator[tuple[Piece, Any]]]]:
+        """How pieces become results: by the adapter's threads where a GPU reduces what lies in files as needed."""
+        ends = [piece for piece in (next(cut.pieces(), None), cut.last) if piece is not None]
+        if isinstance(self._device, CudaDevice) and ends and work.lies_in_files(ends[0]):
+            largest = [work.asked(piece)[0] for piece in ends]
+            with crew_of(self._library, self._device, self._sizes, largest) as crew:
+                yield lambda pieces: crew.in_order(pieces, work.asked)
+            return
+        size = max(1, cut.largest * work.element_size)
+        with lanes_of(self._library, self._device, self._sizes, cut.count, size) as lanes:
+            yield lambda pieces: in_order(pieces, lanes, work)
 
     def _begin_behind(self, cut: Cut, done: int, job: Reduction) -> None:
         for piece in islice(cut.pieces(), done):
@@ -93,26 +115,36 @@ class _Work:
     def __init__(self, library: Library, job: Reduction, source: FileElements, weights: FileElements | None) -> None:
         self._library, self._job, self._source, self._weights = library, job, source, weights
 
-    def __call__(self, lane: Lane, piece: Piece) -> Part | tuple[np.ndarray, np.ndarray | None]:
-        inputs: dict[str, Input] = {"input": self._source.at(piece)}
-        if self._weights is not None:
-            weights = Piece(slice(0, 1), piece.axis, slice(0, 1), piece.ends_axis)
-            inputs["weights"] = self._weights.at(weights)
-        if piece.is_whole:
-            return self._results(lane, piece, inputs)
-        outer, axis, inner = piece.shape
-        states = States(self._library, self._job, outer, inner)
-        part = states.new(piece.axis.start, axis)
-        lane.call(states.args_of(part), inputs, {"state": part.state})
-        return part
+    @property
+    def element_size(self) -> int:
+        return self._job.element.size
 
-    def _results(self, lane: Lane, piece: Piece, inputs: dict[str, Input]) -> tuple[np.ndarray, np.ndarray | None]:
-        job, (outer, _, inner) = self._job, piece.shape
-        outputs = {"output": np.empty((outer, inner), job.output.storage)}
-        if job.operator in GIVE_AN_INDEX:
-            outputs["values"] = np.empty((outer, inner), job.element.storage)
-        lane.call(reduce_args(job, None, None, piece.shape), inputs, outputs)
-        return outputs["output"], outputs.get("values")
+    def lies_in_files(self, piece: Piece) -> bool:
+        """Whether a piece, and so each of them, is one run of bytes of a file."""
+        return all(each.source.place_of(each.piece) for each in self._inputs(piece).values())
+
+    def __call__(self, lane: Lane, piece: Piece) -> Made:
+        asked, made = self.asked(piece)
+        lane.call(*asked)
+        return made
+
+    def asked(self, piece: Piece) -> tuple[Asked, Made]:
+        job, (outer, axis, inner) = self._job, piece.shape
+        inputs = self._inputs(piece)
+        if piece.is_whole:
+            output = np.empty((outer, inner), job.output.storage)
+            values = np.empty((outer, inner), job.element.storage) if job.operator in GIVE_AN_INDEX else None
+            outputs = {"output": output} if values is None else {"output": output, "values": values}
+            return Asked(reduce_args(job, None, None, piece.shape), inputs, outputs), (output, values)
+        states = States(self._library, job, outer, inner)
+        part = states.new(piece.axis.start, axis)
+        return Asked(states.args_of(part), inputs, {"state": part.state}), part
+
+    def _inputs(self, piece: Piece) -> dict[str, FilePiece]:
+        inputs = {"input": self._source.at(piece)}
+        if self._weights is not None:
+            inputs["weights"] = self._weights.at(Piece(slice(0, 1), piece.axis, slice(0, 1), piece.ends_axis))
+        return inputs
 
 
 class _Results:
@@ -152,7 +184,7 @@ class _Results:
             self._growing = Growing(States(self._library, self._job, outer, inner))
             self._growing.begin_with(Part(position["first"], position["count"], arrays["state"]))
 
-    def take(self, piece: Piece, made: Part | tuple[np.ndarray, np.ndarray | None]) -> None:
+    def take(self, piece: Piece, made: Made) -> None:
         if isinstance(made, Part):
             self._take_part(piece, made)
         else:

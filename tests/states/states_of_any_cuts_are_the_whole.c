@@ -91,6 +91,7 @@ typedef struct placed_problem {
 static void reduce_piece(placed_problem *p, piece *made) {
     const wr_reduce_args *whole = &p->of->args;
     wr_state_args args = state_args(p->of, made->first, made->count);
+    int32_t told = -1;
     ptrdiff_t step = whole->strides_given ? whole->axis_stride : (ptrdiff_t)whole->inner;
     ptrdiff_t size = (ptrdiff_t)wr_dtype_size(whole->dtype);
     args.input = p->input + ((const unsigned char *)whole->input - p->of->input) + (ptrdiff_t)made->first * step * size;
@@ -114,7 +115,14 @@ static void reduce_piece(placed_problem *p, piece *made) {
         args.workspace = take(&p->memory, bytes + 16);
         args.workspace_bytes = bytes;
     }
+    if (p->check != NULL) {
+        place_write(p->memory.where, p->check, &told, sizeof told);
+    }
     check_status(wr_state_reduce(&args, p->memory.where->stream), "a piece");
+    if (p->check != NULL) {
+        place_read(p->memory.where, p->check, &told, sizeof told);
+        CHECK(told == WR_SUCCESS, "%s: on %s a piece's check says %d", label, p->memory.where->name, (int)told);
+    }
 }
 
 static void merge(placed_problem *p, piece *left, const piece *right) {

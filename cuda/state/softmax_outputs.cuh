@@ -135,8 +135,11 @@ __device__ __forceinline__ void write_edges(const SoftmaxFromStateArguments<Floa
         const PieceRow row = piece_row_of(p, piece.first, number);
         const PieceTotals<Float, Sum> &totals = a.totals[number];
         const RowOutputs<Float, Sum> outputs(totals.whole, p.log, p.empty_row_zero, p.output_dtype);
-        const Float y = outputs.of(piece_logit<Float>(p, row, of.at), takes_part(p, row, of.at),
-                                   of.at < piece.left() ? totals.left_maximum : totals.right_maximum);
+        Float maximum = 0; // logarithms do without, and none is written for them
+        if (!p.log) {
+            maximum = of.at < piece.left() ? totals.left_maximum : totals.right_maximum;
+        }
+        const Float y = outputs.of(piece_logit<Float>(p, row, of.at), takes_part(p, row, of.at), maximum);
         store_float(y, p.output_dtype, p.output, piece_index(p, row, of.at));
     }
 }

@@ -30,6 +30,6 @@ def test_the_package(tmp_path: Path) -> None:
 
 
 def test_a_wrong_argument_is_found(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text("import warp_reduce\nwarp_reduce.softmax([1.0], scale='2')\n", "utf-8")
+    (tmp_path / "program.py").write_text("import warp_reduce\nwarp_reduce.sum([1.0], keepdims='2')\n", "utf-8")
     done = mypy("program.py", folder=tmp_path)
-    assert 'Argument "scale" to "softmax" has incompatible type "str"; expected "float"' in done.stdout
+    assert 'Argument "keepdims" to "sum" has incompatible type "str"; expected "bool"' in done.stdout

@@ -21,7 +21,7 @@ Pieces pieces_for(std::size_t axis, std::size_t panels, std::size_t threads, std
         return {axis, 1};
     }
     const std::size_t wanted = divide_up(tasks_per_thread * threads, panels);
-    const std::size_t length = std::max(std::bit_ceil(divide_up(axis, wanted)), shortest);
+    const std::size_t length = std::max(std::bit_floor(divide_up(axis, wanted)), shortest);
     return {length, divide_up(axis, length)};
 }
 

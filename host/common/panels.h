@@ -1,7 +1,10 @@
 // How a job is divided: into panels of neighbouring outputs, and those, where they are few, into pieces of the axis.
 #pragma once
 
+#include "host/common/parallel.h"
 #include "host/common/vector_kernels.h"
+
+#include <algorithm>
 
 namespace wr::host {
 
@@ -18,6 +21,14 @@ struct Pieces {
 
 // Tasks of each thread, so that one that starts late or runs slowly does not hold up the call.
 inline constexpr std::size_t tasks_per_thread = 4;
+
+// Calls act(first, last) so that every panel is in one such range, on up to so many threads. The ranges differ by one
+// panel at most.
+template <class Do>
+void for_panels(std::size_t panels, std::size_t threads, Do &&act) {
+    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
+    parallel_for(tasks, threads, [&](std::size_t task) { act(panels * task / tasks, panels * (task + 1) / tasks); });
+}
 
 // Enough pieces to keep the threads busy where panels alone do not; one piece where they do. None is shorter than
 // `shortest`, a power of two: what a piece costs apart from its elements must not show.

@@ -39,12 +39,8 @@ void store_panel(const ExactJob &job, std::size_t panel, std::int64_t *words) {
 }
 
 Status run_panels(const ExactJob &job, const Kernels &kernels, std::size_t threads) {
-    const std::size_t panels = job.shape.outer * job.panels.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
-    const std::size_t each = divide_up(panels, tasks);
-    parallel_for(tasks, threads, [&](std::size_t task) {
-        kernels.sum_exact_panels(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
-    });
+    for_panels(job.shape.outer * job.panels.per_outer, threads,
+               [&](std::size_t first, std::size_t last) { kernels.sum_exact_panels(job, first, last); });
     return Status::success;
 }
 

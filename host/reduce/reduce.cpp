@@ -58,12 +58,8 @@ std::size_t panel_width(Access access, const Shape &shape, std::size_t accumulat
 }
 
 Status run_panels(const ReduceKernel &kernel, const ReduceJob &job, std::size_t threads) {
-    const std::size_t panels = job.shape.outer * job.panels.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
-    const std::size_t each = divide_up(panels, tasks);
-    parallel_for(tasks, threads, [&](std::size_t task) {
-        kernel.reduce(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
-    });
+    for_panels(job.shape.outer * job.panels.per_outer, threads,
+               [&](std::size_t first, std::size_t last) { kernel.reduce(job, first, last); });
     return Status::success;
 }
 

@@ -55,12 +55,8 @@ SoftmaxBackwardJob job_of(const SoftmaxBackwardProblem &problem, const SoftmaxBa
 }
 
 Status run_panels(const SoftmaxBackwardKernel &kernel, const SoftmaxBackwardJob &job, std::size_t threads) {
-    const std::size_t panels = job.problem.shape.outer * job.panels.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
-    const std::size_t each = divide_up(panels, tasks);
-    parallel_for(tasks, threads, [&](std::size_t task) {
-        kernel.panels(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
-    });
+    for_panels(job.problem.shape.outer * job.panels.per_outer, threads,
+               [&](std::size_t first, std::size_t last) { kernel.panels(job, first, last); });
     return Status::success;
 }
 

@@ -28,12 +28,8 @@ std::size_t elements_of(const SoftmaxProblem &problem) {
 }
 
 Status run_panels(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_t threads) {
-    const std::size_t panels = job.shape.outer * job.panels.per_outer;
-    const std::size_t tasks = threads == 1 ? 1 : std::min(panels, tasks_per_thread * threads);
-    const std::size_t each = divide_up(panels, tasks);
-    parallel_for(tasks, threads, [&](std::size_t task) {
-        kernel.softmax(job, std::min(task * each, panels), std::min((task + 1) * each, panels));
-    });
+    for_panels(job.shape.outer * job.panels.per_outer, threads,
+               [&](std::size_t first, std::size_t last) { kernel.softmax(job, first, last); });
     return Status::success;
 }
 

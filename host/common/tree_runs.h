@@ -81,11 +81,15 @@ OpRegister<Op> run_sums(const T *x, const Mapping &m) {
     }
 }
 
-// The tree of up to 2^level vectors, the last of which may be a part.
-template <class Op, int level, class T>
+// The tree of up to 2^level vectors, the last of which may be a part; all_there: that of 2^level.
+template <class Op, int level, bool all_there, class T>
 typename Op::Accumulator tree_of_vectors(const T *x, std::size_t count, const Mapping &m) {
-    constexpr std::size_t lanes = wide_lanes<Op, T>;
+    constexpr std::size_t lanes = wide_lanes<Op, T>, last = (std::size_t{1} << level) - 1;
     const auto mixed = pairwise<Op, level>([=](std::size_t i) {
+        if (all_there) {
+            return i < last ? load_wide<Op>(x + i * lanes, m)
+                            : load_wide_part<Op>(x + last * lanes, count - last * lanes, m);
+        }
         const std::size_t before = smaller(i * lanes, count);
         return load_wide_part<Op>(x + before, smaller(count - before, lanes), m);
     });
@@ -101,7 +105,10 @@ typename Op::Accumulator short_tree(const T *x, std::size_t count, const Mapping
             return short_tree<Op, level + 1>(x, count, m);
         }
     }
-    return tree_of_vectors<Op, level>(x, count, m);
+    if (level < 2 || count > (wide_lanes<Op, T> << level) - wide_lanes<Op, T>) {
+        return tree_of_vectors<Op, level, true>(x, count, m);
+    }
+    return tree_of_vectors<Op, level, false>(x, count, m);
 }
 
 // The depth whose runs have 4096 elements, or twice as many.

@@ -154,6 +154,12 @@ WR_HD auto combine_lanes(Register<typename Op::Accumulator> v) {
     return add_within<Op, 0, log2_of(lanes_of<typename Op::Accumulator>)>(v)[0];
 }
 
+// The bits of an element.
+template <class T>
+using WordOf = std::conditional_t<
+    sizeof(T) == 8, std::uint64_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+
 // What a vector of accumulators is read from: as many elements, bit for bit.
 template <class Op, class T>
 using Raw = Vector<T, lanes_of<typename Op::Accumulator>>;
@@ -320,35 +326,44 @@ WR_HD auto load_mapped(const T *from, const Mapping &m) {
     }
 }
 
-// The first `count` elements of a vector; the others are zeros, and their memory is not touched.
+// Whether a part of a vector is read at once: element by element takes longer than what is not done to vectors.
+#if defined(__AVX2__)
+constexpr bool parts_are_quick = true;
+#else
+constexpr bool parts_are_quick = false;
+#endif
+
+// The first `count` elements of a vector and those of `others` behind them, whose memory is not touched.
 template <class V, class T>
-WR_HD V load_part(const T *from, std::size_t count) {
+WR_HD V load_part(const T *from, std::size_t count, V others = V{}) {
 #if defined(__AVX512VL__) && defined(__AVX512BW__)
     const unsigned mask = (1u << count) - 1;
     if constexpr (sizeof(V) == 64 && sizeof(T) == 4) {
-        return bit_cast<V>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(mask), from));
+        return bit_cast<V>(_mm512_mask_loadu_epi32(bit_cast<__m512i>(others), static_cast<__mmask16>(mask), from));
     } else if constexpr (sizeof(V) == 64 && sizeof(T) == 8) {
-        return bit_cast<V>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>(mask), from));
+        return bit_cast<V>(_mm512_mask_loadu_epi64(bit_cast<__m512i>(others), static_cast<__mmask8>(mask), from));
     } else if constexpr (sizeof(V) == 32 && sizeof(T) == 2) {
-        return bit_cast<V>(_mm256_maskz_loadu_epi16(static_cast<__mmask16>(mask), from));
+        return bit_cast<V>(_mm256_mask_loadu_epi16(bit_cast<__m256i>(others), static_cast<__mmask16>(mask), from));
     } else if constexpr (sizeof(V) == 32 && sizeof(T) == 4) {
-        return bit_cast<V>(_mm256_maskz_loadu_epi32(static_cast<__mmask8>(mask), from));
+        return bit_cast<V>(_mm256_mask_loadu_epi32(bit_cast<__m256i>(others), static_cast<__mmask8>(mask), from));
     } else if constexpr (sizeof(V) == 16 && sizeof(T) == 2) {
-        return bit_cast<V>(_mm_maskz_loadu_epi16(static_cast<__mmask8>(mask), from));
+        return bit_cast<V>(_mm_mask_loadu_epi16(bit_cast<__m128i>(others), static_cast<__mmask8>(mask), from));
     }
 #elif defined(__AVX2__)
-    const auto lane_numbers = [&]<class Int, std::size_t... i>(Int, std::index_sequence<i...>) {
+    const auto lane_mask = [&]<class Int, std::size_t... i>(Int, std::index_sequence<i...>) {
         return Vector<Int, sizeof...(i)>{static_cast<Int>(i)...} < static_cast<Int>(count);
     };
     if constexpr (sizeof(V) == 32 && sizeof(T) == 4) {
-        const auto mask = bit_cast<__m256i>(lane_numbers(std::int32_t{}, std::make_index_sequence<8>{}));
-        return bit_cast<V>(_mm256_maskload_epi32(reinterpret_cast<const int *>(from), mask));
+        const auto mask = lane_mask(std::int32_t{}, std::make_index_sequence<8>{});
+        const auto some = _mm256_maskload_epi32(reinterpret_cast<const int *>(from), bit_cast<__m256i>(mask));
+        return mask ? bit_cast<V>(some) : others;
     } else if constexpr (sizeof(V) == 32 && sizeof(T) == 8) {
-        const auto mask = bit_cast<__m256i>(lane_numbers(std::int64_t{}, std::make_index_sequence<4>{}));
-        return bit_cast<V>(_mm256_maskload_epi64(reinterpret_cast<const long long *>(from), mask));
+        const auto mask = lane_mask(std::int64_t{}, std::make_index_sequence<4>{});
+        const auto some = _mm256_maskload_epi64(reinterpret_cast<const long long *>(from), bit_cast<__m256i>(mask));
+        return mask ? bit_cast<V>(some) : others;
     }
 #endif
-    V v{};
+    V v = others;
     std::memcpy(&v, from, count * sizeof(T));
     return v;
 }
@@ -401,11 +416,21 @@ struct PairVectors<FloatSum<float>, BF16> {
 };
 #endif
 
+template <class Word, std::size_t... i>
+WR_HD auto lane_numbers(std::index_sequence<i...>) {
+    return Register<Word>{static_cast<Word>(i)...};
+}
+
 template <class T, std::size_t... i>
 WR_HD auto lanes_below(std::size_t count, std::index_sequence<i...>) {
     using Int = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
     return Register<Int>{static_cast<Int>(i)...} < static_cast<Int>(count);
 }
+
+template <class Op>
+constexpr bool is_float_sum = false;
+template <class Float>
+constexpr bool is_float_sum<FloatSum<Float>> = true;
 
 // As load_mapped where only the first `count` elements exist; the identity stands for the others.
 template <class Op, class T>
@@ -414,6 +439,11 @@ WR_HD auto load_mapped_part(const T *from, std::size_t count, const Mapping &m) 
     constexpr std::size_t lanes = lanes_of<Accumulator>;
     if constexpr (LoadVectors<Op, T>::known) {
         return LoadVectors<Op, T>::load_part(from, count, m);
+    } else if constexpr (is_float_sum<Op>) {
+        using Bits = WordOf<T>;
+        constexpr Bits zero = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)); // -0, the identity
+        using V = Raw<Op, typename NumberOf<T>::Type>;
+        return MapVectors<Op, T>::apply(load_part<V>(from, count, bit_cast<V>(Raw<Op, Bits>{} + zero)), m);
     } else if constexpr (MapVectors<Op, T>::known) {
         const auto raw = load_part<Raw<Op, typename NumberOf<T>::Type>>(from, count);
         Register<Accumulator> identity;

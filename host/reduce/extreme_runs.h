@@ -31,11 +31,6 @@ struct CombineVectors<SmallestWord<Word>> {
 };
 
 template <class T>
-using WordOf = std::conditional_t<
-    sizeof(T) == 8, std::uint64_t,
-    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
-
-template <class T>
 constexpr WordOf<T> pattern_of_infinity = 0;
 template <>
 constexpr std::uint64_t pattern_of_infinity<double> = 0x7FF0000000000000u;
@@ -145,24 +140,29 @@ struct FloatExtremes {
 #endif
     static constexpr std::size_t lanes = sizeof(V) / sizeof(float), chains = 4;
 
-    // Of a whole number of `chains` registers; false where it does not decide.
+    // Of at least a register; false where it does not decide.
     template <bool minimum>
     bool find(const float *x, std::size_t count, float &found) {
-        V chain[chains];
-        for (std::size_t j = 0; j < chains; ++j) {
-            chain[j] = load(x + j * lanes);
-        }
-        for (std::size_t i = 0; i < count; i += chains * lanes) {
+        const auto better = [](V a, V b) { return minimum ? smaller_of(a, b) : larger_of(a, b); };
+        const V first = load(x), last = load(x + count - lanes); // some of which others have too
+        V chain[chains] = {first, last, first, last};
+        note(first, last);
+        std::size_t i = 0;
+        for (; count - i >= chains * lanes; i += chains * lanes) {
             V next[chains];
             for (std::size_t j = 0; j < chains; ++j) {
                 prefetch(x + i + j * lanes, 2048);
                 next[j] = load(x + i + j * lanes);
-                chain[j] = minimum ? smaller_of(chain[j], next[j]) : larger_of(chain[j], next[j]);
+                chain[j] = better(chain[j], next[j]);
             }
             note(next[0], next[1]);
             note(next[2], next[3]);
         }
-        const auto better = [](V a, V b) { return minimum ? smaller_of(a, b) : larger_of(a, b); };
+        for (; count - i >= lanes; i += lanes) {
+            const V next = load(x + i);
+            chain[0] = better(chain[0], next);
+            note(next, next);
+        }
         const auto all = bit_cast<Register<float>>(better(better(chain[0], chain[1]), better(chain[2], chain[3])));
         found = minimum ? combine_lanes<SmallestWord<float>>(all) : combine_lanes<LargestWord<float>>(all);
         return found != 0 && !has_nan();
@@ -207,21 +207,18 @@ T deciding_by_bits(const T *x, std::size_t count, const Mapping &m) {
 #if defined(__AVX512F__) || defined(__AVX2__)
 inline float deciding_float(const float *x, std::size_t count, const Mapping &m) {
     using Op = Extreme<std::int32_t>;
-    constexpr std::size_t step = FloatExtremes::chains * FloatExtremes::lanes, block = 32 * step;
+    constexpr std::size_t block = 2048;
     float best = x[0];
-    const auto take = [&](float other) { best = Op::map(other, m) > Op::map(best, m) ? other : best; };
-    std::size_t done = 0;
-    for (; count - done >= step; done += smaller(block, (count - done) / step * step)) {
-        const std::size_t length = smaller(block, (count - done) / step * step);
+    for (std::size_t done = 0; done < count;) {
+        // The last block has at least a register's elements, some of those before it.
+        const std::size_t start = smaller(done, count - word_lanes<float>), length = smaller(block, count - start);
         FloatExtremes extremes;
         float found = 0;
-        const bool decides =
-            m.flip != 0 ? extremes.find<true>(x + done, length, found) : extremes.find<false>(x + done, length, found);
-        take(decides ? found : deciding_by_bits(x + done, length, m));
-    }
-    if (done < count) {
-        const std::size_t start = smaller(done, count - word_lanes<float>);
-        take(deciding_by_bits(x + start, count - start, m));
+        const bool decides = m.flip != 0 ? extremes.find<true>(x + start, length, found)
+                                         : extremes.find<false>(x + start, length, found);
+        const float other = decides ? found : deciding_by_bits(x + start, length, m);
+        best = Op::map(other, m) > Op::map(best, m) ? other : best;
+        done = start + length;
     }
     return best;
 }
@@ -249,7 +246,7 @@ struct CombineVectors<AnyBit<Word>> {
     WR_HD static V apply(V a, V b) { return a | b; }
 };
 
-// Where an element of a run stands first; it is there. Any NaN stands for all.
+// Where an element of a run stands first; it is there. Any NaN stands for all. count is at least word_lanes.
 template <class T>
 std::size_t first_place_of(T element, const T *x, std::size_t count) {
     using Word = WordOf<T>;
@@ -258,11 +255,14 @@ std::size_t first_place_of(T element, const T *x, std::size_t count) {
     constexpr Word magnitude = static_cast<Word>(~Word{0}) >> 1, infinity = pattern_of_infinity<T>;
     const Word word = bit_cast<Word>(element);
     const bool is_nan = !std::is_integral_v<T> && (word & magnitude) > infinity;
+    const auto those_at = [&](std::size_t i) {
+        const V words = load_vector<V>(x + i);
+        return is_nan ? bit_cast<V>((words & magnitude) > infinity) : bit_cast<V>(words == word);
+    };
     const auto any_of = [&](std::size_t first, std::size_t many) {
         V any{};
         for (std::size_t j = 0; j < many; ++j) {
-            const V words = load_vector<V>(x + first + j * lanes);
-            any |= is_nan ? bit_cast<V>((words & magnitude) > infinity) : bit_cast<V>(words == word);
+            any |= those_at(first + j * lanes);
         }
         return combine_lanes<AnyBit<Word>>(any) != 0;
     };
@@ -270,13 +270,13 @@ std::size_t first_place_of(T element, const T *x, std::size_t count) {
     while (count - i >= vectors * lanes && !any_of(i, vectors)) {
         i += vectors * lanes;
     }
-    while (count - i >= lanes && !any_of(i, 1)) {
+    while (count - i > lanes && !any_of(i, 1)) {
         i += lanes;
     }
-    while (!(is_nan ? (bit_cast<Word>(x[i]) & magnitude) > infinity : bit_cast<Word>(x[i]) == word)) {
-        ++i;
-    }
-    return i;
+    // In the last register those before it, which are not it, stand again.
+    i = smaller(i, count - lanes);
+    const V places = lane_numbers<Word>(std::make_index_sequence<lanes>{}) | ~those_at(i);
+    return i + combine_lanes<SmallestWord<Word>>(places);
 }
 
 } // namespace

@@ -5,6 +5,8 @@
 #include "host/reduce/extreme_runs.h"
 #include "host/reduce/panel_reduction.h"
 
+#include <bit>
+
 namespace wr::host::WR_ISA {
 namespace {
 
@@ -95,26 +97,27 @@ void reduce_rows(const T *x, std::ptrdiff_t distance, std::size_t width, std::si
     }
 }
 
-template <class Op, class T>
-void map_row(const T *x, std::size_t width, const Mapping &m, typename Op::Accumulator *__restrict row) {
-    std::size_t c = 0;
-    if constexpr (MapVectors<Op, T>::known) {
-        for (; width - c >= op_lanes<Op>; c += op_lanes<Op>) {
-            store_vector(row + c, load_mapped<Op>(x + c, m));
-        }
-    }
-    for (; c < width; ++c) {
-        row[c] = Op::map(x[c], m);
+constexpr std::size_t rows_at_once = 8;
+
+// The tree of x(first) .. x(first + count - 1).
+template <std::size_t count, class Combine, class Load>
+WR_HD auto tree_of_few(const Combine &combine, const Load &x, std::ptrdiff_t first = 0) -> decltype(x(first)) {
+    if constexpr (count == 1) {
+        return x(first);
+    } else {
+        constexpr std::size_t left = std::bit_ceil(count) / 2;
+        const auto sum = tree_of_few<left>(combine, x, first);
+        return combine(sum, tree_of_few<count - left>(combine, x, first + static_cast<std::ptrdiff_t>(left)));
     }
 }
 
-constexpr std::size_t rows_at_once = 8;
-
-// The tree of eight values, x(0) .. x(7).
-template <class Combine, class Load>
-WR_HD auto tree_of_eight(const Combine &combine, const Load &x) {
-    return combine(combine(combine(x(0), x(1)), combine(x(2), x(3))),
-                   combine(combine(x(4), x(5)), combine(x(6), x(7))));
+// Accumulators of neighbouring columns are kept in whole registers where the elements of the last are read as a part of
+// one.
+template <class Op, class T>
+constexpr bool fills_registers = MapVectors<Op, T>::known && parts_are_quick;
+template <class Op, class T>
+WR_HD std::size_t kept_columns(std::size_t width) {
+    return fills_registers<Op, T> ? divide_up(width, op_lanes<Op>) * op_lanes<Op> : width;
 }
 
 // What is asked for while a panel's eight rows are read: the same rows some vectors on, and at their end the eight that
@@ -148,90 +151,63 @@ class EightRowsAhead {
     std::ptrdiff_t row_;
 };
 
-// The trees of eight rows, column by column.
-template <class Op, class T>
-void reduce_eight_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const Mapping &m,
-                       typename Op::Accumulator *__restrict sums) {
+// The trees of `count` rows, column by column, kept_columns of them; `ahead` is called before every step.
+template <class Op, std::size_t count, std::size_t step, class T, class Ahead>
+void trees_of_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const Mapping &m, Ahead &&ahead,
+                   typename Op::Accumulator *__restrict results) {
     using Accumulator = typename Op::Accumulator;
-    constexpr bool known = MapVectors<Op, T>::known;
-    constexpr std::size_t step = known ? op_lanes<Op> : cache_line / sizeof(T);
     const auto reduce_column = [&](std::size_t c) {
-        sums[c] = tree_of_eight([](Accumulator a, Accumulator b) { return Op::combine(a, b); },
-                                [&](std::ptrdiff_t row) { return Op::map((x + row * stride)[c], m); });
+        results[c] = tree_of_few<count>([](Accumulator a, Accumulator b) { return Op::combine(a, b); },
+                                        [&](std::ptrdiff_t row) { return Op::map((x + row * stride)[c], m); });
     };
-    const std::size_t whole_steps = width / step * step;
-    EightRowsAhead<T> ahead(x, stride, width, step);
-    for (std::size_t c = 0; c < whole_steps; c += step) {
-        ahead.prefetch_vectors();
-        if constexpr (known) {
-            store_vector(
-                sums + c,
-                tree_of_eight([](OpRegister<Op> a, OpRegister<Op> b) { return CombineVectors<Op>::apply(a, b); },
-                              [&](std::ptrdiff_t row) { return load_mapped<Op>(x + row * stride + c, m); }));
+    const auto reduce_vector = [&](std::size_t c, const auto &load) {
+        const auto combine = [](OpRegister<Op> a, OpRegister<Op> b) { return CombineVectors<Op>::apply(a, b); };
+        store_vector(results + c,
+                     tree_of_few<count>(combine, [&](std::ptrdiff_t row) { return load(x + row * stride + c); }));
+    };
+    std::size_t c = 0;
+    for (; width - c >= step; c += step) {
+        ahead();
+        if constexpr (MapVectors<Op, T>::known) {
+            reduce_vector(c, [&](const T *from) { return load_mapped<Op>(from, m); });
         } else {
             for (std::size_t k = 0; k < step; ++k) {
                 reduce_column(c + k);
             }
         }
     }
-    for (std::size_t c = whole_steps; c < width; ++c) {
-        reduce_column(c);
-    }
-}
-
-// The tree of rows `first` to `first + count - 1`; count is a constant once this is inlined.
-template <class Combine, class Load>
-WR_HD auto tree_of_few(const Combine &combine, const Load &x, std::ptrdiff_t first, std::ptrdiff_t count)
-    -> decltype(x(first)) {
-    return count == 1   ? x(first)
-           : count == 2 ? combine(x(first), x(first + 1))
-           : count == 3 ? combine(combine(x(first), x(first + 1)), x(first + 2))
-                        : combine(combine(x(first), x(first + 1)), combine(x(first + 2), x(first + 3)));
-}
-
-// The trees of up to four rows.
-template <class Op, std::size_t count, class T>
-void reduce_few_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const Mapping &m,
-                     typename Op::Accumulator *__restrict results) {
-    using Accumulator = typename Op::Accumulator;
-    constexpr auto rows = static_cast<std::ptrdiff_t>(count);
-    std::size_t c = 0;
-    if constexpr (MapVectors<Op, T>::known) {
-        for (; width - c >= op_lanes<Op>; c += op_lanes<Op>) {
-            store_vector(results + c,
-                         tree_of_few([](OpRegister<Op> a, OpRegister<Op> b) { return CombineVectors<Op>::apply(a, b); },
-                                     [&](std::ptrdiff_t row) { return load_mapped<Op>(x + row * stride + c, m); }, 0,
-                                     rows));
+    if constexpr (fills_registers<Op, T>) {
+        if (c < width) {
+            reduce_vector(c, [&](const T *from) { return load_mapped_part<Op>(from, width - c, m); });
+        }
+    } else {
+        for (; c < width; ++c) {
+            reduce_column(c);
         }
     }
-    for (; c < width; ++c) {
-        results[c] = tree_of_few([](Accumulator a, Accumulator b) { return Op::combine(a, b); },
-                                 [&](std::ptrdiff_t row) { return Op::map((x + row * stride)[c], m); }, 0, rows);
-    }
 }
 
-// Whether there were so few rows that it is done.
 template <class Op, class T>
-bool reduced_few_rows(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
-                      typename Op::Accumulator *results) {
-    switch (count) {
-    case 1:
-        reduce_few_rows<Op, 1>(x, stride, width, m, results);
-        return true;
-    case 2:
-        reduce_few_rows<Op, 2>(x, stride, width, m, results);
-        return true;
-    case 3:
-        reduce_few_rows<Op, 3>(x, stride, width, m, results);
-        return true;
-    case 4:
-        reduce_few_rows<Op, 4>(x, stride, width, m, results);
-        return true;
-    case rows_at_once:
+constexpr std::size_t columns_at_once = MapVectors<Op, T>::known ? op_lanes<Op> : cache_line / sizeof(T);
+
+template <class Op, class T>
+void reduce_eight_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const Mapping &m,
+                       typename Op::Accumulator *results) {
+    constexpr std::size_t step = columns_at_once<Op, T>;
+    EightRowsAhead<T> ahead(x, stride, width, step);
+    trees_of_rows<Op, rows_at_once, step>(x, stride, width, m, [&] { ahead.prefetch_vectors(); }, results);
+}
+
+// One row to eight.
+template <class Op, std::size_t most = rows_at_once - 1, class T>
+void reduce_few_rows(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
+                     typename Op::Accumulator *results) {
+    if (count == rows_at_once) {
         reduce_eight_rows<Op>(x, stride, width, m, results);
-        return true;
-    default:
-        return false;
+    } else if (count == most) {
+        trees_of_rows<Op, most, columns_at_once<Op, T>>(x, stride, width, m, [] {}, results);
+    } else if constexpr (most > 1) {
+        reduce_few_rows<Op, most - 1>(x, stride, width, count, m, results);
     }
 }
 
@@ -241,18 +217,10 @@ void column_trees(const T *x, std::ptrdiff_t stride, std::size_t width, std::siz
     using Accumulator = typename Op::Accumulator;
     alignas(64) Accumulator sums[most_columns<Op>];
     alignas(64) Accumulator levels[levels_bytes / sizeof(Accumulator)];
-    RowCounter<Op> rest(width, levels), counter(width, levels + 3 * width);
-    std::size_t row = 0;
-    for (; count - row >= rows_at_once; row += rows_at_once) {
-        reduce_eight_rows<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, stride, width, m, sums);
-        counter.push(sums);
-    }
-    if (row < count) {
-        for (; row < count; ++row) {
-            map_row<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, width, m, sums);
-            rest.push(sums);
-        }
-        rest.result(sums);
+    RowCounter<Op> counter(kept_columns<Op, T>(width), levels);
+    for (std::size_t row = 0; row < count; row += rows_at_once) {
+        reduce_few_rows<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, stride, width,
+                            smaller(rows_at_once, count - row), m, sums);
         counter.push(sums);
     }
     counter.result(results);
@@ -263,39 +231,36 @@ template <class Op, class T>
 void fold_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                   typename Op::Accumulator *results) {
     alignas(64) typename Op::Accumulator row_values[most_columns<Op>];
-    std::size_t row = 0;
-    for (; count - row >= rows_at_once; row += rows_at_once) {
-        reduce_eight_rows<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, stride, width, m, row_values);
-        combine_rows<Op>(row_values, width, results);
-    }
-    for (; row < count; ++row) {
-        map_row<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, width, m, row_values);
-        combine_rows<Op>(row_values, width, results);
+    for (std::size_t row = 0; row < count; row += rows_at_once) {
+        reduce_few_rows<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, stride, width,
+                            smaller(rows_at_once, count - row), m, row_values);
+        combine_rows<Op>(row_values, kept_columns<Op, T>(width), results);
     }
 }
 
-// `width` neighbours, at most most_columns; `count` rows, not 0, `stride` apart.
+// `width` neighbours, at most most_columns; `count` rows, not 0, `stride` apart. `results` has room for whole
+// registers.
 template <class Op, std::size_t levels_bytes = column_levels_bytes, class T>
 void reduce_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                     typename Op::Accumulator *results) {
-    if (reduced_few_rows<Op>(x, stride, width, count, m, results)) {
+    const auto settle = [&] {
         for (std::size_t c = 0; c < width; ++c) {
             results[c] = Op::settle(results[c]);
         }
-        return;
-    }
-    if constexpr (!Op::order_free) {
+    };
+    if (count <= rows_at_once) {
+        reduce_few_rows<Op>(x, stride, width, count, m, results);
+        settle();
+    } else if constexpr (!Op::order_free) {
         column_trees<Op, levels_bytes>(x, stride, width, count, m, results);
     } else {
-        for (std::size_t c = 0; c < width; ++c) {
+        for (std::size_t c = 0; c < kept_columns<Op, T>(width); ++c) {
             results[c] = Op::identity();
         }
         for (std::size_t row = 0; row < count; row += settle_length) {
             fold_columns<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, stride, width,
                              smaller(settle_length, count - row), m, results);
-            for (std::size_t c = 0; c < width; ++c) {
-                results[c] = Op::settle(results[c]);
-            }
+            settle();
         }
     }
 }

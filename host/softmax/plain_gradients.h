@@ -61,7 +61,7 @@ struct PlainGradient {
                 const auto run = static_cast<std::size_t>(r);
                 return vector.load(weights.run(run) + c) * vector.load(gradients.run(run) + c);
             };
-            vector.store(sums + c, tree_of_eight([](V a, V b) { return a + b; }, term));
+            vector.store(sums + c, tree_of_few<8>([](V a, V b) { return a + b; }, term));
         });
     }
 

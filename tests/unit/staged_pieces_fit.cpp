@@ -34,7 +34,7 @@ bool fits(const StagedPlan &p, bool vectors, std::size_t inner, std::size_t elem
     const std::size_t cells = p.items_a_block * p.rows * inner;
     const std::size_t places = cells + (cells - 1) / p.unit * p.gap;
     bool good = p.items_a_block > 0 && p.threads <= most_threads && p.run <= most_run_elements;
-    good = good && cells < 32768 && cells * cell_bytes <= p.threads * stage_bytes / most_threads;
+    good = good && cells < 32768 && cells * cell_bytes <= p.threads * block_stage_bytes / most_threads;
     good = good && (vectors ? places <= places_of_vectors : places * cell_bytes + vector_bytes <= p.shared_bytes);
     good = good && p.shared_bytes <= 40 * 1024; // with what the kernel declares, no more than every GPU has
     // One run a thread, and few enough runs for one thread to end with.

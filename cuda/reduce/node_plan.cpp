@@ -78,7 +78,7 @@ NodePlan plan_nodes_of_short_rows(const Shape &s, const Piece &piece, GpuFacts g
         return plan;
     }
     plan.rows.rows.rows_a_block = block_warps;
-    if (side < 2 * most_lane_node && suit_lanes(s, multiprocessors)) {
+    if (side < std::uint64_t{2} * most_lane_node && suit_lanes(s, multiprocessors)) {
         plan.short_rows = ShortRows::a_lane_each;
         plan.rows.rows.rows_a_block *= warp_threads;
     } else if (side < elements_of_node_side && suit_warps(s, multiprocessors)) {

@@ -166,7 +166,7 @@ void trees_of_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const M
                      tree_of_few<count>(combine, [&](std::ptrdiff_t row) { return load(x + row * stride + c); }));
     };
     std::size_t c = 0;
-    for (; width - c >= step; c += step) {
+    for (; c + step <= width; c += step) {
         ahead();
         if constexpr (MapVectors<Op, T>::known) {
             reduce_vector(c, [&](const T *from) { return load_mapped<Op>(from, m); });

@@ -603,7 +603,8 @@ typedef struct wr_softmax_backward_args {
     void *workspace;
     size_t workspace_bytes;
     int32_t strides_given; /* 1: all six are given; the gradient of a sum is 0, 0, 0 */
-    const void *scales;    /* the forward's */
+    /* The forward's, as in wr_softmax_args: a scale for each row, [outer][inner]; NULL: `scale` is that of all. */
+    const void *scales;
 } wr_softmax_backward_args;
 
 /* Like wr_softmax_backward or wr_log_softmax_backward, but with every knob. `args` is read before the call returns.

@@ -62,21 +62,31 @@ __device__ __forceinline__ void pdl_wait_and_release() {
 }
 
 // Of any accumulator: what the hardware does not move whole goes word by word.
+template <class T, class Shuffle>
+__device__ __forceinline__ T moved_by_words(const T &value, const Shuffle &shuffle) {
+    static_assert(sizeof(T) % sizeof(unsigned) == 0);
+    unsigned words[sizeof(T) / sizeof(unsigned)];
+    memcpy(words, &value, sizeof(T));
+#pragma unroll
+    for (unsigned &word : words) {
+        word = shuffle(word);
+    }
+    T moved;
+    memcpy(&moved, words, sizeof(T));
+    return moved;
+}
+
+template <class T>
+__device__ __forceinline__ T from_lane(const T &value, int lane) {
+    return moved_by_words(value, [&](unsigned word) { return __shfl_sync(whole_warp, word, lane); });
+}
+
 template <class T>
 __device__ __forceinline__ T from_lane_xor(const T &value, int mask) {
-    static_assert(sizeof(T) % sizeof(unsigned) == 0);
     if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t>) {
         return __shfl_xor_sync(whole_warp, value, mask);
     } else {
-        unsigned words[sizeof(T) / sizeof(unsigned)];
-        memcpy(words, &value, sizeof(T));
-#pragma unroll
-        for (unsigned &word : words) {
-            word = __shfl_xor_sync(whole_warp, word, mask);
-        }
-        T moved;
-        memcpy(&moved, words, sizeof(T));
-        return moved;
+        return moved_by_words(value, [&](unsigned word) { return __shfl_xor_sync(whole_warp, word, mask); });
     }
 }
 

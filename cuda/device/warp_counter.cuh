@@ -5,19 +5,6 @@
 
 namespace wr::cuda {
 
-template <class T>
-__device__ __forceinline__ T from_lane(const T &value, int lane) {
-    unsigned words[sizeof(T) / sizeof(unsigned)];
-    memcpy(words, &value, sizeof(T));
-#pragma unroll
-    for (unsigned &word : words) {
-        word = __shfl_sync(whole_warp, word, lane);
-    }
-    T moved;
-    memcpy(&moved, words, sizeof(T));
-    return moved;
-}
-
 // TreeCounter (numerics/tree.h) for a warp: lane number l keeps level l. What is pushed is the same in every lane.
 template <class Op>
 class WarpCounter {

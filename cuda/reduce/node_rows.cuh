@@ -38,19 +38,6 @@ struct NodeSide {
     }
 };
 
-template <class T>
-__device__ __forceinline__ T from_lane(const T &value, int lane) {
-    unsigned words[sizeof(T) / sizeof(unsigned)];
-    memcpy(words, &value, sizeof(T));
-#pragma unroll
-    for (unsigned &word : words) {
-        word = __shfl_sync(whole_warp, word, lane);
-    }
-    T moved;
-    memcpy(&moved, words, sizeof(T));
-    return moved;
-}
-
 // One row. As: the operator, or its quick way.
 template <class T, class Op, class As>
 class NodeRow {

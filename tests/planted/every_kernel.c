@@ -57,22 +57,6 @@ static wr_reduce_args args_of(const reduction *job, const shape *of) {
     return args;
 }
 
-/* How far past an allocation a pointer may be moved. */
-static size_t alignment_of(wr_dtype dtype) { return reference_size(dtype) / (size_t)reference_degree(dtype); }
-
-static tight tight_array(wr_dtype dtype, size_t count, int moved) {
-    return tight_new(count * reference_size(dtype), moved ? alignment_of(dtype) : 0);
-}
-
-/* A copy of what the host job reads, or nothing. */
-static tight tight_copy(const void *from, wr_dtype dtype, size_t count, int moved) {
-    tight made = tight_array(dtype, from == NULL ? 0 : count, moved);
-    if (from != NULL) {
-        tight_write(&made, from);
-    }
-    return made;
-}
-
 static wr_dtype weights_dtype_of(const wr_reduce_args *args) {
     return (int)args->weights_dtype == 0 ? args->dtype : args->weights_dtype;
 }

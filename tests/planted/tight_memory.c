@@ -1,6 +1,7 @@
 #include "tight_memory.h"
 
 #include "harness/harness.h"
+#include "reference/reference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,4 +47,19 @@ int tight_holds(const tight *memory, const void *expected) {
     same = memory->bytes == 0 || (expected != NULL && memcmp(got, expected, memory->bytes) == 0);
     free(got);
     return same;
+}
+
+/* How far past an allocation a pointer may be moved. */
+static size_t alignment_of(wr_dtype dtype) { return reference_size(dtype) / (size_t)reference_degree(dtype); }
+
+tight tight_array(wr_dtype dtype, size_t count, int moved) {
+    return tight_new(count * reference_size(dtype), moved ? alignment_of(dtype) : 0);
+}
+
+tight tight_copy(const void *from, wr_dtype dtype, size_t count, int moved) {
+    tight made = tight_array(dtype, from == NULL ? 0 : count, moved);
+    if (from != NULL) {
+        tight_write(&made, from);
+    }
+    return made;
 }

@@ -863,7 +863,7 @@ pub struct wr_softmax_backward_args {
     pub workspace_bytes: usize,
     /// 1: all six are given; the gradient of a sum is 0, 0, 0
     pub strides_given: i32,
-    /// the forward's
+    /// The forward's, as in [`wr_softmax_args`]: a scale for each row, \[outer\]\[inner\]; NULL: `scale` is that of all.
     pub scales: *const ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]

@@ -25,18 +25,17 @@ KnownGpus &known_gpus() {
 }
 
 cudaError_t ask(int device, GpuFacts *facts) {
-    int major = 0;
     facts->device = device;
     cudaError_t error = runtime().device_get_attribute(&facts->multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (error == cudaSuccess) {
-        error = runtime().device_get_attribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        error = runtime().device_get_attribute(&facts->compute_major, cudaDevAttrComputeCapabilityMajor, device);
     }
     if (error == cudaSuccess) {
         error = runtime().device_get_attribute(&facts->shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     }
-    facts->dependent_launch = major >= 9;
-    facts->cluster_blocks = major < 9 ? 0 : tuning::cluster_blocks;
-    facts->wide_cluster_blocks = major == 9 ? tuning::wide_cluster_blocks : facts->cluster_blocks;
+    facts->dependent_launch = facts->compute_major >= 9;
+    facts->cluster_blocks = facts->compute_major < 9 ? 0 : tuning::cluster_blocks;
+    facts->wide_cluster_blocks = facts->compute_major == 9 ? tuning::wide_cluster_blocks : facts->cluster_blocks;
     return error;
 }
 

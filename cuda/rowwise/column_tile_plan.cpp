@@ -3,6 +3,7 @@
 #include "cuda/common/launch.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
+#include "cuda/rowwise/policy.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,12 +11,6 @@
 namespace wr::cuda {
 
 namespace {
-
-// Columns off the boundaries side by side, more than which are done so: fewer leave lanes without columns (TB/s, and
-// held by threads or, longer ones, in tiles: f32 21 x 5, 21 x 13, 64 x 13 log, 21 x 17 1.02, 1.84, 1.72, 2.05
-// and 1.80, 2.25, 2.60, 2.29, but 300 x 19 2.47 and 1.52, 300 x 50 3.03 and 1.96; bf16 21 x 17, 100 x 33, 300 x 50
-// 0.83, 0.99, 1.26 and 1.16, 1.06, 0.96).
-constexpr std::size_t column_tile_single_columns = 16;
 
 // As many as the columns have, or, of long ones, as leave the fewest that are not there.
 std::size_t rows_of_thread(std::size_t axis, const ColumnTileThreads &threads) {
@@ -45,9 +40,10 @@ Division cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs, st
 std::size_t runs_without_rows(const Division &cut, std::size_t runs) { return cut.runs * cut.cluster_blocks - runs; }
 
 // Of blocks of so many threads or fewer: of small ones where these leave fewer threads without rows.
-Division smallest_cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs, std::size_t most_cluster) {
-    const Division small = cluster_of(column_tile_cluster_threads / 2, lanes, runs, most_cluster);
-    for (std::size_t own = column_tile_cluster_threads; own <= threads; own *= 2) {
+Division smallest_cluster_of(std::size_t threads, std::size_t lanes, std::size_t runs, std::size_t most_cluster,
+                             std::size_t usual) {
+    const Division small = cluster_of(usual / 2, lanes, runs, most_cluster);
+    for (std::size_t own = usual; own <= threads; own *= 2) {
         const Division large = cluster_of(own, lanes, runs, most_cluster);
         if (large.lanes != 0) {
             const bool is_fuller =
@@ -61,7 +57,9 @@ Division smallest_cluster_of(std::size_t threads, std::size_t lanes, std::size_t
 // Tiles that are more than a block of a fair size are a cluster's: of half as many threads side by side where its
 // blocks would fill a multiprocessor else.
 Division cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, const ColumnTileThreads &wanted,
-             std::size_t most_cluster) {
+             const GpuFacts &gpu) {
+    const auto most_cluster = static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1));
+    const std::size_t usual = rowwise_policy(gpu).column_tile_cluster_threads;
     const std::size_t lanes = lanes_of_tile(vectors, runs, least_lanes, wanted.fair);
     if (lanes * runs <= wanted.lone) {
         return {lanes, runs, 1};
@@ -69,7 +67,7 @@ Division cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, con
     for (const std::size_t threads : {std::bit_floor(wanted.lone), wanted.most}) {
         for (const std::size_t across : {lanes, lanes / 2}) {
             const Division shared =
-                across == 0 ? Division{0, 0, 0} : smallest_cluster_of(threads, across, runs, most_cluster);
+                across == 0 ? Division{0, 0, 0} : smallest_cluster_of(threads, across, runs, most_cluster, usual);
             if (shared.lanes != 0) {
                 return shared;
             }
@@ -81,16 +79,16 @@ Division cut(std::size_t vectors, std::size_t runs, std::size_t least_lanes, con
 
 } // namespace
 
-bool is_column_tile(const Shape &s, std::size_t most, bool whole) {
-    return s.inner > (whole ? 1 : column_tile_single_columns) && s.axis > 0 && s.axis <= most;
+bool is_column_tile(const Shape &s, std::size_t most, bool whole, const GpuFacts &gpu) {
+    return s.inner > (whole ? 1 : rowwise_policy(gpu).column_tile_single_columns) && s.axis > 0 && s.axis <= most;
 }
 
 ColumnTilePlan plan_column_tiles(const Shape &s, std::size_t element_bytes, const ColumnTileThreads &wanted, bool whole,
                                  const GpuFacts &gpu) {
     const std::size_t vectors = divide_up(s.inner, bytes_of_vector / element_bytes),
                       own = rows_of_thread(s.axis, wanted);
-    const Division made = cut(vectors, divide_up(s.axis, own), whole ? wanted.lanes : column_tile_single_lanes, wanted,
-                              static_cast<std::size_t>(std::max(gpu.cluster_blocks, 1)));
+    const Division made = cut(vectors, divide_up(s.axis, own),
+                              whole ? wanted.lanes : rowwise_policy(gpu).column_tile_single_lanes, wanted, gpu);
     const std::size_t across = made.lanes == 0 ? 0 : divide_up(vectors, made.lanes);
     if (across == 0 || s.outer > most_blocks / made.cluster_blocks / across) {
         return {};

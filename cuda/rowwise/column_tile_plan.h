@@ -9,27 +9,6 @@
 
 namespace wr::cuda {
 
-// Short columns, of which the registers of a block or a cluster hold a tile: threads that blocks should have which have
-// tiles to themselves, of softmax and of its gradient (H200, TB/s, by 256 and 128 threads: f32 of 4 3.91 and 4.07, 16
-// 3.79 and 3.81, bf16 of 8 and 21 2.99, 2.93 and 3.06, 3.03; the gradient of bf16 21 3.40 and 3.27); up to how many a
-// tile is one block's, where there are clusters, and where threads have more registers (f32 of 200, 256, whose 400 and
-// 512 threads leave a multiprocessor room for one or two blocks, 2.83, 3.29, in clusters 3.51, 3.68; but bf16 of 200
-// 2.80 and 2.44); threads that a cluster's blocks should have, and half of it where that leaves fewer of them without
-// rows.
-inline constexpr std::size_t softmax_column_tile_threads = 128;
-inline constexpr std::size_t softmax_backward_column_tile_threads = 256;
-inline constexpr std::size_t column_tile_lone_threads = 512;
-inline constexpr std::size_t column_tile_lone_threads_of_more_registers = 384;
-inline constexpr std::size_t column_tile_cluster_threads = 256;
-
-// Threads side by side in a tile at least, of columns that are whole vectors; of 16-bit ones and of f32 ones'
-// logarithms and values; of columns off the boundaries (with 16 and 8: f32 of 150, 256, 512 3.57, 3.50, 3.58
-// and 3.34, 3.28, 3.35; bf16 2.11, 2.48, 2.24 and 2.57, 2.66, 2.36; log f32 200, 384 2.96, 3.19 and 3.36, 3.48, with
-// logsumexp 200, 300 2.63, 2.87 and 3.00, 3.03).
-inline constexpr std::size_t column_tile_lanes = 16;
-inline constexpr std::size_t column_tile_narrow_lanes = 8;
-inline constexpr std::size_t column_tile_single_lanes = 32;
-
 struct GpuFacts;
 
 // Each thread of a tile has some neighbouring columns, as many as a vector has elements, of a run of rows.
@@ -66,7 +45,7 @@ struct ColumnTilePlan {
 };
 
 // Whether columns of up to `most` elements are worth it: few odd ones side by side are quicker one by one.
-bool is_column_tile(const Shape &shape, std::size_t most, bool whole);
+bool is_column_tile(const Shape &shape, std::size_t most, bool whole, const GpuFacts &gpu);
 
 // Whole: columns are whole vectors on their boundaries.
 ColumnTilePlan plan_column_tiles(const Shape &shape, std::size_t element_bytes, const ColumnTileThreads &threads,

@@ -2,6 +2,7 @@
 
 #include "cuda/common/cluster_shape.h"
 #include "cuda/common/warp.h"
+#include "cuda/rowwise/policy.h"
 
 namespace wr::cuda {
 
@@ -11,9 +12,11 @@ constexpr std::size_t least_block_warps = 4; // where a row takes fewer, several
 
 RowTilesPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowTileWarps &wanted, const GpuFacts &gpu) {
     const auto most_cluster = static_cast<std::size_t>(gpu.cluster_blocks);
-    const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * softmax_few_tiles;
+    const bool few = are_few_tiles(rows * blocks, gpu);
     const bool spreads = few && rows < static_cast<std::size_t>(gpu.multiprocessors); // else each has a row
-    const std::size_t most_of_one = most_cluster == 0 ? wanted.most : spreads ? softmax_small_row_warps : wanted.of_one;
+    const std::size_t most_of_one = most_cluster == 0 ? wanted.most
+                                    : spreads         ? rowwise_policy(gpu).few_cta_warps
+                                                      : wanted.of_one;
     if (blocks <= most_of_one) {
         return {1, blocks, blocks < least_block_warps ? least_block_warps / blocks : 1, gpu.dependent_launch, false};
     }
@@ -44,7 +47,7 @@ RowTilesPlan plan_wide_cluster(std::size_t rows, std::size_t blocks, const GpuFa
         rows > most_blocks / softmax_wide_cluster_blocks) {
         return {};
     }
-    const bool few = rows * blocks < static_cast<std::size_t>(gpu.multiprocessors) * softmax_few_tiles;
+    const bool few = are_few_tiles(rows * blocks, gpu);
     const std::size_t warps = divide_up(blocks, softmax_wide_cluster_blocks);
     return {divide_up(blocks, warps), warps, 1, gpu.dependent_launch, !few};
 }

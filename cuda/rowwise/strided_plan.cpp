@@ -1,6 +1,7 @@
 #include "cuda/rowwise/strided_plan.h"
 
 #include "cuda/common/warp.h"
+#include "cuda/rowwise/policy.h"
 #include "cuda/rowwise/row_tiles_plan.h"
 #include "numerics/softmax.h"
 
@@ -118,7 +119,8 @@ RowTilesPlan plan_whole_rows(const StridedKernels &kernels, const Shape &shape, 
     }
     return plan_row_tiles(
         shape.outer, divide_up(shape.axis, softmax_block),
-        {strided_row_warps, block_warps, softmax_least_cluster_warps, softmax_preferred_cluster_warps}, gpu);
+        {strided_row_warps, block_warps, rowwise_policy(gpu).least_cluster_warps, softmax_preferred_cluster_warps},
+        gpu);
 }
 
 std::size_t general_workspace_bytes(const StridedPlan &plan, std::size_t state_bytes) {

@@ -7,6 +7,7 @@
 #include "cuda/softmax/logsumexp/logsumexp.h"
 #include "cuda/softmax/lookback/columns.h"
 #include "cuda/softmax/lookback/rows.h"
+#include "cuda/softmax/policy.h"
 #include "cuda/softmax/regimes.h"
 #include "cuda/softmax/rows/masked_rows.h"
 #include "cuda/softmax/rows/spread_rows.h"
@@ -24,22 +25,19 @@ StripedLimits striped_limits(const SoftmaxProblem &problem, const GpuFacts &gpu)
         return any_slots;
     }
     const bool wide = problem.dtype == ElementType::f32;
-    return {fewest_striped_rows(gpu), wide ? softmax_striped_row : softmax_striped_converted_row};
+    const SoftmaxPolicy &policy = softmax_policy(gpu);
+    return {fewest_striped_rows(gpu), wide ? policy.blocked_axis : policy.blocked_narrow_axis};
 }
 
-// Some rows go as others do that are cut off, but keep all of their elements. 16-bit ones of whole vectors into f32, up
-// to 32 tiles long, and their logarithms into any other type (bf16 into f32, H200, 2 GiB of input, us, so and by
-// the kernels that others have: 1024, 4096, 8192, 32768 1605, 1756, 1794, 1881 and 1637, 1917, 2201, 2016, log 1596,
-// 1752, 1948, 1972 and 2176, 2004, 2188, 2284; but 65536 2121 and 2040, bf16 into E4M3 4096 1022 and 908, f32 into bf16
-// 762 and 745, log of bf16 into f16 1253 and 1105). Logarithms of f32 rows of up to 32 off the boundaries that are not
-// shared by all multiprocessors (1001, 3001, 5003, 8001 1095, 1133, 1200, 1192 and 1215, 1227, 1268, 1374).
-constexpr std::size_t softmax_most_log_tiles_as_masked = 64;
+// Some rows go as others do of which elements are left out, but keep all of theirs: 16-bit ones of whole vectors into
+// f32 and their logarithms into any other type, and logarithms of f32 rows off the boundaries (1001, 8001 1095, 1192 us
+// and, otherwise, 1215, 1374).
 RowTilesPlan plan_as_masked_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, LoadPolicy places,
                                  const GpuFacts &gpu) {
     const bool in_registers = plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
     const bool is_short = plan.tiles <= warp_threads;
     if (in_registers && places == LoadPolicy::converted && traits_of(problem.dtype).size == 2) {
-        const bool wanted = problem.log ? plan.tiles <= softmax_most_log_tiles_as_masked
+        const bool wanted = problem.log ? plan.tiles <= softmax_policy(gpu).masked_rows_logarithm_tiles
                                         : problem.output_dtype == ElementType::f32 && is_short;
         return wanted ? plan_masked_rows(problem, gpu) : RowTilesPlan{};
     }
@@ -76,7 +74,7 @@ bool have_no_plan(const SoftmaxCall &call) {
 
 bool share_warps_by_elements(const SoftmaxCall &call) {
     return call.plan.regime != SoftmaxRegime::short_rows &&
-           serves_striped_softmax(call.problem, striped_limits(call.problem, call.gpu));
+           serves_striped_softmax(call.problem, striped_limits(call.problem, call.gpu), call.gpu);
 }
 
 cudaError_t put_spread_rows(SoftmaxCall &call, bool *supported) {
@@ -85,23 +83,18 @@ cudaError_t put_spread_rows(SoftmaxCall &call, bool *supported) {
 }
 
 // Whether the logsumexp alone is wanted of rows that kernels of its own read quicker: but for rows of a lane each, many
-// of one tile, few of several, and few that no cluster holds (H200, us, as softmax goes and so: 33 f32, bf16 49, 46
-// and 85, 77, but 301 107, 93 and 64, 56; 16384 x 1024 22, 14 and 23, 18, but 1024 x 1024 4.2, 3.9 and 3.9, 3.8; 64 x
-// 50257 11.0, 8.0 and 16.9, 15.3, 1024 x 4096 8.4, 6.3 and 9.9, 7.7, but 16384 x 8192 162, 95 and 132, 92, 4096 x 50257
-// 293, 239 and 234, 174, 64 x 128256 17.2, 12.7 and 15.9, 13.1; 1 x 2^24 30, 23 and 43, 37, but 64 x 2^20 74, 60 and
-// 71, 50).
-constexpr std::size_t logsumexp_few_tiles = 60; // a multiprocessor
-constexpr std::size_t logsumexp_few_long_rows = 16;
+// of one tile, few of several, and few that no cluster holds.
 bool is_logsumexp_of_many(const SoftmaxCall &call) {
     const bool is_long = call.plan.regime == SoftmaxRegime::two_pass_rows;
-    if (call.problem.output != nullptr || (is_long && call.problem.shape.outer < logsumexp_few_long_rows)) {
+    if (call.problem.output != nullptr ||
+        (is_long && call.problem.shape.outer < softmax_policy(call.gpu).logsumexp_long_rows)) {
         return false;
     }
     if (call.plan.regime == SoftmaxRegime::short_rows) { // of whole vectors they write outputs whatever is asked
         return call.plan.short_rows != call.kernels.short_rows.of_a_lane;
     }
-    const bool are_few = call.problem.shape.outer * call.plan.tiles <=
-                         static_cast<std::size_t>(call.gpu.multiprocessors) * logsumexp_few_tiles;
+    const bool are_few =
+        call.problem.shape.outer * call.plan.tiles <= call.gpu.on_all(softmax_policy(call.gpu).logsumexp_few_tiles);
     return call.plan.tiles == 1 ? are_few : !are_few;
 }
 

@@ -3,6 +3,7 @@
 #include "cuda/common/rules.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/softmax/columns/column_tile.h"
+#include "cuda/softmax/policy.h"
 #include "cuda/softmax/ragged/rows.h"
 #include "cuda/softmax/rows/masked_rows.h"
 #include "cuda/softmax/sub_warp/striped_rows.h"
@@ -30,9 +31,11 @@ struct StridedCall {
 bool is_any(const StridedCall &) { return true; }
 bool is_ragged(const StridedCall &call) { return call.a.problem.selection.ragged; }
 
-bool are_short_rows(const StridedCall &call) { return serves_masked_short(call.a.problem); }
+bool are_short_rows(const StridedCall &call) { return serves_masked_short(call.a.problem, call.gpu); }
 
-bool share_warps_by_elements(const StridedCall &call) { return serves_striped_softmax(call.a.problem, any_slots); }
+bool share_warps_by_elements(const StridedCall &call) {
+    return serves_striped_softmax(call.a.problem, any_slots, call.gpu);
+}
 
 bool wants_outputs(const StridedCall &call) { return call.a.problem.output != nullptr; }
 
@@ -41,9 +44,10 @@ cudaError_t put_short_rows(StridedCall &call, bool *) {
 }
 
 // Up to how many elements rows share a warp element by element, `other` being how else they would be done.
-std::size_t longest_striped_row(const SoftmaxProblem &problem, bool vectors, const RowTilesPlan &other) {
+std::size_t longest_striped_row(const SoftmaxProblem &problem, bool vectors, const RowTilesPlan &other,
+                                const SoftmaxPolicy &policy) {
     const bool narrow = traits_of(problem.dtype).size == 2 && other.warps != 0;
-    return vectors ? softmax_striped_vector_row : narrow ? softmax_striped_narrow_row : softmax_striped_row;
+    return vectors || narrow ? policy.blocked_narrow_axis : policy.blocked_axis;
 }
 
 // Rows in registers, by vectors or by elements.
@@ -53,8 +57,8 @@ cudaError_t put_rows_in_registers(StridedCall &call, bool *supported) {
     const bool vectors = registers.warps != 0;
     const RowTilesPlan plan = vectors ? registers : plan_softmax_anywhere(problem, call.gpu);
     const StripedLimits limits{vectors ? fewest_striped_rows(call.gpu) : 0,
-                               longest_striped_row(problem, vectors, plan)};
-    if (serves_striped_softmax(problem, limits)) {
+                               longest_striped_row(problem, vectors, plan, softmax_policy(call.gpu))};
+    if (serves_striped_softmax(problem, limits, call.gpu)) {
         return launch_striped_softmax(problem, {}, call.gpu, call.stream);
     }
     return launch_planned_masked_rows(problem, plan, call.gpu, call.stream, supported);
@@ -66,7 +70,7 @@ cudaError_t put_ragged_rows(StridedCall &call, bool *supported) {
     a.longer = rows_too_long_for_slots(a.problem, call.gpu);
     const RaggedPlan plan = plan_ragged_softmax(a.problem, a.longer, call.gpu);
     *supported = plan.warps != 0;
-    return *supported ? launch_ragged_softmax(a.problem, plan, call.stream) : cudaSuccess;
+    return *supported ? launch_ragged_softmax(a.problem, plan, call.gpu, call.stream) : cudaSuccess;
 }
 
 cudaError_t put_column_tiles(StridedCall &call, bool *supported) {

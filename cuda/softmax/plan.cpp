@@ -6,12 +6,14 @@
 #include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
+#include "cuda/rowwise/policy.h"
 #include "cuda/rowwise/row_tiles_plan.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/rowwise/sub_warp_rows.h"
 #include "cuda/softmax/general_dispatch.h"
 #include "cuda/softmax/lookback/columns.h"
 #include "cuda/softmax/lookback/rows.h"
+#include "cuda/softmax/policy.h"
 #include "cuda/softmax/two_pass/columns.h"
 #include "numerics/softmax.h"
 
@@ -25,35 +27,12 @@ namespace {
 // Softmax of long rows: blocks a multiprocessor should get before warps take more than one tile each.
 constexpr int softmax_blocks_a_multiprocessor = 8;
 
-// Softmax: clusters may take their places before the kernel in front of them has finished where there are fewer
-// tiles a multiprocessor than the first or at least as many as the second (H200, calls back to back, without and with
-// it: 1 x 131072 f32 5.26 and 4.54 us, bf16 5.33 and 4.69; 64 x 131072 bf16 13.9 and 12.4; but 32 x 32000 f32 5.35 and
-// 6.58, and bf16 in a graph 3.46 and 4.72).
-constexpr std::size_t softmax_dependent_few_tiles = 4;
-constexpr std::size_t softmax_dependent_many_tiles = 32;
-
-// Softmax of shorter columns that have no kernels of their own (f64, scaled 16 bits) leaves most threads of a tile
-// without elements: threads hold them as they hold those with every option (H200, 1 GiB, TB/s, and by tiles: f64 2, 21,
-// 64, 100 0.83, 2.04, 2.63, 2.05 and 0.02, 0.23, 0.68, 1.30, but 200 1.53 and 2.32; bf16, scaled, 21, 64 1.08, 1.24 and
-// 0.14, 0.41, but 200 0.97 and 1.01).
-constexpr std::size_t softmax_tile_axis = 129;
-
-// Softmax of columns of whole vectors of at least so many elements, a block of threads a multiprocessor or more, is
-// read twice; else in one launch, as long as a cluster's registers hold them (bf16 of 2048 x 32768, two blocks a
-// multiprocessor: 153 us and 193).
-constexpr std::size_t softmax_two_pass_column_axis = 769;
-
 constexpr std::size_t most_register_tiles = 32; // a row of 32 tiles is a block of 1024 threads
 // Warps of a block of a cluster.
 constexpr std::size_t most_cluster_warps(std::size_t element_bytes) {
     return element_bytes == sizeof(double) ? softmax_long_cluster_warps : 32;
 }
 constexpr std::size_t most_tiles_a_warp = 32; // a warp keeps one state a lane
-
-// Whether there are so few tiles that each should get a multiprocessor's attention to itself.
-bool is_small(std::size_t tile_count, const GpuFacts &gpu) {
-    return tile_count < static_cast<std::size_t>(gpu.multiprocessors) * softmax_few_tiles;
-}
 
 void set_cluster(SoftmaxPlan &plan, ClusterSize cluster) {
     plan.cluster_blocks = cluster.blocks;
@@ -63,7 +42,7 @@ void set_cluster(SoftmaxPlan &plan, ClusterSize cluster) {
 // Blocks of a cluster and warps of a block for rows of so many tiles, blocks of `warps` warps where there are
 // enough rows.
 void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t warps, const GpuFacts &gpu) {
-    const std::size_t least = is_small(rows * plan.tiles, gpu) ? 1 : warps;
+    const std::size_t least = are_few_tiles(rows * plan.tiles, gpu) ? 1 : warps;
     set_cluster(plan, smallest_cluster(plan.tiles, least, static_cast<std::size_t>(gpu.cluster_blocks)));
 }
 
@@ -72,7 +51,7 @@ void plan_full_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t least_wa
                        const GpuFacts &gpu) {
     const ClusterSize fullest =
         fullest_cluster(plan.tiles, least_warps, most_warps, static_cast<std::size_t>(gpu.cluster_blocks));
-    if (is_small(rows * plan.tiles, gpu) || fullest.blocks == 0) {
+    if (are_few_tiles(rows * plan.tiles, gpu) || fullest.blocks == 0) {
         plan_cluster(plan, rows, most_warps, gpu);
     } else {
         set_cluster(plan, fullest);
@@ -86,7 +65,7 @@ void plan_unaligned_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t ele
     if (plan.tiles > warp_threads) {
         plan_full_cluster(plan, rows, softmax_unaligned_warps, unaligned_cluster_warps(element_bytes), gpu);
     } else if (small_tiles) {
-        plan_full_cluster(plan, rows, softmax_least_cluster_warps, softmax_unaligned_warps, gpu);
+        plan_full_cluster(plan, rows, rowwise_policy(gpu).least_cluster_warps, softmax_unaligned_warps, gpu);
     } else {
         plan_cluster(plan, rows, softmax_unaligned_warps, gpu);
     }
@@ -115,15 +94,16 @@ bool packs_into(const SoftmaxProblem &problem) {
 }
 
 // Elements of the longest rows of whole vectors that share a warp, or have one as if they did.
-std::size_t longest_vector_row(const SoftmaxProblem &problem, LoadPolicy places, std::size_t element_bytes) {
+std::size_t longest_vector_row(const SoftmaxProblem &problem, LoadPolicy places, std::size_t element_bytes,
+                               const SoftmaxPolicy &policy) {
     if (element_bytes != 2) {
-        return softmax_short_row;
+        return policy.sub_warp_axis;
     }
     const bool on_boundaries = places == LoadPolicy::vectors;
     const bool has_quick_rows =
         problem.output_dtype == problem.dtype &&
         (wants_row_values(problem) || (on_boundaries && (problem.log || problem.shape.axis <= softmax_three_quarters)));
-    return has_quick_rows ? softmax_short_row : softmax_narrow_vector_row;
+    return has_quick_rows ? policy.sub_warp_axis : policy.sub_warp_narrow_vector_axis;
 }
 
 // Rows that share a warp, if these do.
@@ -145,14 +125,14 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
                                                                       : kernels.short_rows.staged;
     // Half of a row's places may be empty (f32 of 16: 3.16 TB/s on an H200, a row a lane 1.73).
     if (packed[0] != nullptr && s.axis % elements == 0 && 2 * std::bit_ceil(vectors) >= registers &&
-        s.axis <= longest_vector_row(problem, places, element_bytes)) {
+        s.axis <= longest_vector_row(problem, places, element_bytes, softmax_policy(gpu))) {
         const RowPacking packing(s.axis, elements);
         plan.regime = SoftmaxRegime::short_rows;
         plan.short_rows = packed;
         plan.lanes = packing.places;
         plan.batches = 1;
         plan.warp_rows = packing.warp_rows;
-    } else if (!converted && s.axis <= softmax_short_row) {
+    } else if (!converted && s.axis <= softmax_policy(gpu).sub_warp_axis) {
         plan.regime = SoftmaxRegime::short_rows;
         const StagedRows staged(s, element_bytes, registers + 1, gpu);
         plan.lanes = staged.lanes;
@@ -168,14 +148,14 @@ bool has_narrow_tiles(LoadPolicy places) { return places == LoadPolicy::unaligne
 // Of all but short rows.
 SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy places, bool same_type, GpuFacts gpu) {
     SoftmaxPlan plan{.regime = SoftmaxRegime::registers, .tiles = divide_up(s.axis, softmax_block), .tiles_a_warp = 1};
-    const std::size_t one_block = element_bytes == 2 ? softmax_narrow_row_warps : softmax_row_warps;
+    const SoftmaxPolicy &policy = softmax_policy(gpu);
     const std::size_t rows = s.outer * s.inner;
     // With a row for every multiprocessor there is nothing to spread.
-    const bool spreads = is_small(rows * plan.tiles, gpu) && rows < static_cast<std::size_t>(gpu.multiprocessors);
-    const std::size_t most_of_one = spreads ? softmax_small_row_warps : one_block;
+    const bool spreads = are_few_tiles(rows * plan.tiles, gpu) && rows < static_cast<std::size_t>(gpu.multiprocessors);
+    const std::size_t most_of_one = spreads ? rowwise_policy(gpu).few_cta_warps : rowwise_policy(gpu).cta_warps;
     if (s.inner > 1) {
         plan.regime = SoftmaxRegime::general;
-        if (same_type && s.axis >= softmax_tile_axis) {
+        if (same_type && s.axis >= policy.register_tile_axis) {
             plan_tiles(plan, s, element_bytes, gpu);
         }
     } else if (gpu.cluster_blocks > 0 && plan.tiles > most_of_one &&
@@ -183,16 +163,16 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy pla
                                  (has_narrow_tiles(places) ? unaligned_cluster_warps(element_bytes)
                                                            : most_cluster_warps(element_bytes))) {
         plan.regime = SoftmaxRegime::clusters;
-        plan.few = is_small(rows * plan.tiles, gpu);
+        plan.few = are_few_tiles(rows * plan.tiles, gpu);
         plan.load_balanced = (element_bytes == 2 || places != LoadPolicy::vectors) && !plan.few;
         const bool small_tiles = element_bytes == sizeof(float) && same_type;
         if (has_narrow_tiles(places)) {
             plan_unaligned_cluster(plan, rows, element_bytes, small_tiles, gpu);
-        } else if (small_tiles && plan.tiles <= softmax_short_cluster_row) {
-            plan_full_cluster(plan, rows, softmax_least_cluster_warps, softmax_preferred_cluster_warps, gpu);
+        } else if (small_tiles && plan.tiles <= policy.cluster_tiles) {
+            plan_full_cluster(plan, rows, rowwise_policy(gpu).least_cluster_warps, softmax_preferred_cluster_warps,
+                              gpu);
         } else {
-            const std::size_t short_row =
-                element_bytes == 2 ? softmax_narrow_short_cluster_row : softmax_short_cluster_row;
+            const std::size_t short_row = element_bytes == 2 ? policy.cluster_narrow_tiles : policy.cluster_tiles;
             plan_cluster(plan, rows,
                          plan.tiles <= short_row ? softmax_preferred_cluster_warps : softmax_long_cluster_warps, gpu);
         }
@@ -214,8 +194,8 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy pla
 // Columns of whole vectors are read twice where tiles do not hold them, or are slower.
 void plan_two_pass_columns(SoftmaxPlan &plan, const SoftmaxProblem &problem, const GpuFacts &gpu) {
     const std::size_t tiles = two_pass_column_tiles(problem);
-    const bool many =
-        problem.shape.axis >= softmax_two_pass_column_axis && tiles >= static_cast<std::size_t>(gpu.multiprocessors);
+    const bool many = problem.shape.axis >= softmax_policy(gpu).two_pass_column_axis &&
+                      tiles >= static_cast<std::size_t>(gpu.multiprocessors);
     const bool alone = plan.regime == SoftmaxRegime::general && problem.shape.axis > softmax_whole_column_axis;
     if (tiles != 0 && (many || alone)) {
         plan.regime = SoftmaxRegime::two_pass_columns;
@@ -260,14 +240,15 @@ LoadPolicy served_places(LoadPolicy places, std::size_t row_tiles, const GpuFact
 } // namespace
 
 SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu) {
-    const std::size_t warps = is_small(rows * plan.tiles, gpu) ? 1 : softmax_preferred_cluster_warps;
+    const std::size_t warps = are_few_tiles(rows * plan.tiles, gpu) ? 1 : softmax_preferred_cluster_warps;
     set_cluster(plan, subtree_cluster(plan.tiles, warps, softmax_wide_cluster_blocks));
     return plan;
 }
 
 bool wants_wide_cluster(const SoftmaxPlan &plan, std::size_t rows, const GpuFacts &gpu) {
-    const bool rather_few = rows * plan.tiles < static_cast<std::size_t>(gpu.multiprocessors) * softmax_wide_tiles;
-    return plan.tiles > (rather_few ? softmax_wide_row_tiles : softmax_wide_long_row_tiles);
+    const SoftmaxPolicy &policy = softmax_policy(gpu);
+    const bool rather_few = rows * plan.tiles < gpu.on_all(policy.wide_cluster_few_tiles);
+    return plan.tiles > (rather_few ? policy.wide_cluster_tiles : policy.wide_cluster_long_tiles);
 }
 
 SoftmaxArguments arguments_of_problem(const SoftmaxProblem &problem) {
@@ -335,9 +316,9 @@ std::size_t workspace_bytes(const Shape &s, const SoftmaxPlan &plan) {
 
 // Not where two kernels side by side leave some multiprocessors more to do than others.
 bool gains_by_dependent_launch(std::size_t tile_count, const GpuFacts &gpu) {
-    const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
-    return tile_count < multiprocessors * softmax_dependent_few_tiles ||
-           tile_count >= multiprocessors * softmax_dependent_many_tiles;
+    const SoftmaxPolicy &policy = softmax_policy(gpu);
+    return tile_count < gpu.on_all(policy.undependent_least_tiles) ||
+           tile_count >= gpu.on_all(policy.undependent_most_tiles);
 }
 
 std::size_t plain_softmax_workspace_bytes(const SoftmaxProblem &problem) {

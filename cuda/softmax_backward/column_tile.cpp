@@ -3,25 +3,24 @@
 #include "cuda/common/alignment.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/rowwise/column_tile_plan.h"
+#include "cuda/rowwise/policy.h"
 #include "cuda/softmax_backward/column_tile_kernels.h"
+#include "cuda/softmax_backward/policy.h"
 #include "cuda/softmax_backward/problem.h"
 
 namespace wr::cuda {
 
 namespace {
 
-// Its gradient likewise, elements left out or not (masked, and by other kernels: f32 21, 512, 4096 4.10, 3.68, 2.98 and
-// 2.42, 1.85, 1.83; bf16 2.84, 2.61, 1.71 and 0.90, 0.74, 0.68; but f32 64 x 64 causal 4.13 and 4.75).
-constexpr std::size_t softmax_backward_column_tile_axis = 4096;
-
 // Whether columns are whole vectors, and the mask's bytes whole words beside them.
 bool takes_vectors(const SoftmaxBackwardProblem &p) {
     return are_column_vectors(p) && is_aligned(p.selection.mask, elements_of_vector(p.dtype));
 }
 
-bool are_served(const SoftmaxBackwardProblem &p, bool whole) {
+bool are_served(const SoftmaxBackwardProblem &p, bool whole, const GpuFacts &gpu) {
     return is_of_one_type(p) && (whole || leaves_nothing_out(p.selection)) && p.shape.inner_stride == 1 &&
-           p.gradient_inner_stride == 1 && is_column_tile(p.shape, softmax_backward_column_tile_axis, whole);
+           p.gradient_inner_stride == 1 &&
+           is_column_tile(p.shape, softmax_backward_policy(gpu).column_tile_axis, whole, gpu);
 }
 
 const void *kernel_for(const BackwardColumnTileKernels &kernels, const SoftmaxBackwardProblem &p, bool whole) {
@@ -49,16 +48,17 @@ cudaError_t launch_backward_column_tiles(const SoftmaxBackwardProblem &problem, 
     const BackwardColumnTileKernels *kernels =
         of_vector_type(problem.dtype, []<class T>() { return &backward_column_tile_kernels<T>(); });
     const bool whole = takes_vectors(problem);
-    if (kernels == nullptr || !are_served(problem, whole)) {
+    if (kernels == nullptr || !are_served(problem, whole, gpu)) {
         return cudaSuccess;
     }
     const std::size_t element_bytes = traits_of(problem.dtype).size;
+    const RowwisePolicy &policy = rowwise_policy(gpu);
     const ColumnTileThreads threads{backward_column_tile_rows,
                                     backward_column_tile_rows,
-                                    softmax_backward_column_tile_threads,
-                                    column_tile_lone_threads,
+                                    softmax_backward_policy(gpu).column_tile_threads,
+                                    policy.column_tile_cta_threads,
                                     column_tile_most_threads,
-                                    element_bytes == 2 ? column_tile_narrow_lanes : column_tile_lanes};
+                                    element_bytes == 2 ? policy.column_tile_narrow_lanes : policy.column_tile_lanes};
     const ColumnTilePlan plan = plan_column_tiles(problem.shape, element_bytes, threads, whole, gpu);
     if (plan.threads == 0) {
         return cudaSuccess;

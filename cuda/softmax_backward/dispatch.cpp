@@ -5,6 +5,7 @@
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/rowwise/persistent_clusters.h"
+#include "cuda/rowwise/policy.h"
 #include "cuda/rowwise/row_tiles_plan.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/rowwise/sub_warp_rows.h"
@@ -12,6 +13,7 @@
 #include "cuda/softmax/sub_warp/striped_rows.h"
 #include "cuda/softmax_backward/column_tile.h"
 #include "cuda/softmax_backward/empty_rows.h"
+#include "cuda/softmax_backward/policy.h"
 #include "cuda/softmax_backward/problem.h"
 #include "cuda/softmax_backward/rows.h"
 #include "cuda/softmax_backward/two_pass_columns.h"
@@ -24,31 +26,6 @@
 namespace wr::cuda {
 
 namespace {
-
-// The gradient of softmax: rows of more tiles than this go through clusters that stay.
-constexpr std::size_t softmax_backward_persistent_row_tiles = 128;
-
-// Gradients of many rows off the boundaries: of 16 bits those of more tiles than this are by the clusters with
-// the fewest warps, as all f32 rows of more than a block are; others by blocks of 8 warps (H200, us of 1 GiB an array,
-// by blocks of 8 and so: f32 9001, 11265, 20001, 50257 847, 993, 931, 1057 and 810, 818, 828, 1008; bf16 20001, 50257,
-// 100003 936, 964, 1117 and 835, 939, 1078, but 9001 895 and 927).
-constexpr std::size_t softmax_backward_narrow_cluster_row = 16;
-
-// Of rows of which elements are left out: those of fewer share a warp.
-constexpr std::size_t softmax_least_masked_gradient = 257;
-
-// Rows one behind the other: up to so many elements share a warp; those that are no whole vectors, up to so many, and
-// up to the other number a block has a row, element by element.
-constexpr std::size_t softmax_sub_warp_gradient = 512;
-constexpr std::size_t softmax_sub_warp_element_gradient = 64;
-constexpr std::size_t softmax_element_gradient = 512;
-
-// With no more elements a multiprocessor, of 4 and of 2 bytes, a warp has a quarter of a tile, and of longer rows, or
-// beyond, half of one (H200, us in a graph, by whole tiles and so: f32 8 x 1024, 64 x 2048, 1024 x 2048 2.03, 2.38,
-// 5.17 and 1.44, 1.70, 4.33, bf16 8 x 1024, 64 x 2048 1.73, 2.02 and 1.36, 1.58; by halves f32 64 x 8192 3.17 and 2.79,
-// bf16 64 x 8192, 1024 x 2048 2.66, 3.60 and 2.33, 3.29, but 1024 x 4096 4.91 and 5.20).
-constexpr std::size_t softmax_few_gradient_elements = 16384;
-constexpr std::size_t softmax_few_narrow_gradient_elements = 4096;
 
 const BackwardVectorKernels *vector_kernels_of(ElementType dtype) {
     return of_vector_type(dtype, []<class T>() { return &backward_vector_kernels<T>(); });
@@ -67,10 +44,10 @@ bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &k
 }
 
 // Whether rows lie one behind the other in all arrays, and are so short that several share a warp.
-bool share_a_warp(const SoftmaxBackwardProblem &p) {
+bool share_a_warp(const SoftmaxBackwardProblem &p, const SoftmaxBackwardPolicy &policy) {
     const Shape &s = p.shape;
     const auto axis = static_cast<std::ptrdiff_t>(s.axis);
-    return s.axis <= softmax_sub_warp_gradient &&
+    return s.axis <= policy.sub_warp_axis &&
            (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
 }
 
@@ -99,7 +76,8 @@ GradientKernel kernel_of(const BackwardVectorKernels &kernels, const void *const
 RowTilesPlan plan_gradient(const StridedPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
     return plan_row_tiles(
         rows.rows, rows.blocks,
-        {most_warps, softmax_row_warps, softmax_preferred_cluster_warps, softmax_preferred_cluster_warps}, gpu);
+        {most_warps, rowwise_policy(gpu).cta_warps, softmax_preferred_cluster_warps, softmax_preferred_cluster_warps},
+        gpu);
 }
 
 // For many rows anywhere: the clusters that leave no warp, or few, without a tile, even those of more blocks than
@@ -108,12 +86,14 @@ RowTilesPlan plan_fullest(const BackwardVectorKernels &kernels, const StridedPla
                           const GpuFacts &gpu) {
     const bool by_blocks = plain.warps != 0 && plain.cluster_blocks == 1,
                few = plain.warps != 0 && !plain.load_balanced;
-    const std::size_t least = kernels.element_bytes == 2 ? softmax_backward_narrow_cluster_row : softmax_row_warps;
+    const SoftmaxBackwardPolicy &policy = softmax_backward_policy(gpu);
+    const std::size_t least =
+        kernels.element_bytes == 2 ? policy.fullest_narrow_cluster_tiles : policy.fullest_cluster_tiles;
     if (gpu.cluster_blocks == 0 || by_blocks || few || rows.blocks <= least) {
         return {};
     }
     const ClusterSize cluster =
-        fullest_cluster(rows.blocks, softmax_least_cluster_warps, softmax_preferred_cluster_warps,
+        fullest_cluster(rows.blocks, rowwise_policy(gpu).least_cluster_warps, softmax_preferred_cluster_warps,
                         static_cast<std::size_t>(gpu.wide_cluster_blocks));
     const bool one_launch = cluster.blocks != 0 && rows.rows <= most_blocks / cluster.blocks;
     return one_launch ? RowTilesPlan{cluster.blocks, cluster.warps, 1, gpu.dependent_launch, true} : RowTilesPlan{};
@@ -159,18 +139,17 @@ BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
 }
 
 // Whether a multiprocessor has no more elements.
-bool are_few(const Shape &s, std::size_t most, const GpuFacts &gpu) {
-    return s.outer * s.axis <= static_cast<std::size_t>(gpu.multiprocessors) * most;
-}
-std::size_t few_elements(const BackwardVectorKernels &kernels) {
-    return kernels.element_bytes == 2 ? softmax_few_narrow_gradient_elements : softmax_few_gradient_elements;
+bool are_few(const Shape &s, std::size_t most, const GpuFacts &gpu) { return s.outer * s.axis <= gpu.on_all(most); }
+std::size_t few_elements(const BackwardVectorKernels &kernels, const GpuFacts &gpu) {
+    const SoftmaxBackwardPolicy &policy = softmax_backward_policy(gpu);
+    return kernels.element_bytes == 2 ? policy.few_narrow_elements : policy.few_elements;
 }
 
 // Several rows a warp, by whole vectors or element by element.
 cudaError_t launch_sub_warp(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem, bool vectors,
                             const GpuFacts &gpu, cudaStream_t stream) {
     const Shape &s = problem.shape;
-    const bool quarters = s.axis <= backward_quarter_tile && are_few(s, few_elements(kernels), gpu);
+    const bool quarters = s.axis <= backward_quarter_tile && are_few(s, few_elements(kernels, gpu), gpu);
     const SubWarpKernels &of = !vectors   ? kernels.sub_warp_elements
                                : quarters ? kernels.sub_warp_quarter_tiles
                                           : kernels.sub_warp_half_tiles;
@@ -193,10 +172,11 @@ cudaError_t launch_gradient(const GradientKernel &kernel, const RowTilesPlan &pl
 
 // One of the clusters that stay, for rows of so many tiles; no blocks where rows are too long or too short. Their
 // number is a power of two: such clusters fill a GPU best.
-Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logits, std::size_t row_tiles) {
+Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logits, std::size_t row_tiles,
+                            const GpuFacts &gpu) {
     const std::size_t blocks =
         std::bit_ceil(divide_up(row_tiles, backward_persistent_block_warps(kernels.element_bytes)));
-    if (row_tiles <= softmax_backward_persistent_row_tiles || row_tiles > backward_most_row_sums ||
+    if (row_tiles <= softmax_backward_policy(gpu).persistent_tiles || row_tiles > backward_most_row_sums ||
         blocks > softmax_wide_cluster_blocks) {
         return {};
     }
@@ -211,7 +191,7 @@ Launch one_resident_cluster(const BackwardVectorKernels &kernels, bool from_logi
 cudaError_t launch_resident(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
                             std::size_t row_tiles, const GpuFacts &gpu, cudaStream_t stream, bool *supported) {
     *supported = false;
-    Launch how = one_resident_cluster(kernels, is_from_logits(problem), row_tiles);
+    Launch how = one_resident_cluster(kernels, is_from_logits(problem), row_tiles, gpu);
     BackwardVectorArguments a = arguments_of(problem);
     if (gpu.cluster_blocks == 0 || how.blocks == 0 || a.rows > most_blocks / how.blocks) {
         return cudaSuccess;
@@ -251,34 +231,36 @@ bool have_one_scale(const BackwardCall &call) { return call.problem.scales == nu
 bool have_neighbours(const BackwardCall &call) { return call.kernels != nullptr; }
 bool are_vectors(const BackwardCall &call) { return call.vectors; }
 bool are_masked_vectors(const BackwardCall &call) {
-    return call.masked && call.problem.shape.axis >= softmax_least_masked_gradient;
+    return call.masked && call.problem.shape.axis >= softmax_backward_policy(call.gpu).masked_axis;
 }
 bool are_scaled_vectors(const BackwardCall &call) {
-    return call.scaled && call.problem.shape.axis >= softmax_least_masked_gradient;
+    return call.scaled && call.problem.shape.axis >= softmax_backward_policy(call.gpu).masked_axis;
 }
 bool share_a_warp(const BackwardCall &call) {
-    return have_neighbours(call) && share_a_warp(call.problem) &&
-           (call.vectors || call.problem.shape.axis <= softmax_sub_warp_element_gradient);
+    const SoftmaxBackwardPolicy &policy = softmax_backward_policy(call.gpu);
+    return have_neighbours(call) && share_a_warp(call.problem, policy) &&
+           (call.vectors || call.problem.shape.axis <= policy.sub_warp_element_axis);
 }
 bool are_short_elements(const BackwardCall &call) {
-    return have_neighbours(call) && !call.vectors && call.problem.shape.axis <= softmax_element_gradient &&
+    return have_neighbours(call) && !call.vectors &&
+           call.problem.shape.axis <= softmax_backward_policy(call.gpu).element_axis &&
            call.problem.shape.outer <= most_blocks;
 }
 bool are_few_vectors(const BackwardCall &call) {
     const Shape &s = call.problem.shape;
     return call.vectors && s.axis <= backward_row_warps * backward_quarter_tile &&
-           are_few(s, few_elements(*call.kernels), call.gpu);
+           are_few(s, few_elements(*call.kernels, call.gpu), call.gpu);
 }
 bool are_longer_few_vectors(const BackwardCall &call) {
     const Shape &s = call.problem.shape;
     return call.vectors && s.axis <= backward_row_warps * backward_half_tile &&
-           are_few(s, softmax_few_gradient_elements, call.gpu);
+           are_few(s, softmax_backward_policy(call.gpu).few_elements, call.gpu);
 }
 bool are_many_short_ragged(const BackwardCall &call) { return call.longer.least != 0; }
 
 // Whether they are short rows, or few columns side by side, of any types.
 bool are_short_of_any_types(const BackwardCall &call) {
-    return !have_neighbours(call) && serves_striped_backward(call.problem, any_slots);
+    return !have_neighbours(call) && serves_striped_backward(call.problem, any_slots, call.gpu);
 }
 
 cudaError_t put_column_tiles(BackwardCall &call, bool *supported) {

@@ -40,6 +40,12 @@ int multiprocessors() {
     return number;
 }
 
+// Of the compute capability that the GPU says it has, whatever its kernels were compiled for.
+int compute_major() {
+    static const char *const said = std::getenv("WR_EMULATED_COMPUTE_MAJOR");
+    return said == nullptr ? WR_EMULATED_ARCHITECTURE / 10 : std::atoi(said);
+}
+
 std::string contents_of(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -227,7 +233,7 @@ const char *cudaGetErrorName(cudaError_t) { return "an error of the emulated GPU
 const char *cudaGetErrorString(cudaError_t) { return "an error of the emulated GPU"; }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     *value = attribute == cudaDevAttrMultiProcessorCount            ? multiprocessors()
-             : attribute == cudaDevAttrComputeCapabilityMajor       ? WR_EMULATED_ARCHITECTURE / 10
+             : attribute == cudaDevAttrComputeCapabilityMajor       ? compute_major()
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? static_cast<int>(shared_bytes)
                                                                     : 0;
     return cudaSuccess;

@@ -209,9 +209,16 @@ cudaError_t func_get_attributes(cudaFuncAttributes *attributes, const void *) {
     return error;
 }
 
-cudaError_t func_set_attribute(const void *kernel, cudaFuncAttribute, int) {
+cudaError_t func_set_attribute(const void *kernel, cudaFuncAttribute attribute, int value) {
+    Runtime &r = runtime();
     if (kernel == nullptr) {
-        runtime().misuse = "an attribute of no kernel";
+        r.misuse = "an attribute of no kernel";
+    }
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+        r.allowed_shared_bytes[kernel] = value;
+        if (value > r.gpu.shared_bytes) {
+            r.misuse = "more shared memory than this GPU's blocks may have";
+        }
     }
     return arrive("func_set_attribute");
 }
@@ -255,6 +262,13 @@ unsigned note_attributes(const cudaLaunchConfig_t &config) {
     return cluster_blocks;
 }
 
+bool has_shared_memory(const void *kernel, std::size_t bytes) {
+    constexpr int unasked = 48 * 1024;
+    const auto allowed = runtime().allowed_shared_bytes.find(kernel);
+    const int most = allowed == runtime().allowed_shared_bytes.end() ? unasked : allowed->second;
+    return bytes <= static_cast<std::size_t>(most);
+}
+
 cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
     Runtime &r = runtime();
     ++r.launches;
@@ -265,6 +279,9 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t *config, const void *kernel, 
     if (kernel == nullptr || arguments == nullptr || grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y > 65535 ||
         grid.z > 65535 || block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024) {
         r.misuse = "a launch that no GPU accepts";
+    }
+    if (!has_shared_memory(kernel, config->dynamicSmemBytes)) {
+        r.misuse = "a launch with more shared memory than its kernel was allowed";
     }
     return arrive("launch_kernel");
 }

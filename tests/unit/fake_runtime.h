@@ -41,6 +41,7 @@ struct Runtime {
     int launches = 0, launches_after_failure = 0;
     int cluster_launches = 0, dependent_launches = 0;
     std::set<Launched> launched;
+    std::map<const void *, int> allowed_shared_bytes; // beyond what a launch has unasked
     int allocations = 0, allocations_after_failure = 0;
     std::map<cudaMemPool_t, int> pools;                               // and the devices that they are of
     cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal; // of the calling thread

@@ -7,6 +7,7 @@
 #include "cuda/softmax/lookback/column_kernels.h"
 #include "cuda/softmax/lookback/rows.h"
 #include "cuda/softmax/plan.h"
+#include "cuda/softmax/policy.h"
 #include "cuda/softmax/two_pass/columns.h"
 #include "numerics/softmax.h"
 
@@ -17,26 +18,11 @@ namespace wr::cuda {
 
 namespace {
 
-// Softmax of f32 columns of whole vectors of more elements than this is shared by all multiprocessors, where there are
-// so many tiles of 128 rows of 64 columns a multiprocessor, or, of long columns, fewer (H200, TB/s, and by clusters
-// that share tiles or read twice: 1100 x 488064 3.70 and 2.54, 2048 x 256K 3.73 and 3.22, 4096 x 128K 3.68 and 3.43,
-// 8192 x 64K 3.66 and 3.20, 16384 x 32K 3.69 and 2.97, 32768 x 16K 3.75 and 2.61; 2048 x 6400, 12 tiles, 2.41 and 2.19,
-// 4096 x 1664, 6 tiles, 1.91 and 1.96, 8192 x 1280, 10 tiles, 2.16 and 2.14, 16384 x 256, 4 tiles, 1.55 and 1.17).
-constexpr std::size_t softmax_lookback_column_axis = 1024;
-constexpr std::size_t softmax_lookback_column_tiles = 6;
-constexpr std::size_t softmax_shared_long_column = 8192;
-constexpr std::size_t softmax_shared_long_column_tiles = 4;
-
-// A panel of 64 columns has so many tiles a multiprocessor at most: of more, exponentials would wait longer for their
-// columns' sums than there is room for (49152 x 10880 3.54 and 2.64, 57344 x 9344 2.79 and 2.64, 65536 x 8K 2.10 and
-// 2.64).
-constexpr std::size_t softmax_lookback_column_most_tiles = 3;
-
 // Tiles a multiprocessor whose sums have room: twice as many as it may have drawn and not put together.
 constexpr std::size_t softmax_lookback_column_ring = 24;
 
 // Blocks a multiprocessor that look for columns such a job has left, and take them.
-constexpr std::size_t softmax_left_column_blocks = 3;
+constexpr std::size_t left_column_blocks = 3;
 
 // How the columns are cut, and what is done with the workspace: first words, then the states of columns that are left,
 // then their totals.
@@ -66,9 +52,11 @@ bool may_be_shared(const SoftmaxProblem &problem) {
     const Shape &s = problem.shape;
     // Of fewer than 2^32 places where a tile may begin.
     constexpr std::size_t most_tiles = std::numeric_limits<std::int32_t>::max();
+    constexpr std::size_t column_axis =
+        std::min(h200_softmax_policy.lookback_column_axis, plain_softmax_policy.lookback_column_axis);
     const std::size_t down = divide_up(s.axis, std::size_t{shared_tile_rows});
     return problem.dtype == ElementType::f32 && !problem.log && s.inner > 1 &&
-           s.inner % elements_of_vector(problem.dtype) == 0 && s.axis > softmax_lookback_column_axis &&
+           s.inner % elements_of_vector(problem.dtype) == 0 && s.axis > column_axis &&
            s.axis <= lookback_columns_most_axis && s.outer != 0 && s.inner <= most_tiles &&
            divide_up(s.inner, std::size_t{shared_panel_columns}) <= most_tiles / down / s.outer;
 }
@@ -79,9 +67,10 @@ bool are_shared(const SoftmaxProblem &problem) {
 }
 
 bool are_many(const Shape &s, const Division &made, const GpuFacts &gpu) {
+    const SoftmaxPolicy &policy = softmax_policy(gpu);
     const std::size_t least =
-        s.axis > softmax_shared_long_column ? softmax_shared_long_column_tiles : softmax_lookback_column_tiles;
-    return made.panels * made.down >= static_cast<std::size_t>(gpu.multiprocessors) * least;
+        s.axis > policy.lookback_long_column_axis ? policy.lookback_long_column_load : policy.lookback_column_load;
+    return s.axis > policy.lookback_column_axis && made.panels * made.down >= gpu.on_all(least);
 }
 
 // The columns that are left, if any.
@@ -90,7 +79,7 @@ cudaError_t launch_columns_left(const SoftmaxProblem &problem, const LookbackCol
     SoftmaxArguments a = shared.softmax;
     a.splits = divide_up(a.axis, softmax_block);
     a.left = {shared.left, shared.factors, std::size_t{shared.across} * shared_panel_columns};
-    const std::size_t blocks = static_cast<std::size_t>(gpu.multiprocessors) * softmax_left_column_blocks;
+    const std::size_t blocks = gpu.on_all(left_column_blocks);
     totals.blocks = std::min(totals.blocks, blocks);
     return launch_two_pass_columns(problem, a, blocks, totals, gpu.dependent_launch, stream);
 }
@@ -118,7 +107,7 @@ cudaError_t launch_lookback_columns(const SoftmaxProblem &problem, const Softmax
     int resident = 0;
     cudaError_t error = prepare_clusters(how, gpu, &resident);
     // A panel that a block waits for has to fit into the turns that wait in all of them (LookbackColumnDraws).
-    const std::size_t most_tiles = std::min(kernel.waiting_tiles + 1, softmax_lookback_column_most_tiles);
+    const std::size_t most_tiles = std::min(kernel.waiting_tiles + 1, softmax_policy(gpu).lookback_column_most_tiles);
     if (error != cudaSuccess || made.down > most_tiles * static_cast<std::size_t>(resident)) {
         return error;
     }

@@ -3,6 +3,7 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/softmax/plan.h"
+#include "cuda/softmax/policy.h"
 #include "cuda/softmax/ragged/arguments.h"
 #include "numerics/softmax.h"
 
@@ -12,13 +13,7 @@ namespace wr::cuda {
 
 namespace {
 
-// Softmax of ragged rows: warps of a block at least, and as many groups of rows as give every multiprocessor so many
-// warps, some of which wait for others to finish (TB/s on an H200, ragged rows of 0 to 4096 in 128 MB, groups of 2, 8,
-// 32: f32 2.13, 2.45, 2.06, bf16 1.57, 1.82, 1.79).
-constexpr std::size_t ragged_least_warps = 8;
-constexpr std::size_t ragged_warps_a_multiprocessor = 128;
-// Offsets are asked for so many groups ahead, a little more than are at work.
-constexpr std::size_t ragged_groups_ahead = 1024;
+constexpr std::size_t ragged_least_warps = 8; // of a block
 
 const RaggedSoftmaxKernels *kernels_of(const SoftmaxProblem &p) {
     return p.output_dtype == p.dtype
@@ -56,14 +51,14 @@ RaggedPlan plan_ragged_softmax(const SoftmaxProblem &p, const LargeRows &wanted,
     }
     const std::size_t rows = p.shape.outer;
     RaggedPlan plan{warps_of_block(p, *kernels_of(p)), 1, gpu.dependent_launch, wanted};
-    const std::size_t groups =
-        static_cast<std::size_t>(gpu.multiprocessors) * ragged_warps_a_multiprocessor / plan.warps;
+    const std::size_t groups = gpu.on_all(softmax_policy(gpu).ragged_warps) / plan.warps;
     const std::size_t most_rows = std::min<std::size_t>(ragged_most_rows, ragged_most_jobs / plan.warps);
     plan.group_rows = wanted.least != 0 ? most_rows : std::clamp<std::size_t>(rows / groups, 1, most_rows);
     return blocks_of(plan, rows) <= most_blocks ? plan : RaggedPlan{};
 }
 
-cudaError_t launch_ragged_softmax(const SoftmaxProblem &p, const RaggedPlan &plan, cudaStream_t stream) {
+cudaError_t launch_ragged_softmax(const SoftmaxProblem &p, const RaggedPlan &plan, const GpuFacts &gpu,
+                                  cudaStream_t stream) {
     const RaggedSoftmaxKernels &kernels = *kernels_of(p);
     RaggedSoftmaxArguments a{};
     static_cast<SoftmaxArguments &>(a) = arguments_of_problem(p);
@@ -72,7 +67,7 @@ cudaError_t launch_ragged_softmax(const SoftmaxProblem &p, const RaggedPlan &pla
     a.selection = p.selection;
     a.group_rows = static_cast<std::int32_t>(plan.group_rows);
     a.longer = plan.longer;
-    a.rows_ahead = ragged_groups_ahead * plan.group_rows;
+    a.rows_ahead = softmax_policy(gpu).ragged_groups_ahead * plan.group_rows;
     Launch how{kernels.of[p.log ? 1 : 0], blocks_of(plan, p.shape.outer), static_cast<int>(plan.warps * warp_threads)};
     how.dependent = plan.dependent;
     return launch(how, &a, stream);

@@ -16,6 +16,7 @@ struct RaggedPlan {
 
 RaggedPlan plan_ragged_softmax(const SoftmaxProblem &problem, const LargeRows &wanted, const GpuFacts &gpu);
 
-cudaError_t launch_ragged_softmax(const SoftmaxProblem &problem, const RaggedPlan &plan, cudaStream_t stream);
+cudaError_t launch_ragged_softmax(const SoftmaxProblem &problem, const RaggedPlan &plan, const GpuFacts &gpu,
+                                  cudaStream_t stream);
 
 } // namespace wr::cuda

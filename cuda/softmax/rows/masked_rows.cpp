@@ -6,6 +6,7 @@
 #include "cuda/rowwise/row_tiles_plan.h"
 #include "cuda/rowwise/sub_warp_rows.h"
 #include "cuda/softmax/plan.h"
+#include "cuda/softmax/policy.h"
 #include "cuda/softmax/rows/masked_rows_arguments.h"
 #include "numerics/softmax.h"
 
@@ -17,19 +18,9 @@ namespace wr::cuda {
 
 namespace {
 
-// f32 rows with masks, lengths, the causal limit or maxima of more tiles than this are a cluster's (6144 by one
-// block and by two: lengths 3.90 and 3.88, with maximum 3.92 and 3.83; 8192 3.82 and 3.99, 3.77 and 4.09).
-constexpr std::size_t softmax_masked_row_warps = 7;
-
 // The lengths of rows that so many elements lie ahead are asked for beforehand (f32 of 4096 and 32768 without it, with
 // 2^22 and with 2^21: 3.68, 3.79, 3.82 and 3.72, 3.78, 3.79).
 constexpr std::size_t softmax_length_ahead = std::size_t{1} << 21;
-
-// Rows of f32 off the boundaries of so many elements, a power of two, of which some take no part, are not staged: the
-// lanes that hold them would all ask the same banks of shared memory (TB/s, and element by element: 16, 32, 64 1.70,
-// 1.01, 1.73 and 2.24, 2.58, 2.59, but 128 2.64 and 2.58).
-constexpr std::size_t softmax_staged_least_clash = 16;
-constexpr std::size_t softmax_staged_most_clash = 64;
 
 bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype); }
 
@@ -113,16 +104,17 @@ RowTilesPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
     if (gpu.cluster_blocks != 0 && blocks > static_cast<std::size_t>(gpu.cluster_blocks) * masked_rows_warps) {
         return plan_wide_cluster(p.shape.outer, blocks, gpu);
     }
-    return plan_row_tiles(p.shape.outer, blocks,
-                          {masked_rows_warps, wide ? softmax_masked_row_warps : softmax_row_warps,
-                           wide ? softmax_least_cluster_warps : softmax_preferred_cluster_warps, masked_rows_warps},
-                          gpu);
+    return plan_row_tiles(
+        p.shape.outer, blocks,
+        {masked_rows_warps, wide ? softmax_policy(gpu).masked_cta_tiles : rowwise_policy(gpu).cta_warps,
+         wide ? rowwise_policy(gpu).least_cluster_warps : softmax_preferred_cluster_warps, masked_rows_warps},
+        gpu);
 }
 
 // Whether lanes that hold rows off the boundaries would get in each other's way.
-bool would_clash(const SoftmaxProblem &p) {
+bool would_clash(const SoftmaxProblem &p, const SoftmaxPolicy &policy) {
     return p.dtype == ElementType::f32 && std::has_single_bit(p.shape.axis) &&
-           p.shape.axis >= softmax_staged_least_clash && p.shape.axis <= softmax_staged_most_clash &&
+           p.shape.axis >= policy.staged_least_clash && p.shape.axis <= policy.staged_most_clash &&
            !has_vectors(p, elements_of_vector(p.dtype));
 }
 
@@ -169,12 +161,13 @@ cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPl
     return launch_row_tiles(kernel, plan, p.shape.outer, &a, stream);
 }
 
-bool serves_masked_short(const SoftmaxProblem &p) {
+bool serves_masked_short(const SoftmaxProblem &p, const GpuFacts &gpu) {
+    const SoftmaxPolicy &policy = softmax_policy(gpu);
     const Shape &s = p.shape;
     const bool contiguous = s.outer == 1 || s.outer_stride == static_cast<std::ptrdiff_t>(s.axis);
     return p.output != nullptr && p.scales == nullptr && p.output_dtype == p.dtype &&
-           short_kernels_of(p.dtype) != nullptr && !p.selection.ragged && s.axis <= softmax_short_row &&
-           has_neighbours(p) && has_small_limits(s, p.selection) && contiguous && !would_clash(p);
+           short_kernels_of(p.dtype) != nullptr && !p.selection.ragged && s.axis <= policy.sub_warp_axis &&
+           has_neighbours(p) && has_small_limits(s, p.selection) && contiguous && !would_clash(p, policy);
 }
 
 cudaError_t launch_masked_short(const SoftmaxProblem &p, const GpuFacts &gpu, cudaStream_t stream) {

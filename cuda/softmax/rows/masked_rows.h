@@ -20,7 +20,7 @@ cudaError_t launch_planned_masked_rows(const SoftmaxProblem &problem, const RowT
                                        cudaStream_t stream, bool *supported);
 
 // Rows so short that a warp takes several.
-bool serves_masked_short(const SoftmaxProblem &problem);
+bool serves_masked_short(const SoftmaxProblem &problem, const GpuFacts &gpu);
 
 cudaError_t launch_masked_short(const SoftmaxProblem &problem, const GpuFacts &gpu, cudaStream_t stream);
 

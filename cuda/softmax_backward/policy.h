@@ -1,0 +1,47 @@
+// The tuning numbers of softmax's gradient beside those that it shares with softmax (cuda/rowwise/policy.h).
+#pragma once
+
+#include "cuda/common/gpu_facts.h"
+
+#include <cstddef>
+
+namespace wr::cuda {
+
+// The figures are an H200's, us by the rule and, behind the semicolon, without it.
+struct SoftmaxBackwardPolicy {
+    // Rows one behind the other of up to so many elements share a warp; those that are no whole vectors up to so many,
+    // and of up to the last a block has a row, element by element.
+    std::size_t sub_warp_axis = 512;
+    std::size_t sub_warp_element_axis = 64;
+    std::size_t element_axis = 512;
+    // Rows of which elements are left out, or which have scales of their own, of fewer share a warp.
+    std::size_t masked_axis = 257;
+
+    // With no more elements a multiprocessor, of 4 and of 2 bytes, a warp has a quarter of a tile (8 x 1024
+    // f32 1.44; 2.03, bf16 1.36; 1.73), of longer rows, and with up to as many as f32 has, half of one (64 x
+    // 8192 2.79; 3.17).
+    std::size_t few_elements = 8192;
+    std::size_t few_narrow_elements = 4096;
+
+    // Rows of more tiles are shared by the clusters with the fewest warps, even those that some GPUs alone have: f32
+    // 11265 818; 993 of 1 GiB, 16 bits 20001 835; 936, but 9001 927; 895.
+    std::size_t fullest_cluster_tiles = 8;
+    std::size_t fullest_narrow_cluster_tiles = 8;
+    // Rows of more tiles than clusters hold whose blocks come and go are those of clusters that stay.
+    std::size_t persistent_tiles = 128;
+
+    // Columns of up to so many elements are tiles in registers, elements left out or not: TB/s, f32 512 3.68; 1.85,
+    // 4096 2.98; 1.83. Threads of a block that has tiles to itself.
+    std::size_t column_tile_axis = 4096;
+    std::size_t column_tile_threads = 256;
+};
+
+inline constexpr SoftmaxBackwardPolicy plain_softmax_backward_policy{};
+inline constexpr SoftmaxBackwardPolicy h200_softmax_backward_policy{.few_elements = 16384,
+                                                                    .fullest_narrow_cluster_tiles = 16};
+
+inline const SoftmaxBackwardPolicy &softmax_backward_policy(const GpuFacts &gpu) {
+    return gpu.compute_major == 9 ? h200_softmax_backward_policy : plain_softmax_backward_policy;
+}
+
+} // namespace wr::cuda

@@ -56,7 +56,7 @@ class Workspace {
     cudaError_t error_ = cudaSuccess;
 };
 
-// Blocks that one launch may have; what needs more is launched in parts.
+// Blocks that one launch may have; what needs more is left to kernels whose blocks go on to further jobs.
 inline constexpr std::size_t most_blocks = std::size_t{1} << 30;
 inline constexpr std::size_t most_block_rows = 65535;
 

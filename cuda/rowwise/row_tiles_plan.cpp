@@ -1,6 +1,5 @@
 #include "cuda/rowwise/row_tiles_plan.h"
 
-#include "cuda/common/cluster_shape.h"
 #include "cuda/common/warp.h"
 #include "cuda/rowwise/policy.h"
 
@@ -23,18 +22,22 @@ RowTilesPlan plan_any_number(std::size_t rows, std::size_t blocks, const RowTile
     if (blocks > most_cluster * wanted.most) {
         return {};
     }
-    ClusterSize cluster{0, 0};
-    if (!few && blocks <= warp_threads) {
-        cluster = fullest_cluster(blocks, wanted.of_cluster, softmax_preferred_cluster_warps, most_cluster);
-    }
-    if (cluster.blocks == 0) {
-        const std::size_t least = few ? 1 : blocks > warp_threads ? wanted.of_long_row : wanted.of_cluster;
-        cluster = smallest_cluster(blocks, least, most_cluster);
-    }
+    const bool is_long = blocks > warp_threads;
+    const std::size_t least = is_long ? wanted.of_long_row : wanted.of_cluster;
+    const ClusterSize cluster =
+        cluster_of_row(rows, blocks, least, is_long ? least : softmax_preferred_cluster_warps, gpu);
     return {cluster.blocks, cluster.warps, 1, gpu.dependent_launch, !few};
 }
 
 } // namespace
+
+ClusterSize cluster_of_row(std::size_t rows, std::size_t tiles, std::size_t least_warps, std::size_t most_warps,
+                           const GpuFacts &gpu) {
+    const auto blocks = static_cast<std::size_t>(gpu.cluster_blocks);
+    const bool few = are_few_tiles(rows * tiles, gpu);
+    const ClusterSize fullest = few ? ClusterSize{0, 0} : fullest_cluster(tiles, least_warps, most_warps, blocks);
+    return fullest.blocks != 0 ? fullest : smallest_cluster(tiles, few ? 1 : most_warps, blocks);
+}
 
 RowTilesPlan plan_row_tiles(std::size_t rows, std::size_t blocks, const RowTileWarps &warps, const GpuFacts &gpu) {
     const RowTilesPlan plan = plan_any_number(rows, blocks, warps, gpu);

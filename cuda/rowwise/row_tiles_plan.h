@@ -2,10 +2,15 @@
 // GPU.
 #pragma once
 
-#include "cuda/common/launch.h"
+#include "cuda/common/cluster_shape.h"
 #include "cuda/rowwise/cluster_sizes.h"
 
 namespace wr::cuda {
+
+// The cluster that shares a row, on GPUs that have some: of enough rows the one that leaves the fewest warps behind the
+// row's end whose blocks have so many warps, of few rows the one with the most blocks.
+ClusterSize cluster_of_row(std::size_t rows, std::size_t tiles, std::size_t least_warps, std::size_t most_warps,
+                           const GpuFacts &gpu);
 
 // No warps: rows are too long, or too many for one launch.
 struct RowTilesPlan {

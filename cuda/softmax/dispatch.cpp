@@ -132,7 +132,7 @@ cudaError_t put_as_masked_rows(SoftmaxCall &call, bool *supported) {
     return launch_planned_masked_rows(call.problem, rows, call.gpu, call.stream, supported);
 }
 
-cudaError_t put_regime(SoftmaxCall &call, bool *) { return launch_regime(call); }
+cudaError_t put_regime(SoftmaxCall &call, bool *supported) { return launch_regime(call, supported); }
 
 constexpr Rule<SoftmaxCall> plain_rules[] = {
     {are_strided_rows, put_general},
@@ -145,6 +145,7 @@ constexpr Rule<SoftmaxCall> plain_rules[] = {
     {are_columns, put_lookback_columns},    // many and long
     {are_rows, put_as_masked_rows},         // into other types, logarithms off the boundaries
     {is_any, put_regime},                   // short rows, a block's, a cluster's; tiles; what is read twice
+    {is_any, put_general},                  // more rows than one launch has blocks for
 };
 
 // Whether every element takes part, all rows have one scale, and no input has 8 bits.

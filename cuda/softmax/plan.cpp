@@ -1,7 +1,6 @@
 #include "cuda/softmax/plan.h"
 
 #include "cuda/common/alignment.h"
-#include "cuda/common/cluster_shape.h"
 #include "cuda/common/launch.h"
 #include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
@@ -34,41 +33,26 @@ constexpr std::size_t most_cluster_warps(std::size_t element_bytes) {
 }
 constexpr std::size_t most_tiles_a_warp = 32; // a warp keeps one state a lane
 
-void set_cluster(SoftmaxPlan &plan, ClusterSize cluster) {
-    plan.cluster_blocks = cluster.blocks;
-    plan.cluster_warps = cluster.warps;
-}
+bool has_narrow_tiles(LoadPolicy places) { return places == LoadPolicy::unaligned || places == LoadPolicy::converted; }
 
-// Blocks of a cluster and warps of a block for rows of so many tiles, blocks of `warps` warps where there are
-// enough rows.
-void plan_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t warps, const GpuFacts &gpu) {
-    const std::size_t least = are_few_tiles(rows * plan.tiles, gpu) ? 1 : warps;
-    set_cluster(plan, smallest_cluster(plan.tiles, least, static_cast<std::size_t>(gpu.cluster_blocks)));
-}
-
-// The same for blocks of so many warps at least and at most, so that as few as possible are behind the row's end.
-void plan_full_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t least_warps, std::size_t most_warps,
-                       const GpuFacts &gpu) {
-    const ClusterSize fullest =
-        fullest_cluster(plan.tiles, least_warps, most_warps, static_cast<std::size_t>(gpu.cluster_blocks));
-    if (are_few_tiles(rows * plan.tiles, gpu) || fullest.blocks == 0) {
-        plan_cluster(plan, rows, most_warps, gpu);
-    } else {
-        set_cluster(plan, fullest);
+// Warps that the blocks of a cluster should have at least and at most. Rows off the boundaries of more than 32 tiles as
+// many as a block may have (H200, 50257 by 5 blocks of 10 warps: f32 3.30 TB/s, bf16 2.59; by 7 of 8 2.94 and 2.13).
+struct WarpRange {
+    std::size_t least, most;
+};
+WarpRange cluster_warps(std::size_t tiles, std::size_t element_bytes, LoadPolicy places, bool same_type,
+                        const GpuFacts &gpu) {
+    const SoftmaxPolicy &policy = softmax_policy(gpu);
+    if (has_narrow_tiles(places) && tiles > warp_threads) {
+        return {softmax_unaligned_warps, unaligned_cluster_warps(element_bytes)};
     }
-}
-
-// The same for rows off the boundaries: of more than 32 tiles between softmax_unaligned_warps and as many warps as
-// a block may have (H200, 50257 by 5 blocks of 10 warps: f32 3.30 TB/s, bf16 2.59; by 7 of 8 at most 2.94 and 2.13).
-void plan_unaligned_cluster(SoftmaxPlan &plan, std::size_t rows, std::size_t element_bytes, bool small_tiles,
-                            const GpuFacts &gpu) {
-    if (plan.tiles > warp_threads) {
-        plan_full_cluster(plan, rows, softmax_unaligned_warps, unaligned_cluster_warps(element_bytes), gpu);
-    } else if (small_tiles) {
-        plan_full_cluster(plan, rows, rowwise_policy(gpu).least_cluster_warps, softmax_unaligned_warps, gpu);
-    } else {
-        plan_cluster(plan, rows, softmax_unaligned_warps, gpu);
+    if (element_bytes == sizeof(float) && same_type && tiles <= policy.cluster_tiles) {
+        return {rowwise_policy(gpu).least_cluster_warps, softmax_preferred_cluster_warps};
     }
+    const bool is_short = tiles <= (element_bytes == 2 ? policy.cluster_narrow_tiles : policy.cluster_tiles);
+    const std::size_t warps =
+        has_narrow_tiles(places) || is_short ? softmax_preferred_cluster_warps : softmax_long_cluster_warps;
+    return {warps, warps};
 }
 
 // Columns that a block's or a cluster's registers hold.
@@ -82,7 +66,7 @@ void plan_tiles(SoftmaxPlan &plan, const Shape &s, std::size_t element_bytes, co
             s.outer <= most_blocks / most_blocks_of_cluster / divide_up(s.inner, columns)) {
             plan.regime = SoftmaxRegime::tiles;
             plan.column_tile = size;
-            plan.cluster_blocks = blocks;
+            plan.cluster.blocks = blocks;
             return;
         }
     }
@@ -143,8 +127,6 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
     }
 }
 
-bool has_narrow_tiles(LoadPolicy places) { return places == LoadPolicy::unaligned || places == LoadPolicy::converted; }
-
 // Of all but short rows.
 SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy places, bool same_type, GpuFacts gpu) {
     SoftmaxPlan plan{.regime = SoftmaxRegime::registers, .tiles = divide_up(s.axis, softmax_block), .tiles_a_warp = 1};
@@ -165,17 +147,8 @@ SoftmaxPlan plan_shape(const Shape &s, std::size_t element_bytes, LoadPolicy pla
         plan.regime = SoftmaxRegime::clusters;
         plan.few = are_few_tiles(rows * plan.tiles, gpu);
         plan.load_balanced = (element_bytes == 2 || places != LoadPolicy::vectors) && !plan.few;
-        const bool small_tiles = element_bytes == sizeof(float) && same_type;
-        if (has_narrow_tiles(places)) {
-            plan_unaligned_cluster(plan, rows, element_bytes, small_tiles, gpu);
-        } else if (small_tiles && plan.tiles <= policy.cluster_tiles) {
-            plan_full_cluster(plan, rows, rowwise_policy(gpu).least_cluster_warps, softmax_preferred_cluster_warps,
-                              gpu);
-        } else {
-            const std::size_t short_row = element_bytes == 2 ? policy.cluster_narrow_tiles : policy.cluster_tiles;
-            plan_cluster(plan, rows,
-                         plan.tiles <= short_row ? softmax_preferred_cluster_warps : softmax_long_cluster_warps, gpu);
-        }
+        const WarpRange warps = cluster_warps(plan.tiles, element_bytes, places, same_type, gpu);
+        plan.cluster = cluster_of_row(rows, plan.tiles, warps.least, warps.most, gpu);
     } else if (plan.tiles > most_register_tiles) {
         plan.regime = SoftmaxRegime::two_pass_rows;
         const auto multiprocessors =
@@ -241,7 +214,7 @@ LoadPolicy served_places(LoadPolicy places, std::size_t row_tiles, const GpuFact
 
 SoftmaxPlan with_wide_cluster(SoftmaxPlan plan, std::size_t rows, const GpuFacts &gpu) {
     const std::size_t warps = are_few_tiles(rows * plan.tiles, gpu) ? 1 : softmax_preferred_cluster_warps;
-    set_cluster(plan, subtree_cluster(plan.tiles, warps, softmax_wide_cluster_blocks));
+    plan.cluster = subtree_cluster(plan.tiles, warps, softmax_wide_cluster_blocks);
     return plan;
 }
 
@@ -333,7 +306,8 @@ std::size_t plain_softmax_workspace_bytes(const SoftmaxProblem &problem) {
     const std::size_t bytes =
         std::max(workspace_bytes(shape, plan_shape(shape, 0, LoadPolicy::vectors, false, most_demanding_gpu)),
                  most_lookback_bytes(problem));
-    return problem.maximum == nullptr ? bytes : std::max(bytes, general_softmax_workspace_bytes(problem));
+    const bool may_be_general = problem.maximum != nullptr || shape.outer > most_blocks / softmax_wide_cluster_blocks;
+    return may_be_general ? std::max(bytes, general_softmax_workspace_bytes(problem)) : bytes;
 }
 
 } // namespace wr::cuda

@@ -1,7 +1,7 @@
 // Which kernels take a softmax, and how: a function of its shape, its places and the GPU.
 #pragma once
 
-#include "cuda/common/gpu_facts.h"
+#include "cuda/common/cluster_shape.h"
 #include "cuda/softmax/kernels.h"
 #include "numerics/problem.h"
 
@@ -25,7 +25,7 @@ struct SoftmaxPlan {
     std::size_t tiles = 0;  // of a row
     std::size_t splits = 0; // states of a row; 0 where none is stored
     std::size_t tiles_a_warp = 0;
-    std::size_t cluster_blocks = 0, cluster_warps = 0;
+    ClusterSize cluster{0, 0};
     int column_tile = 0;                     // which of softmax_tiles
     const void *const *short_rows = nullptr; // the kernels of short rows, [log]
     std::size_t lanes = 0, batches = 0;      // a short row's lanes or places, and how often a warp's lanes take rows

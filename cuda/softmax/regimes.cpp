@@ -29,42 +29,17 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
     a.vector_safe_range = vector_safe_range_of(a.readable_range, traits_of(problem.dtype).size);
     a.splits = plan.splits;
     a.tiles_a_warp = static_cast<std::int32_t>(plan.tiles_a_warp);
-    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster.blocks);
     return a;
 }
 
 namespace {
 
-// The part of the job that starts `rows` rows further on.
-void skip_rows(SoftmaxArguments &a, std::size_t rows) {
-    const auto count = static_cast<std::ptrdiff_t>(rows);
-    const std::size_t element_bytes = traits_of(a.input_type).size;
-    a.input = static_cast<const char *>(a.input) + count * a.outer_stride * static_cast<std::ptrdiff_t>(element_bytes);
-    if (a.output != nullptr) {
-        a.output = static_cast<char *>(a.output) + rows * a.axis * traits_of(a.output_type).size;
-    }
-    const auto skip = [&](void *&values, std::size_t bytes) {
-        values = values == nullptr ? nullptr : static_cast<char *>(values) + rows * bytes;
-    };
-    skip(a.logsumexp, traits_of(a.logsumexp_type).size);
-    skip(a.maximum, element_bytes == sizeof(double) ? sizeof(double) : sizeof(float));
-    a.outer -= rows;
-}
-
-// Rows in as many launches as the grid's limits ask for, each of so many blocks for its rows.
-template <class BlocksOf>
-cudaError_t launch_in_parts(Launch how, SoftmaxArguments a, std::size_t most_rows, BlocksOf blocks_of,
-                            cudaStream_t stream) {
-    for (;;) {
-        SoftmaxArguments part = a;
-        part.outer = std::min(a.outer, most_rows);
-        how.blocks = blocks_of(part.outer);
-        const cudaError_t error = launch(how, &part, stream);
-        if (error != cudaSuccess || part.outer == a.outer) {
-            return error;
-        }
-        skip_rows(a, part.outer);
-    }
+// Not `supported` where one launch will not do.
+cudaError_t launch_rows(Launch how, std::size_t blocks, SoftmaxArguments &a, cudaStream_t stream, bool *supported) {
+    *supported = blocks <= most_blocks;
+    how.blocks = blocks;
+    return *supported ? launch(how, &a, stream) : cudaSuccess;
 }
 
 struct RowsKernel {
@@ -89,8 +64,8 @@ RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a,
     return size == 0 ? RowsKernel{rows.waiting_tile, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
 }
 
-cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, std::size_t row_tiles, bool dependent,
-                             cudaStream_t stream) {
+cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments &a, std::size_t row_tiles, bool dependent,
+                             cudaStream_t stream, bool *supported) {
     const std::size_t warps = std::max<std::size_t>(row_tiles, 1);
     const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
     RowsKernel of = rows_kernel(rows, a, size);
@@ -101,16 +76,14 @@ cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments a, 
                      .thread_rows = static_cast<int>(of.rows_a_block),
                      .dependent = dependent,
                      .shared_bytes = warps * of.rows_a_block * rows.stage_bytes};
-    return launch_in_parts(
-        how, a, most_blocks * of.rows_a_block, [&](std::size_t part) { return divide_up(part, of.rows_a_block); },
-        stream);
+    return launch_rows(how, divide_up(a.outer, of.rows_a_block), a, stream, supported);
 }
 
 // Whose every warp makes the total of a row of so many states; nullptr where there is none, or it is not the quicker
 // one.
 const void *redundant_combine_kernel(const SoftmaxRedundantCombineKernels &kernels, std::size_t states,
                                      const SoftmaxPlan &plan) {
-    if (states <= warp_threads || plan.cluster_warps > kernels.warps ||
+    if (states <= warp_threads || plan.cluster.warps > kernels.warps ||
         (plan.few && states > kernels.most_states_of_few)) {
         return nullptr;
     }
@@ -123,14 +96,14 @@ const void *redundant_combine_kernel(const SoftmaxRedundantCombineKernels &kerne
 }
 
 const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
-    const std::size_t states = plan.cluster_blocks * plan.cluster_warps;
+    const std::size_t states = plan.cluster.blocks * plan.cluster.warps;
     const void *const combines_redundantly = redundant_combine_kernel(rows.combines_redundantly, states, plan);
     if (!a.log && combines_redundantly != nullptr) {
         return combines_redundantly;
     }
     int size = states <= warp_threads ? 0 : 1; // states of one a lane, or more
     while (size + 1 < softmax_cluster_sizes &&
-           static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster_warps) {
+           static_cast<std::size_t>(softmax_cluster_warps[size]) < plan.cluster.warps) {
         ++size;
     }
     return rows.clusters[a.log ? 1 : 0][size];
@@ -139,15 +112,15 @@ const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments
 // One cluster of a plan; `blocks` is to be set to the whole grid's.
 Launch one_cluster(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
     return {.kernel = cluster_kernel(rows, a, plan),
-            .blocks = plan.cluster_blocks,
-            .threads = static_cast<int>(plan.cluster_warps * warp_threads),
-            .cluster_blocks = static_cast<int>(plan.cluster_blocks),
-            .shared_bytes = plan.cluster_warps * rows.stage_bytes,
+            .blocks = plan.cluster.blocks,
+            .threads = static_cast<int>(plan.cluster.warps * warp_threads),
+            .cluster_blocks = static_cast<int>(plan.cluster.blocks),
+            .shared_bytes = plan.cluster.warps * rows.stage_bytes,
             .load_balanced = plan.load_balanced};
 }
 
-cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, SoftmaxPlan plan, const GpuFacts &gpu,
-                            cudaStream_t stream) {
+cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments &a, SoftmaxPlan plan, const GpuFacts &gpu,
+                            cudaStream_t stream, bool *supported) {
     if (wants_wide_cluster(plan, a.outer, gpu)) {
         const SoftmaxPlan wide = with_wide_cluster(plan, a.outer, gpu);
         int resident = 0;
@@ -157,7 +130,7 @@ cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, S
         }
         plan = resident > 0 ? wide : plan;
     }
-    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
+    a.cluster_blocks = static_cast<std::int32_t>(plan.cluster.blocks);
     Launch how = one_cluster(rows, a, plan);
     how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.tiles, gpu);
     bool allowed = false;
@@ -165,12 +138,11 @@ cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments a, S
     if (unready != cudaSuccess || !allowed) {
         return unready != cudaSuccess ? unready : cudaErrorInvalidConfiguration;
     }
-    return launch_in_parts(
-        how, a, most_blocks / plan.cluster_blocks, [&](std::size_t part) { return part * plan.cluster_blocks; },
-        stream);
+    return launch_rows(how, a.outer * plan.cluster.blocks, a, stream, supported);
 }
 
-cudaError_t launch_short_rows(SoftmaxArguments a, const SoftmaxPlan &plan, bool dependent, cudaStream_t stream) {
+cudaError_t launch_short_rows(SoftmaxArguments &a, const SoftmaxPlan &plan, bool dependent, cudaStream_t stream,
+                              bool *supported) {
     a.row_lanes = static_cast<std::int32_t>(plan.lanes);
     a.row_batches = static_cast<std::int32_t>(plan.batches);
     const std::size_t rows_a_block = softmax_short_row_warps * plan.warp_rows;
@@ -178,8 +150,7 @@ cudaError_t launch_short_rows(SoftmaxArguments a, const SoftmaxPlan &plan, bool 
                      .blocks = 0,
                      .threads = static_cast<int>(softmax_short_row_warps * warp_threads),
                      .dependent = dependent};
-    return launch_in_parts(
-        how, a, most_blocks * rows_a_block, [&](std::size_t part) { return divide_up(part, rows_a_block); }, stream);
+    return launch_rows(how, divide_up(a.outer, rows_a_block), a, stream, supported);
 }
 
 cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
@@ -187,15 +158,15 @@ cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, cons
     const SoftmaxTile tile = softmax_tiles[plan.column_tile];
     const auto columns = static_cast<std::size_t>(tile.columns);
     std::size_t threads = static_cast<std::size_t>(tile.threads);
-    if (plan.cluster_blocks == 1) {
+    if (plan.cluster.blocks == 1) {
         threads =
             std::min(threads, divide_up(divide_up(a.axis, softmax_tile_run) * columns, warp_threads) * warp_threads);
     }
-    const std::size_t blocks = a.outer * divide_up(a.inner, columns) * plan.cluster_blocks;
+    const std::size_t blocks = a.outer * divide_up(a.inner, columns) * plan.cluster.blocks;
     return launch({.kernel = kernels.tiles.of[a.log ? 1 : 0][plan.column_tile],
                    .blocks = blocks,
                    .threads = static_cast<int>(threads),
-                   .cluster_blocks = static_cast<int>(plan.cluster_blocks)},
+                   .cluster_blocks = static_cast<int>(plan.cluster.blocks)},
                   &a, stream);
 }
 
@@ -226,17 +197,17 @@ cudaError_t launch_two_pass_rows(const SoftmaxCall &call, SoftmaxArguments a) {
     return error;
 }
 
-cudaError_t launch_kernels(const SoftmaxCall &call, const SoftmaxArguments &a) {
+cudaError_t launch_kernels(const SoftmaxCall &call, SoftmaxArguments &a, bool *supported) {
     const bool dependent = call.gpu.dependent_launch;
     switch (call.plan.regime) {
     case SoftmaxRegime::short_rows:
-        return launch_short_rows(a, call.plan, dependent, call.stream);
+        return launch_short_rows(a, call.plan, dependent, call.stream, supported);
     case SoftmaxRegime::tiles:
         return launch_tiles(call.kernels, a, call.plan, call.stream);
     case SoftmaxRegime::registers:
-        return launch_registers(call.rows, a, call.plan.tiles, dependent, call.stream);
+        return launch_registers(call.rows, a, call.plan.tiles, dependent, call.stream, supported);
     case SoftmaxRegime::clusters:
-        return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream);
+        return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream, supported);
     case SoftmaxRegime::two_pass_rows:
         return launch_two_pass_rows(call, a);
     case SoftmaxRegime::two_pass_columns:
@@ -264,7 +235,7 @@ Launch softmax_totals_launch(const SoftmaxKernels &kernels, std::size_t rows, st
             .dependent = dependent};
 }
 
-cudaError_t launch_regime(const SoftmaxCall &call) {
+cudaError_t launch_regime(const SoftmaxCall &call, bool *supported) {
     SoftmaxArguments a = arguments_of_call(call);
     Workspace workspace(call.problem, workspace_bytes(call.problem.shape, call.plan), call.stream);
     if (workspace.error() != cudaSuccess) {
@@ -275,7 +246,7 @@ cudaError_t launch_regime(const SoftmaxCall &call) {
         a.totals = static_cast<StoredState *>(workspace.take(rows * sizeof(StoredState)));
         a.states = static_cast<StoredState *>(workspace.take(rows * call.plan.splits * sizeof(StoredState)));
     }
-    const cudaError_t launched = launch_kernels(call, a);
+    const cudaError_t launched = launch_kernels(call, a, supported);
     const cudaError_t freed = workspace.finish();
     return launched != cudaSuccess ? launched : freed;
 }

@@ -23,7 +23,8 @@ SoftmaxArguments arguments_of_call(const SoftmaxCall &call);
 // The launch that makes rows' totals of the states of their splits.
 Launch softmax_totals_launch(const SoftmaxKernels &kernels, std::size_t rows, std::size_t splits, bool dependent);
 
-// With memory for the states and totals of rows that are read twice.
-cudaError_t launch_regime(const SoftmaxCall &call);
+// With memory for the states and totals of rows that are read twice. Not `supported` where rows are more than one
+// launch has blocks for.
+cudaError_t launch_regime(const SoftmaxCall &call, bool *supported);
 
 } // namespace wr::cuda

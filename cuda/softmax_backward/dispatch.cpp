@@ -68,11 +68,6 @@ std::size_t buffer_bytes(const BackwardVectorKernels &kernels, bool from_logits)
     return kernels.element_bytes == 2 && from_logits ? backward_buffer_bytes : 0;
 }
 
-// Of these, for whole tiles.
-GradientKernel kernel_of(const BackwardVectorKernels &kernels, const void *const (&of)[2], bool from_logits) {
-    return {of[from_logits ? 1 : 0], buffer_bytes(kernels, from_logits)};
-}
-
 RowTilesPlan plan_gradient(const StridedPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
     return plan_row_tiles(
         rows.rows, rows.blocks,
@@ -286,20 +281,16 @@ RowTilesPlan plan_blocks(std::size_t warps, const GpuFacts &gpu) {
 }
 
 // A row a block, so many elements a warp.
-cudaError_t put_blocks(const void *const (&of)[2], std::size_t elements, const BackwardCall &call, bool *supported) {
+template <auto Kernels, std::size_t Elements>
+cudaError_t put_blocks(BackwardCall &call, bool *supported) {
     BackwardVectorArguments a = arguments_of(call.problem);
-    const RowTilesPlan plan = plan_blocks(divide_up(a.axis, elements), call.gpu);
-    return launch_gradient({of[is_from_logits(call.problem) ? 1 : 0], 0}, plan, a, call.gpu, call.stream, supported);
+    const RowTilesPlan plan = plan_blocks(divide_up(a.axis, Elements), call.gpu);
+    return launch_gradient({(call.kernels->*Kernels)[is_from_logits(call.problem) ? 1 : 0], 0}, plan, a, call.gpu,
+                           call.stream, supported);
 }
-cudaError_t put_elements(BackwardCall &call, bool *supported) {
-    return put_blocks(call.kernels->elements, backward_element_tile, call, supported);
-}
-cudaError_t put_quarter_tiles(BackwardCall &call, bool *supported) {
-    return put_blocks(call.kernels->quarter_tiles, backward_quarter_tile, call, supported);
-}
-cudaError_t put_half_tiles(BackwardCall &call, bool *supported) {
-    return put_blocks(call.kernels->half_tiles, backward_half_tile, call, supported);
-}
+constexpr auto put_elements = put_blocks<&BackwardVectorKernels::elements, backward_element_tile>;
+constexpr auto put_quarter_tiles = put_blocks<&BackwardVectorKernels::quarter_tiles, backward_quarter_tile>;
+constexpr auto put_half_tiles = put_blocks<&BackwardVectorKernels::half_tiles, backward_half_tile>;
 
 // Half a tile a warp, of rows of which elements are left out.
 cudaError_t put_masked_rows(BackwardCall &call, bool *supported) {
@@ -324,30 +315,29 @@ cudaError_t put_masked_rows(BackwardCall &call, bool *supported) {
     return launch_row_tiles(kernels.masked[is_from_logits(p) ? 1 : 0], plan, a.rows, &a, call.stream);
 }
 
-// In a block's or a cluster's registers, of rows that have scales of their own.
-cudaError_t put_scaled_rows(BackwardCall &call, bool *supported) {
-    const SoftmaxBackwardProblem &p = call.problem;
-    const BackwardVectorKernels &kernels = *vector_kernels_of(p.dtype);
-    const auto *scaled = of_vector_type(p.dtype, []<class T>() { return &scaled_backward_kernels<T>(); });
-    const GradientKernel kernel = kernel_of(kernels, scaled->whole_tiles, is_from_logits(p));
+// In a block's or a cluster's registers.
+template <class Arguments>
+cudaError_t put_tiles(const void *const (&of)[2], bool vectors, Arguments &a, const BackwardCall &call,
+                      bool *supported) {
+    const BackwardVectorKernels &kernels = *vector_kernels_of(call.problem.dtype);
+    const bool from_logits = is_from_logits(call.problem);
+    const GradientKernel kernel{of[from_logits ? 1 : 0], buffer_bytes(kernels, from_logits)};
     RowTilesPlan plan{};
-    const cudaError_t error = plan_rows(kernel, kernels, call.plan, true, call.gpu, &plan);
+    const cudaError_t error = plan_rows(kernel, kernels, call.plan, vectors, call.gpu, &plan);
     *supported = error == cudaSuccess && plan.warps != 0;
-    ScaledBackwardVectorArguments a{arguments_of(p), p.scales};
     return *supported ? launch_gradient(kernel, plan, a, call.gpu, call.stream, supported) : error;
 }
 
-// In a block's or a cluster's registers.
+// The same of rows that have scales of their own.
+cudaError_t put_scaled_rows(BackwardCall &call, bool *supported) {
+    const SoftmaxBackwardProblem &p = call.problem;
+    const auto *kernels = of_vector_type(p.dtype, []<class T>() { return &scaled_backward_kernels<T>(); });
+    ScaledBackwardVectorArguments a{arguments_of(p), p.scales};
+    return put_tiles(kernels->whole_tiles, true, a, call, supported);
+}
+
 cudaError_t put_rows(BackwardCall &call, bool *supported) {
     const BackwardVectorKernels &kernels = *call.kernels;
-    const GradientKernel kernel =
-        kernel_of(kernels, call.vectors ? kernels.whole_tiles : kernels.anywhere, is_from_logits(call.problem));
-    RowTilesPlan plan{};
-    const cudaError_t error = plan_rows(kernel, kernels, call.plan, call.vectors, call.gpu, &plan);
-    *supported = error == cudaSuccess && plan.warps != 0;
-    if (!*supported) {
-        return error;
-    }
     BackwardVectorArguments a = arguments_of(call.problem);
     if (!call.vectors) {
         Shape shape = call.problem.shape;
@@ -355,7 +345,7 @@ cudaError_t put_rows(BackwardCall &call, bool *supported) {
         shape.outer_stride = a.gradient_outer_stride;
         a.gradient_range = readable_range_of(a.output_gradient, shape, kernels.element_bytes);
     }
-    return launch_gradient(kernel, plan, a, call.gpu, call.stream, supported);
+    return put_tiles(call.vectors ? kernels.whole_tiles : kernels.anywhere, call.vectors, a, call, supported);
 }
 
 const StridedKernels &strided_kernels_of(const BackwardCall &call) {

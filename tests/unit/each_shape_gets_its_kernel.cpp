@@ -42,6 +42,7 @@ constexpr Case cases[] = {
     {{log_softmax, WR_F32, 4096, 3001, 1, 0, own}, "softmax_masked_within"},
     {{softmax, WR_F32, 1000, 3000, 1, apart, own}, "strided_whole_rows"},
     {{softmax, WR_F64, 1000, 3000, 1, 0, WR_F32}, "strided_rows"},
+    {{softmax, WR_BF16, 8 * k * k * k, 1000, 1, 0, own}, "strided_rows"}, // more than one launch has blocks for
     // Columns.
     {{softmax, WR_F32, 8, 21, 65536, 0, own}, "softmax_column_tiles"},
     {{softmax, WR_BF16, 8, 150, 16384, 0, own}, "softmax_column_tiles"},

@@ -45,8 +45,8 @@ bool may_be_long_enough(const SoftmaxProblem &problem) {
 // Whether clusters would have a tile for each warp, and as many of them are there at a time as keep all warps of
 // a multiprocessor busy: larger ones leave some without work.
 bool fill_multiprocessors(const SoftmaxPlan &plan) {
-    const bool full = plan.regime == SoftmaxRegime::clusters && plan.cluster_blocks * plan.cluster_warps == plan.tiles;
-    return full && plan.cluster_warps <= softmax_preferred_cluster_warps;
+    const bool full = plan.regime == SoftmaxRegime::clusters && plan.cluster.blocks * plan.cluster.warps == plan.tiles;
+    return full && plan.cluster.warps <= softmax_preferred_cluster_warps;
 }
 
 bool is_between(std::size_t tiles, std::size_t least, std::size_t most) { return tiles > least && tiles <= most; }

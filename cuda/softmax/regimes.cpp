@@ -2,7 +2,7 @@
 
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
-#include "cuda/rowwise/cluster_sizes.h"
+#include "cuda/rowwise/sub_warp_rows.h"
 #include "cuda/softmax/two_pass/columns.h"
 #include "numerics/softmax.h"
 
@@ -35,11 +35,11 @@ SoftmaxArguments arguments_of(const SoftmaxProblem &problem, const SoftmaxPlan &
 
 namespace {
 
-// Not `supported` where one launch will not do.
-cudaError_t launch_rows(Launch how, std::size_t blocks, SoftmaxArguments &a, cudaStream_t stream, bool *supported) {
-    *supported = blocks <= most_blocks;
-    how.blocks = blocks;
-    return *supported ? launch(how, &a, stream) : cudaSuccess;
+// Not `supported` where one launch has not the blocks, or a block not the shared memory.
+cudaError_t launch_rows(const SoftmaxCall &call, const Launch &how, SoftmaxArguments &a, bool *supported) {
+    const cudaError_t error = allow_shared_bytes(how, call.gpu, supported);
+    *supported = *supported && how.blocks <= most_blocks;
+    return error == cudaSuccess && *supported ? launch(how, &a, call.stream) : error;
 }
 
 struct RowsKernel {
@@ -64,19 +64,17 @@ RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a,
     return size == 0 ? RowsKernel{rows.waiting_tile, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
 }
 
-cudaError_t launch_registers(const SoftmaxRowKernels &rows, SoftmaxArguments &a, std::size_t row_tiles, bool dependent,
-                             cudaStream_t stream, bool *supported) {
-    const std::size_t warps = std::max<std::size_t>(row_tiles, 1);
-    const auto size = static_cast<std::size_t>(std::bit_width(warps - 1));
-    RowsKernel of = rows_kernel(rows, a, size);
+cudaError_t launch_registers(const SoftmaxCall &call, SoftmaxArguments &a, bool *supported) {
+    const std::size_t warps = std::max<std::size_t>(call.plan.tiles, 1);
+    RowsKernel of = rows_kernel(call.rows, a, static_cast<std::size_t>(std::bit_width(warps - 1)));
     of.rows_a_block = std::min(of.rows_a_block, a.outer); // warps without a row would be the last to end
     const Launch how{.kernel = of.kernel,
-                     .blocks = 0,
+                     .blocks = divide_up(a.outer, of.rows_a_block),
                      .threads = static_cast<int>(warps * warp_threads),
                      .thread_rows = static_cast<int>(of.rows_a_block),
-                     .dependent = dependent,
-                     .shared_bytes = warps * of.rows_a_block * rows.stage_bytes};
-    return launch_rows(how, divide_up(a.outer, of.rows_a_block), a, stream, supported);
+                     .dependent = call.gpu.dependent_launch,
+                     .shared_bytes = warps * of.rows_a_block * call.rows.stage_bytes};
+    return launch_rows(call, how, a, supported);
 }
 
 // Whose every warp makes the total of a row of so many states; nullptr where there is none, or it is not the quicker
@@ -109,7 +107,7 @@ const void *cluster_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments
     return rows.clusters[a.log ? 1 : 0][size];
 }
 
-// One cluster of a plan; `blocks` is to be set to the whole grid's.
+// One cluster of a plan.
 Launch one_cluster(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, const SoftmaxPlan &plan) {
     return {.kernel = cluster_kernel(rows, a, plan),
             .blocks = plan.cluster.blocks,
@@ -119,38 +117,30 @@ Launch one_cluster(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, con
             .load_balanced = plan.load_balanced};
 }
 
-cudaError_t launch_clusters(const SoftmaxRowKernels &rows, SoftmaxArguments &a, SoftmaxPlan plan, const GpuFacts &gpu,
-                            cudaStream_t stream, bool *supported) {
-    if (wants_wide_cluster(plan, a.outer, gpu)) {
-        const SoftmaxPlan wide = with_wide_cluster(plan, a.outer, gpu);
+cudaError_t launch_clusters(const SoftmaxCall &call, SoftmaxArguments &a, bool *supported) {
+    SoftmaxPlan plan = call.plan;
+    if (wants_wide_cluster(plan, a.outer, call.gpu)) {
+        const SoftmaxPlan wide = with_wide_cluster(plan, a.outer, call.gpu);
         int resident = 0;
-        const cudaError_t error = prepare_clusters(one_cluster(rows, a, wide), gpu, &resident);
+        const cudaError_t error = prepare_clusters(one_cluster(call.rows, a, wide), call.gpu, &resident);
         if (error != cudaSuccess) {
             return error;
         }
         plan = resident > 0 ? wide : plan;
     }
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster.blocks);
-    Launch how = one_cluster(rows, a, plan);
-    how.dependent = gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.tiles, gpu);
-    bool allowed = false;
-    const cudaError_t unready = allow_shared_bytes(how, gpu, &allowed);
-    if (unready != cudaSuccess || !allowed) {
-        return unready != cudaSuccess ? unready : cudaErrorInvalidConfiguration;
-    }
-    return launch_rows(how, a.outer * plan.cluster.blocks, a, stream, supported);
+    Launch how = one_cluster(call.rows, a, plan);
+    how.dependent = call.gpu.dependent_launch && gains_by_dependent_launch(a.outer * plan.tiles, call.gpu);
+    how.blocks *= a.outer;
+    return launch_rows(call, how, a, supported);
 }
 
-cudaError_t launch_short_rows(SoftmaxArguments &a, const SoftmaxPlan &plan, bool dependent, cudaStream_t stream,
-                              bool *supported) {
+cudaError_t launch_short_rows(const SoftmaxCall &call, SoftmaxArguments &a, bool *supported) {
+    const SoftmaxPlan &plan = call.plan;
     a.row_lanes = static_cast<std::int32_t>(plan.lanes);
     a.row_batches = static_cast<std::int32_t>(plan.batches);
-    const std::size_t rows_a_block = softmax_short_row_warps * plan.warp_rows;
-    const Launch how{.kernel = plan.short_rows[a.log ? 1 : 0],
-                     .blocks = 0,
-                     .threads = static_cast<int>(softmax_short_row_warps * warp_threads),
-                     .dependent = dependent};
-    return launch_rows(how, divide_up(a.outer, rows_a_block), a, stream, supported);
+    const Launch how = short_rows_launch(plan.short_rows[a.log ? 1 : 0], a.outer, plan.warp_rows, call.gpu);
+    return launch_rows(call, how, a, supported);
 }
 
 cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, const SoftmaxPlan &plan,
@@ -175,45 +165,43 @@ std::size_t blocks_for(std::size_t jobs, std::size_t jobs_a_block) {
     return std::min(divide_up(jobs, jobs_a_block), most_blocks);
 }
 
-cudaError_t launch_two_pass_rows(const SoftmaxCall &call, SoftmaxArguments a) {
-    const bool dependent = call.gpu.dependent_launch;
-    const std::size_t stages = softmax_two_pass_row_warps * call.rows.stage_bytes;
-    cudaError_t error = launch({.kernel = call.rows.two_pass_rows.split_states,
-                                .blocks = blocks_for(a.outer * a.splits, 1),
-                                .threads = static_cast<int>(softmax_two_pass_row_threads),
-                                .shared_bytes = stages},
-                               &a, call.stream);
+Launch totals_of(const SoftmaxCall &call, const SoftmaxArguments &a) {
+    return softmax_totals_launch(call.kernels, a.outer * a.inner, a.splits, call.gpu.dependent_launch);
+}
+
+cudaError_t launch_two_pass_rows(const SoftmaxCall &call, SoftmaxArguments &a) {
+    Launch how{.kernel = call.rows.two_pass_rows.split_states,
+               .blocks = blocks_for(a.outer * a.splits, 1),
+               .threads = static_cast<int>(softmax_two_pass_row_threads),
+               .shared_bytes = softmax_two_pass_row_warps * call.rows.stage_bytes};
+    cudaError_t error = launch(how, &a, call.stream);
     if (error == cudaSuccess) {
-        error = launch(softmax_totals_launch(call.kernels, a.outer, a.splits, dependent), &a, call.stream);
+        error = launch(totals_of(call, a), &a, call.stream);
     }
     if (error == cudaSuccess && a.output != nullptr) {
-        const Launch apply{.kernel = call.rows.two_pass_rows.apply[a.log ? 1 : 0],
-                           .blocks = blocks_for(a.outer * call.plan.tiles, softmax_two_pass_row_warps),
-                           .threads = static_cast<int>(softmax_two_pass_row_threads),
-                           .dependent = dependent,
-                           .shared_bytes = stages};
-        error = launch(apply, &a, call.stream);
+        how.kernel = call.rows.two_pass_rows.apply[a.log ? 1 : 0];
+        how.blocks = blocks_for(a.outer * call.plan.tiles, softmax_two_pass_row_warps);
+        how.dependent = call.gpu.dependent_launch;
+        error = launch(how, &a, call.stream);
     }
     return error;
 }
 
 cudaError_t launch_kernels(const SoftmaxCall &call, SoftmaxArguments &a, bool *supported) {
-    const bool dependent = call.gpu.dependent_launch;
     switch (call.plan.regime) {
     case SoftmaxRegime::short_rows:
-        return launch_short_rows(a, call.plan, dependent, call.stream, supported);
+        return launch_short_rows(call, a, supported);
     case SoftmaxRegime::tiles:
         return launch_tiles(call.kernels, a, call.plan, call.stream);
     case SoftmaxRegime::registers:
-        return launch_registers(call.rows, a, call.plan.tiles, dependent, call.stream, supported);
+        return launch_registers(call, a, supported);
     case SoftmaxRegime::clusters:
-        return launch_clusters(call.rows, a, call.plan, call.gpu, call.stream, supported);
+        return launch_clusters(call, a, supported);
     case SoftmaxRegime::two_pass_rows:
         return launch_two_pass_rows(call, a);
     case SoftmaxRegime::two_pass_columns:
-        return launch_two_pass_columns(call.problem, a, most_blocks,
-                                       softmax_totals_launch(call.kernels, a.outer * a.inner, a.splits, dependent),
-                                       dependent, call.stream);
+        return launch_two_pass_columns(call.problem, a, most_blocks, totals_of(call, a), call.gpu.dependent_launch,
+                                       call.stream);
     case SoftmaxRegime::general: // which is supported elsewhere
         break;
     }

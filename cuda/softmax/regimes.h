@@ -23,8 +23,8 @@ SoftmaxArguments arguments_of_call(const SoftmaxCall &call);
 // The launch that makes rows' totals of the states of their splits.
 Launch softmax_totals_launch(const SoftmaxKernels &kernels, std::size_t rows, std::size_t splits, bool dependent);
 
-// With memory for the states and totals of rows that are read twice. Not `supported` where rows are more than one
-// launch has blocks for.
+// With memory for the states and totals of rows that are read twice. Not `supported` where one launch has not
+// the blocks for all rows, or a block not the shared memory.
 cudaError_t launch_regime(const SoftmaxCall &call, bool *supported);
 
 } // namespace wr::cuda

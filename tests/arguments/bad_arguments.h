@@ -1,6 +1,12 @@
 /*
- * Calls that are refused, as tables: each is a call that would succeed but for what is set, the status that it must
- * have, and whether its workspace query, which follows no pointer, must refuse it too.
+ * Calls that are refused, as one table of text. A function has arguments with which it succeeds; a row sets some of
+ * them to what is wrong, and says what must come of it. Settings stand behind each other, `dtype=f64 input=@i+4`: a,b
+ * each of the values in turn x | y    the one, then the other; with `p : x | y` what stands before the colon holds for
+ * both
+ *   @o+4     the fifth byte of the arena's output (@i its input, @x what is extra, @w its workspace, @ alone its begin)
+ *   [@w]=1/5 no argument, but int64_t that lie there
+ *   2^31-1   a sum; `needed` are the bytes of workspace that the query asks for, `long` is the least length so that any
+ * are f32 sum  an element type, an operator; `scale` takes what strtod does
  */
 #ifndef WARP_REDUCE_TESTS_BAD_ARGUMENTS_H
 #define WARP_REDUCE_TESTS_BAD_ARGUMENTS_H
@@ -9,81 +15,65 @@
 #include "warp_reduce.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
-/* What a field is set to: a number of the field's size, or the address of a byte of the arena. */
-typedef struct setting {
-    size_t field, size;
-    int is_address;
-    int64_t value;
-} setting;
+/* In the order of `functions`. */
+enum {
+    REDUCE = 1,
+    REDUCE_SHORT = 2,
+    DOT = 4,
+    DOT_SHORT = 8,
+    SEGMENTS = 0x10,
+    SEGMENTS_SHORT = 0x20,
+    SOFTMAX = 0x40,
+    SOFTMAX_SHORT = 0x80,
+    LOG_SOFTMAX_SHORT = 0x100,
+    GRADIENT = 0x200,
+    GRADIENT_SHORT = 0x400,
+    LOG_GRADIENT_SHORT = 0x800,
+    STATE = 0x1000,
+    MERGE = 0x2000,
+    FINISH = 0x4000,
+    SOFTMAX_STATE = 0x8000,
+    SOFTMAX_OUTPUTS = 0x10000,
+    TILE_REDUCE = 0x20000,
+    TILE_SHUFFLE = 0x40000,
+    TILE_VOTE = 0x80000,
+    TILE_MATCH = 0x100000,
+    FUNCTIONS = 21
+};
 
-#define FIELD(type, name) offsetof(type, name), sizeof(((type *)0)->name)
-#define SET(type, name, to) {FIELD(type, name), 0, (int64_t)(to)}
-#define AT(type, name, byte) {FIELD(type, name), 1, (byte)}
+typedef struct field {
+    const char *name;
+    size_t at, size;
+} field;
 
-typedef enum refused_by { BY_CALL, BY_QUERY_TOO, BY_NONE /* it is allowed */ } refused_by;
+typedef struct function {
+    const char *name;
+    call_of_struct call; /* without a query: NULL */
+    const field *fields; /* up to one without a name */
+    const char *valid;   /* what makes a call that succeeds, but for MERGE and FINISH, whose states are none */
+} function;
 
-enum { MOST_SETTINGS = 12 };
+extern const function functions[FUNCTIONS];
+
+typedef enum outcome {
+    QUERY,  /* refused, and by the workspace query too if the function has one, which follows no pointer */
+    CALL,   /* refused; of success: nothing is written */
+    HOST,   /* refused, or allowed, by the host device; a GPU does not look at it, and is not asked */
+    NEEDED, /* refused, where the query says that a workspace is needed */
+    ASKED,  /* the query takes it */
+    SIZED,  /* a valid call: NULL and any other struct_size are refused */
+    FINE    /* it is allowed */
+} outcome;
 
 typedef struct bad_call {
-    refused_by by;
+    int of; /* bits of functions */
+    outcome what;
     wr_status status;
-    const char *label;
-    setting set[MOST_SETTINGS]; /* of size 0: no more */
+    const char *settings;
 } bad_call;
 
-/* Rows of such a table. */
-#define CALL(status, label, ...)                                                                                       \
-    {                                                                                                                  \
-        BY_CALL, WR_ERROR_##status, label, { __VA_ARGS__ }                                                             \
-    }
-#define QUERY(status, label, ...)                                                                                      \
-    {                                                                                                                  \
-        BY_QUERY_TOO, WR_ERROR_##status, label, { __VA_ARGS__ }                                                        \
-    }
-#define FINE(label, ...)                                                                                               \
-    {                                                                                                                  \
-        BY_NONE, WR_SUCCESS, label, { __VA_ARGS__ }                                                                    \
-    }
-#define TWO_TO(n) ((int64_t)1 << (n))
-
-/* A struct of arguments that is valid where the arena is, and how it is called. */
-typedef struct subject {
-    call_of_struct call;
-    void (*put_valid)(void *args);
-} subject;
-
-void check_bad_calls(const subject *of, const bad_call *calls, size_t count);
-
-/* The query takes the call as it is set. */
-void check_allowed_query(const subject *of, const bad_call *call);
-
-/* One field with each of the values in turn. */
-void check_bad_values(const subject *of, size_t field, size_t size, const int64_t *values, size_t count,
-                      wr_status status, const char *label);
-
-/* The valid call succeeds, its query too, with pointers that lead nowhere as well, and every other size is refused. */
-void check_valid_call(const subject *of, const size_t *pointers, size_t count);
-
-/*
- * The smallest job of that many elements, which `axis` numbers, that wants a workspace: it is refused before memory is
- * looked at where that is too small, misaligned or over other arrays. Prints a line where there is none.
- */
-typedef struct workspace_fields {
-    size_t axis, input, output, workspace, bytes;
-} workspace_fields;
-void check_workspaces(const subject *of, const workspace_fields *fields);
-
-/* What the program consists of. */
-void check_bad_reductions(void);
-void check_bad_dots(void);
-void check_bad_segments(void);
-void check_bad_softmax(void);
-void check_bad_gradients(void);
-void check_bad_states(void);
-void check_bad_tiles(void);
-
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+extern const bad_call bad_calls[];
+extern const size_t bad_call_count;
 
 #endif

@@ -143,7 +143,7 @@ MUTANTS = {
     227: (
         "capi/tiles.cpp",
         "if (mode == Shuffle::exclusive_or && {{operand >= width ==> operand > width}})",
-        ["every_bad_tile"],
+        ["every_bad_argument"],
     ),
     228: (
         "capi/tiles.cpp",
@@ -221,7 +221,7 @@ MUTANTS = {
     251: (
         "capi/softmax_state.cpp",
         "first_failure({check_strides({args.strides_given, any_stride(args)}), {{args.offsets == nullptr ==>"
-        " true}} ? Status::success : Status::unsupported,",
+        " true}} && args.scales == nullptr ? Status::success : Status::unsupported,",
         ["every_bad_argument"],
     ),
     252: (

@@ -3,6 +3,7 @@
 #include "cuda/common/alignment.h"
 #include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
+#include "cuda/reduce/policy.h"
 
 #include <algorithm>
 #include <bit>
@@ -40,6 +41,7 @@ struct Problem {
     std::uintptr_t address;
     const ReduceKernels &kernels;
     GpuFacts gpu;
+    const ReducePolicy &policy;
     std::size_t multiprocessors = 0;
     std::size_t element_bytes = 0, vector_elements = 0;
     bool aligned = false; // every row starts on a boundary of vectors
@@ -58,7 +60,12 @@ bool columns_are_vectors(const Shape &s, std::uintptr_t address, const ReduceKer
 }
 
 Problem problem_of(const Shape &s, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu) {
-    Problem p{.shape = s, .address = address, .kernels = kernels, .gpu = gpu, .rows = s.outer * s.inner};
+    Problem p{.shape = s,
+              .address = address,
+              .kernels = kernels,
+              .gpu = gpu,
+              .policy = reduce_policy(gpu),
+              .rows = s.outer * s.inner};
     p.multiprocessors = static_cast<std::size_t>(std::min(gpu.multiprocessors, tuning::most_multiprocessors));
     p.element_bytes = static_cast<std::size_t>(kernels.element_bytes);
     p.vector_elements = bytes_of_vector / p.element_bytes;
@@ -71,10 +78,7 @@ Problem problem_of(const Shape &s, std::uintptr_t address, const ReduceKernels &
     return p;
 }
 
-// Short rows that are so few that each may have a warp of its own.
-constexpr std::size_t rows_a_multiprocessor_of_warps = 8;
-
-bool are_few_rows(const Problem &p) { return p.rows <= p.multiprocessors * rows_a_multiprocessor_of_warps; }
+bool are_few_rows(const Problem &p) { return p.rows <= p.multiprocessors * p.policy.few_rows; }
 
 // Rows of a power of two elements, of which a warp's tile holds several. A tile of which a part is missing takes longer
 // than whole ones (sums of 64 x 8 f32 3.0 us).
@@ -110,29 +114,11 @@ bool is_row_a_warp(const Problem &p) {
     return p.shape.inner == 1 && p.shape.axis_stride == 1 && p.aligned && p.row_tiles == 1 && are_few_rows(p);
 }
 
-// Rows that touch each other are staged in shared memory up to this many bytes each; beyond, a warp takes a row by
-// itself.
-constexpr std::size_t staged_row_bytes = 2048;
-
-// Where places are looked for, warps take rows of whole vectors from this length on (16384 x 1024 bf16 31.1 us staged,
-// 20.6 by warps; but of 512 17.0 and 19.2), and where squares are added up (L2 norms of 16384 x 1000 f32 33.9 and 18.5,
-// bf16 24.4 and 19.2; but of 640 bf16 13.7 and 17.4, of 300 f32 9.8 and 12.7).
-constexpr std::size_t staged_row_bytes_of_places = 1024;
-constexpr std::size_t staged_row_bytes_of_squares = 1536;
-
-// The same of rows that are whole vectors, of which a block stages only the trees over them.
-constexpr std::size_t staged_vector_row_bytes = 8192;
-
-// Columns are staged where inner has fewer bytes: a line, where threads could read vectors of columns; more where they
-// would have to take single columns.
-constexpr std::size_t staged_line_bytes_of_vectors = 128;
-constexpr std::size_t staged_line_bytes = 512;
-
 // Rows of whole vectors that are no whole tiles, which are warps' own.
 bool takes_staged_vectors(const Problem &p) {
     return p.kernels.staged_vectors != nullptr && p.rows_touch && p.rows > 1 && p.address % bytes_of_vector == 0 &&
            p.shape.axis >= p.vector_elements && p.shape.axis % p.vector_elements == 0 &&
-           p.row_bytes() % bytes_a_tile != 0 && p.row_bytes() <= staged_vector_row_bytes;
+           p.row_bytes() % bytes_a_tile != 0 && p.row_bytes() <= p.policy.staged_vector_row_bytes;
 }
 
 bool takes_staged(const Problem &p) {
@@ -140,13 +126,13 @@ bool takes_staged(const Problem &p) {
         return false;
     }
     if (p.shape.inner == 1) {
-        const std::size_t most = !p.aligned                ? staged_row_bytes
-                                 : p.kernels.finds_place   ? staged_row_bytes_of_places
-                                 : p.kernels.has_quick_way ? staged_row_bytes_of_squares
-                                                           : staged_row_bytes;
+        const std::size_t most = !p.aligned                ? p.policy.staged_row_bytes
+                                 : p.kernels.finds_place   ? p.policy.staged_row_bytes_of_places
+                                 : p.kernels.has_quick_way ? p.policy.staged_row_bytes_of_squares
+                                                           : p.policy.staged_row_bytes;
         return p.rows > 1 && p.row_bytes() <= most;
     }
-    const std::size_t line = p.vector_columns ? staged_line_bytes_of_vectors : staged_line_bytes;
+    const std::size_t line = p.vector_columns ? p.policy.staged_line_bytes_of_vectors : p.policy.staged_line_bytes;
     return p.shape.inner * p.element_bytes < line;
 }
 
@@ -224,9 +210,6 @@ std::size_t column_run(const Problem &p, std::size_t down) {
     return p.kernels.order_free ? divide_up(share, least) * least : std::max(std::bit_ceil(share), least);
 }
 
-// Blocks a multiprocessor of columns of a short axis: below, more loads of a thread would leave some idle.
-constexpr std::size_t short_axis_blocks_a_multiprocessor = 3;
-
 // A thread has all rows of so many vectors that it waits for no fewer loads than along a longer axis.
 bool take_short_axis(const Problem &p, const ColumnWidths &widths, ColumnPlan &plan) {
     const std::size_t axis = p.shape.axis;
@@ -238,7 +221,7 @@ bool take_short_axis(const Problem &p, const ColumnWidths &widths, ColumnPlan &p
     parts.across = threads;
     plan = column_blocks(p, parts, std::min(threads, block_threads), least_column_run);
     plan.vectors_a_thread = static_cast<int>(vectors);
-    return plan.blocks >= p.multiprocessors * short_axis_blocks_a_multiprocessor;
+    return plan.blocks >= p.multiprocessors * p.policy.short_axis_blocks;
 }
 
 ColumnPlan plan_columns(const Problem &p) {
@@ -277,20 +260,6 @@ ColumnPlan plan_columns(const Problem &p) {
 
 bool finishes(const ColumnPlan &plan) { return plan.groups == 1 || plan.groups_are_clusters; }
 
-// Rows up to this many tiles are finished by one cluster in one launch: 1 MiB; 2 MiB by wide clusters. Of wide clusters
-// those for up to the first number have blocks of 8 warps, the others of 16 (H200, 2^18 f32 from a graph: 3.02 us with
-// 8, 3.51 with 16, by clusters of 8 blocks 3.81). 2^19 by two launches takes 3.0 us from a graph, by a cluster 4.0, but
-// in a stream 0.8 to 5 more than the cluster does; 2^20 by a cluster of 16 warps a block takes 6.35.
-constexpr std::size_t cluster_tiles = 256;
-constexpr std::size_t wide_cluster_tiles = 512;
-
-// The same for operators whose kernels of rows run as clusters, of 8 warps a block: of one row; of several (H200, one
-// row of 128 KB, 256 KB, 512 KB, 1 MB in a stream, by two launches and by a cluster: f32 norm 6.60 and 4.16 us, 6.56
-// and 4.33, 6.46 and 4.65, 6.40 and 5.68, from a graph 3.87 and 3.93, 3.91 and 4.11, 3.97 and 4.48, 4.03 and 5.48; 8
-// argmax of bf16 rows of 256 and 512 KB 7.13 and 6.88, 7.84 and 9.67).
-constexpr std::size_t general_cluster_tiles = 128;
-constexpr std::size_t general_cluster_tiles_of_several = 64;
-
 struct ClusterShape {
     std::size_t blocks, warps;
 };
@@ -305,7 +274,7 @@ ClusterShape cluster_shape(const Problem &p) {
     };
     if (p.gpu.wide_cluster_blocks > p.gpu.cluster_blocks) {
         const ClusterShape wide =
-            shape(p.gpu.wide_cluster_blocks, p.row_tiles <= cluster_tiles ? block_warps : most_warps);
+            shape(p.gpu.wide_cluster_blocks, p.row_tiles <= p.policy.cluster_tiles ? block_warps : most_warps);
         if (p.rows * wide.blocks <= p.multiprocessors) {
             return wide;
         }
@@ -316,12 +285,12 @@ ClusterShape cluster_shape(const Problem &p) {
 
 std::size_t most_cluster_tiles(const Problem &p) {
     if (p.kernels.cluster_rows != nullptr) {
-        return wide_cluster_tiles;
+        return p.policy.wide_cluster_tiles;
     }
     if (!p.kernels.rows_run_as_clusters) {
         return 0;
     }
-    return p.rows == 1 ? general_cluster_tiles : general_cluster_tiles_of_several;
+    return p.rows == 1 ? p.policy.general_cluster_tiles : p.policy.general_cluster_tiles_of_several;
 }
 
 bool takes_cluster_rows(const Problem &p) {
@@ -331,7 +300,7 @@ bool takes_cluster_rows(const Problem &p) {
     }
     const std::size_t blocks = cluster_shape(p).blocks;
     const bool wide = blocks > static_cast<std::size_t>(p.gpu.cluster_blocks);
-    return (wide || p.row_tiles <= cluster_tiles) && p.rows * blocks <= p.multiprocessors;
+    return (wide || p.row_tiles <= p.policy.cluster_tiles) && p.rows * blocks <= p.multiprocessors;
 }
 
 RowPlan plan_cluster_rows(const Problem &p) {
@@ -342,22 +311,14 @@ RowPlan plan_cluster_rows(const Problem &p) {
     return plan;
 }
 
-// Rows of 2 to this many tiles, if they are not a power of two of whole ones, are a warp's each where there are so many
-// rows a multiprocessor, twice what it holds (H200, f32, TB/s, and with the warps of a block sharing a row: 3000 4.63
-// and 3.39, 5000 4.59 and 3.06, 8000 4.63 and 3.70, 10000 4.61 and 3.85, 16000 4.60 and 4.52; but 15000 4.61 and 4.66,
-// 31000 4.57 and 4.66).
-constexpr std::size_t single_warp_tiles = 16;
-constexpr std::size_t single_warp_unaligned_tiles = 8; // of rows off the boundaries (12001: 4.18, sharing 4.30)
-constexpr std::size_t single_warps_a_multiprocessor = 48;
-
 // Where a tile is not whole or their number no power of two, the warps that share a row would wait for the one that has
 // the end, or for none.
 bool takes_warp_rows(const Problem &p) {
     const std::size_t elements = static_cast<std::size_t>(bytes_a_tile) / p.element_bytes;
     const bool even = p.shape.axis % elements == 0 && std::has_single_bit(p.row_tiles);
     return p.shape.axis_stride == 1 && p.row_tiles > 1 &&
-           p.row_tiles <= (p.aligned ? single_warp_tiles : single_warp_unaligned_tiles) && !even &&
-           p.rows >= p.multiprocessors * single_warps_a_multiprocessor;
+           p.row_tiles <= (p.aligned ? p.policy.warp_tiles : p.policy.warp_unaligned_tiles) && !even &&
+           p.rows >= p.multiprocessors * p.policy.warp_rows;
 }
 
 RowPlan plan_warp_rows(const Problem &p) {
@@ -376,10 +337,6 @@ constexpr int tiles_a_warp = 8;
 // Blocks a multiprocessor should get before warps take more than one tile each.
 constexpr int blocks_a_multiprocessor = 8;
 
-// Blocks that a multiprocessor holds of the kernels that take rows by tiles (H200, 2^22 f32 from a graph: 5.31 us by
-// 256 blocks of 2 tiles a warp, 6.24 by 512; 2^23: 10.5 by 1024 blocks, 11.4 by 512, 11.1 by 256).
-constexpr int blocks_at_a_time = 3;
-
 int tiles_for(const Problem &p) {
     const std::size_t wanted = p.multiprocessors * blocks_a_multiprocessor;
     int log2 = std::countr_zero(unsigned{tiles_a_warp});
@@ -388,7 +345,7 @@ int tiles_for(const Problem &p) {
     }
     // As many blocks as are there at a time, rather than a few that begin when those end. (A workspace query answers
     // for GPUs without dependent launches, and for more partial results than these leave.)
-    const std::size_t at_a_time = p.multiprocessors * blocks_at_a_time;
+    const std::size_t at_a_time = p.multiprocessors * p.policy.blocks_at_a_time;
     if (p.gpu.dependent_launch && p.rows * splits_of(p.row_tiles, log2) > at_a_time &&
         p.rows * splits_of(p.row_tiles, log2 + 1) <= at_a_time) {
         ++log2;

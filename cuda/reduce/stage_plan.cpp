@@ -1,6 +1,7 @@
 // What a block of the staging kernels takes, and how it lies in shared memory.
 #include "cuda/common/vector_types.h"
 #include "cuda/reduce/plan.h"
+#include "cuda/reduce/policy.h"
 
 #include <algorithm>
 #include <bit>
@@ -17,11 +18,6 @@ constexpr std::size_t most_staged_cells = 16384; // runs of the longest length, 
 // Items of columns of fewer rows would leave too many partial results: of up to 16 bytes each, an eighth of what is
 // read.
 std::size_t least_staged_rows(std::size_t element_bytes) { return element_bytes == 1 ? 128 : 64; }
-
-// Blocks that a small array is spread over, of so many bytes each at least (places of 16384 x 8 bf16 11.4 us by 8
-// blocks, 2.8 by 128).
-constexpr std::size_t staged_blocks_a_multiprocessor = 2;
-constexpr std::size_t least_staged_bytes = 2048;
 
 // Threads of a block, cells that it stages, rows of an item: the whole axis where it fits and its longest runs are one
 // a thread at most, else a power of two. Where items of the most rows leave much of a stage empty, a smaller block has
@@ -76,7 +72,7 @@ void plan_runs(StagedPlan &plan, std::size_t inner, std::size_t cell_bytes) {
 // Where a few blocks could have everything between them, more of them have less each: fewer rows of an item that is a
 // part of the axis, fewer items otherwise, still so many that blocks begin on boundaries of vectors.
 void spread(StagedPlan &plan, const Shape &s, std::size_t cell_bytes, std::size_t least_rows, GpuFacts gpu) {
-    const std::size_t wanted = static_cast<std::size_t>(gpu.multiprocessors) * staged_blocks_a_multiprocessor;
+    const std::size_t wanted = static_cast<std::size_t>(gpu.multiprocessors) * reduce_policy(gpu).staged_blocks;
     while (plan.groups > 1 && s.outer * divide_up(plan.groups, plan.items_a_block) < wanted && plan.rows > least_rows) {
         plan.rows /= 2;
         plan.groups = divide_up(plan.axis, plan.rows);
@@ -86,7 +82,8 @@ void spread(StagedPlan &plan, const Shape &s, std::size_t cell_bytes, std::size_
     }
     const std::size_t item_bytes = plan.rows * s.inner * cell_bytes;
     const std::size_t step = bytes_of_vector / std::gcd(bytes_of_vector, item_bytes);
-    const std::size_t fewest = std::max(divide_up(s.outer, wanted), divide_up(least_staged_bytes, item_bytes));
+    const std::size_t fewest =
+        std::max(divide_up(s.outer, wanted), divide_up(reduce_policy(gpu).least_staged_bytes, item_bytes));
     plan.items_a_block = std::min({plan.items_a_block, s.outer, divide_up(fewest, step) * step});
     plan.items_a_block -= plan.items_a_block > step ? plan.items_a_block % step : 0;
 }

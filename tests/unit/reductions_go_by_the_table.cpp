@@ -33,7 +33,7 @@ ReduceKernels set_of_places(int element_bytes) {
     return kernels;
 }
 
-constexpr GpuFacts h200{132, 8, true, 227 * 1024, 0, 16};
+constexpr GpuFacts h200{132, 8, true, 227 * 1024, 0, 16, 9};
 constexpr GpuFacts without_clusters{108, 0, false};
 
 wr::Shape contiguous(std::size_t outer, std::size_t axis, std::size_t inner) {

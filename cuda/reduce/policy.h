@@ -1,0 +1,70 @@
+// The tuning numbers of reductions: one set for each architecture that was measured, plain ones for the others. No bit
+// depends on them. What the workspace query has to know of every GPU stands beside the plans.
+#pragma once
+
+#include "cuda/common/gpu_facts.h"
+
+#include <cstddef>
+
+namespace wr::cuda {
+
+// The figures are an H200's, us by the rule and, behind the semicolon, without it. "A multiprocessor": as many for
+// each.
+struct ReducePolicy {
+    // Rows of one tile that are no more a multiprocessor may have a warp of their own each.
+    std::size_t few_rows = 8;
+
+    // Rows that touch each other are staged in shared memory up to so many bytes each; where places are looked for,
+    // whole vectors are warps' own from this length on (16384 x 1024 bf16 20.6; 31.1, but of 512 19.2; 17.0), and where
+    // squares are added up (16384 x 1000 f32 18.5; 33.9, but of 300 12.7; 9.8). Of whole vectors the trees over them
+    // are staged.
+    std::size_t staged_row_bytes = 2048;
+    std::size_t staged_row_bytes_of_places = 2048;
+    std::size_t staged_row_bytes_of_squares = 2048;
+    std::size_t staged_vector_row_bytes = 8192;
+    // Columns are staged where inner has fewer bytes: where threads could read vectors of columns, and where they would
+    // have to take single ones.
+    std::size_t staged_line_bytes_of_vectors = 128;
+    std::size_t staged_line_bytes = 512;
+    // Blocks a multiprocessor that a small array is spread over, of so many bytes each at least: places of 16384 x 8
+    // bf16 2.8; 11.4 by 8 blocks.
+    std::size_t staged_blocks = 2;
+    std::size_t least_staged_bytes = 2048;
+
+    // Columns of up to 4 rows: with fewer blocks a multiprocessor more loads of a thread would leave some idle.
+    std::size_t short_axis_blocks = 3;
+
+    // A cluster finishes rows of up to so many tiles in one launch: 2^18 f32 3.02; 3.81 from a graph, 2^19 3.0; 4.0,
+    // but in a stream 0.8 to 5 less. Up to the second by clusters of 16 blocks, of more than the first with 16 warps
+    // each.
+    std::size_t cluster_tiles = 256;
+    std::size_t wide_cluster_tiles = 512;
+    // The same of operators whose kernels of rows run as clusters, of one row and of several: in a stream f32 norm of
+    // 256 KB 4.33; 6.56, of 1 MB 5.68; 6.40, but from a graph 5.48; 4.03; 8 argmax of bf16 256 KB 6.88; 7.13, 512
+    // KB 9.67; 7.84.
+    std::size_t general_cluster_tiles = 64;
+    std::size_t general_cluster_tiles_of_several = 64;
+
+    // Rows of 2 to so many tiles, no power of two of whole ones, are a warp's each, on the boundaries and off them,
+    // where there are so many a multiprocessor: TB/s, f32 3000 4.63; 3.39, 16000 4.60; 4.52, but 31000 4.57; 4.66; off
+    // them 12001 4.18; 4.30.
+    std::size_t warp_tiles = 16;
+    std::size_t warp_unaligned_tiles = 8;
+    std::size_t warp_rows = 48;
+
+    // Blocks that a multiprocessor holds of the kernels that take rows by tiles: as many, rather than a few that begin
+    // when these end; 0: it is not known. 2^22 f32 from a graph 5.31; 6.24, 2^23 10.5; 11.4.
+    std::size_t blocks_at_a_time = 0;
+};
+
+inline constexpr ReducePolicy plain_reduce_policy{};
+inline constexpr ReducePolicy h200_reduce_policy{.staged_row_bytes_of_places = 1024,
+                                                 .staged_row_bytes_of_squares = 1536,
+                                                 .general_cluster_tiles = 128,
+                                                 .blocks_at_a_time = 3};
+
+inline const ReducePolicy &reduce_policy(const GpuFacts &gpu) {
+    return gpu.compute_major == 9 ? h200_reduce_policy : plain_reduce_policy;
+}
+
+} // namespace wr::cuda

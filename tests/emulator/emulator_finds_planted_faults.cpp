@@ -18,10 +18,12 @@ namespace {
 
 constexpr std::size_t threads = 64;
 
-// A kernel with one argument, an address.
-std::string kernel_of(const std::string &body) {
+// A kernel with one argument, an address, for blocks of so many threads.
+std::string kernel_of(const std::string &body, std::size_t most_threads) {
     return ".version 8.0\n.target sm_90\n.address_size 64\n"
-           ".visible .entry kernel(\n.param .u64 argument\n)\n{\n"
+           ".visible .entry kernel(\n.param .u64 argument\n)\n.maxntid " +
+           std::to_string(most_threads) +
+           ", 1, 1\n{\n"
            ".reg .pred %p<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<8>;\n"
            ".shared .align 16 .b8 exchanged[256];\n"
            "ld.param.u64 %rd1, [argument];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
@@ -29,8 +31,8 @@ std::string kernel_of(const std::string &body) {
            body + "ret;\n}\n";
 }
 
-void run(const std::string &body, const void *argument) {
-    const emulator::Module module(kernel_of(body));
+void run(const std::string &body, const void *argument, std::size_t most_threads = threads) {
+    const emulator::Module module(kernel_of(body, most_threads));
     const emulator::Program program = emulator::program_of(module, module.functions().at("kernel"));
     std::array<unsigned char, sizeof(argument)> bytes;
     std::memcpy(bytes.data(), &argument, sizeof(argument));
@@ -38,12 +40,12 @@ void run(const std::string &body, const void *argument) {
 }
 
 // The signal that ends a process that runs the kernel; 0 where it ends by itself.
-int signal_of(const std::string &body, const void *argument) {
+int signal_of(const std::string &body, const void *argument, std::size_t most_threads = threads) {
     std::fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
         std::fclose(stderr);
-        run(body, argument);
+        run(body, argument, most_threads);
         _exit(0);
     }
     int status = 0;
@@ -68,6 +70,11 @@ void check_faults() {
            "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra $behind;\nbarrier.cluster.arrive.release.aligned;\n"
            "$behind:\nbarrier.cluster.wait.acquire.aligned;\nbar.sync 0;\n",
            "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\nbar.sync 0;\n", SIGABRT);
+}
+
+void check_bounds() {
+    const GuardedMemory memory(threads * 4, true, 0);
+    CHECK(signal_of("", memory.data(), threads - 1) == SIGABRT, "not found: more threads than a kernel is for");
 }
 
 // What lies beside an array in the vector that holds its first or its last bytes.
@@ -126,6 +133,7 @@ void check_orders() {
 
 int main() {
     check_faults();
+    check_bounds();
     check_array_ends();
     check_orders();
     return check_report("emulator_finds_planted_faults");

@@ -489,6 +489,9 @@ std::uint32_t Block::shared_address_of(const void *generic) const {
 std::uint64_t run_kernel(const Program &program, const LaunchShape &shape, const unsigned char *arguments,
                          unsigned resident) {
     static std::uint64_t launches = 0;
+    if (program.most_threads != 0 && shape.threads.x * shape.threads.y > program.most_threads) {
+        give_up(program.name + ": launched with more threads a block than it is compiled for");
+    }
     Grid grid;
     grid.program = &program;
     grid.blocks = shape.blocks;

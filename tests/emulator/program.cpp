@@ -550,6 +550,7 @@ void Translator::put_body(const Function &function, Frame &frame) {
 
 void Translator::translate(const Function &kernel) {
     program_.name = kernel.name;
+    program_.most_threads = kernel.most_threads;
     for (const Variable &argument : kernel.parameters) {
         const std::size_t place = rounded_up(program_.argument_bytes, std::max<std::size_t>(argument.alignment, 1));
         argument_places_[argument.name] = place;

@@ -83,6 +83,7 @@ struct Program {
     std::vector<std::uint64_t> constants; // a word for every lane
     std::vector<std::pair<Slot, Special>> specials;
     std::size_t registers = 0;
+    unsigned most_threads = 0; // of a block; 0: as many as any has
     std::size_t shared_bytes = 0, local_bytes = 0;
     std::vector<std::size_t> arguments; // where each begins
     std::size_t argument_bytes = 0;

@@ -199,6 +199,13 @@ void Module::read_function(std::string_view head, std::string_view body, int lin
     if (open != rest.npos) {
         function.parameters = variables_in(rest.substr(open + 1, closing(rest, open) - open - 1));
     }
+    constexpr std::string_view bound = ".maxntid ";
+    if (const std::size_t bounded = rest.find(bound); bounded != rest.npos) {
+        function.most_threads = 1;
+        for (const std::string_view along : split(rest.substr(bounded + bound.size()), ',')) {
+            function.most_threads *= static_cast<unsigned>(std::strtoul(std::string(along).c_str(), nullptr, 10));
+        }
+    }
     function.body = body;
     function.line = line;
     functions_[function.name] = function;

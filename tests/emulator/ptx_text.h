@@ -31,6 +31,7 @@ struct Function {
     std::string_view name, body;
     int line = 0;
     bool is_kernel = false;
+    unsigned most_threads = 0; // of a block, where the kernel says so
     std::vector<Variable> parameters, results;
 };
 

@@ -108,6 +108,10 @@ struct SoftmaxPolicy {
     // f32 rows of which elements are left out and of more tiles than this are a cluster's: lengths 8192 3.99; 3.82.
     std::size_t masked_cta_tiles = 8;
 
+    // The lengths of rows that so many elements lie ahead are asked for beforehand: f32 4096 3.82; 3.68,
+    // 32768 3.79; 3.72.
+    std::size_t length_ahead = std::size_t{1} << 21;
+
     // Columns of up to so many elements are tiles in registers, those of the logsumexp alone by type and off the
     // boundaries: f32 600 x 50001 1.86; 1.62, masked 512 2.87; 1.15; the logsumexp of f32 384 2.64; 2.43, of bf16
     // 256 1.72; 1.28, of 600 x 1001 0.89; 0.26.

@@ -18,10 +18,6 @@ namespace wr::cuda {
 
 namespace {
 
-// The lengths of rows that so many elements lie ahead are asked for beforehand (f32 of 4096 and 32768 without it, with
-// 2^22 and with 2^21: 3.68, 3.79, 3.82 and 3.72, 3.78, 3.79).
-constexpr std::size_t softmax_length_ahead = std::size_t{1} << 21;
-
 bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype); }
 
 // The kernels for such rows; nullptr where there are none.
@@ -75,7 +71,7 @@ bool lies_on_boundaries(const SoftmaxProblem &p) {
     return has_vectors(p, bytes_of_vector / traits_of(read_as(p.dtype)).size);
 }
 
-MaskedRowsArguments arguments_of(const SoftmaxProblem &p) {
+MaskedRowsArguments arguments_of(const SoftmaxProblem &p, const GpuFacts &gpu) {
     const Shape &s = p.shape;
     MaskedRowsArguments a{};
     static_cast<SoftmaxArguments &>(a) = arguments_of_problem(p);
@@ -87,7 +83,7 @@ MaskedRowsArguments arguments_of(const SoftmaxProblem &p) {
     a.causal = p.selection.causal;
     a.causal_first = p.selection.causal_first;
     a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
-    a.rows_ahead = divide_up(softmax_length_ahead, s.axis);
+    a.rows_ahead = divide_up(softmax_policy(gpu).length_ahead, s.axis);
     return a;
 }
 
@@ -156,7 +152,7 @@ cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPl
             return error;
         }
     }
-    ScaledRowsArguments a{arguments_of(p), p.scales}; // of which most kernels know less
+    ScaledRowsArguments a{arguments_of(p, gpu), p.scales}; // of which most kernels know less
     a.cluster_blocks = static_cast<std::int32_t>(plan.cluster_blocks);
     return launch_row_tiles(kernel, plan, p.shape.outer, &a, stream);
 }
@@ -174,7 +170,7 @@ cudaError_t launch_masked_short(const SoftmaxProblem &p, const GpuFacts &gpu, cu
     const MaskedShortKernels &kernels = *short_kernels_of(p.dtype);
     const int log = p.log ? 1 : 0;
     const std::size_t elements = elements_of_vector(p.dtype), rows = p.shape.outer;
-    MaskedRowsArguments a = arguments_of(p);
+    MaskedRowsArguments a = arguments_of(p, gpu);
     if (has_vectors(p, elements)) {
         const RowPacking packing(p.shape.axis, elements);
         a.row_lanes = static_cast<std::int32_t>(packing.places);

@@ -6,21 +6,17 @@
 namespace wr::cuda {
 
 // The states in a block's shared memory: of its warps where rows are its own, else of all the row's warps, and those
-// that its own warps send to the others. Looked up again where they are wanted again, as places are.
+// that its own warps send to the others.
 template <class State, int Warps>
 struct RowStates {
     State all[state_place(most_cluster_states)];
     State own[Warps];
     Mbarrier arrivals;
 
-    __device__ __forceinline__ State *of_row() { return all + thread_y_again() * state_place(row_warps()); }
-    __device__ __forceinline__ State *of_warp(bool by_cluster) {
-        return by_cluster ? own + warp_again() : of_row() + state_place(warp_again());
-    }
     __device__ __forceinline__ static int row_warps() { return static_cast<int>(blockDim.x / warp_lanes); }
 
-    __device__ __forceinline__ void prepare(bool by_cluster, std::int32_t cluster_blocks) {
-        if (by_cluster) {
+    __device__ __forceinline__ void prepare(std::int32_t cluster_blocks) {
+        if (cluster_blocks > 1) {
             if (thread_x_again() == 0) {
                 arrivals.initialise();
             }
@@ -33,9 +29,13 @@ struct RowStates {
         }
     }
 
-    // Brings the row's states together, and, where they are wanted so, those of the block's rows. The warp's own is
-    // written.
-    __device__ __forceinline__ void exchange(bool by_cluster, std::int32_t cluster_blocks, bool all_rows) {
+    // The row's total, to which this warp brings its own, in every lane.
+    __device__ __forceinline__ State total(std::int32_t cluster_blocks, const State &mine) {
+        const bool by_cluster = cluster_blocks > 1;
+        State *const of_row = all + thread_y_again() * state_place(row_warps());
+        if (lane_index() == 0) {
+            *(by_cluster ? own + warp_again() : of_row + state_place(warp_again())) = mine;
+        }
         __syncwarp();
         if (by_cluster) {
             await_cluster();
@@ -44,9 +44,10 @@ struct RowStates {
                 arrivals.send(static_cast<unsigned>(lane_index()), all + state_place(place.block), own[warp_again()]);
             }
             arrivals.wait();
-        } else if (row_warps() > 1 || (all_rows && blockDim.y > 1)) {
+        } else if (row_warps() > 1) {
             __syncthreads();
         }
+        return merge_any_states(of_row, row_warps() * cluster_blocks);
     }
 };
 

@@ -7,27 +7,21 @@
 
 namespace wr::cuda {
 
-struct StridedSoftmaxArguments {
-    SoftmaxProblem problem;
-    StoredState *states; // [rows][splits]
-    StoredState *totals; // [rows]
-    std::size_t splits;  // of a row, each of block_warps * tiles_a_warp tiles, in columns of one; 0: none
+// Of softmax a split's and a row's results are states, of its gradient sums, of which f32 is kept as f64, which is
+// exact.
+template <class Problem, class Stored>
+struct StridedArguments {
+    Problem problem;
+    Stored *states;     // [rows][splits]
+    Stored *totals;     // [rows]
+    std::size_t splits; // of a row, each of block_warps * tiles_a_warp tiles, in columns of one; 0: none
     std::int32_t tiles_a_warp;
     std::int32_t cluster_blocks; // that share a row whose tiles have a warp each
     bool applies;                // of splits: whether the rows' totals are there, and outputs are wanted
     LargeRows longer;            // which ragged rows are wanted
 };
-
-struct SoftmaxBackwardArguments {
-    SoftmaxBackwardProblem problem;
-    double *sums;   // [rows][splits]; f32 sums are kept as f64, which is exact
-    double *totals; // [rows]
-    std::size_t splits;
-    std::int32_t tiles_a_warp;
-    std::int32_t cluster_blocks;
-    bool applies;
-    LargeRows longer;
-};
+using StridedSoftmaxArguments = StridedArguments<SoftmaxProblem, StoredState>;
+using SoftmaxBackwardArguments = StridedArguments<SoftmaxBackwardProblem, double>;
 
 inline constexpr int strided_block_warps = 8;
 inline constexpr int strided_block_threads = 32 * strided_block_warps;

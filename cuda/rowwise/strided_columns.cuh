@@ -1,9 +1,9 @@
-// Runs of a column of any types and strides, of which some elements may take no part: a thread has one, in registers or
-// a few elements at a time, and neighbouring threads have neighbouring columns.
+// The agents of columns of any types and strides, of which some elements may take no part: a thread has a run of one,
+// in registers or a few elements at a time, and neighbouring threads have neighbouring columns.
 #pragma once
 
 #include "cuda/device/run_sum.cuh"
-#include "cuda/rowwise/strided_access.cuh"
+#include "cuda/rowwise/strided_rows.cuh"
 
 namespace wr::cuda::strided {
 
@@ -198,9 +198,6 @@ struct LoopedTile {
 template <class Float>
 inline constexpr int resident_elements = sizeof(Float) == 4 ? 32 : 16;
 
-inline constexpr int resident_column_registers = 80;   // for 24 warps a multiprocessor
-inline constexpr int resident_gradient_registers = 72; // for 28: two blocks of 13 (f32 of 200 2.47 TB/s, with 80 1.66)
-
 // The column and the part of it that a thread holds: 32 columns side by side have the warps of one threadIdx.y.
 struct HeldPlace {
     std::size_t row;
@@ -253,5 +250,81 @@ struct ColumnExchange {
         return *column;
     }
 };
+
+// Elements of a tile of a column that a thread walks at a time: those of one such step are read once.
+inline constexpr int walk_step = 8;
+
+// Blocks of threads that walk columns and that a multiprocessor should hold.
+template <class Float>
+inline constexpr int walking_resident_blocks = sizeof(Float) == 4 ? 3 : 2;
+
+// Columns, of which a thread walks a tile: what these come to or, once the columns' totals are there, their outputs;
+// and of columns of one tile, which have no splits, all that is wanted.
+template <RowOp Op>
+__global__ void __launch_bounds__(strided_block_threads, walking_resident_blocks<typename Op::Float>)
+    strided_columns(const __grid_constant__ ArgumentsOf<Op> a) {
+    using Partial = typename Op::Partial;
+    const auto &p = a.problem;
+    const bool whole = a.splits == 0;
+    const std::size_t blocks = whole ? 1 : a.splits, jobs = p.shape.outer * p.shape.inner * blocks;
+    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
+         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+        const LoopedTile at(p.shape, blocks, job);
+        const ColumnRun run(p.shape, p.selection, at.row, at.block * softmax_block, softmax_block);
+        const std::size_t split = at.row * blocks + at.block;
+        typename Op::Column column(p, run);
+        Partial own, total;
+        if (a.applies) {
+            own = Op::loaded(a.states[split]);
+            total = Op::loaded(a.totals[at.row]);
+        } else {
+            own = total = column.partial();
+            if (whole) {
+                Op::finish(p, at.row, total);
+            } else {
+                a.states[split] = Op::stored(own);
+            }
+        }
+        if (Op::writes(p) && (whole || a.applies)) {
+            column.write(own, total);
+        }
+    }
+}
+
+// Columns of up to resident_column_warps times as many elements as a thread holds, read once: 32 side by side by
+// the warps of one threadIdx.y, each of which has a run of their elements.
+template <RowOp Op>
+__global__ void __maxnreg__(Op::resident_column_registers)
+    strided_resident_columns(const __grid_constant__ ArgumentsOf<Op> a) {
+    constexpr int N = Op::ResidentRun::N;
+    __shared__ typename Op::ResidentRun::Totals totals;
+    const auto &p = a.problem;
+    const HeldPlace at(p.shape);
+    const ColumnRun run(p.shape, p.selection, at.row, at.begin<N>(), at.there ? N : 0);
+    const int count = at.elements<N>(p.shape.axis);
+    const typename Op::Row row = Op::row(p, at.row);
+    const unsigned taken = run.taken<N>(p.selection, 0); // first: there are no registers for all at once
+    typename Op::ResidentRun held;
+    held.load(p, run, row, 0, count, taken);
+    const typename Op::Partial total = held.total(p, at, count, taken, totals);
+    if (at.member == 0 && at.there) {
+        Op::finish(p, at.row, total);
+    }
+    if (Op::writes(p)) {
+        held.write(p, run, row, 0, count, taken, total);
+    }
+}
+
+template <RowOp Op>
+const StridedKernels &strided_kernels() {
+    static const StridedKernels kernels{whole_rows_kernel<Op>(),
+                                        address_of(strided_rows<Op>),
+                                        address_of(strided_splits<Op>),
+                                        address_of(strided_totals<Op>),
+                                        address_of(strided_columns<Op>),
+                                        address_of(strided_resident_columns<Op>),
+                                        Op::ResidentRun::N};
+    return kernels;
+}
 
 } // namespace wr::cuda::strided

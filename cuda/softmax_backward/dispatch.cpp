@@ -354,7 +354,7 @@ const StridedKernels &strided_kernels_of(const BackwardCall &call) {
 
 SoftmaxBackwardArguments strided_arguments_of(const BackwardCall &call) {
     return {.problem = call.problem,
-            .sums = nullptr,
+            .states = nullptr,
             .totals = nullptr,
             .splits = call.plan.splits,
             .tiles_a_warp = static_cast<std::int32_t>(call.plan.tiles_a_warp),
@@ -394,7 +394,7 @@ cudaError_t put_splits(BackwardCall &call, bool *) {
     }
     if (plan.splits != 0 && !once) {
         a.totals = static_cast<double *>(workspace.take(plan.rows * sizeof(double)));
-        a.sums = static_cast<double *>(workspace.take(plan.rows * plan.splits * sizeof(double)));
+        a.states = static_cast<double *>(workspace.take(plan.rows * plan.splits * sizeof(double)));
     }
     const cudaError_t launched =
         in_columns ? launch_backward_columns(kernels.totals, a, call.gpu.dependent_launch, call.stream)

@@ -22,7 +22,7 @@ BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {
             static_cast<const float *>(p.logsumexp),
             p.output_gradient,
             p.input_gradient,
-            of.sums,
+            of.states,
             of.totals,
             s.axis,
             s.inner,

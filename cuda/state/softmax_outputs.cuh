@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::strided_reside
         const strided::StridedRow place = strided_row(p, piece_row_of(p, a.cut.piece.first, at.outer), at.outer);
         const std::uint64_t begin = a.cut.piece.left() + at.inner * std::uint64_t{softmax_block};
         strided::StridedTile<Float, Sum> tile;
-        const Float maximum = tile.load(p, place, begin).maximum;
+        const Float maximum = tile.load(p, place, strided::NoRow(), begin).maximum;
         tile.write(p, place, begin, maximum, a.totals[at.outer].whole);
     }
 }
@@ -184,17 +184,9 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::walking_reside
         const PieceRow row = piece_row_of(p, a.cut.piece.first, own.row);
         const strided::ColumnRun run =
             column_block(p, row, own.row, a.cut.piece.left() + own.block * std::uint64_t{softmax_block});
-        strided::LoopedLogits<Float> logits(p, run);
-        Float maximum = -std::numeric_limits<Float>::infinity();
-#pragma unroll 1
-        for (int at = 0; !p.log && at < run.count; at += strided::walk_step) {
-            logits.load(at);
-#pragma unroll
-            for (int i = 0; i < strided::walk_step; ++i) {
-                maximum = larger_with_nan(maximum, logits.x[i]);
-            }
-        }
-        strided::write_looped(logits, maximum, a.totals[own.row].whole);
+        strided::LoopedLogits<Float, Sum> logits(p, run);
+        const Float maximum = p.log ? -std::numeric_limits<Float>::infinity() : logits.maximum();
+        logits.write({maximum, Sum(0)}, a.totals[own.row].whole);
     }
 }
 

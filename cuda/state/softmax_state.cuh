@@ -88,7 +88,7 @@ struct StridedBlocks {
 
     __device__ __forceinline__ RowState<Float, Sum> state(std::uint64_t begin) const {
         strided::StridedTile<Float, Sum> tile;
-        return tile.load(p, place, begin);
+        return tile.load(p, place, strided::NoRow(), begin);
     }
 };
 
@@ -182,8 +182,8 @@ __global__ void __launch_bounds__(softmax_state_threads, strided::walking_reside
         const PieceRow row = piece_row_of(p, a.first, own.row);
         const strided::ColumnRun run =
             column_block(p, row, own.row, a.places.piece.left() + own.block * std::uint64_t{softmax_block});
-        strided::LoopedLogits<Float> logits(p, run);
-        *block_state<Float, Sum>(a, own.row, own.block) = kept(strided::looped_state<Float, Sum>(logits));
+        strided::LoopedLogits<Float, Sum> logits(p, run);
+        *block_state<Float, Sum>(a, own.row, own.block) = kept(logits.partial());
     }
 }
 

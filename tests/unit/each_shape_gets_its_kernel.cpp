@@ -72,7 +72,7 @@ constexpr Case cases[] = {
     {{softmax, WR_F32, 4096, 4096, 1, own_scales | masked, own}, "strided_whole_rows"},
     {{softmax, WR_F32, 100000, 128, 1, own_scales, own}, "softmax_blocked_rows"},
     {{gradient, WR_F32, 4096, 4096, 1, own_scales, own}, "backward_scaled_vectors"},
-    {{gradient, WR_F32, 4096, 4096, 1, own_scales | masked, own}, "backward_whole_rows"},
+    {{gradient, WR_F32, 4096, 4096, 1, own_scales | masked, own}, "strided_whole_rows"},
     // The logsumexp alone.
     {{logsumexp, WR_F32, 8, 3000, 1, 0, own}, "softmax_spread_rows"},
     {{logsumexp, WR_F32, 1, 50257, 1, 0, own}, "softmax_cluster"},
@@ -94,12 +94,12 @@ constexpr Case cases[] = {
     {{gradient, WR_F32, 4096, 4096, 1, 0, own}, "backward_vectors"},
     {{gradient, WR_F32, 4096, 4096, 1, masked, own}, "backward_masked_vectors"},
     {{gradient, WR_F32, 4096, 65536, 1, masked, own}, "backward_masked_vectors"},
-    {{gradient, WR_F32, 1000, 3001, 1, masked, own}, "backward_whole_rows"},
+    {{gradient, WR_F32, 1000, 3001, 1, masked, own}, "strided_whole_rows"},
     {{gradient_from_logits, WR_BF16, 4096, 50257, 1, 0, own}, "backward_vectors"},
     {{gradient, WR_F32, 1000, 256 * k, 1, 0, own}, "backward_persistent"},
     {{gradient, WR_F32, 8, 21, 65536, 0, own}, "backward_column_tiles"},
     {{gradient, WR_F32, 8, 21, 65536, masked, own}, "backward_masked_column_tiles"},
-    {{gradient, WR_F32, 1, 8 * k, 65536, 0, own}, "backward_totals backward_two_pass_column_gradients backward_two_pass_column_sums"},
+    {{gradient, WR_F32, 1, 8 * k, 65536, 0, own}, "backward_two_pass_column_gradients backward_two_pass_column_sums strided_totals"},
 };
 // clang-format on
 

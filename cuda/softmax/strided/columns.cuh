@@ -9,19 +9,14 @@
 
 namespace wr::cuda::strided {
 
+// Logits of a run, scaled; -infinity in the place of those that take no part.
 template <class Float, int N>
 __device__ __forceinline__ void load_logits(const SoftmaxProblem &p, const ColumnRun &run, int first, int count,
-                                            Float (&x)[N]) {
+                                            unsigned taken, Float (&x)[N]) {
     const Shape &s = p.shape;
     load_run(p.dtype, p.input, run.index(s.outer_stride, s.axis_stride, s.inner_stride, first), s.axis_stride,
              run.allowed<N>(first), count, x);
-}
-
-// Scales logits, and puts -infinity in the place of those that take no part.
-template <class Float, int N>
-__device__ __forceinline__ void prepare_logits(const SoftmaxProblem &p, std::size_t row, unsigned taken,
-                                               Float (&x)[N]) {
-    const Float scale = scale_of_row<Float>(p, row);
+    const Float scale = scale_of_row<Float>(p, run.place.row);
     if (scale != Float(1)) {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -97,10 +92,8 @@ __device__ __forceinline__ Sum sum_of_exponentials(const Float (&e)[N]) {
     return run_sum<N, Sum>(terms);
 }
 
-// The logits of a tile of a column that a thread walks, a step at a time: those of one step are read once.
-inline constexpr int walk_step = 8;
-
-template <class Float>
+// The logits of a tile of a column that a thread walks, a step at a time.
+template <class Float, class Sum>
 struct LoopedLogits {
     const SoftmaxProblem &p;
     const ColumnRun &run;
@@ -110,100 +103,62 @@ struct LoopedLogits {
 
     __device__ __forceinline__ LoopedLogits(const SoftmaxProblem &problem, const ColumnRun &of) : p(problem), run(of) {}
 
+    __device__ __forceinline__ Float maximum() {
+        Float maximum = -std::numeric_limits<Float>::infinity();
+#pragma unroll 1
+        for (int first = 0; first < run.count; first += walk_step) {
+            load(first);
+#pragma unroll
+            for (int i = 0; i < walk_step; ++i) {
+                maximum = larger_with_nan(maximum, x[i]);
+            }
+        }
+        return maximum;
+    }
+
+    __device__ __forceinline__ RowState<Float, Sum> partial() {
+        const Float largest = maximum();
+        const Frame<Float> frame = frame_of(largest);
+        TreeCounter<FloatSum<Sum>, 8> counter;
+#pragma unroll 1
+        for (int first = 0; first < run.count; first += walk_step) {
+            load(first);
+            Float e[walk_step];
+#pragma unroll
+            for (int i = 0; i < walk_step; ++i) {
+                e[i] = exponential_in(frame, x[i]);
+            }
+            counter.push(sum_of_exponentials<Sum>(e));
+        }
+        return {largest, settle_block_sum(largest, counter.result())};
+    }
+
+    __device__ __forceinline__ void write(const RowState<Float, Sum> &own, const RowState<Float, Sum> &total) {
+        const ColumnOutputs<Float> outputs(p, own.maximum, total);
+        const Frame<Float> frame = frame_of(own.maximum);
+#pragma unroll 1
+        for (int first = 0; first < run.count; first += walk_step) {
+            load(first);
+            Float y[walk_step];
+#pragma unroll
+            for (int i = 0; i < walk_step; ++i) {
+                y[i] = p.log ? x[i] : exponential_in(frame, x[i]);
+            }
+            outputs.form(y, taken);
+            store_run(p.output_dtype, p.output, run.output_index(first), run.place.first_stride,
+                      run.present<walk_step>(first), run.count - first, y);
+        }
+    }
+
+  private:
     __device__ __forceinline__ void load(int first) {
         if (first != held) {
             held = first;
-            load_logits(p, run, first, run.count - first, x);
             taken = run.taken<walk_step>(p.selection, first);
-            prepare_logits(p, run.place.row, taken, x);
+            load_logits(p, run, first, run.count - first, taken, x);
         }
     }
 };
-
-template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> looped_state(LoopedLogits<Float> &logits) {
-    const int count = logits.run.count;
-    Float maximum = -std::numeric_limits<Float>::infinity();
-#pragma unroll 1
-    for (int first = 0; first < count; first += walk_step) {
-        logits.load(first);
-#pragma unroll
-        for (int i = 0; i < walk_step; ++i) {
-            maximum = larger_with_nan(maximum, logits.x[i]);
-        }
-    }
-    const Frame<Float> frame = frame_of(maximum);
-    TreeCounter<FloatSum<Sum>, 8> counter;
-#pragma unroll 1
-    for (int first = 0; first < count; first += walk_step) {
-        logits.load(first);
-        Float e[walk_step];
-#pragma unroll
-        for (int i = 0; i < walk_step; ++i) {
-            e[i] = exponential_in(frame, logits.x[i]);
-        }
-        counter.push(sum_of_exponentials<Sum>(e));
-    }
-    return {maximum, settle_block_sum(maximum, counter.result())};
-}
-
-template <class Float, class Sum>
-__device__ __forceinline__ void write_looped(LoopedLogits<Float> &logits, Float maximum,
-                                             const RowState<Float, Sum> &total) {
-    const SoftmaxProblem &p = logits.p;
-    const ColumnRun &run = logits.run;
-    const ColumnOutputs<Float> outputs(p, maximum, total);
-    const Frame<Float> frame = frame_of(maximum);
-#pragma unroll 1
-    for (int first = 0; first < run.count; first += walk_step) {
-        logits.load(first);
-        Float y[walk_step];
-#pragma unroll
-        for (int i = 0; i < walk_step; ++i) {
-            const Float x = logits.x[i];
-            y[i] = p.log ? x : exponential_in(frame, x);
-        }
-        outputs.form(y, logits.taken);
-        store_run(p.output_dtype, p.output, run.output_index(first), run.place.first_stride,
-                  run.present<walk_step>(first), run.count - first, y);
-    }
-}
-
-// Blocks of threads that walk columns and that a multiprocessor should hold.
-template <class Float>
-inline constexpr int walking_resident_blocks = sizeof(Float) == 4 ? 3 : 2;
-
-// Columns, of which a thread walks a tile: the states of these or, once the columns' totals are there, their
-// outputs; and of columns of one tile, which have no splits, all that is wanted.
-template <class Float, class Sum>
-__global__ void __launch_bounds__(strided_block_threads, walking_resident_blocks<Float>)
-    strided_columns(const __grid_constant__ StridedSoftmaxArguments a) {
-    const SoftmaxProblem &p = a.problem;
-    const bool whole = a.splits == 0;
-    const std::size_t blocks = whole ? 1 : a.splits, jobs = p.shape.outer * p.shape.inner * blocks;
-    for (std::size_t job = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; job < jobs;
-         job += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
-        const LoopedTile own(p.shape, blocks, job);
-        const ColumnRun run(p.shape, p.selection, own.row, own.block * softmax_block, softmax_block);
-        const std::size_t split = own.row * blocks + own.block;
-        LoopedLogits<Float> logits(p, run);
-        RowState<Float, Sum> state, total;
-        if (a.applies) {
-            state.maximum = static_cast<Float>(a.states[split].maximum);
-            total = loaded_state<Float, Sum>(a.totals[own.row]);
-        } else {
-            state = total = looped_state<Float, Sum>(logits);
-            if (whole) {
-                store_row_values(p, own.row, total);
-            } else {
-                a.states[split] = {static_cast<double>(state.maximum), static_cast<double>(state.sum)};
-            }
-        }
-        if (p.output != nullptr && (whole || a.applies)) {
-            write_looped(logits, state.maximum, total);
-        }
-    }
-}
 
 // The exponentials of the first `count` logits that a thread holds, in their place unless log-softmax has a use for
 // these, and their natural tree; 0 behind them.
@@ -237,40 +192,47 @@ __device__ __forceinline__ Sum form_exponentials(const Frame<Float> &frame, bool
     return waiting[levels - 1];
 }
 
-// Columns of up to resident_column_warps times as many elements as a thread holds, read once: 32 side by side by
-// the warps of one threadIdx.y, each of which has a run of their elements.
+// Elements of a column in a thread's registers.
 template <class Float, class Sum>
-__global__ void __maxnreg__(resident_column_registers)
-    strided_resident_columns(const __grid_constant__ StridedSoftmaxArguments a) {
-    constexpr int N = resident_elements<Float>;
-    __shared__ ColumnExchange<Float> maxima;
-    __shared__ ColumnExchange<Sum> sums;
-    const SoftmaxProblem &p = a.problem;
-    const HeldPlace own(p.shape);
-    const ColumnRun run(p.shape, p.selection, own.row, own.begin<N>(), own.there ? N : 0);
-    const int count = own.elements<N>(p.shape.axis);
-    const unsigned taken = run.taken<N>(p.selection, 0); // first: there are no registers for both at once
+struct ResidentLogits {
+    static constexpr int N = resident_elements<Float>;
+    struct Totals {
+        ColumnExchange<Float> maxima;
+        ColumnExchange<Sum> sums;
+    };
     Float values[N];
-    load_logits(p, run, 0, count, values);
-    prepare_logits(p, own.row, taken, values);
-    Float maximum = values[0];
+
+    __device__ __forceinline__ void load(const SoftmaxProblem &p, const ColumnRun &run, NoRow, int first, int count,
+                                         unsigned taken) {
+        load_logits(p, run, first, count, taken, values);
+    }
+    __device__ __forceinline__ RowState<Float, Sum> total(const SoftmaxProblem &p, const HeldPlace &at, int count,
+                                                          unsigned, Totals &totals) {
+        Float maximum = values[0];
 #pragma unroll
-    for (int i = 1; i < N; ++i) {
-        maximum = larger_with_nan(maximum, values[i]);
+        for (int i = 1; i < N; ++i) {
+            maximum = larger_with_nan(maximum, values[i]);
+        }
+        maximum = totals.maxima.over_column(at, maximum, [](Float x, Float y) { return larger_with_nan(x, y); });
+        const Sum own = form_exponentials<Sum>(frame_of(maximum), p.log, count, values);
+        const Sum sum = totals.sums.over_column(at, own, [](Sum x, Sum y) { return x + y; });
+        return {maximum, settle_block_sum(maximum, sum)};
     }
-    maximum = maxima.over_column(own, maximum, [](Float x, Float y) { return larger_with_nan(x, y); });
-    const Sum own_sum = form_exponentials<Sum>(frame_of(maximum), p.log, count, values);
-    const Sum sum = sums.over_column(own, own_sum, [](Sum x, Sum y) { return x + y; });
-    const RowState<Float, Sum> total{maximum, settle_block_sum(maximum, sum)};
-    if (own.member == 0 && own.there) {
-        store_row_values(p, own.row, total);
-    }
-    if (p.output != nullptr) {
-        const ColumnOutputs<Float> outputs(p, maximum, total);
+    __device__ __forceinline__ void write(const SoftmaxProblem &p, const ColumnRun &run, NoRow, int first, int count,
+                                          unsigned taken, const RowState<Float, Sum> &total) {
+        const ColumnOutputs<Float> outputs(p, total.maximum, total);
         outputs.form(values, taken);
-        store_run(p.output_dtype, p.output, run.output_index(0), run.place.first_stride, run.present<N>(0), count,
-                  values);
+        store_run(p.output_dtype, p.output, run.output_index(first), run.place.first_stride, run.present<N>(first),
+                  count, values);
     }
-}
+};
+
+// The same operation where threads have parts of columns.
+template <class Float, class Sum>
+struct StridedColumnSoftmax : StridedSoftmax<Float, Sum> {
+    using Column = LoopedLogits<Float, Sum>;
+    using ResidentRun = ResidentLogits<Float, Sum>;
+    static constexpr int resident_column_registers = 80; // for 24 warps a multiprocessor
+};
 
 } // namespace wr::cuda::strided

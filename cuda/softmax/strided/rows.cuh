@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/rowwise/row_states.cuh"
-#include "cuda/rowwise/strided_access.cuh"
+#include "cuda/rowwise/strided_rows.cuh"
 
 namespace wr::cuda::strided {
 
@@ -19,12 +19,14 @@ __device__ __noinline__ LogPieces<Float> logsumexp_pieces(RowState<Float, Sum> r
 
 // A tile of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
 // its logits, so that one array is enough.
+struct NoRow {}; // nothing is known of a row before its elements are
+
 template <class Float, class Sum>
 struct StridedTile {
     Float values[lane_elements];
     TakenElements taken;
 
-    __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const StridedRow &place,
+    __device__ __forceinline__ RowState<Float, Sum> load(const SoftmaxProblem &p, const StridedRow &place, NoRow,
                                                          std::size_t begin) {
         return load(p, place, begin, [](Float own) { return own; });
     }
@@ -69,6 +71,10 @@ struct StridedTile {
         }
     }
 
+    __device__ __forceinline__ void write(const SoftmaxProblem &p, const StridedRow &place, NoRow, std::size_t begin,
+                                          const RowState<Float, Sum> &own, const RowState<Float, Sum> &row) {
+        write(p, place, begin, own.maximum, row);
+    }
     // The outputs, in the place of the values, and from there to memory.
     __device__ __forceinline__ void write(const SoftmaxProblem &p, const StridedRow &place, std::size_t begin,
                                           Float maximum, const RowState<Float, Sum> &row) {
@@ -145,135 +151,6 @@ __device__ __forceinline__ void store_row_values(const SoftmaxProblem &p, std::s
     }
 }
 
-// The merged states of a block's warps, in every lane of all of them.
-template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> merge_warps(RowState<Float, Sum> own,
-                                                            RowState<Float, Sum> (&states)[strided_block_warps]) {
-    if (lane_index() == 0) {
-        states[warp_index()] = own;
-    }
-    __syncthreads();
-    RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
-    if (lane_index() < static_cast<int>(blockDim.x) / warp_lanes) {
-        mine = states[lane_index()];
-    }
-    mine = merge_any_lanes(mine);
-    __syncthreads();
-    return mine;
-}
-
-// Whole rows. A row of no more tiles than warps stays in registers; longer ones are read twice.
-template <class Float, class Sum>
-__global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks<Float>)
-    strided_rows(const __grid_constant__ StridedSoftmaxArguments a) {
-    __shared__ RowState<Float, Sum> states[strided_block_warps];
-    const SoftmaxProblem &p = a.problem;
-    for_each_row(p.shape, p.selection, large_rows_for<Float>(a.longer),
-                 [&](const StridedRow &place, int warps, int warp) {
-                     const std::size_t step = static_cast<std::size_t>(warps) * softmax_block;
-                     const std::size_t own_begin = static_cast<std::size_t>(warp) * softmax_block;
-                     StridedTile<Float, Sum> block;
-                     RowState<Float, Sum> own, total;
-                     TreeCounter<StateMerge<Float, Sum>, 53> counter;
-                     for_each_step(
-                         place.count, step, p.output != nullptr,
-                         [&](std::size_t done) { own = block.load(p, place, done + own_begin); },
-                         [&](bool last) {
-                             total = warps == 1 ? own : merge_warps(own, states);
-                             if (place.count > step) {
-                                 counter.push(total);
-                                 total = last ? counter.result() : total;
-                             }
-                             if (last && lane_index() == 0 && warp == 0) {
-                                 store_row_values(p, place.row, total);
-                             }
-                         },
-                         [&](std::size_t done) { block.write(p, place, done + own_begin, own.maximum, total); });
-                 });
-}
-
-// Registers a thread of these: for 20 warps a multiprocessor (E4M3 of 5000 off the boundaries: 0.71 TB/s on an H200,
-// with 128, of which none are spilled, 0.62, with 80 0.68; logarithms of 4096 f32 into E4M3 1.37, 1.39, 1.18).
-// Gradients, which hold two arrays, have as many as blocks of strided_row_warps may (masked bf16 of 4096 2.48, with
-// 96 2.25).
-inline constexpr int strided_whole_row_registers = 96;
-
-// Rows of which each tile has a warp: blockDim.y rows a block, or a row by a cluster of a.cluster_blocks blocks.
-template <class Sum>
-__global__ void __maxnreg__(strided_whole_row_registers)
-    strided_whole_rows(const __grid_constant__ StridedSoftmaxArguments a) {
-    using State = RowState<float, Sum>;
-    using States = RowStates<State, strided_row_warps>;
-    __shared__ States states;
-    const bool by_cluster = a.cluster_blocks > 1;
-    states.prepare(by_cluster, a.cluster_blocks);
-    pdl_wait_and_release();
-    const SoftmaxProblem &p = a.problem;
-    const RowTile own(a.cluster_blocks);
-    const StridedRow place = own.row < p.shape.outer ? row_place(p.shape, p.selection, own.row) : StridedRow{};
-    const auto begin = static_cast<std::size_t>(own.first);
-    StridedTile<float, Sum> block;
-    const State mine = block.load(p, place, begin);
-    if (lane_index() == 0) {
-        *states.of_warp(by_cluster) = mine;
-    }
-    states.exchange(by_cluster, a.cluster_blocks, false);
-    const State total = merge_any_states(states.of_row(), States::row_warps() * a.cluster_blocks);
-    if (own.block == 0 && lane_index() == 0 && own.row < p.shape.outer) {
-        store_row_values(p, own.row, total);
-    }
-    if (p.output != nullptr) {
-        block.write(p, place, begin, mine.maximum, total);
-    }
-}
-
-// nullptr: none of this arithmetic.
-template <class Float, class Sum>
-const void *whole_rows_kernel() {
-    if constexpr (sizeof(Float) == sizeof(float)) {
-        return address_of(strided_whole_rows<Sum>);
-    }
-    return nullptr;
-}
-
-template <class Float, class Sum>
-__device__ __forceinline__ RowState<Float, Sum> loaded_state(const StoredState &stored) {
-    return {static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
-}
-
-// Pieces of strided_block_warps * a.tiles_a_warp tiles of long rows: their states or, once the rows' totals are
-// there, their outputs. One kernel for both: most of it is what a load takes.
-template <class Float, class Sum>
-__global__ void __launch_bounds__(strided_block_threads, strided_resident_blocks<Float>)
-    strided_splits(const __grid_constant__ StridedSoftmaxArguments a) {
-    __shared__ RowState<Float, Sum> states[strided_block_warps];
-    const SoftmaxProblem &p = a.problem;
-    const std::size_t jobs = p.shape.outer * a.splits;
-    for (std::size_t job = blockIdx.x; job < jobs; job += gridDim.x) {
-        const StridedRow place = row_place(p.shape, p.selection, job / a.splits);
-        const std::size_t first = (job % a.splits * strided_block_warps + static_cast<std::size_t>(warp_index())) *
-                                  static_cast<std::size_t>(a.tiles_a_warp);
-        RowState<Float, Sum> mine = StateMerge<Float, Sum>::identity();
-#pragma unroll 1
-        for (int b = 0; b < a.tiles_a_warp; ++b) {
-            const std::size_t begin = (first + static_cast<std::size_t>(b)) * softmax_block;
-            StridedTile<Float, Sum> block;
-            const RowState<Float, Sum> state = block.load(p, place, begin);
-            if (a.applies) {
-                block.write(p, place, begin, state.maximum, loaded_state<Float, Sum>(a.totals[place.row]));
-            } else if (lane_index() == b) {
-                mine = state;
-            }
-        }
-        if (!a.applies) {
-            const RowState<Float, Sum> merged = merge_warps(merge_any_lanes(mine), states);
-            if (threadIdx.x == 0) {
-                a.states[job] = {static_cast<double>(merged.maximum), static_cast<double>(merged.sum)};
-            }
-        }
-    }
-}
-
 // The largest value of neighbouring lanes, `lanes` (a power of two) of them, in each.
 template <class Float>
 __device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
@@ -283,26 +160,50 @@ __device__ __forceinline__ Float maximum_over_lanes(Float value, int lanes) {
     return value;
 }
 
-// The totals of rows from the states of their splits: first the row's maximum, then the natural tree over the scaled
-// sums.
-template <class Float, class Sum>
-__global__ void __launch_bounds__(strided_block_threads)
-    strided_totals(const __grid_constant__ StridedSoftmaxArguments a) {
-    pdl_wait();
-    const std::size_t rows = a.problem.shape.outer * a.problem.shape.inner;
-    for_each_total(rows, a.splits, [&](std::size_t row, std::size_t begin, std::size_t end, int lanes, bool first) {
-        const StoredState *states = a.states + row * a.splits;
+// Softmax, log-softmax and the logsumexp as an operation on rows.
+template <class F, class S>
+struct StridedSoftmax {
+    using Float = F;
+    using Sum = S;
+    using Problem = SoftmaxProblem;
+    using Partial = RowState<Float, Sum>;
+    using Stored = StoredState;
+    using Combine = StateMerge<Float, Sum>;
+    using Tile = StridedTile<Float, Sum>;
+    using RowTotals = RowStates<Partial, strided_row_warps>;
+    using Row = NoRow;
+
+    // For 20 warps a multiprocessor (E4M3 of 5000 off the boundaries: 0.71 TB/s on an H200, with 128, of which none are
+    // spilled, 0.62, with 80 0.68; logarithms of 4096 f32 into E4M3 1.37, 1.39, 1.18).
+    static constexpr int whole_row_registers = 96;
+
+    __device__ __forceinline__ static Row row(const Problem &, std::size_t) { return {}; }
+    __device__ __forceinline__ static bool writes(const Problem &p) { return p.output != nullptr; }
+    __device__ __forceinline__ static Partial over_lanes(Partial own) { return merge_any_lanes(own); }
+    __device__ __forceinline__ static Stored stored(const Partial &own) {
+        return {static_cast<double>(own.maximum), static_cast<double>(own.sum)};
+    }
+    __device__ __forceinline__ static Partial loaded(const Stored &own) {
+        return {static_cast<Float>(own.maximum), static_cast<Sum>(own.sum)};
+    }
+    __device__ __forceinline__ static void finish(const Problem &p, std::size_t row, const Partial &total) {
+        store_row_values(p, row, total);
+    }
+
+    // First the row's maximum, then the natural tree over the scaled sums.
+    __device__ __forceinline__ static Partial total(const Stored *states, std::size_t splits, std::size_t begin,
+                                                    std::size_t end, int lanes) {
         Float maximum = -std::numeric_limits<Float>::infinity();
         for (std::size_t split = begin; split < end; ++split) {
             maximum = larger_with_nan(maximum, static_cast<Float>(states[split].maximum));
         }
         maximum = maximum_over_lanes(maximum, lanes);
         const auto scaled = [&](std::size_t split) {
-            const RowState<Float, Sum> state = loaded_state<Float, Sum>(states[split]);
+            const Partial state = loaded(states[split]);
             return scale_by_power(state.sum, frame_gap(state.maximum, maximum));
         };
         Sum sum = FloatSum<Sum>::identity();
-        if (a.splits <= warp_lanes) {
+        if (splits <= warp_lanes) {
             sum = begin < end ? scaled(begin) : sum;
         } else {
             TreeCounter<FloatSum<Sum>, 40> counter;
@@ -311,12 +212,8 @@ __global__ void __launch_bounds__(strided_block_threads)
             }
             sum = counter.result();
         }
-        sum = tree_over_lanes<FloatSum<Sum>>(sum, lanes);
-        if (first) {
-            a.totals[row] = {static_cast<double>(maximum), static_cast<double>(sum)};
-            store_row_values(a.problem, row, RowState<Float, Sum>{maximum, sum});
-        }
-    });
-}
+        return {maximum, tree_over_lanes<FloatSum<Sum>>(sum, lanes)};
+    }
+};
 
 } // namespace wr::cuda::strided

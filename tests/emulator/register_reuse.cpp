@@ -30,6 +30,15 @@ class RegisterReuse {
             visit(i.o[static_cast<std::size_t>(s)]);
         }
     }
+    template <class Visit>
+    void each_branch(Visit visit) const {
+        for (int place = 0; place < static_cast<int>(program_.code.size()); ++place) {
+            const Instruction &i = program_.code[static_cast<std::size_t>(place)];
+            if (i.control == Control::branch) {
+                visit(place, i.target);
+            }
+        }
+    }
     // From the target of a branch back to it.
     struct Loop {
         int begin, end;
@@ -38,6 +47,7 @@ class RegisterReuse {
 
     void find_spans();
     std::vector<Loop> find_loops() const;
+    std::vector<bool> find_skipped() const;
     void extend_over_loops();
     void assign();
     void rename();
@@ -65,14 +75,6 @@ void RegisterReuse::find_spans() {
 
 std::vector<RegisterReuse::Loop> RegisterReuse::find_loops() const {
     std::vector<Loop> loops;
-    const auto each_branch = [&](auto visit) {
-        for (int place = 0; place < static_cast<int>(program_.code.size()); ++place) {
-            const Instruction &i = program_.code[static_cast<std::size_t>(place)];
-            if (i.control == Control::branch) {
-                visit(place, i.target);
-            }
-        }
-    };
     each_branch([&](int place, int target) {
         if (target <= place) {
             loops.push_back({target, place, false});
@@ -87,9 +89,21 @@ std::vector<RegisterReuse::Loop> RegisterReuse::find_loops() const {
     return loops;
 }
 
+// Whether a branch may pass the first write of each, to where it is read.
+std::vector<bool> RegisterReuse::find_skipped() const {
+    std::vector<bool> skipped(first_.size());
+    each_branch([&](int place, int target) {
+        for (std::size_t s = 0; s < first_.size(); ++s) {
+            skipped[s] = skipped[s] || (place < first_[s] && target > first_[s] && target <= last_[s]);
+        }
+    });
+    return skipped;
+}
+
 // What any instruction of a loop touches may be needed in its next round.
 void RegisterReuse::extend_over_loops() {
     const std::vector<Loop> loops = find_loops();
+    const std::vector<bool> skipped = find_skipped();
     for (bool changed = true; changed;) {
         changed = false;
         for (const auto &[begin, end, entered_inside] : loops) {
@@ -98,10 +112,11 @@ void RegisterReuse::extend_over_loops() {
                     continue;
                 }
                 // One that begins and ends inside is written before it is read, in every round, but where a round
-                // begins inside: there what stands further down may come first.
+                // begins inside: there what stands further down may come first; and where the write may be passed: what
+                // is read then is the last round's.
                 const bool crosses = first_[s] < begin && last_[s] >= begin && last_[s] < end;
                 const bool leaves = first_[s] > begin && first_[s] <= end && last_[s] > end;
-                const bool inside = entered_inside && first_[s] >= begin && last_[s] <= end;
+                const bool inside = (entered_inside || skipped[s]) && first_[s] >= begin && last_[s] <= end;
                 if (crosses || leaves || inside) {
                     first_[s] = std::min(first_[s], begin);
                     last_[s] = std::max(last_[s], end);

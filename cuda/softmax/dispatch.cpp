@@ -37,8 +37,8 @@ RowTilesPlan plan_as_masked_rows(const SoftmaxProblem &problem, const SoftmaxPla
     const bool in_registers = plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
     const bool is_short = plan.tiles <= warp_threads;
     if (in_registers && places == LoadPolicy::converted && traits_of(problem.dtype).size == 2) {
-        const bool wanted = problem.log ? plan.tiles <= softmax_policy(gpu).masked_rows_logarithm_tiles
-                                        : problem.output_dtype == ElementType::f32 && is_short;
+        const bool wanted = (problem.log || problem.output_dtype == ElementType::f32) &&
+                            plan.tiles <= softmax_policy(gpu).masked_rows_tiles;
         return wanted ? plan_masked_rows(problem, gpu) : RowTilesPlan{};
     }
     const bool wanted = problem.log && problem.dtype == ElementType::f32 && problem.output_dtype == problem.dtype;

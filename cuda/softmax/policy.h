@@ -56,57 +56,32 @@ struct SoftmaxPolicy {
     std::size_t undependent_least_tiles = 0;
     std::size_t undependent_most_tiles = 0;
 
-    // Look-back has f32 rows of more tiles than the first: 33792 4.12; 3.79, 50304 4.14; 3.98; their logarithms 25600
-    // 3.97; 3.61, 65536 4.06; 3.32, and with the logsumexp 40000 4.01; 3.47; but those that clusters have just the
-    // warps for, 59392 4.13; 4.15.
+    // Look-back has rows of more tiles than the first: f32 40000 4.14; 4.00, with the logsumexp 4.01; 3.47, bf16 40960
+    // 3.87; 3.83; logarithms and those off the boundaries of more than the second, of 16 bits the third: f32 log
+    // 25600 3.97; 3.61, off the boundaries 28672 3.99; 3.55, bf16 20480 3.98; 3.43, 3.75; 3.14; f32 that are both:
+    // 14336 4.03; 2.86.
     std::size_t lookback_tiles = 32;
     std::size_t lookback_logarithm_tiles = 32;
-    std::size_t lookback_values_tiles = 32;
-    std::size_t lookback_cluster_least = never;
-    std::size_t lookback_cluster_most = never;
-    // 16-bit rows: 26624 3.90; 3.46; where a cluster leaves no warp idle 49152 3.95; 3.92; logarithms 22528 3.63; 3.54;
-    // with values 40960 3.87; 3.83, with full clusters 65536 3.67; 3.74. Not up to 32 tiles, 30720 3.94; 3.97.
-    std::size_t lookback_narrow_tiles = 32;
-    std::size_t lookback_narrow_full_tiles = 32;
     std::size_t lookback_narrow_logarithm_tiles = 32;
-    std::size_t lookback_narrow_values_tiles = 32;
-    std::size_t lookback_narrow_values_full_tiles = 32;
-    std::size_t lookback_narrow_cluster_least = 32;
-    // And those that are just a turn of a multiprocessor's warps: 20480 4.08; 3.90, log 3.98; 3.43.
-    std::size_t lookback_turn_least = never;
-    std::size_t lookback_turn_most = never;
-    // Off the boundaries: f32 28672 3.99; 3.55, their logarithms 14336 4.03; 2.86, 16 bits 20480 3.75; 3.14.
-    std::size_t lookback_unaligned_tiles = 32;
     std::size_t lookback_unaligned_logarithm_tiles = 32;
-    std::size_t lookback_unaligned_narrow_tiles = 32;
-    // With so many tiles a multiprocessor: rows of more than 192, f32 ones, 16-bit ones: 262144 with 31 f32 1.85; 1.79,
-    // 100000 with 93 3.18; 3.05, bf16 131072 with 186 2.77; 2.67.
+    // With so many tiles a multiprocessor: rows of more than 192 or that would be read twice (262144 with 31
+    // f32 1.85; 1.79), f32 ones (100000 with 93 3.18; 3.05, 50257 with 35 2.45; 1.75), 16-bit ones (32768 off the
+    // boundaries with 218 3.02; 3.60).
     std::size_t lookback_long_load = 96;
     std::size_t lookback_load = 96;
-    std::size_t lookback_narrow_load = 192;
-    // Off the boundaries: rows read twice else, 262144 with 15 f32 1.35; 1.17; f32 50257 with 35 2.45; 1.75; 16 bits,
-    // and those with full clusters, 36864 with 200 2.60; 2.37, 32768 with 400 3.00; 3.05.
-    std::size_t lookback_unaligned_long_load = 96;
-    std::size_t lookback_unaligned_load = 96;
-    std::size_t lookback_unaligned_narrow_load = 192;
-    std::size_t lookback_unaligned_full_load = 192;
+    std::size_t lookback_narrow_load = 240;
 
     // Look-back has f32 columns of vectors of more elements, where there are so many tiles of 128 x 64 a
-    // multiprocessor, or of long columns so many: 8192 x 64K 3.66; 3.20, 8192 x 1280 with 10 2.16; 2.14, 16384 x 256
-    // with 4 1.55; 1.17.
+    // multiprocessor: 8192 x 64K 3.66; 3.20, 8192 x 1280 with 10 2.16; 2.14, 16384 x 256 with 4 1.55; 1.17.
     std::size_t lookback_column_axis = 1024;
     std::size_t lookback_column_load = 8;
-    std::size_t lookback_long_column_axis = 8192;
-    std::size_t lookback_long_column_load = 8;
     // A panel has so many tiles a multiprocessor at most: more would wait too long, 49152 x 10880 3.54; 2.64, 65536 x
     // 8K 2.10; 2.64.
     std::size_t lookback_column_most_tiles = 2;
 
-    // The kernels of rows of which elements are left out have 16-bit ones into f32, up to 32 tiles, and logarithms into
-    // any other type up to so many: bf16 into f32 8192 1794; 2201 us, log 1024 1596; 2176; but 65536 2121; 2040.
-    std::size_t masked_rows_logarithm_tiles = 64;
-    // f32 rows of which elements are left out and of more tiles than this are a cluster's: lengths 8192 3.99; 3.82.
-    std::size_t masked_cta_tiles = 8;
+    // The kernels of rows of which elements are left out have 16-bit ones into f32 and logarithms into any other type
+    // of up to so many tiles: bf16 into f32 8192 1794; 2201 us, log 1024 1596; 2176; but 65536 2121; 2040.
+    std::size_t masked_rows_tiles = 64;
 
     // The lengths of rows that so many elements lie ahead are asked for beforehand: f32 4096 3.82; 3.68,
     // 32768 3.79; 3.72.
@@ -117,7 +92,6 @@ struct SoftmaxPolicy {
     // 256 1.72; 1.28, of 600 x 1001 0.89; 0.26.
     std::size_t column_tile_axis = 1024;
     std::size_t column_tile_logsumexp_axis = 384;
-    std::size_t column_tile_narrow_logsumexp_axis = 384;
     std::size_t column_tile_single_logsumexp_axis = 1024;
     // Threads of a block that has tiles to itself: bf16 of 8 and 21 3.06, 3.03; 2.99, 2.93 by 256.
     std::size_t column_tile_threads = 128;
@@ -142,40 +116,25 @@ struct SoftmaxPolicy {
 
 inline constexpr SoftmaxPolicy plain_softmax_policy{};
 
-inline constexpr SoftmaxPolicy h200_softmax_policy{.spread_lane_row_warps = 64,
-                                                   .spread_logarithm_warps = 16,
-                                                   .spread_logarithm_axis = 2048,
-                                                   .spread_logsumexp_axis = 4096,
-                                                   .sub_warp_narrow_vector_axis = 1008,
-                                                   .wide_cluster_tiles = 32,
-                                                   .wide_cluster_few_tiles = 128,
-                                                   .wide_cluster_long_tiles = 128,
-                                                   .undependent_least_tiles = 4,
-                                                   .undependent_most_tiles = 32,
-                                                   .lookback_logarithm_tiles = 24,
-                                                   .lookback_cluster_least = 56,
-                                                   .lookback_cluster_most = 64,
-                                                   .lookback_narrow_tiles = 24,
-                                                   .lookback_narrow_full_tiles = 40,
-                                                   .lookback_narrow_logarithm_tiles = 20,
-                                                   .lookback_narrow_values_full_tiles = 64,
-                                                   .lookback_narrow_cluster_least = 28,
-                                                   .lookback_turn_least = 18,
-                                                   .lookback_turn_most = 20,
-                                                   .lookback_unaligned_tiles = 24,
-                                                   .lookback_unaligned_logarithm_tiles = 10,
-                                                   .lookback_unaligned_narrow_tiles = 18,
-                                                   .lookback_long_load = 24,
-                                                   .lookback_load = 80,
-                                                   .lookback_unaligned_long_load = 12,
-                                                   .lookback_unaligned_load = 50,
-                                                   .lookback_unaligned_narrow_load = 100,
-                                                   .lookback_unaligned_full_load = 300,
-                                                   .lookback_column_load = 6,
-                                                   .lookback_long_column_load = 4,
-                                                   .lookback_column_most_tiles = 3,
-                                                   .masked_cta_tiles = 7,
-                                                   .column_tile_narrow_logsumexp_axis = 256};
+inline constexpr SoftmaxPolicy h200_softmax_policy{
+    .spread_lane_row_warps = 64,
+    .spread_logarithm_warps = 16,
+    .spread_logarithm_axis = 2048,
+    .spread_logsumexp_axis = 4096,
+    .sub_warp_narrow_vector_axis = 1008,
+    .wide_cluster_tiles = 32,
+    .wide_cluster_few_tiles = 128,
+    .wide_cluster_long_tiles = 128,
+    .undependent_least_tiles = 4,
+    .undependent_most_tiles = 32,
+    .lookback_logarithm_tiles = 24,
+    .lookback_narrow_logarithm_tiles = 18,
+    .lookback_unaligned_logarithm_tiles = 10,
+    .lookback_long_load = 24,
+    .lookback_load = 50,
+    .lookback_column_load = 4,
+    .lookback_column_most_tiles = 3,
+};
 
 inline const SoftmaxPolicy &softmax_policy(const GpuFacts &gpu) {
     return gpu.compute_major == 9 ? h200_softmax_policy : plain_softmax_policy;

@@ -77,14 +77,10 @@ RowTilesPlan plan_gradient(const StridedPlan &rows, std::size_t most_warps, cons
 
 // For many rows anywhere: the clusters that leave no warp, or few, without a tile, even those of more blocks than
 // every GPU promises. No warps: they stay with the plan `plain`.
-RowTilesPlan plan_fullest(const BackwardVectorKernels &kernels, const StridedPlan &rows, const RowTilesPlan &plain,
-                          const GpuFacts &gpu) {
+RowTilesPlan plan_fullest(const StridedPlan &rows, const RowTilesPlan &plain, const GpuFacts &gpu) {
     const bool by_blocks = plain.warps != 0 && plain.cluster_blocks == 1,
                few = plain.warps != 0 && !plain.load_balanced;
-    const SoftmaxBackwardPolicy &policy = softmax_backward_policy(gpu);
-    const std::size_t least =
-        kernels.element_bytes == 2 ? policy.fullest_narrow_cluster_tiles : policy.fullest_cluster_tiles;
-    if (gpu.cluster_blocks == 0 || by_blocks || few || rows.blocks <= least) {
+    if (gpu.cluster_blocks == 0 || by_blocks || few || rows.blocks <= rowwise_policy(gpu).cta_warps) {
         return {};
     }
     const ClusterSize cluster =
@@ -98,7 +94,7 @@ RowTilesPlan plan_fullest(const BackwardVectorKernels &kernels, const StridedPla
 cudaError_t plan_rows(const GradientKernel &kernel, const BackwardVectorKernels &kernels, const StridedPlan &rows,
                       bool vectors, const GpuFacts &gpu, RowTilesPlan *plan) {
     *plan = plan_gradient(rows, vectors ? backward_row_warps : backward_warps_anywhere(kernels.element_bytes), gpu);
-    const RowTilesPlan fullest = plan_fullest(kernels, rows, *plan, gpu);
+    const RowTilesPlan fullest = plan_fullest(rows, *plan, gpu);
     if (fullest.warps == 0) {
         return cudaSuccess;
     }

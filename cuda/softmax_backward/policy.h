@@ -23,10 +23,6 @@ struct SoftmaxBackwardPolicy {
     std::size_t few_elements = 8192;
     std::size_t few_narrow_elements = 4096;
 
-    // Rows of more tiles are shared by the clusters with the fewest warps, even those that some GPUs alone have: f32
-    // 11265 818; 993 of 1 GiB, 16 bits 20001 835; 936, but 9001 927; 895.
-    std::size_t fullest_cluster_tiles = 8;
-    std::size_t fullest_narrow_cluster_tiles = 8;
     // Rows of more tiles than clusters hold whose blocks come and go are those of clusters that stay.
     std::size_t persistent_tiles = 128;
 
@@ -37,8 +33,7 @@ struct SoftmaxBackwardPolicy {
 };
 
 inline constexpr SoftmaxBackwardPolicy plain_softmax_backward_policy{};
-inline constexpr SoftmaxBackwardPolicy h200_softmax_backward_policy{.few_elements = 16384,
-                                                                    .fullest_narrow_cluster_tiles = 16};
+inline constexpr SoftmaxBackwardPolicy h200_softmax_backward_policy{.few_elements = 16384};
 
 inline const SoftmaxBackwardPolicy &softmax_backward_policy(const GpuFacts &gpu) {
     return gpu.compute_major == 9 ? h200_softmax_backward_policy : plain_softmax_backward_policy;

@@ -212,13 +212,13 @@ void walk_uneven_rows(const walker *by) {
 
 /* Of one 16-bit type and of f32 so many rows that barriers and places come round again. */
 void walk_many_rows(const walker *by) {
-    static const shape narrow = {"many rows", 390, 66000, 1, 1, 0}, more = {"more rows", 480, 66000, 1, 1, 0};
+    static const shape narrow = {"many rows", 490, 66000, 1, 1, 0}, more = {"more rows", 600, 66000, 1, 1, 0};
     static const shape wide = {"many rows", 110, 138000, 1, 1, 0};
     static const shape longer = {"many longer rows", 17, 200000, 1, 1, 0};
     static const shape more_longer = {"more longer rows", 100, 200000, 1, 1, 0};
     static const shape odd = {"many odd rows", 39, 140001, 1, 1, 0}, more_odd = {"more odd rows", 100, 140001, 1, 1, 0};
     static const shape odd_longer = {"many longer odd rows", 27, 200001, 1, 1, 0};
-    static const shape odd_shorter = {"many shorter odd rows", 270, 50257, 1, 1, 0};
+    static const shape odd_shorter = {"many shorter odd rows", 640, 50257, 1, 1, 0};
     static const shape gradients = {"gradients of long rows", 2, 140000, 1, 1, 0};
     size_t i;
     for (i = 0; i < SOFTMAX_TYPES; ++i) {

@@ -115,7 +115,7 @@ static void draw_knobs(any_softmax *job, uint64_t *state) {
 
 /* Elements of all rows. */
 static size_t draw_elements(const sweep *of, amount many, size_t length, uint64_t *state) {
-    static const size_t blocks_each[] = {90, 200, 400};
+    static const size_t blocks_each[] = {60, 250, 400};
     const size_t each = many == SOME ? 17 : blocks_each[random_below(state, 3)];
     const size_t wanted = many == FEW ? (1 + random_below(state, 9)) * length : of->multiprocessors * each * BLOCK;
     return least(wanted, of->most_elements);
@@ -196,7 +196,7 @@ static void check_what_draws_leave_out(size_t multiprocessors) {
                 {CALL_GRADIENT, few_each, LONG, 1, WR_F32, WR_F32, 0, LOGITS_WIDE},
                 {CALL_GRADIENT, few_each, LONG, 1, WR_BF16, WR_BF16, SUMS, LOGITS_WIDE},
                 {CALL_SOFTMAX, shared / LONG, LONG, 1, WR_F32, WR_F32, 0, LOGITS_IN_STEPS},
-                {CALL_SOFTMAX, 2 * shared / LONG, LONG, 1, WR_F16, WR_F16, LOG, LOGITS_WIDE},
+                {CALL_SOFTMAX, 5 * shared / 2 / LONG, LONG, 1, WR_F16, WR_F16, LOG, LOGITS_WIDE},
                 {CALL_SOFTMAX, 1, HIGH, shared / HIGH / 8 * 8, WR_F32, WR_F32, 0, LOGITS_NARROW}};
     size_t i;
     for (i = 0; i < sizeof jobs / sizeof *jobs; ++i) {

@@ -57,10 +57,8 @@ ColumnTileSoftmaxRows rows_of(const ColumnTilePlan &plan, const ColumnTileSoftma
 
 // Elements of a column at most; whole: of whole vectors of columns, which other kernels serve too.
 std::size_t most_axis(const SoftmaxProblem &p, bool whole, const SoftmaxPolicy &policy) {
-    const bool narrow = traits_of(p.dtype).size == 2;
     return p.output != nullptr ? policy.column_tile_axis
            : !whole            ? policy.column_tile_single_logsumexp_axis
-           : narrow            ? policy.column_tile_narrow_logsumexp_axis
                                : policy.column_tile_logsumexp_axis;
 }
 

@@ -68,9 +68,7 @@ bool are_shared(const SoftmaxProblem &problem) {
 
 bool are_many(const Shape &s, const Division &made, const GpuFacts &gpu) {
     const SoftmaxPolicy &policy = softmax_policy(gpu);
-    const std::size_t least =
-        s.axis > policy.lookback_long_column_axis ? policy.lookback_long_column_load : policy.lookback_column_load;
-    return s.axis > policy.lookback_column_axis && made.panels * made.down >= gpu.on_all(least);
+    return s.axis > policy.lookback_column_axis && made.panels * made.down >= gpu.on_all(policy.lookback_column_load);
 }
 
 // The columns that are left, if any.

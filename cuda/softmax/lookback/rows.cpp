@@ -30,77 +30,28 @@ std::size_t row_tiles_of(const SoftmaxProblem &problem) { return divide_up(probl
 
 bool is_narrow(const SoftmaxProblem &problem) { return traits_of(problem.dtype).size < sizeof(float); }
 
-// On the boundaries or off them, on any GPU.
+// Rows of more tiles than this are.
+std::size_t most_tiles_of_others(const SoftmaxPolicy &p, const SoftmaxProblem &problem, bool unaligned) {
+    if (!unaligned && !problem.log) {
+        return p.lookback_tiles;
+    }
+    return is_narrow(problem)         ? p.lookback_narrow_logarithm_tiles
+           : unaligned && problem.log ? p.lookback_unaligned_logarithm_tiles
+                                      : p.lookback_logarithm_tiles;
+}
+
+// On any GPU, on the boundaries or off them.
 bool may_be_long_enough(const SoftmaxProblem &problem) {
-    const auto least = [&](const SoftmaxPolicy &p) {
-        return is_narrow(problem)
-                   ? std::min({p.lookback_turn_least, p.lookback_narrow_tiles, p.lookback_unaligned_narrow_tiles,
-                               p.lookback_narrow_logarithm_tiles})
-                   : std::min({p.lookback_tiles, p.lookback_unaligned_tiles, p.lookback_unaligned_logarithm_tiles,
-                               p.lookback_logarithm_tiles, p.lookback_values_tiles});
-    };
-    return row_tiles_of(problem) > std::min(least(h200_softmax_policy), least(plain_softmax_policy));
-}
-
-// Whether clusters would have a tile for each warp, and as many of them are there at a time as keep all warps of
-// a multiprocessor busy: larger ones leave some without work.
-bool fill_multiprocessors(const SoftmaxPlan &plan) {
-    const bool full = plan.regime == SoftmaxRegime::clusters && plan.cluster.blocks * plan.cluster.warps == plan.tiles;
-    return full && plan.cluster.warps <= softmax_preferred_cluster_warps;
-}
-
-bool is_between(std::size_t tiles, std::size_t least, std::size_t most) { return tiles > least && tiles <= most; }
-
-bool wide_is_long_enough(const SoftmaxPolicy &p, const SoftmaxProblem &problem, const SoftmaxPlan &plan,
-                         bool unaligned) {
-    if (unaligned) {
-        return problem.log ? plan.tiles > p.lookback_unaligned_logarithm_tiles
-                           : plan.tiles > p.lookback_unaligned_tiles && plan.tiles != p.cluster_tiles;
-    }
-    if (problem.log || wants_row_values(problem)) {
-        return plan.tiles > (problem.log ? p.lookback_logarithm_tiles : p.lookback_values_tiles);
-    }
-    return plan.tiles > p.lookback_tiles && !is_between(plan.tiles, p.lookback_cluster_least, p.lookback_cluster_most);
-}
-
-bool narrow_is_long_enough(const SoftmaxPolicy &p, const SoftmaxProblem &problem, const SoftmaxPlan &plan,
-                           bool unaligned) {
-    if (unaligned) {
-        return plan.tiles > p.lookback_unaligned_narrow_tiles;
-    }
-    if (is_between(plan.tiles, p.lookback_turn_least, p.lookback_turn_most)) {
-        return true;
-    }
-    if (problem.log) {
-        return plan.tiles > p.lookback_narrow_logarithm_tiles;
-    }
-    const bool clusters_keep_up =
-        fill_multiprocessors(plan) || is_between(plan.tiles, p.lookback_narrow_cluster_least, p.cluster_tiles);
-    if (wants_row_values(problem)) {
-        return plan.tiles > (clusters_keep_up ? p.lookback_narrow_values_full_tiles : p.lookback_narrow_values_tiles);
-    }
-    return plan.tiles > (clusters_keep_up ? p.lookback_narrow_full_tiles : p.lookback_narrow_tiles);
-}
-
-bool is_long_enough(const SoftmaxPolicy &p, const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool unaligned) {
-    return is_narrow(problem) ? narrow_is_long_enough(p, problem, plan, unaligned)
-                              : wide_is_long_enough(p, problem, plan, unaligned);
+    SoftmaxProblem logarithms = problem; // of which rows are taken from the fewest tiles on
+    logarithms.log = true;
+    return row_tiles_of(problem) > std::min(most_tiles_of_others(h200_softmax_policy, logarithms, true),
+                                            most_tiles_of_others(plain_softmax_policy, logarithms, true));
 }
 
 // Tiles a multiprocessor that there have to be.
-std::size_t least_load(const SoftmaxPolicy &p, const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool unaligned) {
-    if (unaligned && plan.regime == SoftmaxRegime::two_pass_rows) {
-        return p.lookback_unaligned_long_load;
-    }
-    if (plan.tiles > softmax_lookback_long_row_tiles) {
-        return p.lookback_long_load;
-    }
-    if (!is_narrow(problem)) {
-        return unaligned ? p.lookback_unaligned_load : p.lookback_load;
-    }
-    return !unaligned                   ? p.lookback_narrow_load
-           : fill_multiprocessors(plan) ? p.lookback_unaligned_full_load
-                                        : p.lookback_unaligned_narrow_load;
+std::size_t least_load(const SoftmaxPolicy &p, const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
+    const bool is_long = plan.tiles > softmax_lookback_long_row_tiles || plan.regime == SoftmaxRegime::two_pass_rows;
+    return is_long ? p.lookback_long_load : is_narrow(problem) ? p.lookback_narrow_load : p.lookback_load;
 }
 
 // A published state's: sums of 16-bit rows are f32, others f64.
@@ -146,8 +97,8 @@ const SoftmaxLookbackKernel *lookback_kernel(const SoftmaxProblem &problem, cons
     const bool unaligned = rows.stage_bytes != 0;
     const std::size_t outer = problem.shape.outer;
     const SoftmaxPolicy &policy = softmax_policy(gpu);
-    if (!is_long_enough(policy, problem, plan, unaligned) ||
-        outer * row_tiles_of(problem) < gpu.on_all(least_load(policy, problem, plan, unaligned))) {
+    if (plan.tiles <= most_tiles_of_others(policy, problem, unaligned) ||
+        outer * row_tiles_of(problem) < gpu.on_all(least_load(policy, problem, plan))) {
         return nullptr;
     }
     const LookbackGroups groups = groups_of(problem, lookback.warps);

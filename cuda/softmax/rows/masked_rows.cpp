@@ -100,11 +100,11 @@ RowTilesPlan plan_rows(const SoftmaxProblem &p, const GpuFacts &gpu) {
     if (gpu.cluster_blocks != 0 && blocks > static_cast<std::size_t>(gpu.cluster_blocks) * masked_rows_warps) {
         return plan_wide_cluster(p.shape.outer, blocks, gpu);
     }
-    return plan_row_tiles(
-        p.shape.outer, blocks,
-        {masked_rows_warps, wide ? softmax_policy(gpu).masked_cta_tiles : rowwise_policy(gpu).cta_warps,
-         wide ? rowwise_policy(gpu).least_cluster_warps : softmax_preferred_cluster_warps, masked_rows_warps},
-        gpu);
+    return plan_row_tiles(p.shape.outer, blocks,
+                          {masked_rows_warps, rowwise_policy(gpu).cta_warps,
+                           wide ? rowwise_policy(gpu).least_cluster_warps : softmax_preferred_cluster_warps,
+                           masked_rows_warps},
+                          gpu);
 }
 
 // Whether lanes that hold rows off the boundaries would get in each other's way.

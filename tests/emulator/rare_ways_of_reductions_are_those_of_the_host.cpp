@@ -161,7 +161,12 @@ constexpr Job jobs[] = {
     {WR_SUM, WR_F32, same, Elements::random, 1, 300000, 1, 0, 0, 0},
     {WR_SUM, WR_F32, same, Elements::random, 1, 70001, 1, 0, 0, 0},
     {WR_SUM, WR_F32, same, Elements::random, 3, 33333, 1, 0, 1, 0},
-    // Short rows one behind the other, of a power of two elements and of others.
+    // Short rows one behind the other, of a power of two elements, of three times that and of others; the last ones
+    // fill
+    // no vector, or not three.
+    {WR_SUM, WR_F32, same, Elements::random, 1031, 2, 1, 0, 4, 0},
+    {WR_SUM, WR_BF16, same, Elements::random, 1033, 4, 1, 0, 8, 0},
+    {WR_SUM, WR_F32, same, Elements::random, 1031, 6, 1, 0, 4, 0},
     {WR_SUM, WR_F32, same, Elements::random, 1030, 7, 1, 0, 0, 0},
     {WR_SUM, WR_F32, same, Elements::random, 1030, 48, 1, 0, 0, 0},
     {WR_SUM, WR_F32, same, Elements::random, 1030, 64, 1, 0, 0, 0},

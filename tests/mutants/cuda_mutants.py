@@ -438,4 +438,56 @@ MUTANTS = {
         "for (int part = 0; part < {{3 ==> 1}}; ++part) {",
         ["exact_sums_are_rounded_once"],
     ),
+    # ---- one for each rule of cuda/reduce/plan.cpp: arithmetic and edges of the kernels that it leads to
+    388: (
+        "cuda/reduce/sub_warp_rows.cuh",
+        "if ({{rows.count < last_rows ==> false}}) { reduce_rows_singly",
+        ["rare_ways_of_reductions"],
+    ),
+    389: (
+        "cuda/reduce/three_vector_rows.cuh",
+        "values[first + part]), values[first + {{2 * part ==> part}}]);",
+        ["rare_ways_of_reductions"],
+    ),
+    390: (
+        "cuda/reduce/rows.cuh",
+        "block_warps + {{static_cast<std::size_t>(warp_index()) ==> std::size_t(0)}}) >> a.warps_log2);",
+        ["rare_ways_of_reductions"],
+    ),
+    391: (
+        "cuda/reduce/stage.cuh",
+        "cells[{{layout.place(v) ==> v}}] = vector_tree<T, Op>(vector, m);",
+        ["rare_ways_of_reductions"],
+    ),
+    392: (
+        "cuda/reduce/staged_rows.cuh",
+        "columns + threadIdx.x]); }, {{a.runs ==> a.runs - 1}}, a.mapping,",
+        ["rare_ways_of_reductions"],
+    ),
+    393: (
+        "cuda/reduce/columns.cuh",
+        "values[r] = {{r < rows ==> r < rows - 1}} ? table[r * step] : Op::identity();",
+        ["rare_ways_of_reductions"],
+    ),
+    394: (
+        "cuda/reduce/columns.cuh",
+        "values[r] = {{r < rows ==> true}} ? Op::map(loaded[v][r].values[e], a.mapping) : Op::identity();",
+        ["rare_ways_of_reductions"],
+    ),
+    395: (
+        "cuda/reduce/cluster_rows.cuh",
+        "if (tiles == 2 && {{(first + 2) * tile_elements<T> <= row.count ==> first * tile_elements<T> < row.count}} &&",
+        ["workspace_changes_nothing"],
+    ),
+    396: (
+        "cuda/reduce/plan.cpp",
+        "return {.aligned = p.aligned, .tiles = static_cast<int>({{std::bit_ceil(p.row_tiles) ==>"
+        " std::bit_floor(p.row_tiles)}}), .rows_a_block = block_warps};",
+        ["rare_ways_of_reductions"],
+    ),
+    397: (
+        "cuda/reduce/rows.cuh",
+        "first_tile = (({{split << a.warps_log2 ==> split}}) + own_warp) * tiles;",
+        ["rare_ways_of_reductions"],
+    ),
 }

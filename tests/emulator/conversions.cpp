@@ -50,12 +50,27 @@ float float_of_bf16(std::uint16_t bits) { return of_bf16(bits); }
 Halves f16_pair(float high, float low) { return {to_f16(low), to_f16(high)}; }
 Halves bf16_pair(float high, float low) { return {to_bf16(low), to_bf16(high)}; }
 
-std::uint16_t f16_of_e4m3(std::uint8_t bits) {
+std::uint16_t computed_f16_of_e4m3(std::uint8_t bits) {
     const int exponent = bits >> 3 & 15, fraction = bits & 7;
     const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9)
                                           : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
     return (bits & 0x7F) == 0x7F ? 0x7FFF : to_f16((bits & 0x80) != 0 ? -magnitude : magnitude);
 }
+
+// What becomes of each byte, computed once.
+template <auto of>
+auto of_byte(std::uint8_t bits) {
+    static const auto results = [] {
+        std::array<decltype(of(bits)), 256> made{};
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            made[i] = of(static_cast<std::uint8_t>(i));
+        }
+        return made;
+    }();
+    return results[bits];
+}
+
+std::uint16_t f16_of_e4m3(std::uint8_t bits) { return of_byte<computed_f16_of_e4m3>(bits); }
 Halves f16_pair_of_e4m3(std::uint16_t pair) {
     return {f16_of_e4m3(static_cast<std::uint8_t>(pair)), f16_of_e4m3(static_cast<std::uint8_t>(pair >> 8))};
 }
@@ -67,13 +82,19 @@ float float_of_e5m2(std::uint8_t bits) { return of_f16(static_cast<std::uint16_t
 template <auto widen, std::uint8_t largest>
 std::uint8_t nearest_float8(float x) {
     const float magnitude = std::fabs(x);
-    std::uint8_t nearest = 0;
-    for (std::uint8_t bits = 1; bits <= largest; ++bits) {
-        const double distance = std::fabs(double{magnitude} - double{widen(bits)});
-        const double least = std::fabs(double{magnitude} - double{widen(nearest)});
-        nearest = distance < least || (distance == least && bits % 2 == 0) ? bits : nearest;
+    int above = 0, beyond = largest + 1; // the first number that is not smaller lies between them
+    while (above < beyond) {
+        const int middle = (above + beyond) / 2;
+        const bool is_smaller = of_byte<widen>(static_cast<std::uint8_t>(middle)) < magnitude;
+        above = is_smaller ? middle + 1 : above;
+        beyond = is_smaller ? beyond : middle;
     }
-    nearest = magnitude > widen(largest) ? largest : nearest;
+    int nearest = above > largest ? largest : above;
+    if (above > 0 && above <= largest) {
+        const double up = double{of_byte<widen>(static_cast<std::uint8_t>(above))} - double{magnitude};
+        const double down = double{magnitude} - double{of_byte<widen>(static_cast<std::uint8_t>(above - 1))};
+        nearest -= down < up || (down == up && above % 2 != 0) ? 1 : 0;
+    }
     return std::isnan(x) ? 0x7F : static_cast<std::uint8_t>(nearest | (std::signbit(x) ? 0x80 : 0));
 }
 template <auto widen, std::uint8_t largest>

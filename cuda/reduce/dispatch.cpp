@@ -140,6 +140,7 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
     Launch how{stage.node_rows != nullptr ? stage.node_rows : kernel_of(*stage.kernels, stage.plan), 1,
                plan.block_warps * warp_lanes};
     how.dependent = gpu.dependent_launch;
+    how.shared_bytes = plan.shared_bytes;
     if (stage.plan.algorithm == ReduceAlgorithm::cluster_rows) {
         return launch_cluster(a, how, stage.kernels->cluster_rows != nullptr, stream, gpu);
     }
@@ -309,13 +310,14 @@ std::uintptr_t origin_of(const ReduceProblem &piece, std::uint64_t first) {
 }
 
 NodePlan node_plan(const ReduceProblem &piece, std::uint64_t first, std::uintptr_t origin, GpuFacts gpu) {
+    const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
     if (find_node_row_kernels(piece.what).warps != nullptr) {
-        const NodePlan plan = plan_nodes_of_short_rows(piece.shape, {first, piece.shape.axis}, gpu);
+        const NodePlan plan = plan_nodes_of_short_rows(piece.shape, static_cast<std::size_t>(kernels.element_bytes),
+                                                       {first, piece.shape.axis}, gpu);
         if (plan.fits) {
             return plan;
         }
     }
-    const ReduceKernels &kernels = *find_reduce_kernels(piece.what);
     return plan_nodes(plan_stage(piece.shape, origin, kernels, gpu, true), kernels, {first, piece.shape.axis});
 }
 
@@ -367,7 +369,7 @@ cudaError_t reduce_to_nodes(const ReduceProblem &piece, std::uint64_t first, Wor
                       finish_of(piece.what, piece.shape.axis, nullptr),
                       true,
                       plan.nodes,
-                      plan.short_rows == ShortRows::a_lane_each   ? short_rows.lanes
+                      plan.short_rows == ShortRows::staged        ? short_rows.staged
                       : plan.short_rows == ShortRows::a_warp_each ? short_rows.warps
                                                                   : nullptr};
     const cudaError_t error = launch_stage(stage, partials, stream, gpu);

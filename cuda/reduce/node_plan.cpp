@@ -41,9 +41,18 @@ bool suit_warps(const Shape &s, std::size_t multiprocessors) {
     return s.axis <= 16384 && s.outer >= 2 * multiprocessors && s.axis * multiprocessors <= s.outer * 1024;
 }
 
-// Short ones that are so many that a thread takes one (1000000 x 60 171 us, by warps 657).
-bool suit_lanes(const Shape &s, std::size_t multiprocessors) {
-    return s.axis <= 192 && s.outer >= 128 * multiprocessors;
+// Short ones that are so many that blocks stage them (1000000 x 60 f32 70 us, by warps 657).
+bool suit_stages(const Shape &s, std::size_t element_bytes, std::size_t multiprocessors) {
+    return s.axis <= most_staged_axis && s.axis * element_bytes * warp_threads <= block_stage_bytes &&
+           s.outer >= 128 * multiprocessors;
+}
+
+// A whole number of warps' rows: all that a stage has room for, fewer where a few blocks could have everything.
+std::size_t rows_of_stage(const Shape &s, std::size_t element_bytes, std::size_t multiprocessors) {
+    constexpr std::size_t stages_a_multiprocessor = 4;
+    const std::size_t room = block_stage_bytes / (s.axis * element_bytes);
+    const std::size_t wanted = s.outer / (stages_a_multiprocessor * multiprocessors);
+    return std::max<std::size_t>(std::min(room, wanted) / warp_threads, 1) * warp_threads;
 }
 
 } // namespace
@@ -66,7 +75,7 @@ NodePlan plan_lone_nodes(const Shape &s, const ReduceKernels &kernels, const Pie
     return plan;
 }
 
-NodePlan plan_nodes_of_short_rows(const Shape &s, const Piece &piece, GpuFacts gpu) {
+NodePlan plan_nodes_of_short_rows(const Shape &s, std::size_t element_bytes, const Piece &piece, GpuFacts gpu) {
     NodePlan plan{{s, ReduceAlgorithm::rows, {}, 0}, {}, piece, {0, 0}, false};
     const std::uint64_t turn = turn_of(piece);
     plan.nodes.growing = turn - piece.first;
@@ -77,10 +86,14 @@ NodePlan plan_nodes_of_short_rows(const Shape &s, const Piece &piece, GpuFacts g
     if (s.inner != 1 || s.axis_stride != 1) {
         return plan;
     }
-    plan.rows.rows.rows_a_block = block_warps;
-    if (side < std::uint64_t{2} * most_lane_node && suit_lanes(s, multiprocessors)) {
-        plan.short_rows = ShortRows::a_lane_each;
-        plan.rows.rows.rows_a_block *= warp_threads;
+    RowPlan &rows = plan.rows.rows;
+    rows.rows_a_block = block_warps;
+    if (suit_stages(s, element_bytes, multiprocessors)) {
+        plan.short_rows = ShortRows::staged;
+        rows.rows_a_block = rows_of_stage(s, element_bytes, multiprocessors);
+        rows.tiles = static_cast<int>(rows.rows_a_block);
+        rows.shared_bytes = rows.rows_a_block * (s.axis + gap_of_staged_rows(s.axis, element_bytes)) * element_bytes +
+                            2 * bytes_of_vector; // an unaligned piece has a vector more
     } else if (side < elements_of_node_side && suit_warps(s, multiprocessors)) {
         plan.short_rows = ShortRows::a_warp_each;
     }

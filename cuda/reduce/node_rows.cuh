@@ -1,12 +1,9 @@
-// The nodes of states of rows that are short and many: a warp takes a row, and keeps its nodes on the way up the tree;
-// of very short ones a thread does, one node after the other.
+// The nodes of states of rows that are short and many: a warp takes a row, and keeps its nodes on the way up the tree.
 #pragma once
 
 #include "cuda/reduce/node_rows.h"
 #include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/rows.cuh"
-#include "cuda/reduce/run_tree.cuh"
-#include "numerics/tree.h"
 
 namespace wr::cuda {
 
@@ -46,7 +43,7 @@ class NodeRow {
         : a_(a), row_(row), data_(static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride) {
     }
 
-    // By a warp: whether the quick way was enough.
+    // Whether the quick way was enough.
     __device__ __forceinline__ bool run() {
 #pragma unroll 1
         for (int side = 0; side < 2; ++side) {
@@ -61,36 +58,8 @@ class NodeRow {
         return !has_quick_way<Op> || __all_sync(whole_warp, enough_) != 0;
     }
 
-    // By a thread.
-    __device__ __forceinline__ bool run_by_lane() {
-#pragma unroll 1
-        for (int i = 0; i < 2; ++i) {
-            const NodeSide side(a_.nodes, i == 0);
-#pragma unroll 1
-            for (unsigned nodes = side.nodes; nodes != 0; nodes &= nodes - 1) {
-                const unsigned length = nodes & (0u - nodes);
-                store(node_of_lane(side.first + (side.node_begin(length) - side.begin), length),
-                      side.node_number(length));
-            }
-        }
-        return !has_quick_way<Op> || enough_;
-    }
-
   private:
     using Accumulator = typename As::Accumulator;
-
-    // `length` elements, a power of two, from number `first` of the row on.
-    __device__ __forceinline__ Accumulator node_of_lane(std::size_t first, unsigned length) const {
-        constexpr int levels = log2_of(static_cast<int>(most_lane_node) / most_run_elements) + 1;
-        TreeCounter<As, levels> runs;
-        const int run = static_cast<int>(smaller(length, static_cast<unsigned>(most_run_elements)));
-#pragma unroll 1
-        for (std::size_t at = first; at < first + length; at += most_run_elements) {
-            const T *const data = data_ + at;
-            runs.push(run_tree<As>([data](int i) { return data[i]; }, run, a_.mapping, at));
-        }
-        return runs.result();
-    }
 
     __device__ __forceinline__ T load(const NodeSide &side, unsigned at) const {
         return data_[side.first + (at - side.begin)];
@@ -185,14 +154,9 @@ class NodeRow {
     bool enough_ = true;
 };
 
-template <class T, class Op, bool ByLane>
+template <class T, class Op>
 __device__ __noinline__ void take_row_again(const RowArguments &a, std::size_t row) {
-    NodeRow<T, Op, Op> again(a, row);
-    if constexpr (ByLane) {
-        again.run_by_lane();
-    } else {
-        again.run();
-    }
+    NodeRow<T, Op, Op>(a, row).run();
 }
 
 // Blocks of threads that a multiprocessor should hold: as many as leave nothing spilled.
@@ -206,17 +170,7 @@ __global__ void __launch_bounds__(row_block_threads, node_resident_blocks<Op>)
     const std::size_t row =
         a.first_row + static_cast<std::size_t>(blockIdx.x) * row_block_warps + static_cast<std::size_t>(warp_index());
     if (row < a.rows && !NodeRow<T, Op, QuickOf<Op>>(a, row).run()) {
-        take_row_again<T, Op, false>(a, row);
-    }
-}
-
-template <class T, class Op>
-__global__ void __launch_bounds__(row_block_threads, 4)
-    reduce_node_rows_by_lanes(const __grid_constant__ RowArguments a) {
-    pdl_wait_and_release();
-    const std::size_t row = a.first_row + static_cast<std::size_t>(blockIdx.x) * row_block_threads + threadIdx.x;
-    if (row < a.rows && !NodeRow<T, Op, QuickOf<Op>>(a, row).run_by_lane()) {
-        take_row_again<T, Op, true>(a, row);
+        take_row_again<T, Op>(a, row);
     }
 }
 

@@ -28,6 +28,7 @@ struct RowPlan {
     int tiles = 1;
     std::size_t rows_a_block = 1;
     int block_warps = 8;
+    std::size_t shared_bytes = 0;
 };
 
 // As ColumnArguments has it.
@@ -69,8 +70,8 @@ StagedPlan plan_stage(const Shape &shape, bool vectors, int element_bytes, GpuFa
 // `address` is the input's; only its alignment is looked at. Pass 1 to assume the worst.
 ReducePlan plan_reduction(const Shape &shape, std::uintptr_t address, const ReduceKernels &kernels, GpuFacts gpu);
 
-// Whether one warp, or one thread, takes all nodes of a row.
-enum class ShortRows { no, a_warp_each, a_lane_each };
+// Whether one warp takes all nodes of a row, or a block those of rows that it stages.
+enum class ShortRows { no, a_warp_each, staged };
 
 // The nodes of a piece of rows in one launch: by themselves where a block takes the longest, else those at either end,
 // and of what is between them runs, whose partial results are nodes of a piece again.
@@ -85,7 +86,7 @@ struct NodePlan {
 
 // `whole`: of the piece as if it were a row of its own, where accumulators are wanted.
 NodePlan plan_nodes(const ReducePlan &whole, const ReduceKernels &kernels, const Piece &piece);
-NodePlan plan_nodes_of_short_rows(const Shape &shape, const Piece &piece, GpuFacts gpu);
+NodePlan plan_nodes_of_short_rows(const Shape &shape, std::size_t element_bytes, const Piece &piece, GpuFacts gpu);
 NodePlan plan_lone_nodes(const Shape &shape, const ReduceKernels &kernels, const Piece &piece);
 
 // Whether every row starts on a boundary of vectors of so many elements.

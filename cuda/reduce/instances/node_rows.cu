@@ -1,6 +1,6 @@
 // Nodes of many short rows, of every operator that has nodes and is no rare one.
 #include "cuda/common/kernel_address.cuh"
-#include "cuda/reduce/node_rows.cuh"
+#include "cuda/reduce/staged_nodes.cuh"
 #include "numerics/operator_table.h"
 
 namespace wr::cuda {
@@ -12,7 +12,7 @@ NodeRowKernels find_node_row_kernels(const Reduction &what) {
         if constexpr (Op::order_free || is_rare<Op>) {
             return {};
         } else {
-            return {address_of(reduce_node_rows<T, Op>), address_of(reduce_node_rows_by_lanes<T, Op>)};
+            return {address_of(reduce_node_rows<T, Op>), address_of(reduce_staged_nodes<T, Op>)};
         }
     });
 }

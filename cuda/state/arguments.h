@@ -44,4 +44,9 @@ struct StateFinishArguments {
     Finish finish;
 };
 
+// By their addresses.
+const void *seal_state_kernel();
+const void *merge_states_kernel();
+const void *finish_state_kernel();
+
 } // namespace wr::cuda

@@ -2,7 +2,7 @@
 #include "cuda/common/launch.h"
 #include "cuda/gpu.h"
 #include "cuda/reduce/accumulators.h"
-#include "cuda/state/kernels.h"
+#include "cuda/state/arguments.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/device/intrinsics.cuh"
-#include "cuda/state/judge_arguments.h"
+#include "cuda/state/softmax_arguments.h"
 
 namespace wr::cuda {
 

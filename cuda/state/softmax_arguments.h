@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cuda/softmax/arguments.h"
-#include "cuda/state/judge_arguments.h"
 #include "numerics/softmax_piece.h"
 
 namespace wr::cuda {
@@ -16,6 +15,19 @@ inline constexpr int most_blocks_of_few_rows = 32;
 
 // Two for each bit of a number of base blocks.
 inline constexpr int most_softmax_runs = 110;
+
+inline constexpr int most_judged_states = 3;
+
+// Whether the states that a job reads are what its arguments say.
+struct JudgeArguments {
+    std::int32_t count;
+    const void *stored[most_judged_states];
+    StateHeader expected[most_judged_states];
+    void *written; // the state that is made, or nullptr: this header, or, where one is refused, that of none
+    StateHeader header;
+    std::int32_t *check;   // the caller's, or nullptr
+    std::int32_t *verdict; // for the job's later kernels, or nullptr: not 0 where one is refused
+};
 
 // Blocks of threads take jobs in turn.
 struct SoftmaxStateArguments {
@@ -89,9 +101,8 @@ struct SoftmaxFromStateArguments {
     PieceTotals<Float, Sum> *totals;
     std::uint64_t blocks; // whole ones of each row
     bool totals_by_threads;
-    std::uint64_t blocks_beside_totals; // of them those that the kernel of totals takes: all of few rows, or none
-    std::uint64_t edge_elements;        // of all columns
-    std::uint32_t edge_blocks;          // the last blocks of threads take these
+    std::uint64_t edge_elements; // of all columns
+    std::uint32_t edge_blocks;   // the last blocks of threads take these
 };
 
 inline constexpr int softmax_totals_threads = 128;
@@ -99,12 +110,11 @@ inline constexpr int blocks_beside_total = softmax_totals_threads / 32 - 1;
 
 // Of one arithmetic, by their addresses.
 struct SoftmaxStateKernels {
-    const void *few_rows;       // all of a state of few rows, not many blocks each
     const void *rows, *columns; // the states of base blocks of rows, and of columns
     const void *runs;           // of these the runs
     const void *merge;
     const void *finish;
-    const void *totals, *row_outputs, *column_outputs;
+    const void *totals, *few_row_outputs, *row_outputs, *column_outputs;
 };
 
 const void *copy_state_kernel();
@@ -117,6 +127,7 @@ struct SoftmaxVectorKernels {
 };
 struct SoftmaxVectorStateKernels {
     SoftmaxVectorKernels aligned, unaligned; // on the boundaries of vectors, and off them
+    const void *few_rows;                    // all of a state of few rows anywhere, not many blocks each
 };
 
 template <class T>

@@ -15,8 +15,8 @@ namespace wr::cuda {
 
 namespace {
 
-// Warps that an H200 holds, twice: as long as so many have work, each takes base blocks one after the other.
-constexpr std::uint64_t enough_warps = 16384;
+// Of a multiprocessor, as many as two hold: as long as so many have work, each takes base blocks one after the other.
+constexpr std::uint64_t enough_warps = 128;
 constexpr int longest_group = 5; // as many as a warp has lanes
 
 constexpr std::size_t verdict_bytes = 16;
@@ -31,12 +31,17 @@ std::uint64_t blocks_of_threads(std::uint64_t jobs) { return divide_up<std::uint
 // Of a grid that has two kinds of them neither kind is more.
 constexpr std::uint64_t most_of_a_kind = 1 << 24;
 
-// Base blocks of rows that are so few that they need not wait for a kernel of their own.
-constexpr std::uint64_t most_blocks_beside_totals = 1280;
+// Base blocks of rows, cut ones too, of a multiprocessor, whose outputs are so few that they need not wait for a kernel
+// of their own.
+constexpr std::uint64_t most_blocks_of_few_outputs = 11;
 
-// Warps of few rows, each of which has a block of threads: as many as an H200 holds of them. (64 x 18992 f32 6.8 us,
-// with two launches 8.9; 200 x 18992, twice as many, 12.6.)
-constexpr std::uint64_t most_warps_of_few_rows = 2640;
+// Warps of few rows, each of which has a block of threads: as many as a multiprocessor holds of them. (H200: 64 x 18992
+// f32 4.9 us, with two launches 7; 200 x 18992, twice as many, 12.6.)
+constexpr std::uint64_t most_warps_of_few_rows = 20;
+
+// Blocks of threads of a multiprocessor up to which each run of few rows has one (8 x 18992 f32 3.4 us, by rows 5.1;
+// 128 x 16032, of twice as many, 6.9, by rows 5.7).
+constexpr std::uint64_t most_blocks_of_runs = 2;
 
 // Of jobs whose blocks each look at the states: more take several turns.
 constexpr std::uint64_t most_judging_blocks = 4096;
@@ -44,13 +49,13 @@ constexpr std::uint64_t most_judging_blocks = 4096;
 // The kernels of a job, one behind the other, up to the first that fails.
 class Sequence {
   public:
-    Sequence(cudaStream_t stream, const GpuFacts &gpu) : stream_(stream), dependent_(gpu.dependent_launch) {}
+    Sequence(cudaStream_t stream, const GpuFacts &gpu) : stream_(stream), gpu_(gpu) {}
 
     void put(const void *kernel, std::uint64_t blocks, int threads, void *arguments, std::size_t shared_bytes = 0,
              std::size_t block_rows = 1) {
         if (error_ == cudaSuccess && blocks != 0) {
             Launch how{kernel, std::min<std::uint64_t>(blocks, most_blocks), threads};
-            how.dependent = dependent_;
+            how.dependent = gpu_.dependent_launch;
             how.shared_bytes = shared_bytes;
             how.block_rows = block_rows;
             error_ = launch(how, arguments, stream_);
@@ -58,10 +63,11 @@ class Sequence {
     }
 
     cudaError_t error() const { return error_; }
+    std::uint64_t multiprocessors() const { return static_cast<std::uint64_t>(gpu_.multiprocessors); }
 
   private:
     cudaStream_t stream_;
-    bool dependent_;
+    GpuFacts gpu_;
     cudaError_t error_ = cudaSuccess;
 };
 
@@ -81,34 +87,37 @@ JudgeArguments judged(std::initializer_list<ExpectedState> states, const Written
     return a;
 }
 
-// The kernels that take base blocks of rows by vectors; nullptr: element by element. `input` and `output` (or nullptr)
-// are the first base block's.
+// The kernels for rows of neighbours of one type, all of which take part; nullptr: these are none.
+const SoftmaxVectorStateKernels *plain_kernels(const SoftmaxProblem &p) {
+    if (p.shape.inner != 1 || p.shape.axis_stride != 1 || !leaves_nothing_out(p.selection)) {
+        return nullptr;
+    }
+    switch (p.dtype) {
+    case ElementType::f32:
+        return &softmax_vector_state_kernels<float>();
+    case ElementType::f64:
+        return &softmax_vector_state_kernels<double>();
+    case ElementType::f16:
+        return &softmax_vector_state_kernels<F16>();
+    case ElementType::bf16:
+        return &softmax_vector_state_kernels<BF16>();
+    default:
+        return nullptr;
+    }
+}
+
+// Of these, those that take base blocks by vectors. `input` and `output` (or nullptr) are the first base block's.
 const SoftmaxVectorKernels *vector_kernels(const SoftmaxProblem &p, const void *input, const void *output) {
-    const bool plain = p.shape.inner == 1 && p.shape.axis_stride == 1 && leaves_nothing_out(p.selection);
+    const SoftmaxVectorStateKernels *const kernels = plain_kernels(p);
+    if (kernels == nullptr || (output != nullptr && p.output_dtype != p.dtype)) {
+        return nullptr;
+    }
     const std::size_t elements = bytes_of_vector / traits_of(p.dtype).size;
     const bool aligned =
         is_aligned(input, bytes_of_vector) && steps_by_vectors(p.shape.outer, p.shape.outer_stride, elements) &&
         (output == nullptr || (is_aligned(output, bytes_of_vector) &&
                                steps_by_vectors(p.shape.outer, static_cast<std::ptrdiff_t>(p.shape.axis), elements)));
-    const auto of = [&]<class T>() {
-        const SoftmaxVectorStateKernels &kernels = softmax_vector_state_kernels<T>();
-        return aligned ? &kernels.aligned : &kernels.unaligned;
-    };
-    if (!plain || (output != nullptr && p.output_dtype != p.dtype)) {
-        return nullptr;
-    }
-    switch (p.dtype) {
-    case ElementType::f32:
-        return of.template operator()<float>();
-    case ElementType::f64:
-        return of.template operator()<double>();
-    case ElementType::f16:
-        return of.template operator()<F16>();
-    case ElementType::bf16:
-        return of.template operator()<BF16>();
-    default:
-        return nullptr;
-    }
+    return aligned ? &kernels->aligned : &kernels->unaligned;
 }
 
 const void *element_at(const void *array, ElementType type, std::uint64_t index) {
@@ -134,7 +143,7 @@ std::int32_t run(void *callers, std::size_t callers_bytes, std::size_t bytes, vo
 }
 
 // Where the base blocks and runs of a piece's rows are.
-SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem) {
+SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem, std::uint64_t multiprocessors) {
     const Shape &shape = problem.softmax.shape;
     const SoftmaxPiece piece = piece_of(problem.softmax, problem.first);
     SoftmaxStateArguments a{};
@@ -147,7 +156,7 @@ SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem) {
     a.first_block = piece.first_block();
     a.blocks = piece.end_block() - piece.first_block();
     while (shape.inner == 1 && a.group < longest_group &&
-           a.places.rows() * (a.blocks >> (a.group + 1)) >= enough_warps) {
+           a.places.rows() * (a.blocks >> (a.group + 1)) >= enough_warps * multiprocessors) {
         ++a.group;
     }
     a.first_group = a.first_block >> a.group;
@@ -171,11 +180,14 @@ void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
     const std::uint64_t rows = a.places.rows();
     const bool are_rows = a.places.inner == 1;
-    const std::uint64_t warps_of_row = a.blocks + 2;
-    if (are_rows && rows != 0 && a.blocks <= most_blocks_of_few_rows && rows * warps_of_row <= most_warps_of_few_rows) {
-        const std::uint64_t threads = warps_of_row * warp_lanes;
+    const SoftmaxVectorStateKernels *const plain = plain_kernels(a.problem);
+    if (plain != nullptr && rows != 0 && a.blocks <= most_blocks_of_few_rows &&
+        rows * (a.blocks + 2) <= most_warps_of_few_rows * sequence.multiprocessors()) {
+        const auto runs = static_cast<std::uint64_t>(a.run_count);
+        const bool by_runs = runs > 1 && rows * runs <= most_blocks_of_runs * sequence.multiprocessors();
+        const std::uint64_t threads = ((by_runs ? static_cast<std::uint64_t>(a.run_lanes) : a.blocks) + 2) * warp_lanes;
         const std::uint64_t most = sizeof(Float) == 4 ? most_few_rows_threads : most_few_rows_threads / 2;
-        sequence.put(kernels.few_rows, rows, static_cast<int>(std::min(threads, most)), &a);
+        sequence.put(plain->few_rows, rows, static_cast<int>(std::min(threads, most)), &a, 0, by_runs ? runs : 1);
         return;
     }
     const std::uint64_t blocks = are_rows ? blocks_of_warps(rows * a.groups) : blocks_of_threads(rows * a.blocks);
@@ -188,8 +200,7 @@ void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
     sequence.put(vectors != nullptr ? vectors->rows
                  : are_rows         ? kernels.rows
                                     : kernels.columns,
-                 std::min(blocks, most_of_a_kind) + a.edge_blocks, softmax_state_threads, &a,
-                 vectors == nullptr ? 0 : softmax_state_warps * vectors->stage_bytes);
+                 std::min(blocks, most_of_a_kind) + a.edge_blocks, softmax_state_threads, &a);
     const auto jobs_of_block = static_cast<std::uint64_t>(softmax_state_threads / a.run_lanes);
     sequence.put(kernels.runs, divide_up(rows * static_cast<std::uint64_t>(a.run_count), jobs_of_block),
                  softmax_state_threads, &a);
@@ -264,23 +275,21 @@ void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, voi
         static_cast<PieceTotals<Float, Sum> *>(totals),
         cut.piece.end_block() - cut.piece.first_block(),
         places.elements() == 0 && whole.places.piece.right() == 0,
-        0,
         places.elements(),
         0};
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
     const std::uint64_t jobs = a.rows * a.blocks;
-    const bool at_once = p.shape.inner == 1 && jobs <= most_blocks_beside_totals;
-    if (at_once) {
-        a.totals_by_threads = false;
-        a.blocks_beside_totals = a.blocks;
-    }
-    const std::uint64_t rows_of_block = a.totals_by_threads ? std::uint64_t{softmax_totals_threads} : 1;
-    const std::uint64_t blocks_of_row = divide_up<std::uint64_t>(a.blocks_beside_totals + 2, blocks_beside_total);
-    sequence.put(kernels.totals, std::clamp<std::uint64_t>(divide_up(a.rows, rows_of_block), 1, most_judging_blocks),
-                 softmax_totals_threads, &a, 0, blocks_of_row);
-    if (at_once) {
+    if (p.shape.inner == 1 && a.rows != 0 &&
+        a.rows * (a.blocks + 2) <= most_blocks_of_few_outputs * sequence.multiprocessors()) {
+        sequence.put(kernels.few_row_outputs, a.rows, softmax_totals_threads, &a, 0,
+                     divide_up<std::uint64_t>(a.blocks + 2, blocks_beside_total));
         return;
     }
+    sequence.put(kernels.totals,
+                 std::clamp<std::uint64_t>(
+                     a.totals_by_threads ? divide_up(a.rows, std::uint64_t{softmax_totals_threads}) : a.rows, 1,
+                     most_judging_blocks),
+                 softmax_totals_threads, &a);
     if (p.shape.inner != 1) {
         a.edge_blocks = static_cast<std::uint32_t>(std::min(blocks_of_threads(a.edge_elements), most_of_a_kind));
         sequence.put(kernels.column_outputs, std::min(blocks_of_threads(jobs), most_of_a_kind) + a.edge_blocks,
@@ -305,7 +314,7 @@ std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream) {
     const SoftmaxProblem &p = problem.softmax;
     const std::size_t bytes = softmax_state_workspace_bytes(p, problem.first);
     return run(p.workspace, p.workspace_bytes, bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
-        SoftmaxStateArguments a = state_arguments(problem);
+        SoftmaxStateArguments a = state_arguments(problem, sequence.multiprocessors());
         a.block_states = bytes == 0 ? nullptr : workspace.take(bytes);
         with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
             put_state<Float, Sum>(sequence, a);

@@ -18,12 +18,15 @@ const void *copy_state_kernel() { return address_of(copy_state_words); }
 
 template <class Float, class Sum>
 const SoftmaxStateKernels &softmax_state_kernels() {
-    static const SoftmaxStateKernels kernels{
-        address_of(softmax_state_few_rows<Float, Sum>), address_of(softmax_state_rows<StridedBlocks<Float, Sum>>),
-        address_of(softmax_state_columns<Float, Sum>),  address_of(softmax_state_runs<Float, Sum>),
-        address_of(softmax_state_merge<Float, Sum>),    address_of(softmax_state_finish<Float, Sum>),
-        address_of(softmax_piece_totals<Float, Sum>),   address_of(softmax_piece_rows<Float, Sum>),
-        address_of(softmax_piece_columns<Float, Sum>)};
+    static const SoftmaxStateKernels kernels{address_of(softmax_state_rows<StridedBlocks<Float, Sum>>),
+                                             address_of(softmax_state_columns<Float, Sum>),
+                                             address_of(softmax_state_runs<Float, Sum>),
+                                             address_of(softmax_state_merge<Float, Sum>),
+                                             address_of(softmax_state_finish<Float, Sum>),
+                                             address_of(softmax_piece_totals<Float, Sum>),
+                                             address_of(softmax_piece_few_rows<Float, Sum>),
+                                             address_of(softmax_piece_rows<Float, Sum>),
+                                             address_of(softmax_piece_columns<Float, Sum>)};
     return kernels;
 }
 

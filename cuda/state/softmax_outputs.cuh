@@ -1,6 +1,7 @@
 // Softmax and log-softmax of a piece's own elements, from the state of the whole rows.
 #pragma once
 
+#include "cuda/device/named_barrier.cuh"
 #include "cuda/state/softmax_merge.cuh"
 
 namespace wr::cuda {
@@ -67,9 +68,18 @@ struct PieceTile {
     }
 };
 
-// A thread a row where runs are all that there is. Else blocks of threads for each row: a warp of each for what the
-// whole row comes to, and each of the others for a base block of the piece, of those at its edges, and of all where the
-// rows are few. Their outputs are written here, for they need nothing more; those of columns beside others.
+// What a whole row comes to, by a warp; in every lane.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> total_of_row(const SoftmaxFromStateArguments<Float, Sum> &a,
+                                                             std::uint64_t row) {
+    return a.whole.places.piece.right() != 0
+               ? finished_row(a.whole, a.runs, row)
+               : whole_state(a.whole, a.runs, false, StateMerge<Float, Sum>::identity(), row);
+}
+
+// A thread a row where runs are all that there is. Else a block of threads: a warp for what the whole row comes to, and
+// one for the base block that either edge cuts. Its outputs are written here, for they need nothing more; those of
+// columns beside others.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4 : 2)
     softmax_piece_totals(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
@@ -91,17 +101,13 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
     }
     const SoftmaxProblem &p = a.cut.p;
     const bool of_rows = p.shape.inner == 1;
-    const auto number =
-        static_cast<std::uint64_t>(blockIdx.y) * blocks_beside_total + static_cast<std::uint64_t>(warp_index() - 1);
+    const auto number = static_cast<std::uint64_t>(warp_index() - 1);
     for (std::uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
         PieceTile<Float, Sum> tile;
-        const PieceBlock<Float, Sum> block(a.cut, row, a.blocks_beside_totals, number);
+        const PieceBlock<Float, Sum> block(a.cut, row, 0, number);
         const bool has_block = !of_total && !block.is_empty();
         if (of_total) {
-            const RowState<Float, Sum> total =
-                a.whole.places.piece.right() != 0
-                    ? finished_row(a.whole, a.runs, row)
-                    : whole_state(a.whole, a.runs, false, StateMerge<Float, Sum>::identity(), row);
+            const RowState<Float, Sum> total = total_of_row(a, row);
             if (lane_index() == 0) {
                 whole = total;
                 a.totals[row].whole = total;
@@ -119,6 +125,46 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
             tile.tile.write(p, tile.place, block.begin, tile.maximum, whole);
         }
         __syncthreads();
+    }
+}
+
+// Few rows, in one launch: blocks of threads for each, a warp for what the row comes to and the others for base blocks,
+// cut ones too. Those that need nothing of their neighbours do not wait for the verdict until they are to be written.
+template <class Float, class Sum>
+__global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4 : 2)
+    softmax_piece_few_rows(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
+    constexpr int warps = softmax_totals_threads / warp_lanes;
+    __shared__ RowState<Float, Sum> whole;
+    __shared__ Status verdict;
+    pdl_wait_and_release();
+    const std::uint64_t row = blockIdx.x;
+    const bool of_total = warp_index() == 0;
+    const PieceBlock<Float, Sum> block(a.cut, row, a.blocks,
+                                       static_cast<std::uint64_t>(blockIdx.y) * blocks_beside_total +
+                                           static_cast<std::uint64_t>(warp_index() - 1));
+    const bool has_block = !of_total && !block.is_empty();
+    const bool is_alone = has_block && (a.cut.p.log || block.is_whole());
+    if (of_total) {
+        judge_states(a.judged, verdict);
+    }
+    if (!is_alone) {
+        wait_at_numbered_barrier<1>(warps);
+    }
+    PieceTile<Float, Sum> tile;
+    if (has_block && (is_alone || verdict == Status::success)) {
+        tile.load(block, row);
+    } else if (of_total && verdict == Status::success) {
+        const RowState<Float, Sum> total = total_of_row(a, row);
+        if (lane_index() == 0) {
+            whole = total;
+        }
+    }
+    if (is_alone) {
+        wait_at_numbered_barrier<1>(warps);
+    }
+    __syncthreads();
+    if (has_block && verdict == Status::success) {
+        tile.tile.write(a.cut.p, tile.place, block.begin, tile.maximum, whole);
     }
 }
 

@@ -129,38 +129,46 @@ __global__ void __launch_bounds__(softmax_state_threads, Blocks::resident)
     }
 }
 
-// Few rows: a block of threads for each, and of that a warp for each base block and each edge, and then for each run.
-template <class Float, class Sum>
-__global__ void __launch_bounds__(sizeof(Float) == 4 ? most_few_rows_threads : most_few_rows_threads / 2)
+// Few rows: a block of threads for each, or for each run of each: a warp for each base block and, in a row's last
+// block, for each edge, and then for each run.
+template <class Blocks>
+__global__ void __launch_bounds__(sizeof(typename Blocks::Float) == 4 ? most_few_rows_threads
+                                                                      : most_few_rows_threads / 2)
     softmax_state_few_rows(const __grid_constant__ SoftmaxStateArguments a) {
-    using State = RowState<Float, Sum>;
-    __shared__ State states[most_blocks_of_few_rows];
+    using Float = typename Blocks::Float;
+    using Sum = typename Blocks::Sum;
+    __shared__ RowState<Float, Sum> states[most_blocks_of_few_rows];
     pdl_wait_and_release();
     const std::uint64_t row = blockIdx.x;
-    const auto blocks = static_cast<int>(a.blocks), warps = static_cast<int>(blockDim.x) / warp_lanes;
+    const bool by_runs = gridDim.y != 1;
+    const int first_run = static_cast<int>(blockIdx.y), end_run = by_runs ? first_run + 1 : a.run_count;
+    const auto first = static_cast<int>(a.run_begin[first_run]), end = static_cast<int>(a.run_begin[end_run]);
+    const int blocks = end - first, edges = blockIdx.y + 1 == gridDim.y ? 2 : 0;
+    const int warps = static_cast<int>(blockDim.x) / warp_lanes;
 #pragma unroll 1
-    for (int job = warp_index(); job < blocks + 2; job += warps) {
+    for (int job = warp_index(); job < blocks + edges; job += warps) {
         if (job >= blocks) {
             keep_edge_of_row<Float, Sum>(a, row, job == blocks, kept_elements<Float, Sum>(a));
             continue;
         }
-        const StridedBlocks<Float, Sum> own(a, row);
-        const State state = own.state(a.places.piece.left() + static_cast<std::uint64_t>(job) * softmax_block);
+        const Blocks own(a, row);
+        const RowState<Float, Sum> state =
+            own.state(a.places.piece.left() + static_cast<std::uint64_t>(first + job) * softmax_block);
         if (lane_index() == 0) {
             states[job] = state;
         }
     }
     __syncthreads();
-    for (int run = warp_index(); run < a.run_count; run += warps) {
+    for (int run = first_run + warp_index(); run < end_run; run += warps) {
         const auto begin = static_cast<int>(a.run_begin[run]), count = static_cast<int>(a.run_begin[run + 1]) - begin;
-        const State mine = lane_index() < count ? states[begin + lane_index()] : StateMerge<Float, Sum>::identity();
-        const State whole = merge_any_lanes(mine);
+        const RowState<Float, Sum> whole = merge_any_lanes(lane_index() < count ? states[begin - first + lane_index()]
+                                                                                : StateMerge<Float, Sum>::identity());
         if (lane_index() == 0) {
-            static_cast<KeptState<Sum> *>(a.payload)[static_cast<std::uint64_t>(run) * a.places.rows() + row] =
+            static_cast<KeptState<Sum> *>(a.payload)[a.places.state(static_cast<std::uint64_t>(run), row)] =
                 kept(whole);
         }
     }
-    if (row == 0) {
+    if (row == 0 && first_run == 0) {
         write_header(a);
     }
 }
@@ -217,7 +225,7 @@ __global__ void __launch_bounds__(softmax_state_threads)
         states[threadIdx.x] = mine;
         for (int distance = 1; distance < lanes; distance *= 2) {
             __syncthreads();
-            if ((own & (2 * distance - 1)) == 0 && own + distance < parts) {
+            if ((own & (2 * distance - 1)) == 0) {
                 mine = combine(mine, states[threadIdx.x + static_cast<unsigned>(distance)]);
                 states[threadIdx.x] = mine;
             }

@@ -1,7 +1,7 @@
 // What states go through beside the reductions of their nodes: the header, merging, finishing; a thread an output.
 #include "cuda/common/kernel_address.cuh"
 #include "cuda/device/intrinsics.cuh"
-#include "cuda/state/kernels.h"
+#include "cuda/state/arguments.h"
 
 namespace wr::cuda {
 
@@ -12,18 +12,8 @@ __device__ __forceinline__ std::size_t first_of_thread() {
 }
 __device__ __forceinline__ std::size_t threads_of_grid() { return static_cast<std::size_t>(gridDim.x) * blockDim.x; }
 
-__device__ __forceinline__ StateHeader header_at(const void *state) {
-    StateHeaderWords header;
-    for (int word = 0; word < state_header_words; ++word) {
-        header.words[word] = static_cast<const std::uint64_t *>(state)[word];
-    }
-    return bit_cast<StateHeader>(header);
-}
-__device__ __forceinline__ void store_header(const StateHeader &header, void *state) {
-    const auto all = bit_cast<StateHeaderWords>(header);
-    for (int word = 0; word < state_header_words; ++word) {
-        static_cast<std::uint64_t *>(state)[word] = all.words[word];
-    }
+__device__ __forceinline__ Status judge_at(const void *state, const StateHeader &expected) {
+    return judge(*static_cast<const StateHeader *>(state), expected);
 }
 
 __device__ __forceinline__ void report(Status status, std::int32_t *check) {
@@ -55,9 +45,9 @@ __device__ __forceinline__ void seal_accumulator(const StateSealArguments &a, vo
 }
 
 __device__ __forceinline__ void judge_both(const StateMergeArguments &a) {
-    const Status of_left = judge(header_at(a.left), a.left_header);
-    const Status status = of_left != Status::success ? of_left : judge(header_at(a.right), a.right_header);
-    store_header(status == Status::success ? a.merged_header : refused_header(), a.merged);
+    const Status of_left = judge_at(a.left, a.left_header);
+    const Status status = of_left != Status::success ? of_left : judge_at(a.right, a.right_header);
+    *static_cast<StateHeader *>(a.merged) = status == Status::success ? a.merged_header : refused_header();
     report(status, a.check);
 }
 
@@ -82,7 +72,7 @@ __global__ void __launch_bounds__(state_threads) seal_state(const __grid_constan
         seal_accumulator(a, payload, index);
     }
     if (first_of_thread() == 0) {
-        store_header(a.header, a.state);
+        *static_cast<StateHeader *>(a.state) = a.header;
         report(Status::success, a.check);
     }
 }
@@ -118,7 +108,7 @@ __global__ void __launch_bounds__(state_threads) finish_state(const __grid_const
     __shared__ Status status;
     pdl_wait_and_release();
     if (threadIdx.x == 0) {
-        status = judge(header_at(a.state), a.header);
+        status = judge_at(a.state, a.header);
         if (blockIdx.x == 0) {
             report(status, a.check);
         }

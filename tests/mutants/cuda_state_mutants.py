@@ -20,17 +20,18 @@ MUTANTS = {
     ),
     453: (
         "cuda/state/states.cu",
-        "of_left != Status::success ? of_left : {{judge(header_at(a.right), a.right_header) ==> Status::success}};",
+        "of_left != Status::success ? of_left : {{judge_at(a.right, a.right_header) ==> Status::success}};",
         ["wrong_states_are_refused"],
     ),
     454: (
         "cuda/state/states.cu",
-        "const Status of_left = {{judge(header_at(a.left), a.left_header) ==> Status::success}};",
+        "const Status of_left = {{judge_at(a.left, a.left_header) ==> Status::success}};",
         ["wrong_states_are_refused"],
     ),
     455: (
         "cuda/state/states.cu",
-        "store_header({{status == Status::success ==> true}} ? a.merged_header : refused_header(), a.merged);",
+        "static_cast<StateHeader *>(a.merged) = {{status == Status::success ==> true}} ? a.merged_header :"
+        " refused_header();",
         ["wrong_states_are_refused"],
     ),
     456: (
@@ -110,14 +111,19 @@ MUTANTS = {
         "{{enough_ = enough_ && As::is_enough(value); ==> }}",
         ["states_of_many_short_rows"],
     ),
+    489: (
+        "cuda/reduce/staged_nodes.cuh",
+        "elements + (row * {{pitch ==> axis}} + first)",
+        ["states_of_many_short_rows"],
+    ),
     498: (
-        "cuda/reduce/node_rows.cuh",
-        "for (unsigned nodes = side.nodes; {{nodes != 0 ==> (nodes & (nodes - 1)) != 0}}; nodes &= nodes - 1) {",
+        "cuda/reduce/staged_nodes.cuh",
+        "for (unsigned bits = side.nodes; {{bits != 0 ==> (bits & (bits - 1)) != 0}}; bits &= bits - 1) {",
         ["states_of_many_short_rows"],
     ),
     499: (
-        "cuda/reduce/node_rows.cuh",
-        "at < first + length; at += {{most_run_elements ==> 2 * most_run_elements}}) {",
+        "cuda/reduce/staged_nodes.cuh",
+        "return element(i + {{most_run_elements ==> 0}});",
         ["states_of_many_short_rows"],
     ),
     # ---- states of softmax
@@ -212,11 +218,6 @@ MUTANTS = {
         "const bool together = {{static_cast<std::uint64_t>(count) == length ==> true}};",
         ["softmax_of_pieces_is_that_of_the_whole"],
     ),
-    489: (
-        "cuda/state/softmax_state.cuh",
-        "if ((own & (2 * distance - 1)) == 0 && own + distance < {{parts ==> lanes}}) {",
-        ["softmax_of_pieces_is_that_of_the_whole"],
-    ),
     490: (
         "cuda/state/softmax_tile.cuh",
         "at = along.inner + (is_left ? 0 : {{piece.count - right ==> left}});",
@@ -249,7 +250,7 @@ MUTANTS = {
     ),
     496: (
         "cuda/state/softmax_dispatch.cpp",
-        "p.shape.inner == 1 && p.shape.axis_stride == 1 && {{leaves_nothing_out(p.selection) ==> true}};",
+        "p.shape.inner != 1 || p.shape.axis_stride != 1 || {{!leaves_nothing_out(p.selection) ==> false}}) {",
         ["softmax_of_pieces_is_that_of_the_whole"],
     ),
     497: (

@@ -2,7 +2,8 @@
  * Softmax, log-softmax and logsumexp of rows in pieces, cut anywhere, have the bits that one call gives for the whole
  * rows; and their states, merged in any bracketing, are the same bytes, those of one state of the whole.
  *
- * Arguments: the place, random jobs (0: those that there are without being told), a seed.
+ * Arguments: the place, random jobs (0: those that there are without being told), a seed, jobs of many rows, how many
+ * these have.
  */
 #include "harness/harness.h"
 #include "harness/jobs.h"
@@ -277,8 +278,8 @@ static void check_outputs(const placed_job *at, size_t i, const placed_state *al
     if (in_place) {
         unsigned char *input = allocated(bytes);
         for (o = 0; o < args.outer; ++o) {
-            memcpy(input + o * count * inner * size, whole->input + (o * job->args.axis + first) * inner * size,
-                   count * inner * size);
+            memcpy(input + o * count * inner * size,
+                   whole->input + (job->origin + (o * job->args.axis + first) * inner) * size, count * inner * size);
         }
         place_write(at->where, there, input, bytes);
         free(input);
@@ -479,9 +480,9 @@ static void sort_cuts(cut_job *job) {
 }
 
 /* Anywhere, at boundaries of base blocks, beside others: pieces of single elements and of none. */
-static void cut_anywhere(cut_job *job, uint64_t *random) {
+static void cut_anywhere(cut_job *job, size_t most, uint64_t *random) {
     size_t axis = job->args.axis, i, at;
-    job->pieces = 1 + random_below(random, MOST_PIECES);
+    job->pieces = 1 + random_below(random, most);
     job->cuts[0] = 0;
     job->cuts[1] = axis;
     for (i = 2; i <= job->pieces; ++i) {
@@ -509,13 +510,23 @@ static void describe(cut_job *job, const char *what) {
             args->causal ? ", causal" : "", args->strides_given ? ", strided" : "");
 }
 
-static void check_random_job(uint64_t seed, size_t longest) {
+/* Of so many rows, half of these jobs without options and wherever the first row begins; or, where that is 0, of a few
+ * or columns. Some axes end with a base block. */
+static void check_random_job(uint64_t seed, size_t longest, size_t rows) {
     cut_job job;
     uint64_t random = seed;
     size_t outer = 1 + random_below(&random, 4), axis, inner, layout;
     int masked, cut_off;
     axis = random_below(&random, 3) == 0 ? random_below(&random, 200) : random_below(&random, longest + 1);
     inner = random_below(&random, 2) == 0 ? 1 : 1 + random_below(&random, axis > 3000 ? 5 : 40);
+    if (rows != 0) {
+        outer = rows;
+        axis = longest - random_below(&random, longest / 3);
+        inner = 1;
+    }
+    if (random_below(&random, 3) == 0) {
+        axis = (axis + BLOCK / 2) / BLOCK * BLOCK;
+    }
     memset(&job, 0, sizeof job);
     job.seed = seed;
     job.args = softmax_args(types[random_below(&random, TYPES)], outer, axis, inner);
@@ -531,8 +542,20 @@ static void check_random_job(uint64_t seed, size_t longest) {
         job.args.causal_first = (int64_t)random_below(&random, axis + 10) - 5;
     }
     layout = random_below(&random, 3) == 0 ? random_below(&random, 4) : 0;
+    if (rows != 0 && random_below(&random, 2) == 0) {
+        masked = cut_off = job.args.causal = 0;
+        job.args.causal_rows = 0;
+        job.args.causal_first = 0;
+        job.args.output_dtype = job.args.dtype;
+        layout = 0;
+    }
     set_layout(&job, layout);
-    cut_anywhere(&job, &random);
+    if (rows != 0) {
+        const size_t before = random_below(&random, 4);
+        job.origin += before;
+        job.input_elements += before;
+    }
+    cut_anywhere(&job, rows != 0 ? 3 : MOST_PIECES, &random);
     describe(&job, "random job");
     check_job(&job, masked, cut_off);
 }
@@ -580,10 +603,15 @@ static void check_short_rows(size_t step) {
 int main(int argc, char **argv) {
     size_t jobs = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : 0, i;
     uint64_t seed = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+    size_t of_many_rows = argc > 4 ? (size_t)strtoul(argv[4], NULL, 10) : 2;
+    size_t rows = argc > 5 ? (size_t)strtoul(argv[5], NULL, 10) : 17000;
     int few = jobs != 0;
     places_open(argc, argv);
     for (i = 0; i < (few ? jobs : 1500); ++i) {
-        check_random_job(seed * 1000003 + i, i % 50 == 49 && !few ? 40000 : i % 4 == 3 ? 9000 : 2500);
+        check_random_job(seed * 1000003 + i, i % 50 == 49 && !few ? 40000 : i % 4 == 3 ? 9000 : 2500, 0);
+    }
+    for (i = 0; i < of_many_rows; ++i) {
+        check_random_job(seed * 2000003 + i, rows < 1000 ? 9000 : 3000, rows);
     }
     if (!few) {
         static const size_t shards[] = {2, 3, 4, 8};

@@ -146,7 +146,12 @@ WR_HD Doubles load_terms(const T *from) {
 // Terms of a row, vector by vector; where one has fewer, the others are -0, which changes nothing.
 template <class T, bool weighted>
 struct RowTerms {
+    // That go into one of sums(); 0: there is none.
+    static constexpr std::size_t sums_vectors = weighted ? 0 : elements_of_sums<T> / lanes_of<double>;
+
     const T *elements, *weights;
+
+    WR_HD FewSums sums(std::size_t vector) const { return few_sums(elements + vector * lanes_of<double>); }
 
     WR_HD Doubles whole(std::size_t vector) const {
         const std::size_t at = vector * lanes_of<double>;
@@ -171,6 +176,8 @@ struct RowTerms {
 // The same of neighbouring columns: a vector has one element of each.
 template <class T>
 struct ColumnTerms {
+    static constexpr std::size_t sums_vectors = 0;
+
     const T *elements, *weights; // weights may be nullptr
     std::ptrdiff_t stride;
     std::size_t lanes;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "host/reduce/exact_block.h"
+#include "host/reduce/exact_few.h"
 
 namespace wr::host::WR_ISA {
 namespace {
@@ -57,19 +58,25 @@ class Window {
         if (blocks_ == most_window_blocks) {
             flush(take);
         }
-        for (int attempt = 0; attempt < 3; ++attempt) {
+        for (int attempt = 0; attempt < most_attempts; ++attempt) {
             Patterns largest{};
-            const bool two = of_two_ > 0;
-            const Outcome outcome =
-                two ? try_block<2>(vectors, rest, load, largest) : try_block<1>(vectors, rest, load, largest);
+            const bool two = of_two_ > 0, by_few = takes_few<Load>(vectors) && !two && without_few_ == 0;
+            const Outcome outcome = by_few ? try_block<1, Load::sums_vectors != 0>(vectors, rest, load, largest)
+                                    : two  ? try_block<2, false>(vectors, rest, load, largest)
+                                           : try_block<1, false>(vectors, rest, load, largest);
             if (outcome == Outcome::added) {
                 of_two_ -= two ? 1 : 0;
+                few_misses_ = by_few ? 0 : few_misses_;
+                without_few_ -= without_few_ > 0 ? 1 : 0;
                 ++blocks_;
                 misses_ = 0;
                 return true;
             }
             const std::int64_t needed = largest_lane(largest);
-            if (outcome == Outcome::too_large || needed + fall < limit_) {
+            if (outcome == Outcome::inexact) {
+                few_misses_ = smaller(2 * few_misses_ + 1, most_passed_over);
+                without_few_ = few_misses_;
+            } else if (outcome == Outcome::too_large || needed + fall < limit_) {
                 if (!choose_anchor(needed, take)) {
                     break;
                 }
@@ -122,7 +129,10 @@ class Window {
     }
 
   private:
-    enum class Outcome { added, too_large, left };
+    enum class Outcome { added, too_large, inexact, left };
+
+    // Another anchor, and another again where it is the first, two of them, and terms that are not added up before.
+    static constexpr int most_attempts = 4;
 
     // An anchor that is so much too high for what leaves something is not the right one.
     static constexpr std::int64_t fall = std::int64_t{window_margin + 2} << 52;
@@ -151,7 +161,13 @@ class Window {
         return true;
     }
 
-    template <int anchors, class Load>
+    template <class Load>
+    WR_HD static bool takes_few(std::size_t vectors) {
+        return Load::sums_vectors != 0 && vectors >= 2 * Load::sums_vectors;
+    }
+
+    // `largest`: the terms' magnitudes, as patterns. by_few: those of sums of a few.
+    template <int anchors, bool by_few, class Load>
     WR_HD Outcome try_block(std::size_t vectors, std::size_t rest, const Load &load, Patterns &largest) {
         const double places[2] = {anchor_of(exponent(0)), anchor_of(exponent(1))};
         Doubles sums[anchors][window_sums];
@@ -161,11 +177,7 @@ class Window {
             }
         }
         Patterns left{}, other{};
-        const auto step = [&](Doubles term, std::size_t turn) __attribute__((always_inline)) {
-            const auto bits = bit_cast<Patterns>(term);
-            const Patterns magnitude = bits & all_but_the_sign;
-            largest = magnitude > largest ? magnitude : largest;
-            other |= bits ^ ~all_but_the_sign;
+        const auto take = [&](Doubles term, std::size_t turn) __attribute__((always_inline)) {
             for (int a = 0; a < anchors; ++a) {
                 const Doubles next = sums[a][turn] + term;
                 const Doubles taken = next - sums[a][turn];
@@ -177,7 +189,41 @@ class Window {
                 }
             }
         };
+        const auto step = [&](Doubles term, std::size_t turn) __attribute__((always_inline)) {
+            const auto bits = bit_cast<Patterns>(term);
+            const Patterns magnitude = bits & all_but_the_sign;
+            largest = magnitude > largest ? magnitude : largest;
+            other |= bits ^ ~all_but_the_sign;
+            take(term, turn);
+        };
         std::size_t v = 0;
+        if constexpr (by_few) {
+            constexpr std::size_t at_once = Load::sums_vectors;
+            FloatPatterns largest_sum{}, inexact{}, unlike{};
+            const auto take_few = [&](const FewSums &few, std::size_t turn) __attribute__((always_inline)) {
+                const FloatPatterns magnitude = bit_cast<FloatPatterns>(few.sums) & all_but_the_sign_of_f32;
+                largest_sum = magnitude > largest_sum ? magnitude : largest_sum;
+                inexact |= few.inexact;
+                unlike |= few.unlike_minus_zero;
+                take(widen_half<0>(few.sums), turn);
+                take(widen_half<1>(few.sums), turn + 1);
+            };
+            for (; v + 2 * at_once <= vectors; v += 2 * at_once) {
+                take_few(load.sums(v), 0);
+                take_few(load.sums(v + at_once), 2);
+            }
+            for (; v + at_once <= vectors; v += at_once) {
+                take_few(load.sums(v), 0);
+            }
+            const auto magnitudes = bit_cast<Floats>(largest_sum);
+            const auto low = bit_cast<Patterns>(widen_half<0>(magnitudes));
+            const auto high = bit_cast<Patterns>(widen_half<1>(magnitudes));
+            largest = low > high ? low : high;
+            if (!any_bit(largest > limit_) && any_bit(bit_cast<Patterns>(inexact & all_but_the_sign_of_f32))) {
+                return Outcome::inexact;
+            }
+            other |= bit_cast<Patterns>(unlike);
+        }
         for (; v + window_sums <= vectors; v += window_sums) {
             for (std::size_t turn = 0; turn < window_sums; ++turn) {
                 step(load.whole(v + turn), turn);
@@ -211,6 +257,8 @@ class Window {
     int of_two_ = 0;          // so many more are taken to need both anchors
     int misses_ = 0;          // how many were not tried after the last that did not fit
     int passed_over_ = 0;     // so many more are not tried
+    int few_misses_ = 0;      // how many went term by term after the last of which a few had no exact sum
+    int without_few_ = 0;     // so many more go term by term
     Patterns totals_[2] = {};
     Patterns unlike_minus_zero_ = {};
 };

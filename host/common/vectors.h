@@ -42,6 +42,14 @@ using Register = Vector<T, lanes_of<T>>;
 
 constexpr int log2_of(std::size_t power) { return power == 1 ? 0 : 1 + log2_of(power / 2); }
 
+// The largest power of two up to x, 0 for 0. (The standard library's may become a function that variants share.)
+WR_HD std::size_t power_of_two_in(std::size_t x) {
+    for (int shift = 1; shift < 64; shift *= 2) {
+        x |= x >> shift;
+    }
+    return x - (x >> 1);
+}
+
 template <class V>
 WR_HD V load_vector(const void *from) {
     V v;

@@ -111,13 +111,18 @@ WR_HD auto tree_of_few(const Combine &combine, const Load &x, std::ptrdiff_t fir
     }
 }
 
+// As many columns are left to the compiler, which has registers of half the size.
+template <class Op>
+constexpr std::size_t half_register = op_lanes<Op> / 2;
+
 // Accumulators of neighbouring columns are kept in whole registers where the elements of the last are read as a part of
 // one.
 template <class Op, class T>
 constexpr bool fills_registers = MapVectors<Op, T>::known && parts_are_quick;
 template <class Op, class T>
 WR_HD std::size_t kept_columns(std::size_t width) {
-    return fills_registers<Op, T> ? divide_up(width, op_lanes<Op>) * op_lanes<Op> : width;
+    const bool whole = fills_registers<Op, T> && width != half_register<Op>;
+    return whole ? divide_up(width, op_lanes<Op>) * op_lanes<Op> : width;
 }
 
 // What is asked for while a panel's eight rows are read: the same rows some vectors on, and at their end the eight that
@@ -176,7 +181,11 @@ void trees_of_rows(const T *x, std::ptrdiff_t stride, std::size_t width, const M
             }
         }
     }
-    if constexpr (fills_registers<Op, T>) {
+    if (fills_registers<Op, T> && width == half_register<Op>) {
+        for (std::size_t k = 0; k < half_register<Op>; ++k) {
+            reduce_column(k);
+        }
+    } else if constexpr (fills_registers<Op, T>) {
         if (c < width) {
             reduce_vector(c, [&](const T *from) { return load_mapped_part<Op>(from, width - c, m); });
         }
@@ -198,16 +207,25 @@ void reduce_eight_rows(const T *x, std::ptrdiff_t stride, std::size_t width, con
     trees_of_rows<Op, rows_at_once, step>(x, stride, width, m, [&] { ahead.prefetch_vectors(); }, results);
 }
 
+// One row to eight, in the first-level cache or of so few that nothing need be asked for.
+template <class Op, std::size_t most = rows_at_once, class T>
+void trees_of_few_rows(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
+                       typename Op::Accumulator *results) {
+    if (count == most) {
+        trees_of_rows<Op, most, columns_at_once<Op, T>>(x, stride, width, m, [] {}, results);
+    } else if constexpr (most > 1) {
+        trees_of_few_rows<Op, most - 1>(x, stride, width, count, m, results);
+    }
+}
+
 // One row to eight.
-template <class Op, std::size_t most = rows_at_once - 1, class T>
+template <class Op, class T>
 void reduce_few_rows(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                      typename Op::Accumulator *results) {
     if (count == rows_at_once) {
         reduce_eight_rows<Op>(x, stride, width, m, results);
-    } else if (count == most) {
-        trees_of_rows<Op, most, columns_at_once<Op, T>>(x, stride, width, m, [] {}, results);
-    } else if constexpr (most > 1) {
-        reduce_few_rows<Op, most - 1>(x, stride, width, count, m, results);
+    } else {
+        trees_of_few_rows<Op, rows_at_once - 1>(x, stride, width, count, m, results);
     }
 }
 
@@ -226,7 +244,7 @@ void column_trees(const T *x, std::ptrdiff_t stride, std::size_t width, std::siz
     counter.result(results);
 }
 
-// At most settle_length rows.
+// At most settle_length rows, onto `results`.
 template <class Op, class T>
 void fold_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                   typename Op::Accumulator *results) {
@@ -238,30 +256,59 @@ void fold_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::siz
     }
 }
 
+// Rows that lie one behind the other, in any order: so many are one row that fills registers. 1: they do not.
+template <class Op>
+std::size_t rows_in_one(std::ptrdiff_t stride, std::size_t width, std::size_t count) {
+    if (stride != static_cast<std::ptrdiff_t>(width) || width % op_lanes<Op> == 0) {
+        return 1;
+    }
+    const std::size_t rows = power_of_two_in(smaller(most_columns<Op> / width, count / rows_at_once));
+    return rows * width % op_lanes<Op> == 0 ? larger(rows, std::size_t{1}) : 1;
+}
+
+template <class Op>
+void settle_columns(typename Op::Accumulator *results, std::size_t width) {
+    for (std::size_t c = 0; c < width; ++c) {
+        results[c] = Op::settle(results[c]);
+    }
+}
+
+template <class Op, class T>
+void fold_all_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
+                      typename Op::Accumulator *results) {
+    alignas(64) typename Op::Accumulator sums[most_columns<Op>];
+    const std::size_t in_one = rows_in_one<Op>(stride, width, count), columns = in_one * width;
+    for (std::size_t c = 0; c < kept_columns<Op, T>(columns); ++c) {
+        sums[c] = Op::identity();
+    }
+    const std::size_t steps = count / in_one;
+    for (std::size_t row = 0; row < steps; row += settle_length) {
+        fold_columns<Op>(x + static_cast<std::ptrdiff_t>(row * in_one) * stride,
+                         stride * static_cast<std::ptrdiff_t>(in_one), columns, smaller(settle_length, steps - row), m,
+                         sums);
+        settle_columns<Op>(sums, columns);
+    }
+    for (std::size_t row = 1; row < in_one; ++row) {
+        combine_rows<Op>(sums + row * width, width, sums);
+    }
+    fold_columns<Op>(x + static_cast<std::ptrdiff_t>(steps * in_one) * stride, stride, width, count - steps * in_one, m,
+                     sums);
+    settle_columns<Op>(sums, width);
+    std::memcpy(results, sums, width * sizeof(typename Op::Accumulator));
+}
+
 // `width` neighbours, at most most_columns; `count` rows, not 0, `stride` apart. `results` has room for whole
 // registers.
 template <class Op, std::size_t levels_bytes = column_levels_bytes, class T>
 void reduce_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::size_t count, const Mapping &m,
                     typename Op::Accumulator *results) {
-    const auto settle = [&] {
-        for (std::size_t c = 0; c < width; ++c) {
-            results[c] = Op::settle(results[c]);
-        }
-    };
     if (count <= rows_at_once) {
         reduce_few_rows<Op>(x, stride, width, count, m, results);
-        settle();
+        settle_columns<Op>(results, width);
     } else if constexpr (!Op::order_free) {
         column_trees<Op, levels_bytes>(x, stride, width, count, m, results);
     } else {
-        for (std::size_t c = 0; c < kept_columns<Op, T>(width); ++c) {
-            results[c] = Op::identity();
-        }
-        for (std::size_t row = 0; row < count; row += settle_length) {
-            fold_columns<Op>(x + static_cast<std::ptrdiff_t>(row) * stride, stride, width,
-                             smaller(settle_length, count - row), m, results);
-            settle();
-        }
+        fold_all_columns<Op>(x, stride, width, count, m, results);
     }
 }
 

@@ -96,6 +96,7 @@ struct SoftmaxJob {
     std::size_t rows_an_outer; // rows of one outer index, as the caller counts them
     std::size_t axis_first;    // elements of the whole rows before the axis, which is a piece of them
     const void *scales;        // as in SoftmaxProblem
+    bool past_caches;          // for which the outputs are too many: of rows side by side
 };
 
 struct SoftmaxKernel {

@@ -22,6 +22,13 @@ std::size_t lanes_at_once(const Shape &shape, std::size_t lanes, std::size_t thr
     return std::clamp<std::size_t>(share, 1, room) * lanes;
 }
 
+// Of outputs of rows side by side. 16 MB of them take four fifths of the time on one core of a Xeon and half on one of
+// an EPYC where they go past the caches, but on 16 cores, which keep them, a tenth more.
+bool goes_past_caches(std::size_t bytes, std::size_t threads) {
+    constexpr std::size_t kept_by_a_thread = std::size_t{2} << 20;
+    return bytes >= threads * kept_by_a_thread;
+}
+
 } // namespace
 
 bool is_lone_row(const Shape &shape) {
@@ -54,7 +61,10 @@ SoftmaxJob softmax_job(const SoftmaxProblem &problem, const SoftmaxKernel &kerne
             problem.selection,
             problem.shape.inner,
             0,
-            problem.scales};
+            problem.scales,
+            goes_past_caches(problem.shape.outer * problem.shape.axis * problem.shape.inner *
+                                 traits_of(problem.output_dtype).size,
+                             threads)};
 }
 
 } // namespace wr::host

@@ -121,6 +121,7 @@ struct PanelSoftmax : SoftmaxTypes<Element> {
         for (std::size_t index = first; index < last; ++index) {
             softmax_panel(job, panel_at(job, index));
         }
+        end_streams();
     }
 
     static void piece(const SoftmaxJob &job, std::size_t index, std::size_t first, std::size_t count, void *states) {
@@ -159,6 +160,7 @@ struct PanelSoftmax : SoftmaxTypes<Element> {
         } else {
             Lanes::write(job, rows_of(job, panel, first, count), whole);
         }
+        end_streams();
     }
 };
 

@@ -27,6 +27,17 @@ std::size_t elements_of(const SoftmaxProblem &problem) {
     return static_cast<std::size_t>(load_integer(selection.offsets_type, selection.offsets, problem.shape.outer));
 }
 
+// Rows side by side whose panels suffice are not cut: a piece's elements would be read a second time by whichever
+// thread comes first.
+Pieces pieces_of(const SoftmaxJob &job, std::size_t threads) {
+    const std::size_t panels = job.shape.outer * job.panels.per_outer;
+    if (job.access == Access::rows) {
+        return pieces_for(job.shape.axis, panels, threads, piece_of_row);
+    }
+    return panels >= 2 * threads ? Pieces{job.shape.axis, 1}
+                                 : pieces_for(job.shape.axis, panels, threads, piece_of_columns);
+}
+
 Status run_panels(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_t threads) {
     for_panels(job.shape.outer * job.panels.per_outer, threads,
                [&](std::size_t first, std::size_t last) { kernel.softmax(job, first, last); });
@@ -73,9 +84,7 @@ Status run_softmax(const SoftmaxProblem &problem, const Kernels &kernels, std::s
     const SoftmaxJob job = softmax_job(problem, *kernel, threads);
     const FloatEnvironment environment;
     const bool ragged = problem.selection.ragged;
-    const Pieces pieces = ragged ? Pieces{job.shape.axis, 1}
-                                 : pieces_for(job.shape.axis, job.shape.outer * job.panels.per_outer, threads,
-                                              job.access == Access::rows ? piece_of_row : piece_of_columns);
+    const Pieces pieces = ragged ? Pieces{job.shape.axis, 1} : pieces_of(job, threads);
     return pieces.count > 1 ? run_pieces(*kernel, job, pieces, threads) : run_panels(*kernel, job, threads);
 }
 

@@ -1,9 +1,10 @@
 """The host device beside NumPy, SciPy and PyTorch, whichever are installed: the same jobs on the same memory.
 
 Each job runs in turn with its peers, so that a machine that slows down slows all of them, and the least time of several
-rounds counts: what the machine can do where nothing disturbs it. A round is as many calls as take some milliseconds,
-after a pause on several cores: threads of the one before it (OpenMP's) watch for work for some time, up to 30 ms where
-a processor takes 100 ns to pause.
+rounds counts: what the machine can do where nothing disturbs it. A round is as many calls as take some milliseconds. On
+several cores there is a pause before it, for threads of the one before it (OpenMP's) watch for work for some time, up
+to 30 ms where a processor takes 100 ns to pause, and then half as many calls that are not timed: the first ones wake
+threads and find the data in other cores' caches.
 """
 
 from __future__ import annotations
@@ -212,6 +213,7 @@ def least_times(calls: list[Call | None], rounds: int = ROUNDS) -> list[float | 
             if call is not None:
                 if len(os.sched_getaffinity(0)) > 1:
                     time.sleep(SECONDS_TO_FALL_ASLEEP)
+                    _seconds(call, (repeats[i] + 1) // 2)
                 seconds = _seconds(call, repeats[i]) / repeats[i]
                 least[i] = min(seconds, least[i] or seconds)
     return least

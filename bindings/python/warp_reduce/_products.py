@@ -11,23 +11,8 @@ from ._elements import I32, I64, ElementType
 from ._general import Job, _fits, check_out, finished, run
 from ._geometry import layout_of, plan_reduction
 from ._library import ReduceArgs, SegmentsArgs
+from ._operators import SEGMENTED
 from ._types import field_named
-
-# What design calls an operator of segments by, and the header's name for it.
-SEGMENT_OPERATORS = {
-    "sum": "sum",
-    "prod": "product",
-    "mean": "mean",
-    "min": "min",
-    "max": "max",
-    "argmin": "argmin",
-    "argmax": "argmax",
-    "any": "any",
-    "all": "all",
-    "count_nonzero": "count_nonzero",
-    "norm": "norm_l2",
-    "logsumexp": "logsumexp",
-}
 
 
 def dot(x: Any, y: Any, dtype: Any, out: Array | None, exact: bool = False) -> Any:
@@ -107,9 +92,9 @@ def _as(x: Array, dtype: Any) -> Array:
 
 
 def segment_reduce(op: str, x: Any, offsets: Any, dtype: Any, out: Array | None) -> Any:
-    if op not in SEGMENT_OPERATORS:
-        raise ValueError(f"{op!r} is no operator of segments; choose from {', '.join(SEGMENT_OPERATORS)}")
-    job = Job(SEGMENT_OPERATORS[op], x, dtype, out)
+    if op not in SEGMENTED:
+        raise ValueError(f"{op!r} is no operator of segments; choose from {', '.join(SEGMENTED)}")
+    job = Job(SEGMENTED[op], x, dtype, out)
     framework = job.framework
     if len(job.shape) != 1:
         raise ValueError(f"segments are of one dimension, not of the shape {job.shape}; give x.reshape(-1)")

@@ -5,37 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from . import _native
+from ._operators import NORMS, OPERATORS, SEGMENTED
 
 Array = Any
 Axis = Any
 
 _reduce_simple = _native.reduce_simple
-_SUM, _PRODUCT, _MIN, _MAX, _ARGMIN, _ARGMAX, _MEAN = 1, 2, 3, 4, 5, 6, 7
-_NORMS = {1: (9, "norm_l1"), 2: (10, "norm_l2"), float("inf"): (11, "norm_max")}
-_ANY, _ALL, _COUNT_NONZERO, _LOGSUMEXP = 12, 13, 14, 18
-_SEGMENT_CODES = {
-    "sum": _SUM,
-    "prod": _PRODUCT,
-    "mean": _MEAN,
-    "min": _MIN,
-    "max": _MAX,
-    "argmin": _ARGMIN,
-    "argmax": _ARGMAX,
-    "any": _ANY,
-    "all": _ALL,
-    "count_nonzero": _COUNT_NONZERO,
-    "norm": 10,
-    "logsumexp": _LOGSUMEXP,
-}
+_SEGMENT_CODES = {name: OPERATORS[operator] for name, operator in SEGMENTED.items()}
 
 
-def _reduce(code: int, name: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, where: Any) -> Any:
-    result = _reduce_simple(code, x, axis, keepdims, dtype, out, where)
+def _reduce(operator: str, x: Any, axis: Axis, dtype: Any, out: Any, keepdims: bool, where: Any) -> Any:
+    result = _reduce_simple(OPERATORS[operator], x, axis, keepdims, dtype, out, where)
     if result is not NotImplemented:
         return result
     from ._general import reduce
 
-    return reduce(name, x, axis, dtype, out, keepdims, where)
+    return reduce(operator, x, axis, dtype, out, keepdims, where)
 
 
 def sum(
@@ -79,7 +64,7 @@ def sum(
         from ._general import reduce
 
         return reduce("sum_exact", x, axis, dtype, out, keepdims, where)
-    return _reduce(_SUM, "sum", x, axis, dtype, out, keepdims, where)
+    return _reduce("sum", x, axis, dtype, out, keepdims, where)
 
 
 def prod(
@@ -100,7 +85,7 @@ def prod(
     >>> int(warp_reduce.prod(np.array([2, 3, 7])))
     42
     """
-    return _reduce(_PRODUCT, "product", x, axis, dtype, out, keepdims, where)
+    return _reduce("product", x, axis, dtype, out, keepdims, where)
 
 
 def mean(
@@ -122,7 +107,7 @@ def mean(
     >>> warp_reduce.mean(np.array([[1.0, 2.0], [3.0, 6.0]]), axis=0)
     array([2., 4.])
     """
-    return _reduce(_MEAN, "mean", x, axis, dtype, out, keepdims, where)
+    return _reduce("mean", x, axis, dtype, out, keepdims, where)
 
 
 def min(
@@ -143,7 +128,7 @@ def min(
     >>> warp_reduce.min(np.array([[3, 1], [2, 5]]), axis=1)
     array([1, 2])
     """
-    return _reduce(_MIN, "min", x, axis, None, out, keepdims, where)
+    return _reduce("min", x, axis, None, out, keepdims, where)
 
 
 def max(
@@ -160,7 +145,7 @@ def max(
     >>> float(warp_reduce.max(np.array([-1.5, 2.25, 0.0])))
     2.25
     """
-    return _reduce(_MAX, "max", x, axis, None, out, keepdims, where)
+    return _reduce("max", x, axis, None, out, keepdims, where)
 
 
 def argmin(x: Array, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False) -> Any:
@@ -173,7 +158,7 @@ def argmin(x: Array, axis: Axis = None, out: Array | None = None, *, keepdims: b
     >>> int(warp_reduce.argmin(np.array([4, 2, 2])))
     1
     """
-    return _reduce(_ARGMIN, "argmin", x, axis, None, out, keepdims, True)
+    return _reduce("argmin", x, axis, None, out, keepdims, True)
 
 
 def argmax(x: Array, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False) -> Any:
@@ -183,7 +168,7 @@ def argmax(x: Array, axis: Axis = None, out: Array | None = None, *, keepdims: b
     >>> warp_reduce.argmax(np.array([[1.0, 9.0], [8.0, 2.0]]), axis=-1)
     array([1, 0])
     """
-    return _reduce(_ARGMAX, "argmax", x, axis, None, out, keepdims, True)
+    return _reduce("argmax", x, axis, None, out, keepdims, True)
 
 
 def any(
@@ -204,7 +189,7 @@ def any(
     >>> warp_reduce.any(np.array([[0, 0], [0, 3]]), axis=1)
     array([False,  True])
     """
-    return _reduce(_ANY, "any", x, axis, dtype, out, keepdims, where)
+    return _reduce("any", x, axis, dtype, out, keepdims, where)
 
 
 def all(
@@ -222,7 +207,7 @@ def all(
     >>> bool(warp_reduce.all(np.array([1.0, -0.0])))
     False
     """
-    return _reduce(_ALL, "all", x, axis, dtype, out, keepdims, where)
+    return _reduce("all", x, axis, dtype, out, keepdims, where)
 
 
 def count_nonzero(
@@ -240,7 +225,7 @@ def count_nonzero(
     >>> int(warp_reduce.count_nonzero(np.array([0.0, float("nan"), 2.0])))
     2
     """
-    return _reduce(_COUNT_NONZERO, "count_nonzero", x, axis, dtype, out, keepdims, where)
+    return _reduce("count_nonzero", x, axis, dtype, out, keepdims, where)
 
 
 def norm(
@@ -266,10 +251,9 @@ def norm(
     >>> float(warp_reduce.norm(np.array([3.0, -4.0]), ord=1))
     7.0
     """
-    if ord not in _NORMS:
+    if ord not in NORMS:
         raise ValueError(f"ord must be 1, 2 or infinity, not {ord!r}")
-    code, name = _NORMS[ord]
-    return _reduce(code, name, x, axis, dtype, out, keepdims, where)
+    return _reduce(NORMS[ord], x, axis, dtype, out, keepdims, where)
 
 
 def logsumexp(
@@ -291,7 +275,7 @@ def logsumexp(
     >>> float(warp_reduce.logsumexp(np.array([1000.0, 1000.0])))
     1000.6931471805599
     """
-    return _reduce(_LOGSUMEXP, "logsumexp", x, axis, dtype, out, keepdims, where)
+    return _reduce("logsumexp", x, axis, dtype, out, keepdims, where)
 
 
 def dot(x: Array, y: Array, dtype: Any = None, out: Array | None = None, *, exact: bool = False) -> Any:
@@ -304,7 +288,8 @@ def dot(x: Array, y: Array, dtype: Any = None, out: Array | None = None, *, exac
         ("koalabear", "koalabear_x4"). Integers are added in 64 bits: they do not wrap in x's type as numpy.dot's do.
     out: as of `sum`. Of nothing the product is 0.
     exact: the sum of the exact products of floats, rounded once.
-    ValueError for shapes that do not go together; matrices are not multiplied.
+    A NaN, or infinity times 0, gives NaN.
+    ValueError for shapes that do not go together (matrices are not multiplied), TypeError for types that are not taken.
 
     >>> import numpy as np, warp_reduce
     >>> float(warp_reduce.dot(np.array([1.0, 2.0]), np.array([10.0, 0.5])))
@@ -329,8 +314,10 @@ def segment_reduce(op: str, x: Array, offsets: Array, *, dtype: Any = None, out:
     dtype, out: as of `sum`. The result has one element for each row.
     Empty rows give 0, of prod 1, of mean NaN, of min and max the largest and smallest value of the type, of argmin and
     argmax -1, of all True, of logsumexp -infinity. Indices count from the row's first element.
-    ValueError for offsets that are negative, decrease or lead beyond x; on a GPU, where they are not looked at, nothing
-    outside x is read, rows that lead outside are cut off, and where offsets decrease the result is unspecified.
+    NaN as of the reduction that `op` names. TypeError for offsets that are no integers, ValueError for an `op` that is
+    not one of these, and for offsets that are negative, decrease or lead beyond x; on a GPU, where they are not looked
+    at, nothing outside x is read, rows that lead outside are cut off, and where offsets decrease the result is
+    unspecified.
 
     >>> import numpy as np, warp_reduce
     >>> warp_reduce.segment_reduce("sum", np.array([1.0, 2.0, 4.0, 8.0]), [0, 1, 1, 4])

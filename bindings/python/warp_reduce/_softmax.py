@@ -127,8 +127,10 @@ def softmax_backward(
 ) -> Any:
     """The gradient of `softmax`: from its output y and the gradient dy with respect to it, y * (dy - sum of y * dy).
 
-    output: what `softmax` gave; output_gradient: of the same shape. The other arguments as `softmax` had them.
-    Elements that took no part have the gradient 0. A NaN in y or dy makes the row NaN.
+    output: what `softmax` gave, of any shape; output_gradient: floats of the same shape. The other arguments as
+        `softmax` had them. dtype: of the gradient; left out, that of `output`.
+    Elements that took no part have the gradient 0. A NaN in y or dy makes the row NaN. Empty arrays give empty arrays.
+    ValueError where the shapes differ, otherwise errors as of `softmax`.
 
     >>> import numpy as np, warp_reduce
     >>> warp_reduce.softmax_backward(np.array([0.5, 0.5]), np.array([1.0, 0.0]))

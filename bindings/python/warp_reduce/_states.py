@@ -18,16 +18,11 @@ from ._errors import exception_of
 from ._general import WITHOUT_IDENTITY, Job, default_kind, run
 from ._geometry import Axis, Plan, axes_of, plan_rows, shape_without
 from ._library import SUCCESS, Args, StateFinishArgs, StateMergeArgs, StateReduceArgs, load_library
-from ._operators import OPERATORS
+from ._operators import FUNCTIONS, NORMS, OPERATORS
 from ._types import Kind, numpy_kind
 
-# What a function is called by, and the header's name for its operator.
-_NAMES = {
-    **{name: name for name in ("sum", "mean", "min", "max", "argmin", "argmax", "any", "all", "count_nonzero")},
-    **{"prod": "product", "logsumexp": "logsumexp", "sum_exact": "sum_exact", "dot": "sum", "dot_exact": "sum_exact"},
-}
-_NORMS = {1: "norm_l1", 2: "norm_l2", math.inf: "norm_max"}
 EXACT = "sum_exact"
+_NAMES = {**FUNCTIONS, EXACT: EXACT, "dot": "sum", "dot_exact": EXACT}
 LONGEST = 2**63 - 1
 
 HEADER_BYTES = 128
@@ -285,9 +280,9 @@ def state(op: str, x: Any, first: int, axis: Axis, dtype: Any, ord: float, y: An
 
 def _operator_named(op: str, ord: float) -> str:
     if op == "norm":
-        if ord not in _NORMS:
+        if ord not in NORMS:
             raise ValueError(f"ord must be 1, 2 or infinity, not {ord!r}")
-        return _NORMS[ord]
+        return NORMS[ord]
     if op not in _NAMES:
         raise ValueError(f"{op!r} has no states; choose from {', '.join([*_NAMES, 'norm'])}")
     return _NAMES[op]

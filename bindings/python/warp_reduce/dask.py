@@ -282,8 +282,10 @@ def sum(
 
     Where several axes are reduced and the order of the elements matters (floats), the array is cut along the first of
     them alone; with exact=True, whose order does not matter, it stays as it is.
+    x: a Dask array of any shape, of elements that `warp_reduce.sum` takes; anything else becomes one of one chunk.
     split_every: how many chunks' results become one in a step, as of dask.array.sum.
-    ValueError where the lengths of chunks are not known.
+    NaN, what nothing gives, dtype and errors as there; the errors come when the graph is made, but for those of a chunk
+    itself. ValueError where the lengths of chunks are not known.
 
     >>> import dask.array as da, numpy as np, warp_reduce, warp_reduce.dask
     >>> x = np.random.default_rng(0).standard_normal((100, 1000))
@@ -297,29 +299,59 @@ def sum(
 def prod(
     x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
 ) -> da.Array:
-    """The product; as `sum`."""
+    """The product, as `warp_reduce.prod`; otherwise as `sum`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> float(warp_reduce.dask.prod(x))
+    36.0
+    """
     return _reduced("prod", x, axis, dtype, keepdims, split_every)
 
 
 def mean(
     x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
 ) -> da.Array:
-    """The mean: the sum divided by the number of elements, correctly rounded; as `sum`."""
+    """The mean: the sum divided by the number of elements, as `warp_reduce.mean`; otherwise as `sum`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> warp_reduce.dask.mean(x, axis=0).compute()
+    array([2., 4.])
+    """
     return _reduced("mean", x, axis, dtype, keepdims, split_every)
 
 
 def min(x: Any, axis: Axis = None, keepdims: bool = False, *, split_every: int | None = None) -> da.Array:
-    """The smallest element; -0 is below +0, and a NaN wins. ValueError of nothing."""
+    """The smallest element; -0 is below +0, and a NaN wins. ValueError of nothing. Otherwise as `sum`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> warp_reduce.dask.min(x, axis=1).compute()
+    array([1., 3.])
+    """
     return _reduced("min", x, axis, None, keepdims, split_every)
 
 
 def max(x: Any, axis: Axis = None, keepdims: bool = False, *, split_every: int | None = None) -> da.Array:
-    """The largest element; as `min`."""
+    """The largest element; as `min`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> float(warp_reduce.dask.max(x))
+    6.0
+    """
     return _reduced("max", x, axis, None, keepdims, split_every)
 
 
 def argmin(x: Any, axis: Axis = None, keepdims: bool = False, *, split_every: int | None = None) -> da.Array:
-    """The index of the first smallest element, along an axis or in row-major order of several; as `min`."""
+    """The index of the first smallest element, along an axis or in row-major order of several; as `min`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> int(warp_reduce.dask.argmin(x))
+    0
+    """
     return _reduced("argmin", x, axis, None, keepdims, split_every)
 
 
@@ -334,17 +366,35 @@ def argmax(x: Any, axis: Axis = None, keepdims: bool = False, *, split_every: in
 
 
 def any(x: Any, axis: Axis = None, keepdims: bool = False, *, split_every: int | None = None) -> da.Array:
-    """Whether any element differs from zero."""
+    """Whether any element differs from zero, as `warp_reduce.any`; of nothing False. Otherwise as `sum`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> warp_reduce.dask.any(x > 5, axis=1).compute()
+    array([False,  True])
+    """
     return _reduced("any", x, axis, None, keepdims, split_every)
 
 
 def all(x: Any, axis: Axis = None, keepdims: bool = False, *, split_every: int | None = None) -> da.Array:
-    """Whether every element differs from zero."""
+    """Whether every element differs from zero; as `any`, of nothing True.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> bool(warp_reduce.dask.all(x))
+    True
+    """
     return _reduced("all", x, axis, None, keepdims, split_every)
 
 
 def count_nonzero(x: Any, axis: Axis = None, keepdims: bool = False, *, split_every: int | None = None) -> da.Array:
-    """How many elements differ from zero; int64."""
+    """How many elements differ from zero; int64. As `any`, of nothing 0.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> int(warp_reduce.dask.count_nonzero(x - 2))
+    3
+    """
     return _reduced("count_nonzero", x, axis, None, keepdims, split_every)
 
 
@@ -357,19 +407,33 @@ def norm(
     dtype: Any = None,
     split_every: int | None = None,
 ) -> da.Array:
-    """The norm of vectors of the orders 1, 2 and infinity. ValueError for others."""
+    """The norm of the orders 1, 2 and infinity, as `warp_reduce.norm`. ValueError for others; otherwise as `sum`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> x = da.from_array([[1.0, 2.0], [3.0, 6.0]], chunks=1)
+    >>> warp_reduce.dask.norm(x, axis=0, ord=1).compute()
+    array([4., 8.])
+    """
     return _reduced("norm", x, axis, dtype, keepdims, split_every, ord)
 
 
 def logsumexp(
     x: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
 ) -> da.Array:
-    """log(sum of exp(x)), with the bits that belong to `softmax`."""
+    """log(sum of exp(x)), with the bits that belong to `softmax`, as `warp_reduce.logsumexp`; otherwise as `sum`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> float(warp_reduce.dask.logsumexp(da.from_array([1000.0, 1000.0], chunks=1)))
+    1000.6931471805599
+    """
     return _reduced("logsumexp", x, axis, dtype, keepdims, split_every)
 
 
 def dot(x: Any, y: Any, dtype: Any = None, *, exact: bool = False, split_every: int | None = None) -> da.Array:
     """The dot product of two vectors; of an array with a vector, of each of its rows; as `warp_reduce.dot`.
+
+    x, y: floats or integers, brought to one type as NumPy does; y's chunks become those of x's last dimension.
+    ValueError for shapes that do not go together; otherwise as `sum`.
 
     >>> import dask.array as da, numpy as np, warp_reduce.dask
     >>> x = da.from_array(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), chunks=2)
@@ -418,7 +482,8 @@ def softmax(
 ) -> da.Array:
     """exp(scale * x) / sum of exp(scale * x) along an axis; as `warp_reduce.softmax`.
 
-    Along the axis the array is cut between multiples of 1024 elements, where that is not so already.
+    x: a Dask array of any shape, of floats, integers or bool. Along the axis the array is cut between multiples of 1024
+    elements, where that is not so already. scale is one number. NaN, empty arrays and errors as there; and as of `sum`.
 
     >>> import dask.array as da, numpy as np, warp_reduce, warp_reduce.dask
     >>> x = np.random.default_rng(0).standard_normal((4, 5000))
@@ -432,5 +497,10 @@ def softmax(
 def log_softmax(
     x: Any, axis: Axis = -1, *, scale: float = 1.0, dtype: Any = None, split_every: int | None = None
 ) -> da.Array:
-    """The logarithm of `softmax`."""
+    """The logarithm of `softmax`, as `warp_reduce.log_softmax`; all as of `softmax`.
+
+    >>> import dask.array as da, warp_reduce.dask
+    >>> warp_reduce.dask.log_softmax(da.from_array([7.0, -float("inf")], chunks=1)).compute()
+    array([  0., -inf])
+    """
     return _softmax(True, x, axis, scale, dtype, split_every)

@@ -19,6 +19,7 @@ import numpy as np
 
 from . import _native
 from ._library import load_library
+from ._operators import NORMS, OPERATORS
 
 __all__ = [
     "argmax",
@@ -37,8 +38,10 @@ __all__ = [
 
 Axis = Any  # an integer, a tuple of them, or None for all
 
-_SUM, _PRODUCT, _MIN, _MAX, _ARGMIN, _ARGMAX, _MEAN, _LOGSUMEXP, _SUM_EXACT = 1, 2, 3, 4, 5, 6, 7, 18, 19
-_NORMS = {1: 9, 2: 10, math.inf: 11}
+_SUM, _SUM_EXACT, _MEAN, _PRODUCT = (OPERATORS[name] for name in ("sum", "sum_exact", "mean", "product"))
+_MAX, _MIN, _ARGMAX, _ARGMIN = (OPERATORS[name] for name in ("max", "min", "argmax", "argmin"))
+_LOGSUMEXP = OPERATORS["logsumexp"]
+_NORMS = {ord: OPERATORS[name] for ord, name in NORMS.items()}
 _F64 = 2  # wr_dtype
 
 
@@ -96,7 +99,7 @@ def _call(
 
 def _accumulated_in(op: int, x: jax.Array, dtype: Any) -> int:
     wide = jnp.issubdtype(x.dtype, jnp.floating) and x.dtype != jnp.float64 and dtype == jnp.float64
-    return _F64 if wide and op in (_SUM, _PRODUCT, _MEAN, 9, 10) else 0
+    return _F64 if wide and op in (_SUM, _PRODUCT, _MEAN, _NORMS[1], _NORMS[2]) else 0
 
 
 def _reduced(op: int, x: jax.Array, axes: tuple[int, ...], dtype: Any) -> jax.Array:

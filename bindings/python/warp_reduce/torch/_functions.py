@@ -8,14 +8,14 @@ import torch
 from torch.compiler import is_compiling
 
 from .._native import torch_dot, torch_reduce, torch_softmax
-from .._operators import OPERATORS
+from .._operators import NORMS, OPERATORS
 
 _ops = torch.ops.warp_reduce
 
 _SUM, _SUM_EXACT, _MEAN, _PRODUCT = (OPERATORS[name] for name in ("sum", "sum_exact", "mean", "product"))
 _MAX, _MIN, _ARGMAX, _ARGMIN = (OPERATORS[name] for name in ("max", "min", "argmax", "argmin"))
 _LOGSUMEXP = OPERATORS["logsumexp"]
-_NORMS = {1: OPERATORS["norm_l1"], 2: OPERATORS["norm_l2"], float("inf"): OPERATORS["norm_max"]}
+_NORMS = {ord: OPERATORS[name] for ord, name in NORMS.items()}
 
 Dimensions = int | Sequence[int] | None
 

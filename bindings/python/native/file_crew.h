@@ -4,9 +4,11 @@
 
 #include "python_abi.h"
 
-/* crew_open(library, driver, context, threads, piece_bytes, room): a capsule, or what failed and its number, as
- * crew_take tells it. driver: the addresses of the functions of file_crew.c, in its order. piece_bytes: of a piece's
- * arrays, each rounded up to 256, and its workspace at most. At most `room` pieces are put and not yet taken. */
+/* crew_open(library, driver, context, threads, part_bytes, piece_bytes, output_bytes, room): a capsule, or what failed
+ * and its number, as crew_take tells it. driver: the addresses of the functions of crew_work.h, in its order. A piece's
+ * inputs are read and copied in parts of part_bytes, by any thread each. piece_bytes: of its arrays, each rounded up to
+ * 256, and its workspace at most; output_bytes: of its outputs. At most `room` pieces are put and not yet taken; the
+ * GPU has memory for each. */
 PyObject *crew_open(PyObject *module, PyObject *arguments);
 
 /* crew_put(crew, call, fields, inputs, outputs, workspace): inputs are (field, file, offset, bytes), outputs (field,

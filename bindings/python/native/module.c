@@ -253,7 +253,7 @@ static PyMethodDef methods[] = {
     {"workspace_size", workspace_size, METH_VARARGS, "workspace_size(library, call, fields): (status, bytes)"},
     {"state_size", state_size, METH_VARARGS, "state_size(library, fields): (status, bytes)"},
     {"crew_open", crew_open, METH_VARARGS,
-     "crew_open(library, driver, context, threads, piece_bytes, room): threads for files."},
+     "crew_open(library, driver, context, threads, part_bytes, piece_bytes, output_bytes, room): threads for files."},
     {"crew_put", crew_put, METH_VARARGS,
      "crew_put(crew, call, fields, inputs, outputs, workspace): a piece to be done."},
     {"crew_take", crew_take, METH_VARARGS, "crew_take(crew): None, or how the next piece has ended."},

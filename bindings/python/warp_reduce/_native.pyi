@@ -21,7 +21,15 @@ def run(prepared: Prepared, /) -> int: ...
 def workspace_size(library: int, call: int, fields: Fields, /) -> tuple[int, int]: ...
 def state_size(library: int, fields: Fields, /) -> tuple[int, int]: ...
 def crew_open(
-    library: int, driver: tuple[int, ...], context: int, threads: int, piece_bytes: int, room: int, /
+    library: int,
+    driver: tuple[int, ...],
+    context: int,
+    threads: int,
+    part_bytes: int,
+    piece_bytes: int,
+    output_bytes: int,
+    room: int,
+    /,
 ) -> Crew | tuple[str, int]: ...
 def crew_put(
     crew: Crew,

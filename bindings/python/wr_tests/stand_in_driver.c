@@ -40,6 +40,7 @@ int cuMemcpyDtoHAsync_v2(void *target, uint64_t source, size_t bytes, void *on);
 int cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, void *on);
 int cuStreamCreate(void **result, unsigned flags);
 int cuStreamSynchronize(void *on);
+int cuStreamWaitEvent(void *on, void *event, unsigned flags);
 int cuStreamDestroy_v2(void *on);
 int cuStreamDestroy_v2(void *on) { return on == &stream ? SUCCESS : INVALID_HANDLE; }
 
@@ -175,4 +176,8 @@ int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
 
 int cuEventDestroy_v2(void *event) {
     return event == &untimed || event == &events[0] || event == &events[1] ? SUCCESS : INVALID_HANDLE;
+}
+
+int cuStreamWaitEvent(void *on, void *event, unsigned flags) {
+    return on == &stream && event == &untimed && flags == 0 ? SUCCESS : INVALID_HANDLE;
 }

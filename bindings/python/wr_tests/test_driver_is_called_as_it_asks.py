@@ -12,7 +12,7 @@ from warp_reduce.wr.ceiling import measured_ceiling
 from warp_reduce.wr.devices import open_device
 from warp_reduce.wr.driver import DRIVER_NAME, Driver
 from warp_reduce.wr.errors import WrError
-from warp_reduce.wr.file_crew import Asked, FileCrew
+from warp_reduce.wr.file_crew import SLOTS, Asked, FileCrew, Room, room_for
 from warp_reduce.wr.file_pieces import FileElements, Piece
 from warp_reduce.wr.lanes import Sizes, sizes_of
 from warp_reduce.wr.npy_files import NpyArray
@@ -155,9 +155,21 @@ class StandIn(unittest.TestCase):
                 self.assertLessEqual(sizes.lanes * sizes.piece, memory)
                 self.assertGreaterEqual(sizes.lanes, 1 + (device is self.gpu))
 
+    def test_threads_of_the_adapter_share_the_memory_too(self) -> None:
+        library = load_library()
+        for memory in (1 << 20, 5 << 20, 16 << 20, 100 << 20, 512 << 20, 1 << 40):
+            for times in (1.0, 2.0):
+                sizes = sizes_of(library, self.gpu, memory, times)
+                room = room_for(library, sizes)
+                self.assertLessEqual(times * room.threads * SLOTS * room.part, memory)
+                self.assertLessEqual(times * room.pieces * room.parts * room.part, memory)
+                self.assertGreaterEqual(room.pieces, 2)
+        self.assertGreater(room_for(library, sizes_of(library, self.gpu, 512 << 20)).parts, 1)
+
     def test_threads_of_the_adapter_that_get_no_memory_leave_none(self) -> None:
+        asked = Asked(ReduceArgs(op=1, dtype=1), {}, {"output": np.empty(1 << 27)})
         with self.assertRaisesRegex(WrError, "cuMemHostAlloc with error 2: out of memory"):
-            FileCrew(load_library(), self.gpu, 3, [Asked(ReduceArgs(op=1, dtype=1), {}, {"output": np.empty(1 << 27)})])
+            FileCrew(load_library(), self.gpu, Room(3, 4096, 4, 6), [asked])
 
     def test_failures_have_the_drivers_words(self) -> None:
         with self.assertRaisesRegex(WrError, "cuMemAlloc_v2 with error 2: out of memory"), self.gpu.memory(1 << 40):

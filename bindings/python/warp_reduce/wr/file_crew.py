@@ -22,15 +22,26 @@ from .lanes import Sizes
 
 Result = TypeVar("Result")
 
-MOST_THREADS = 12  # of 8, 12 and 16 beside an H200, with pieces of 2, 4 and 8 MiB
+MOST_THREADS = 12  # of 8, 12 and 16 beside an H200, with parts of 2, 4 and 8 MiB
 MEMORY_ALIGNMENT = 256
-SLOTS = 2  # pieces that a thread has memory for: one is read while the other is copied
+SLOTS = 2  # parts that a thread has memory for: one is read while the other is copied
+# Of a piece, which threads bring side by side: Python has a piece's time for what it does with it. Less where there is
+# little memory.
+PARTS = (4, 2, 1)
+AHEAD = 2  # times the pieces that all threads' parts are of: Python is late sometimes
 
 
-# As file_crew.c has them.
+# As crew_work.h has them.
 _FUNCTIONS = (
-    *("cuCtxSetCurrent", "cuStreamCreate", "cuStreamSynchronize", "cuStreamDestroy_v2", "cuMemAlloc_v2"),
-    *("cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"),
+    *("cuCtxSetCurrent", "cuStreamCreate", "cuStreamSynchronize", "cuStreamDestroy_v2", "cuStreamWaitEvent"),
+    *(
+        "cuMemAlloc_v2",
+        "cuMemFree_v2",
+        "cuMemHostAlloc",
+        "cuMemFreeHost",
+        "cuMemcpyHtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2",
+    ),
     *("cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventDestroy_v2"),
 )
 
@@ -43,23 +54,45 @@ class Asked(NamedTuple):
     outputs: dict[str, np.ndarray]
 
 
+class Room(NamedTuple):
+    """Memory for a file's bytes: for SLOTS parts of each thread here, and for so many pieces on the GPU."""
+
+    threads: int
+    part: int
+    parts: int  # of a piece
+    pieces: int
+
+
+def room_for(library: Library, sizes: Sizes) -> Room:
+    threads = max(1, min(MOST_THREADS, _native.host_threads(library.number), sizes.lanes))
+    part = max(1, sizes.piece // SLOTS)
+    for parts in PARTS:
+        under_way = -(-threads * SLOTS // parts)
+        pieces = min(sizes.total // (parts * part), 2 + AHEAD * under_way)
+        if pieces > under_way:
+            break
+    return Room(threads, part, parts, max(2, pieces))
+
+
 class FileCrew:
-    def __init__(self, library: Library, device: CudaDevice, threads: int, largest: list[Asked]) -> None:
+    def __init__(self, library: Library, device: CudaDevice, room: Room, largest: list[Asked]) -> None:
         """largest: pieces of which one is the largest."""
         self._library, self._driver = library, device.driver
-        self._room = 4 * threads
-        size = max(map(self._memory_of, largest))
+        self._room = room.pieces
+        outputs = max(_rounded_sum(asked.outputs.values()) for asked in largest)
+        size = max(_rounded_sum(asked.inputs.values()) + self._workspace_of(asked) for asked in largest) + outputs
         functions, context = self._driver.addresses(_FUNCTIONS), device.context.value or 0
-        opened = _native.crew_open(library.number, functions, context, threads, size, self._room)
+        opened = _native.crew_open(
+            library.number, functions, context, room.threads, room.part, size, outputs, room.pieces
+        )
         if isinstance(opened, tuple):
             raise self._driver.error(*opened)
         self._crew = opened
-        # Kept until the threads have ended, which write to the arrays.
+        # Kept until the threads have ended: the pieces are done with.
         self._under_way: deque[tuple[Piece, Asked, Any]] = deque()
 
-    def _memory_of(self, asked: Asked) -> int:
-        arrays = sum(_rounded(each.nbytes) for each in [*asked.inputs.values(), *asked.outputs.values()])
-        return arrays + _rounded(self._library.workspace_size(asked.args))
+    def _workspace_of(self, asked: Asked) -> int:
+        return _rounded(self._library.workspace_size(asked.args))
 
     def in_order(
         self, pieces: Iterable[Piece], ask: Callable[[Piece], tuple[Asked, Result]]
@@ -104,11 +137,13 @@ def _rounded(size: int) -> int:
     return -(-size // MEMORY_ALIGNMENT) * MEMORY_ALIGNMENT
 
 
+def _rounded_sum(arrays: Iterable[FilePiece | np.ndarray]) -> int:
+    return sum(_rounded(each.nbytes) for each in arrays)
+
+
 @contextmanager
-def crew_of(library: Library, device: CudaDevice, sizes: Sizes, largest: list[Asked]) -> Iterator[FileCrew]:
-    """Threads with as much memory as the lanes have, for pieces of a slot's size."""
-    threads = min(MOST_THREADS, _native.host_threads(library.number), sizes.lanes)
-    crew = FileCrew(library, device, max(1, threads), largest)
+def crew_of(library: Library, device: CudaDevice, room: Room, largest: list[Asked]) -> Iterator[FileCrew]:
+    crew = FileCrew(library, device, room, largest)
     try:
         yield crew
     finally:

@@ -35,10 +35,15 @@ MOST_OF_PYTHONS = 8  # of those: more only wait for each other
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many lanes there are, and how many bytes of a file each has memory for."""
+    """How many lanes there are, how many bytes of a file each has memory for, and all that are in memory together."""
 
     lanes: int
     piece: int
+    memory: int = 0  # 0: as much as the lanes have
+
+    @property
+    def total(self) -> int:
+        return self.memory or self.lanes * self.piece
 
     def lanes_for(self, pieces: int, largest: int) -> int:
         """How many lanes there are for so many pieces. An earlier run may have had more memory, and larger pieces."""
@@ -52,7 +57,7 @@ def sizes_of(library: Library, device: Device, memory: int, times: float = 1.0) 
     piece = PIECE_ON_GPU if device.is_gpu else PIECE_ON_HOST
     share = int(memory / times)
     lanes = max(1, min(lanes, share // min(piece, LEAST_MEMORY // 2)))
-    return Sizes(lanes, min(piece, share // lanes))
+    return Sizes(lanes, min(piece, share // lanes), share)
 
 
 class HostLane:

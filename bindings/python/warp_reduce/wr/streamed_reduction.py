@@ -15,8 +15,8 @@ import numpy as np
 from .._library import Library, Refused
 from .._operators import GIVE_AN_INDEX
 from .devices import CudaDevice, Device
-from .file_crew import SLOTS, Asked, crew_of
-from .file_pieces import Cut, FileElements, FilePiece, Piece, cut_of
+from .file_crew import SLOTS, Asked, crew_of, room_for
+from .file_pieces import Cut, FileElements, FilePiece, Piece, Shape, cut_of
 from .lanes import Lane, Sizes, in_order, lanes_of
 from .reduction import Reduction, explained, reduce_args
 from .saved_state import SavedState
@@ -54,8 +54,8 @@ class StreamedReduction:
         outer, _, inner = source.shape
         result = np.empty((outer, inner), job.output.storage)
         values = np.empty((outer, inner), job.element.storage) if job.operator in GIVE_AN_INDEX else None
-        piece = self._sizes.piece // (SLOTS if self._device.is_gpu else 1)
-        cut = cut_of(source.shape, piece // job.element.size, LEAST_ROWS)
+        work = _Work(self._library, job, source, weights)
+        cut = self._cut_of(source.shape, work)
         found = saved.found if saved else None
         if found:
             cut = replace(cut, steps=tuple(found[0]["steps"]))
@@ -64,12 +64,27 @@ class StreamedReduction:
             made.go_on(*found)
             self._begin_behind(cut, made.done, job)
         try:
-            seconds = self._take_all(cut, _Work(self._library, job, source, weights), made, saved)
+            seconds = self._take_all(cut, work, made, saved)
         except Refused as refusal:
             raise explained(refusal, job) from None
         whole = time.perf_counter() - began + self._device.opening_seconds
         self.pace = Pace(whole, whole - seconds, source.nbytes - self.bytes_before)
         return result, values
+
+    def _cut_of(self, shape: Shape, work: _Work) -> Cut:
+        size = self._sizes.piece
+        if self._device.is_gpu:
+            room = room_for(self._library, self._sizes)
+            cut = cut_of(shape, room.parts * room.part // work.element_size, LEAST_ROWS)
+            if self._goes_by_threads(cut, work):
+                return cut
+            size //= SLOTS
+        return cut_of(shape, size // work.element_size, LEAST_ROWS)
+
+    def _goes_by_threads(self, cut: Cut, work: _Work) -> bool:
+        """Whether the adapter's threads bring the pieces: to a GPU, of what lies in files as it is needed."""
+        first = next(cut.pieces(), None)
+        return isinstance(self._device, CudaDevice) and first is not None and work.lies_in_files(first)
 
     def _take_all(self, cut: Cut, work: _Work, made: _Results, saved: SavedState | None) -> float:
         """How long it took between the set-up and giving back what that took."""
@@ -92,11 +107,10 @@ class StreamedReduction:
 
     @contextmanager
     def _ways(self, cut: Cut, work: _Work) -> Iterator[Callable[[Iterable[Piece]], Iterator[tuple[Piece, Any]]]]:
-        """How pieces become results: by the adapter's threads where a GPU reduces what lies in files as needed."""
-        ends = [piece for piece in (next(cut.pieces(), None), cut.last) if piece is not None]
-        if isinstance(self._device, CudaDevice) and ends and work.lies_in_files(ends[0]):
-            largest = [work.asked(piece)[0] for piece in ends]
-            with crew_of(self._library, self._device, self._sizes, largest) as crew:
+        """How pieces become results."""
+        if self._goes_by_threads(cut, work):
+            largest = [work.asked(piece)[0] for piece in (next(cut.pieces()), cut.last)]
+            with crew_of(self._library, self._device, room_for(self._library, self._sizes), largest) as crew:
                 yield lambda pieces: crew.in_order(pieces, work.asked)
             return
         size = max(1, cut.largest * work.element_size)

@@ -103,7 +103,7 @@ static int is_of_device(TorchTensor *x, const Tensor *beside) {
 }
 
 TorchTensor *new_result(int rank, const int64_t *sizes, int32_t type, const Tensor *beside) {
-    enum { SMALL = 1 << 18 }; /* elements: of larger ones the job takes longer than anything here */
+    enum { SMALL = 1 << 23 }; /* elements: of larger ones any GPU's job takes longer than the host */
     int64_t count = 1;
     for (int d = 0; d < rank && count <= SMALL; ++d) {
         count *= sizes[d];

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .._library import load_library
+from .._operators import NORMS
 
 _ops = torch.ops.warp_reduce
 _aten = torch.ops.aten
@@ -18,7 +19,7 @@ TABLE = "torch._inductor.decomposition"
 # What is compiled outlives the process: another version may have other gradients.
 TAG = f"warp_reduce {load_library().version} batch_invariant"
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-ORDERS = (1, 2, float("inf"))
+ORDERS = tuple(NORMS)
 
 _before: dict[Any, Any] | None = None  # the table's entries that ours took the place of
 _tag_before: str | None = None

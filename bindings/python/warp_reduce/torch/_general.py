@@ -9,26 +9,16 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _native
+from .._operators import NORMS, OPERATORS
 from .._torch_abi import numbers
 from . import _autograd, _operators
 from ._operators import KEYS, check_dot, library
 
-NAMES = {
-    1: "sum",
-    2: "prod",
-    3: "amin",
-    4: "amax",
-    5: "argmin",
-    6: "argmax",
-    7: "mean",
-    9: "norm",
-    10: "norm",
-    11: "norm",
-    18: "logsumexp",
-    19: "sum_exact",
-}
+# PyTorch's names, where they are others.
+_PYTORCHS = {"product": "prod", "min": "amin", "max": "amax", **dict.fromkeys(NORMS.values(), "norm")}
+NAMES = {number: _PYTORCHS.get(name, name) for name, number in OPERATORS.items()}
 _NUMBERS = numbers(torch)
-ORDERS = {9: 1.0, 10: 2.0, 11: float("inf")}
+ORDERS = {OPERATORS[name]: float(order) for order, name in NORMS.items()}
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64)

@@ -20,11 +20,13 @@ _depth = 0
 _registrations: list[int] = []
 _library: Any = None
 
-ORDERS = (1, 2, float("inf"))
-
 
 def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    if ord in ORDERS and x.dtype in _general.DIFFERENTIABLE and (dtype is None or dtype in (x.dtype, torch.float64)):
+    if (
+        ord in _compiled.ORDERS
+        and x.dtype in _general.DIFFERENTIABLE
+        and (dtype is None or dtype in (x.dtype, torch.float64))
+    ):
         return _ops.norm.default(x, float(ord), dim, keepdim, dtype=dtype)
     return _general.original("linalg_vector_norm", x, ord, dim, keepdim, dtype=dtype)
 
@@ -33,7 +35,7 @@ _graded_norm = _autograd.graded("norm")
 
 
 def _norm_above(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    if ord in ORDERS:
+    if ord in _compiled.ORDERS:
         return _graded_norm(x, float(ord), dim, keepdim, dtype=dtype)
     return _general.original_with_gradient("linalg_vector_norm", x, ord, dim, keepdim, dtype=dtype)
 

@@ -74,6 +74,8 @@ typedef struct Torch {
     void *(*empty_cpu)(void **tensor, const int64_t *sizes, size_t rank, int8_t type, uint8_t pinned, uint16_t format);
     void *(*empty_cuda)(void **tensor, const int64_t *sizes, size_t rank, int8_t type, uint32_t device,
                         uint16_t format);
+    /* Likewise to a copy in the target's type; gives the target. */
+    TorchTensor *(*copy)(TorchTensor *target, const TorchTensor *source, uint8_t non_blocking);
     /* What follows is there once find_torch_inside has found all of it. */
     uint8_t (*key_is_included)(uint16_t key); /* by a mode of this thread */
     uint8_t (*has_callbacks)(void);           /* of profilers */

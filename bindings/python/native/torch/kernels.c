@@ -240,6 +240,26 @@ static void call_operator(const char *name, const char *overload, TorchValue *va
     }
 }
 
+/* Puts the tensor on the stack into another type, without the dispatcher; 0 where it is needed. */
+static int is_converted(TorchValue *stack, int32_t type) {
+    Tensor x;
+    TorchTensor *made = NULL;
+    if (torch.copy != NULL && dtype_of_type(type) != 0 && view_tensor(tensor_of(stack[0]), &x) == 0 && x.dtype != 0) {
+        hold_arguments(x.handle, NULL);
+        made = new_result(x.shape.rank, x.sizes, type, &x);
+        let_arguments_go();
+    }
+    if (made == NULL) {
+        return 0;
+    }
+    hold_arguments(x.handle, made);
+    (void)torch.copy(made, x.handle, 0);
+    let_arguments_go();
+    (void)torch.delete_tensor(x.handle);
+    stack[0] = value_of(made);
+    return 1;
+}
+
 /* (self, dim, dtype?) above the gradients. PyTorch converts there first, but for f16 and a result of f32, which GPUs
  * have in one step. */
 static void softmax_above(TorchValue *stack, int log) {
@@ -260,7 +280,7 @@ static void softmax_above(TorchValue *stack, int log) {
         return;
     }
     int converts = type != NO_TYPE && type != own && !in_one_step;
-    if (!converts && goes_at_once(x)) {
+    if (goes_at_once(x) && (!converts || is_converted(stack, type))) {
         softmax_rows(stack, log, type);
         return;
     }

@@ -53,6 +53,10 @@ static const Name quick_cpu[] = {
     NAME(empty_cpu, "_ZN2at6detail9empty_cpuEN3c108ArrayRefIlEENS1_10ScalarTypeEbSt8optionalINS1_12MemoryFormatEE"),
 };
 
+static const Name quick_call[] = {
+    NAME(parallel_for, "torch_parallel_for"),
+};
+
 static const Name quick_copy[] = {
     NAME(copy, "_ZN2at6native5copy_ERNS_6TensorERKS1_b"),
 };
@@ -95,6 +99,7 @@ const char *find_torch(const char *cpu, const char *cuda) {
     if (missing == NULL) {
         (void)find(cpu, quick_cpu, 1, &found);
         (void)find(cpu, quick_copy, 1, &found);
+        (void)find(cpu, quick_call, 1, &found);
         (void)(cuda == NULL ? NULL : find(cuda, quick_cuda, 1, &found));
         torch = found;
     }

@@ -76,6 +76,9 @@ typedef struct Torch {
                         uint16_t format);
     /* Likewise to a copy in the target's type; gives the target. */
     TorchTensor *(*copy)(TorchTensor *target, const TorchTensor *source, uint8_t non_blocking);
+    /* Calls the function, and gives an exception that it throws as what is not 0. NULL where this PyTorch has it not.
+     */
+    int32_t (*parallel_for)(int64_t begin, int64_t end, int64_t grain, void (*)(int64_t, int64_t, void *), void *);
     /* What follows is there once find_torch_inside has found all of it. */
     uint8_t (*key_is_included)(uint16_t key); /* by a mode of this thread */
     uint8_t (*has_callbacks)(void);           /* of profilers */

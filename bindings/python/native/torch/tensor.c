@@ -102,24 +102,49 @@ static int is_of_device(TorchTensor *x, const Tensor *beside) {
            type == beside->device_type && index == beside->device_index;
 }
 
-TorchTensor *new_result(int rank, const int64_t *sizes, int32_t type, const Tensor *beside) {
+typedef struct Wanted {
+    const Tensor *beside;
+    const int64_t *sizes;
+    size_t rank;
+    int32_t type;
+    void *inside; /* what is made */
+} Wanted;
+
+static void make(int64_t begin, int64_t end, void *of) {
+    Wanted *wanted = of;
+    (void)begin;
+    (void)end;
+    if (wanted->beside->device_type == TORCH_CUDA) {
+        (void)torch.empty_cuda(&wanted->inside, wanted->sizes, wanted->rank, (int8_t)wanted->type,
+                               device_bits(wanted->beside), 0);
+    } else {
+        (void)torch.empty_cpu(&wanted->inside, wanted->sizes, wanted->rank, (int8_t)wanted->type, 0, 0);
+    }
+}
+
+/* Whether a result may be made without the dispatcher. */
+static int is_quick(int rank, const int64_t *sizes, const Tensor *beside) {
     enum { SMALL = 1 << 23 }; /* elements: of larger ones any GPU's job takes longer than the host */
     int64_t count = 1;
     for (int d = 0; d < rank && count <= SMALL; ++d) {
         count *= sizes[d];
     }
-    int on_gpu = beside->device_type == TORCH_CUDA;
-    if (held[0] == NULL || count > SMALL || (on_gpu ? torch.empty_cuda == NULL : torch.empty_cpu == NULL)) {
+    return count <= SMALL && (held[0] != NULL || torch.parallel_for != NULL) &&
+           (beside->device_type == TORCH_CUDA ? torch.empty_cuda != NULL : torch.empty_cpu != NULL);
+}
+
+TorchTensor *new_result(int rank, const int64_t *sizes, int32_t type, const Tensor *beside) {
+    if (!is_quick(rank, sizes, beside)) {
         return new_tensor(rank, sizes, type, beside);
     }
-    void *inside = NULL;
-    if (on_gpu) {
-        (void)torch.empty_cuda(&inside, sizes, (size_t)rank, (int8_t)type, device_bits(beside), 0);
-    } else {
-        (void)torch.empty_cpu(&inside, sizes, (size_t)rank, (int8_t)type, 0, 0);
+    Wanted wanted = {beside, sizes, (size_t)rank, type, NULL};
+    if (held[0] != NULL) {
+        make(0, 1, &wanted);
+    } else if (torch.parallel_for(0, 1, 1, make, &wanted) != 0) {
+        return NULL;
     }
-    TorchTensor *made = torch.new_value(sizeof inside);
-    memcpy((void *)made, &inside, sizeof inside);
+    TorchTensor *made = torch.new_value(sizeof wanted.inside);
+    memcpy((void *)made, &wanted.inside, sizeof wanted.inside);
     if (is_of_device(made, beside)) {
         return made;
     }

@@ -29,9 +29,9 @@ int32_t type_of_dtype(int dtype, int is_bool);
 /* A new tensor in row-major order beside another. NULL: there was no memory. */
 TorchTensor *new_tensor(int rank, const int64_t *sizes, int32_t type, const Tensor *beside);
 
-/* The same for a kernel's result: small ones come without PyTorch's dispatcher, and its exceptions may go through the
- * kernel. What the kernel holds of its arguments is named before, and is given back when the thread's next kernel names
- * its own; NULL where nothing is held, as behind a call. */
+/* The same for a result: small ones come without PyTorch's dispatcher. Its exceptions may go through a kernel that
+ * holds something; where nothing is held they end here. What the kernel holds of its arguments is named before, and is
+ * given back when the thread's next kernel names its own; NULL where nothing is held, as behind a call. */
 TorchTensor *new_result(int rank, const int64_t *sizes, int32_t type, const Tensor *beside);
 void hold_arguments(TorchTensor *first, TorchTensor *second);
 void let_arguments_go(void);

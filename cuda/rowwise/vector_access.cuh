@@ -24,11 +24,6 @@ struct VectorLoad {
     static constexpr bool unaligned = false;
     static constexpr int run = vector_elements<T>; // neighbours that a lane holds
 };
-// Likewise, of rows that leave the last quarter of their one tile empty, as no lane has to find out.
-template <class T>
-struct ThreeQuarterLoad : VectorLoad<T> {
-    static constexpr bool three_quarters = true;
-};
 template <class T>
 struct UnalignedLoad {
     static constexpr bool vectors = true;
@@ -61,19 +56,10 @@ template <class Load>
 inline constexpr bool is_staged = requires { Load::staged; };
 template <class Load>
 inline constexpr bool is_rotated = requires { requires Load::rotated; };
-template <class Load>
-inline constexpr bool has_three_quarters = requires { Load::three_quarters; };
-// Of a lane's vectors those that a tile may have.
-template <class T, class Load>
-inline constexpr int held_vectors = has_three_quarters<Load> ? lane_vectors<T> / 4 * 3 : lane_vectors<T>;
 // How a tile is read and written that is rare: in its order.
 template <class Load>
 struct InOrder {
     using Type = Load;
-};
-template <class T>
-struct InOrder<ThreeQuarterLoad<T>> {
-    using Type = VectorLoad<T>;
 };
 template <class Load>
 using LoadInOrder = typename InOrder<Load>::Type;
@@ -256,7 +242,7 @@ __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, con
     } else if constexpr (Load::unaligned) {
         load_unaligned_tile(a.readable_range, a.vector_safe_range, data, count, a.scale < 0, vectors);
     } else {
-        load_vector_tile<held_vectors<T, Load>>(data, count, a.scale < 0, vectors);
+        load_vector_tile<lane_vectors<T>>(data, count, a.scale < 0, vectors);
     }
 }
 

@@ -6,17 +6,8 @@
 
 namespace wr::cuda {
 
-// And 16-bit rows that are just a turn of all warps of a multiprocessor, or a tile less (bf16 19456, 20480 4.02,
-// 4.08 and 3.79, 3.90, log 3.84, 3.98 and 3.34, 3.43, with logsumexp 3.72, 3.89 and 3.68, 3.79).
-inline constexpr std::size_t softmax_lookback_turn_row_least = 18;
-inline constexpr std::size_t softmax_lookback_turn_row_most = 20;
-
 // Rows in the registers of one block: kernel `size` serves rows of up to 2^size warps.
 inline constexpr int softmax_row_sizes = 6;
-
-// Kernels of their own serve rows of up to three quarters of a tile, and rows that wait of up to so many warps.
-inline constexpr std::size_t softmax_three_quarters = softmax_block / 4 * 3;
-inline constexpr int softmax_waiting_row_warps = 4;
 
 // Rows in the registers of a cluster: the warps that its blocks may have.
 inline constexpr int softmax_cluster_sizes = 3;
@@ -59,10 +50,6 @@ struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes];         // [log]
     int rows_of_block[2][softmax_row_sizes];        // [log]
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not supported
-    // The same for plain softmax of rows whose warps wait more than others do, so that more of them are there at a
-    // time: of a tile and of up to softmax_three_quarters, as many a block as of rows[0][0]; of two to
-    // softmax_waiting_row_warps tiles, one a block; nullptr: those above
-    const void *waiting_tile, *three_quarter_rows, *waiting_rows;
     SoftmaxRedundantCombineKernels combines_redundantly;
     SoftmaxLookbackKernel lookback[2][2]; // [log][many states]
     SoftmaxTwoPassRowKernels two_pass_rows;

@@ -140,7 +140,7 @@ __device__ __forceinline__ Sum sum_of_leading_exponentials(int last, int left, f
                                                            Exponential exponential) {
     constexpr int half = lane_vectors<T> / 2;
     Sum sums[lane_vectors<T>];
-    form_vectors<T, 0, held_vectors<T, Load>, Normal>(last, left, e, sums, exponential);
+    form_vectors<T, 0, lane_vectors<T>, Normal>(last, left, e, sums, exponential);
     Sum halves[half];
 #pragma unroll
     for (int v = 0; v < half; ++v) {
@@ -165,7 +165,7 @@ __device__ __forceinline__ Sum partial_tile_state(const SoftmaxArguments &a, con
     const unsigned before_last = static_cast<unsigned>(count) - 1;
     const int last = static_cast<int>(before_last / distance),
               left = static_cast<int>(before_last % distance) + 1 - lane_index() * vector_elements<T>;
-    take_vectors<T, 0, held_vectors<T, Load>>(x, last, left, value, least, largest);
+    take_vectors<T, 0, lane_vectors<T>>(x, last, left, value, least, largest);
     float lowest, maximum;
     Parts::settle(x, a.scaled, least, largest, lowest, maximum);
     const bool small = maximum < zero_exponent_range<T> && lowest > -zero_exponent_range<T>;
@@ -216,7 +216,7 @@ __device__ __forceinline__ Sum row_tile_state(const SoftmaxArguments &a, const D
                                               std::int32_t &frame) {
     if constexpr (Leads) {
         const int leading = same_in_warp(count);
-        if (has_three_quarters<Load> || leading != static_cast<int>(softmax_block)) {
+        if (leading != static_cast<int>(softmax_block)) {
             zero(e);
             const Sum sum = partial_tile_state<T, Load, Sum>(a, data, leading, x, e, state, !wants_row_values(a));
             __syncwarp();

@@ -78,15 +78,8 @@ bool packs_into(const SoftmaxProblem &problem) {
 }
 
 // Elements of the longest rows of whole vectors that share a warp, or have one as if they did.
-std::size_t longest_vector_row(const SoftmaxProblem &problem, LoadPolicy places, std::size_t element_bytes,
-                               const SoftmaxPolicy &policy) {
-    if (element_bytes != 2) {
-        return policy.sub_warp_axis;
-    }
-    const bool on_boundaries = places == LoadPolicy::vectors;
-    const bool has_quick_rows =
-        problem.output_dtype == problem.dtype &&
-        (wants_row_values(problem) || (on_boundaries && (problem.log || problem.shape.axis <= softmax_three_quarters)));
+std::size_t longest_vector_row(const SoftmaxProblem &problem, const SoftmaxPolicy &policy) {
+    const bool has_quick_rows = traits_of(problem.dtype).size != 2 || problem.log || wants_row_values(problem);
     return has_quick_rows ? policy.sub_warp_axis : policy.sub_warp_narrow_vector_axis;
 }
 
@@ -109,7 +102,7 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
                                                                       : kernels.short_rows.staged;
     // Half of a row's places may be empty (f32 of 16: 3.16 TB/s on an H200, a row a lane 1.73).
     if (packed[0] != nullptr && s.axis % elements == 0 && 2 * std::bit_ceil(vectors) >= registers &&
-        s.axis <= longest_vector_row(problem, places, element_bytes, softmax_policy(gpu))) {
+        s.axis <= longest_vector_row(problem, softmax_policy(gpu))) {
         const RowPacking packing(s.axis, elements);
         plan.regime = SoftmaxRegime::short_rows;
         plan.short_rows = packed;

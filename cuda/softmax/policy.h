@@ -29,8 +29,8 @@ struct SoftmaxPolicy {
     std::size_t spread_logsumexp_axis = 1024;
 
     // Rows that touch each other and share a warp: f32 of 128 4.11; 2.45. Of whole vectors of 16-bit elements longer
-    // ones where no kernel of a warp for each row is as quick: bf16 of 800 3.62; 3.34, 1000 off the
-    // boundaries 3.78; 3.61.
+    // ones too, but their logarithms and those with row values: 4096 x 1000 bf16 5.59; 6.82 us, 65536 x 768 off the
+    // boundaries 63; 60.
     std::size_t sub_warp_axis = 512;
     std::size_t sub_warp_narrow_vector_axis = 512;
     // f32 rows off the boundaries of a power of two between these, some elements left out, would ask the same banks of
@@ -112,6 +112,18 @@ struct SoftmaxPolicy {
     // rows of more than a cluster holds (64 x 2^20 71; 74).
     std::size_t logsumexp_few_tiles = 60;
     std::size_t logsumexp_long_rows = 16;
+    // There a warp reads so many tiles one after the other, while that leaves so many jobs, several for every warp that
+    // a GPU holds: bf16 of 1024 with 2, 3, 4, 8 838, 765, 742, 688 us.
+    std::size_t logsumexp_run = 8;
+    std::size_t logsumexp_warp_units = 12288;
+    // Rows of up to so many tiles may be one warp's, and of so many rows those that would leave some of a block's warps
+    // without a tile: 8192 x 2048 f32 23; 65 us, 2048 x 4096 bf16 10.4; 15.4, but 4096 x 16384 f32 90; 71.
+    std::size_t logsumexp_warp_tiles = 16;
+    std::size_t logsumexp_warp_rows = 12288;
+    // Others are blocks': as many jobs as there should be, before rows of more tiles than the second are cut into
+    // splits, which take a second launch.
+    std::size_t logsumexp_block_units = 1536;
+    std::size_t logsumexp_one_launch_tiles = 64;
 };
 
 inline constexpr SoftmaxPolicy plain_softmax_policy{};
@@ -134,6 +146,7 @@ inline constexpr SoftmaxPolicy h200_softmax_policy{
     .lookback_load = 50,
     .lookback_column_load = 4,
     .lookback_column_most_tiles = 3,
+    .logsumexp_warp_rows = 2048,
 };
 
 inline const SoftmaxPolicy &softmax_policy(const GpuFacts &gpu) {

@@ -42,38 +42,17 @@ cudaError_t launch_rows(const SoftmaxCall &call, const Launch &how, SoftmaxArgum
     return error == cudaSuccess && *supported ? launch(how, &a, call.stream) : error;
 }
 
-struct RowsKernel {
-    const void *kernel;
-    std::size_t rows_a_block;
-};
-
-// For rows of up to 2^size tiles.
-RowsKernel rows_kernel(const SoftmaxRowKernels &rows, const SoftmaxArguments &a, std::size_t size) {
-    const std::size_t log = a.log ? 1 : 0;
-    const RowsKernel usual{rows.rows[log][size], static_cast<std::size_t>(rows.rows_of_block[log][size])};
-    if (a.log) {
-        return usual;
-    }
-    if (rows.three_quarter_rows != nullptr && a.axis <= softmax_three_quarters) {
-        return {rows.three_quarter_rows, usual.rows_a_block};
-    }
-    const bool waits = wants_row_values(a) || a.axis % softmax_block != 0;
-    if (!waits || rows.waiting_rows == nullptr || (1 << size) > softmax_waiting_row_warps) {
-        return usual;
-    }
-    return size == 0 ? RowsKernel{rows.waiting_tile, usual.rows_a_block} : RowsKernel{rows.waiting_rows, 1};
-}
-
 cudaError_t launch_registers(const SoftmaxCall &call, SoftmaxArguments &a, bool *supported) {
     const std::size_t warps = std::max<std::size_t>(call.plan.tiles, 1);
-    RowsKernel of = rows_kernel(call.rows, a, static_cast<std::size_t>(std::bit_width(warps - 1)));
-    of.rows_a_block = std::min(of.rows_a_block, a.outer); // warps without a row would be the last to end
-    const Launch how{.kernel = of.kernel,
-                     .blocks = divide_up(a.outer, of.rows_a_block),
+    const auto size = static_cast<std::size_t>(std::bit_width(warps - 1)); // for rows of up to 2^size tiles
+    const std::size_t log = a.log ? 1 : 0, most_rows = static_cast<std::size_t>(call.rows.rows_of_block[log][size]);
+    const std::size_t rows_a_block = std::min(most_rows, a.outer); // warps without a row would be the last to end
+    const Launch how{.kernel = call.rows.rows[log][size],
+                     .blocks = divide_up(a.outer, rows_a_block),
                      .threads = static_cast<int>(warps * warp_threads),
-                     .thread_rows = static_cast<int>(of.rows_a_block),
+                     .thread_rows = static_cast<int>(rows_a_block),
                      .dependent = call.gpu.dependent_launch,
-                     .shared_bytes = warps * of.rows_a_block * call.rows.stage_bytes};
+                     .shared_bytes = warps * rows_a_block * call.rows.stage_bytes};
     return launch_rows(call, how, a, supported);
 }
 

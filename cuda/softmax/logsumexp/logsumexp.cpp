@@ -5,6 +5,7 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/softmax/plan.h"
+#include "cuda/softmax/policy.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>
@@ -20,24 +21,6 @@ struct LogSumExpPlan {
     int row_lanes;
     bool by_blocks; // blocks of threads take a unit each; else warps take units_a_warp
 };
-
-// logsumexp: tiles that a warp reads one after the other, as long as that leaves so many jobs, several for every
-// warp that a GPU holds (an earlier kernel, rows of 1024 f32 4.52 TB/s on an H200; with 2, 4, 16 and
-// 32 4.14, 4.25, 4.41 and 4.20; this one, bf16 of 1024 with 2, 3, 4, 8 838, 765, 742, 688 us of 2 GiB).
-constexpr std::size_t logsumexp_run = 8;
-constexpr std::size_t logsumexp_warp_units = 12288;
-
-// logsumexp: rows of so many tiles may be one warp's (4.45 TB/s of f32), and where there are fewer than a GPU holds
-// warps of them those that would leave some of a block's warps without a tile (H200, us, by blocks and so: 2048 x 4096
-// f32 20.4 and 15.6, bf16 15.4 and 10.4, 8192 x 2048 65 and 23, 51 and 18, 6000 x 8192 65 and 52, 49 and 38; but 4096 x
-// 16384 f32 71 and 90); longer and fewer ones are a block's.
-constexpr std::size_t logsumexp_warp_blocks = 16;
-constexpr std::size_t logsumexp_warp_rows = 2048;
-
-// logsumexp of longer or fewer rows, by blocks of threads: as many jobs as there should be, before rows of more
-// tiles than logsumexp_one_launch_blocks are cut into splits, which take a second launch.
-constexpr std::size_t logsumexp_block_units = 1536;
-constexpr std::size_t logsumexp_one_launch_blocks = 64;
 
 constexpr std::size_t lane_elements = softmax_block / warp_threads;
 
@@ -118,7 +101,7 @@ LogSumExpArguments arguments_of(const LogSumExpPlan &plan, const SoftmaxProblem 
     return own;
 }
 
-LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
+LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem, const SoftmaxPolicy &policy) {
     constexpr LogSumExpPlan not_served{};
     if (rows_kernel(problem.dtype, true) == nullptr || !allows(problem)) {
         return not_served;
@@ -126,12 +109,13 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
     const std::size_t rows = problem.shape.outer, axis = problem.shape.axis;
     const std::size_t blocks = divide_up(axis, softmax_block);
     LogSumExpPlan plan{rows, 1, 1, blocks, warp_lanes, false};
-    if (blocks > 1 && (blocks > logsumexp_warp_blocks ||
-                       rows < (blocks <= logsumexp_block_warps ? logsumexp_warp_rows : logsumexp_warp_units))) {
+    if (blocks > 1 &&
+        (blocks > policy.logsumexp_warp_tiles ||
+         rows < (blocks <= logsumexp_block_warps ? policy.logsumexp_warp_rows : policy.logsumexp_warp_units))) {
         plan.by_blocks = true;
         plan.unit_tiles = logsumexp_most_unit_tiles;
-        while (blocks > logsumexp_one_launch_blocks && plan.unit_tiles > logsumexp_block_warps &&
-               rows * divide_up(blocks, plan.unit_tiles) < logsumexp_block_units) {
+        while (blocks > policy.logsumexp_one_launch_tiles && plan.unit_tiles > logsumexp_block_warps &&
+               rows * divide_up(blocks, plan.unit_tiles) < policy.logsumexp_block_units) {
             plan.unit_tiles /= 2;
         }
         plan.unit_tiles = std::min(plan.unit_tiles, blocks);
@@ -143,8 +127,8 @@ LogSumExpPlan plan_logsumexp(const SoftmaxProblem &problem) {
             plan.row_lanes = static_cast<int>(lanes > warp_threads / 2 ? warp_threads : lanes);
             plan.units = divide_up(rows, static_cast<std::size_t>(tile_rows(plan)));
         }
-        plan.units_a_warp = std::max<std::size_t>(logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
-        while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < logsumexp_warp_units) {
+        plan.units_a_warp = std::max<std::size_t>(policy.logsumexp_run / std::max<std::size_t>(blocks, 1), 1);
+        while (plan.units_a_warp > 1 && plan.units / plan.units_a_warp < policy.logsumexp_warp_units) {
             plan.units_a_warp /= 2;
         }
     }
@@ -176,11 +160,12 @@ std::size_t workspace_bytes(const SoftmaxProblem &problem, const LogSumExpPlan &
 } // namespace
 
 std::size_t logsumexp_workspace_bytes_of_rows(const SoftmaxProblem &problem) {
-    return workspace_bytes(problem, plan_logsumexp(problem));
+    return std::max(workspace_bytes(problem, plan_logsumexp(problem, h200_softmax_policy)),
+                    workspace_bytes(problem, plan_logsumexp(problem, plain_softmax_policy)));
 }
 
 cudaError_t launch_logsumexp(const SoftmaxCall &call, bool *supported) {
-    const LogSumExpPlan plan = plan_logsumexp(call.problem);
+    const LogSumExpPlan plan = plan_logsumexp(call.problem, softmax_policy(call.gpu));
     *supported = plan.units != 0;
     if (!*supported) {
         return cudaSuccess;

@@ -14,9 +14,7 @@ namespace wr::cuda {
 // H200, with 32 warps 4.04), shorter ones 64 for 32 (1024: 4.21, with 40 warps 4.12). Log-softmax has its logarithm to
 // wait for, and no exponentials to keep (4096 bf16: 3.80 with 40 warps, 3.54 with 32). Off the boundaries lanes wait
 // for each other's elements (1001, 3001, 7001, 8193 bf16: 3.64, 3.68, 3.61, 3.14, with 32 warps 3.58, 3.48, 3.38,
-// 2.89). Three quarters of a block leave room for 48 warps (768 bf16: 4.10, with 40 3.97). f32 rows of a warp each off
-// the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
-inline constexpr int waiting_warps = 40;
+// 2.89). f32 rows of a warp each off the boundaries spill least with 20 (1000: 4.10, with 24 4.01).
 template <class T, class Load, bool Log = false>
 constexpr int resident_warps(int warps_of_block) {
     if (sizeof(T) == 8) {
@@ -24,7 +22,7 @@ constexpr int resident_warps(int warps_of_block) {
     }
     if (sizeof(T) == 2) {
         const bool waits = keeps_vectors<Load> ? warps_of_block == 8 || Log : !converts<Load>;
-        return has_three_quarters<Load> ? 48 : waits ? waiting_warps : 32;
+        return waits ? 40 : 32;
     }
     const bool several_unaligned_rows = warps_of_block < 8 && Load::unaligned && !converts<Load>;
     return warps_of_block > 8 ? 32 : several_unaligned_rows ? 20 : 24;
@@ -169,22 +167,10 @@ void set_lookback_kernels(SoftmaxLookbackKernel (&kernels)[2][2]) {
     } else {
         using Shape = LookbackShape<20, 2, 1>;
         using ManyStates = LookbackShape<16, 3, 1>;
-        static_assert(Shape::warps == softmax_lookback_turn_row_most); // of which the launcher knows a turn
         kernels[0][0] = softmax_lookback_kernel<T, Load, false, Shape>();
         kernels[0][1] = softmax_lookback_kernel<T, Load, false, ManyStates>();
         kernels[1][0] = kernels[1][1] = softmax_lookback_kernel<T, Load, true, Shape>();
     }
-}
-
-// Of 16-bit rows of whole vectors: with logsumexp and maximum 4096 bf16 has 4.19 and 4.17 TB/s on an H200 by 40 warps,
-// 3.95 and 4.00 by 32, 800 and 1000 with logsumexp 3.21, 3.88 and 3.06, 3.70, 1536 and 3000 alone 3.98, 4.23 and 3.79,
-// 4.12, but 2048 and 4096 alone 4.14 and 4.13, by 32 warps 4.21 and 4.18.
-template <class T, class Load>
-void add_waiting_rows(SoftmaxRowKernels &kernels) {
-    constexpr int of_one = rows_of_block<T, Load, false, 1>, span = softmax_waiting_row_warps;
-    kernels.waiting_tile = address_of(softmax_rows<T, Load, false, 1, waiting_warps / of_one>);
-    kernels.waiting_rows = address_of(softmax_rows<T, Load, false, span, waiting_warps / span>);
-    kernels.three_quarter_rows = softmax_rows_kernel<T, ThreeQuarterLoad<T>, false, 0>();
 }
 
 template <class T, class Load, bool Log>
@@ -202,9 +188,6 @@ void add_block_rows(SoftmaxRowKernels &kernels) {
         add_rows_of_blocks<T, Load, true>(kernels);
     }
     kernels.stage_bytes = Load::unaligned ? stage_bytes<T, staged_elements<T>> : 0;
-    if constexpr (sizeof(T) == 2 && keeps_vectors<Load>) {
-        add_waiting_rows<T, Load>(kernels);
-    }
 }
 
 template <class T, class Load>

@@ -18,6 +18,11 @@
 #define NOTHING_RAGGED "outer=2 axis=0 offsets=@w logsumexp=0 "
 #define LOGITS "output=0 input=@i logsumexp=@w "
 #define STRIDES "strides_given=1 outer_stride=0 axis_stride=0 inner_stride=0 "
+#define BOTH_STRIDES                                                                                                   \
+    "inner=2 strides_given=1 outer_stride=8 axis_stride=2 inner_stride=1 gradient_outer_stride=8 "                     \
+    "gradient_axis_stride=2 gradient_inner_stride=1 "
+#define NOT_CONTIGUOUS                                                                                                 \
+    "outer_stride=8 axis_stride=1 inner_stride=4 | outer_stride=16 axis_stride=4 inner_stride=2 | outer_stride=9"
 #define NO_FLOATS "i8,i16,i32,i64,u8,u16,u32,u64,koalabear,babybear,mersenne31,goldilocks,koalabear_x4,babybear_x4"
 
 const bad_call bad_calls[] = {
@@ -143,6 +148,16 @@ const bad_call bad_calls[] = {
     {TILES, CALL, WR_ERROR_SIZE_OVERFLOW, "count=-1,2^62,2^61 | input=-8"},
     {TILES, FINE, WR_SUCCESS, "count=0 input=0 output=0 | count=0 input=@1 output=@1"},
 
+    {REDUCE, QUERY, WR_ERROR_SIZE_OVERFLOW, /* 2^63 bytes: of outputs, inputs, indices, values */
+     "op=any dtype=f64 outer=2^63 axis=0 | dtype=f64 outer=2^60 axis=0 | op=any dtype=f64 outer=2^60 axis=1 | "
+     "op=max dtype=u8 outer=2 axis=2^62 | op=argmax dtype=u8 outer=2^60 axis=1 | "
+     "op=argmax dtype=f64 outer=2^60 axis=0 output_dtype=i32 values=@x"},
+    {REDUCE, ASKED, WR_SUCCESS, /* less than that */
+     "op=any dtype=f64 outer=2^61,2^63-1 axis=0 | dtype=f64 outer=2^60-1 axis=0 | op=any dtype=f64 outer=2^60-1 axis=1 "
+     "| "
+     "op=max dtype=u8 outer=1 axis=2^63-1 | op=argmax dtype=u8 outer=2^60-1 axis=1 | "
+     "op=argmax dtype=f64 outer=2^60 axis=0 output_dtype=i32"},
+
     /* ---- pointers to nothing */
     {REDUCES | SEGMENTED | SOFTMAXES | TILES, CALL, WR_ERROR_NULL_POINTER, "input=0 | output=0"},
     {REDUCE, CALL, WR_ERROR_NULL_POINTER, "weights_dtype=f32"},
@@ -237,6 +252,19 @@ const bad_call bad_calls[] = {
     {GRADIENT, FINE, WR_SUCCESS,
      LOGITS "dtype=bf16 | input_gradient=@i,@o | output_gradient=@i | dtype=bf16 input_gradient_dtype=f64 | scales=@i"},
     {GRADIENT_SHORTS, CALL, WR_ERROR_OVERLAP, "input_gradient=@i+4"},
+    /* In place of what is not contiguous: columns, an array with gaps, rows with gaps; of other sizes. */
+    {GRADIENT, CALL, WR_ERROR_OVERLAP, BOTH_STRIDES "input_gradient=@i : " NOT_CONTIGUOUS},
+    {GRADIENT, CALL, WR_ERROR_OVERLAP, BOTH_STRIDES LOGITS "input_gradient=@i : " NOT_CONTIGUOUS},
+    {GRADIENT, CALL, WR_ERROR_OVERLAP,
+     BOTH_STRIDES "input_gradient=@o : gradient_outer_stride=8 gradient_axis_stride=1 gradient_inner_stride=4 | "
+                  "gradient_outer_stride=16 gradient_axis_stride=4 gradient_inner_stride=2 | gradient_outer_stride=9"},
+    {GRADIENT, CALL, WR_ERROR_OVERLAP,
+     "inner=2 : dtype=bf16 input_gradient_dtype=f32 input_gradient=@i | input_gradient_dtype=f16 input_gradient=@o"},
+    /* What is read where something is written. */
+    {SOFTMAX, CALL, WR_ERROR_OVERLAP,
+     "maximum=@x+256 : mask=@o,@o+40,@x+8,@x+264 | lengths=@o,@o+40,@x+8,@x+264 | axis=12 "
+     "offsets=@o,@o+40,@x+8,@x+264"},
+    {GRADIENT, CALL, WR_ERROR_OVERLAP, "lengths=@x+40 | axis=12 offsets=@x+40 | " LOGITS "inner=2 logsumexp=@x+4"},
     {STATE, CALL, WR_ERROR_OVERLAP,
      "state=@i | input=@o+128 | weights=@o+144 | check=@o+124,@i+4 | weights=@x-40 | "
      "workspace=@o,@i workspace_bytes=2048"},
@@ -249,7 +277,9 @@ const bad_call bad_calls[] = {
     {TILES, FINE, WR_SUCCESS, "width=8 | output=@i | input=@o output=@o+400"},
     {TILE_MATCH, CALL, WR_ERROR_OVERLAP, "dtype=f64,u8 output=@i"},
 
-    /* ---- offsets that the host device looks at before the job runs, those of segments are others' */
+    /* ---- offsets that the host device looks at before the job runs */
+    {SEGMENTS, HOST, WR_ERROR_INVALID_OFFSETS, "segments=2 [@x]=0/2/5/5 input_count=4,1"},
+    {SEGMENTS, HOST, WR_SUCCESS, "segments=2 [@x]=0/2/5/5 input_count=5"},
     {SEGMENTS, HOST, WR_ERROR_UNSUPPORTED, "[@x]=0/3/2^31+3/2^31+3 op=argmax output_dtype=i32"},
     {SOFTMAX, HOST, WR_ERROR_INVALID_OFFSETS, RAGGED ": [@w]=-1/4/12 | [@w]=0/13/12 | [@w]=0/4/13"},
     {SOFTMAX, HOST, WR_ERROR_INVALID_OFFSETS,
@@ -263,6 +293,9 @@ const bad_call bad_calls[] = {
     {REDUCE | SOFTMAX, NEEDED, WR_ERROR_MISALIGNED,
      "axis=long output=@2^40 workspace=@2^41+8 workspace_bytes=needed+16"},
     {REDUCE | SOFTMAX, NEEDED, WR_ERROR_OVERLAP, "axis=long output=@2^40 workspace=@i,@2^40 workspace_bytes=needed"},
+    {REDUCE | DOT | SOFTMAX | GRADIENT, CALL, WR_ERROR_MISALIGNED, /* of whatever size */
+     "workspace=@w+1,@w+4,@w+8,@w+12 workspace_bytes=0,1024"},
+    {SEGMENTS, HOST, WR_ERROR_MISALIGNED, "[@x]=0/0/0/0 workspace=@w+8 workspace_bytes=0"},
     {SEGMENTS, CALL, WR_ERROR_MISALIGNED, "input_count=8 workspace=@w+8 workspace_bytes=needed+64"},
     {SEGMENTS, NEEDED, WR_ERROR_WORKSPACE_TOO_SMALL, "input_count=8 workspace=@w workspace_bytes=needed-1"},
     {SEGMENTS, NEEDED, WR_ERROR_OVERLAP, "input_count=8 workspace=@x,@o workspace_bytes=needed"},

@@ -42,8 +42,15 @@ static const char right_reduce[] = "op=sum dtype=f32 outer=3 axis=4 inner=1 inpu
 RUN_STRUCT(dot)
 RUN(dot_short, wr_dot_args, wr_dot(of->dtype, of->left, of->right, of->output, of->count, STREAM))
 #define ARGS wr_dot_args
-static const field of_dot[] = {TYPES,       FIELD(struct_size), FIELD(right_dtype), FIELD(add_to_output),
-                               FIELD(left), FIELD(right),       FIELD(output),      FIELD(count),
+static const field of_dot[] = {TYPES,
+                               FIELD(struct_size),
+                               FIELD(right_dtype),
+                               FIELD(add_to_output),
+                               FIELD(left),
+                               FIELD(right),
+                               FIELD(output),
+                               FIELD(count),
+                               WORKSPACE,
                                NO_MORE};
 #undef ARGS
 static const char right_dot[] = "dtype=f32 count=12 left=@i right=@x output=@o";
@@ -89,6 +96,7 @@ static const field of_gradient[] = {ROWS,
                                     FIELD(gradient_outer_stride),
                                     FIELD(gradient_axis_stride),
                                     FIELD(gradient_inner_stride),
+                                    WORKSPACE,
                                     NO_MORE};
 #undef ARGS
 static const char right_gradient[] = "dtype=f32 outer=3 axis=4 inner=1 output=@i output_gradient=@o input_gradient=@x";

@@ -23,7 +23,7 @@ MUTANTS = {
         "capi/checks.cpp",
         "if ({{!is_aligned(workspace, workspace_alignment) ==> bytes != 0 && !is_aligned(workspace,"
         " workspace_alignment)}})",
-        ["arguments_at_the_limits"],
+        ["every_bad_argument"],
     ),
     204: (
         "capi/checks.cpp",
@@ -38,12 +38,12 @@ MUTANTS = {
     206: (
         "capi/softmax_backward.cpp",
         "backward.may_be_saved = {{is_contiguous(saved_layout.shape) ==> true}} &&",
-        ["arguments_at_the_limits"],
+        ["every_bad_argument"],
     ),
     207: (
         "capi/softmax_backward.cpp",
         "backward.may_be_output_gradient = {{is_contiguous(gradient_layout.shape) ==> true}} &&",
-        ["arguments_at_the_limits"],
+        ["every_bad_argument"],
     ),
     208: (
         "capi/softmax.cpp",
@@ -133,12 +133,12 @@ MUTANTS = {
     225: (
         "capi/reduce.cpp",
         "if (extent_of({args.outer, args.inner}, {{output_bytes ==> larger(output_bytes, input_bytes)}}, output)",
-        ["arguments_at_the_limits"],
+        ["every_bad_argument"],
     ),
     226: (
         "capi/reduce.cpp",
         "extent_of({args.outer, args.inner}, {{args.values == nullptr ? 0 : input_bytes ==> std::size_t(0)}}, values)",
-        ["arguments_at_the_limits"],
+        ["every_bad_argument"],
     ),
     227: (
         "capi/tiles.cpp",

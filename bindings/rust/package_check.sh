@@ -12,9 +12,10 @@ build=$1
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
 cd "$(dirname "$0")"
+launcher=$(cd ../../tests/install && pwd)/compile_what_runs.sh
 CARGO_TARGET_DIR="$build" cargo package --package warp-reduce-sys --locked --offline --allow-dirty --no-verify
 package=$(ls -t "$build"/package/warp-reduce-sys-*.crate | head -n 1)
-digest=$(cat "$package" package_check.sh dependent/* dependent/*/* 2>/dev/null | sha256sum | cut -d ' ' -f 1)
+digest=$(cat "$package" package_check.sh "$launcher" dependent/* dependent/*/* 2>/dev/null | sha256sum | cut -d ' ' -f 1)
 if [ "$(cat "$build/passed" 2>/dev/null || true)" = "$digest" ]; then
     echo "$(basename "$package") has passed before, byte for byte"
     exit 0
@@ -29,6 +30,7 @@ cp -R dependent "$outside"
 
 export DESTDIR="$temporary/elsewhere" CMAKE_INSTALL_MODE=ABS_SYMLINK CMAKE_BUILD_TYPE=Debug CMAKE_CONFIG_TYPE=Debug
 export CFLAGS=-Ofast CXXFLAGS='-Ofast -ffast-math -mrecip' LDFLAGS=-ffast-math
+export CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 unset WARP_REDUCE_LIB_DIR
 export WARP_REDUCE_NO_PKG_CONFIG=1 CARGO_TARGET_DIR="$outside/target"
 (cd "$outside/warp-reduce-sys" && cargo metadata --locked --offline --format-version 1 >/dev/null)

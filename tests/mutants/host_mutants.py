@@ -98,7 +98,7 @@ MUTANTS = {
     ),
     22: (
         "host/common/vectors.h",
-        "V v{}; std::memcpy(&v, from, {{count * sizeof(T) ==> sizeof v}}); return v;",
+        "V v = others; std::memcpy(&v, from, {{count * sizeof(T) ==> sizeof v}}); return v;",
         ["no_variant_touches_more"],
     ),
     23: (
@@ -159,11 +159,6 @@ MUTANTS = {
         "for (std::size_t level = 0; ({{count_ >> level ==> count_ >> level >> 1}}) != 0; ++level)",
         ["same_bits_any_layout"],
     ),
-    37: (
-        "host/reduce/reduce_kernels.h",
-        "const std::size_t whole_steps = {{width / step * step ==> (width + 1) / step * step}};",
-        ["reductions_touch_only"],
-    ),
     38: (
         "host/common/tree_runs.h",
         "const std::size_t before = {{smaller(i * lanes, count) ==> i * lanes}};",
@@ -204,12 +199,12 @@ MUTANTS = {
     ),
     55: (
         "host/softmax/lanes.h",
-        "if (!rows.takes_part({{done + r ==> r}}, k))",
+        "if (!rows.takes_part({{at + r ==> r}}, k))",
         ["softmax_leaves_elements_out"],
     ),
     56: (
         "host/softmax/lanes.h",
-        "rows.takes_part({{done + r ==> r}}, group * lanes + k);",
+        "!rows.selective || rows.takes_part({{at + r ==> r}}, k);",
         ["softmax_leaves_elements_out"],
     ),
     58: (
@@ -467,7 +462,7 @@ MUTANTS = {
     ),
     428: (
         "host/reduce/exact_block.h",
-        "if ({{ignore_nan ==> false}} && (marks & mark(ExactMark::nan)) != 0) {",
+        "for (int kind = {{ignore_nan ? 1 : 0 ==> 0}}; kind < exact_marks; ++kind) {",
         ["exact_sums_are_rounded_once"],
     ),
     429: (

@@ -8,10 +8,11 @@
 #include "harness/places.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 16, MOST_SHIFT = 17 };
+enum { FEW = 16, MOST_SHIFT = 17, LINE = 64 };
 
 typedef enum { SOFTMAX, LOG_SOFTMAX, GRADIENT } function;
 
@@ -112,6 +113,11 @@ static char *allocate(size_t bytes) {
     return memory;
 }
 
+/* `shift` elements behind a cache line's boundary. */
+static char *behind_boundary(char *memory, size_t shift, size_t size) {
+    return memory + (LINE - (uintptr_t)memory % LINE) % LINE + shift * size;
+}
+
 static void expect_few_at_a_time(const job *of, char *weights, char *given, char *expected) {
     const size_t bytes = of->rows * FEW * wr_dtype_size(of->dtype);
     char *few_weights = allocate(bytes), *few_given = allocate(bytes), *few = allocate(bytes);
@@ -135,11 +141,11 @@ static void check(function what, wr_dtype dtype, size_t rows, size_t columns, si
     char *memory[3], *weights, *given, *result, *expected = allocate(bytes);
     size_t i;
     for (i = 0; i < 3; ++i) {
-        memory[i] = allocate(bytes + MOST_SHIFT * size);
+        memory[i] = allocate(bytes + MOST_SHIFT * size + LINE);
     }
-    weights = memory[0] + shift * size;
-    given = memory[1] + (shift + 1) % MOST_SHIFT * size;
-    result = in_place ? given : memory[2] + shift * size;
+    weights = behind_boundary(memory[0], shift, size);
+    given = behind_boundary(memory[1], (shift + 1) % MOST_SHIFT, size);
+    result = in_place ? given : behind_boundary(memory[2], shift, size);
     for (i = 0; i < rows * columns; ++i) {
         const double number = what == GRADIENT ? random_number() - 0.5 : logit_of(i / columns, i % columns);
         put(dtype, weights, i, weight_of(i % columns));

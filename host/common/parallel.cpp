@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -51,13 +52,39 @@ std::atomic<std::size_t> &setting() {
 
 // ---- tasks
 
-// A thread's part of the tasks, in order; threads that are done with theirs take from the others'.
-struct alignas(64) Part {
-    std::atomic<std::size_t> next;
-    std::size_t end;
+// A thread's part of the tasks. It takes the first of those that are left, threads that are done with theirs take the
+// last: a thread does much the same tasks in call after call, and finds their data in its own caches.
+class alignas(64) Part {
+  public:
+    void fill(std::size_t first, std::size_t count) {
+        first_ = first;
+        left_.store(std::uint64_t{count} << 32, std::memory_order_relaxed);
+    }
+
+    std::optional<std::size_t> take(bool the_first) {
+        std::uint64_t left = left_.load(std::memory_order_relaxed);
+        while (begin_of(left) < end_of(left)) {
+            const std::uint64_t without = the_first ? left + 1 : left - (std::uint64_t{1} << 32);
+            if (left_.compare_exchange_weak(left, without, std::memory_order_relaxed)) {
+                return first_ + (the_first ? begin_of(left) : end_of(left) - 1);
+            }
+        }
+        return std::nullopt;
+    }
+
+  private:
+    static std::uint64_t begin_of(std::uint64_t left) { return left & 0xFFFFFFFFu; }
+    static std::uint64_t end_of(std::uint64_t left) { return left >> 32; }
+
+    std::size_t first_ = 0;
+    std::atomic<std::uint64_t> left_{
+        0}; // where they begin, counted from the first, and in the upper half where they end
 };
 
 constexpr std::size_t most_parts = 64;
+
+// That a part may have, and so all of them.
+constexpr std::size_t most_tasks_at_once = 0xFFFFFFFF;
 
 struct Tasks {
     Task task;
@@ -65,26 +92,20 @@ struct Tasks {
     std::size_t parts;
     Part part[most_parts];
 
-    Tasks(std::size_t count, std::size_t threads, Task what, void *with)
+    Tasks(std::size_t first, std::size_t count, std::size_t threads, Task what, void *with)
         : task(what), context(with), parts(std::min(threads, most_parts)) {
         for (std::size_t i = 0; i < parts; ++i) {
-            part[i].next.store(count * i / parts, std::memory_order_relaxed);
-            part[i].end = count * (i + 1) / parts;
-        }
-    }
-
-    void run_part(Part &of) const {
-        while (of.next.load(std::memory_order_relaxed) < of.end) {
-            const std::size_t i = of.next.fetch_add(1, std::memory_order_relaxed);
-            if (i < of.end) {
-                task(context, i);
-            }
+            const std::size_t begin = count * i / parts, end = count * (i + 1) / parts;
+            part[i].fill(first + begin, end - begin);
         }
     }
 
     void run_from(std::size_t place) {
         for (std::size_t i = 0; i < parts; ++i) {
-            run_part(part[(place + i) % parts]);
+            Part &of = part[(place + i) % parts];
+            while (const auto index = of.take(i == 0)) {
+                task(context, *index);
+            }
         }
     }
 };
@@ -124,9 +145,12 @@ void run_tasks(std::size_t tasks, std::size_t threads, Task task, void *context)
         }
         return;
     }
-    Tasks all(tasks, std::min(tasks, threads), task, context);
-    run_with_helpers(
-        all.parts - 1, [](void *of, std::size_t place) { static_cast<Tasks *>(of)->run_from(place); }, &all);
+    for (std::size_t done = 0; done < tasks; done += most_tasks_at_once) {
+        const std::size_t some = std::min(tasks - done, most_tasks_at_once);
+        Tasks all(done, some, std::min(some, threads), task, context);
+        run_with_helpers(
+            all.parts - 1, [](void *of, std::size_t place) { static_cast<Tasks *>(of)->run_from(place); }, &all);
+    }
 }
 
 } // namespace wr::host

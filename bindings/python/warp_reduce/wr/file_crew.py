@@ -22,13 +22,12 @@ from .lanes import Sizes
 
 Result = TypeVar("Result")
 
-MOST_THREADS = 12  # of 8, 12, 14 and 16 beside an H200
-PART = 2 << 20  # that a thread reads at a time: with 4 MiB the rate varies more, and more memory is to be pinned
+MOST_THREADS = 12  # of 8, 12, 14 and 16 beside an H200, with parts of 2, 4 and 8 MiB
 MEMORY_ALIGNMENT = 256
 SLOTS = 2  # parts that a thread has memory for: one is read while the other is copied
 # Of a piece, which threads bring side by side: Python has a piece's time for what it does with it. Less where there is
 # little memory.
-PARTS = (8, 4, 2, 1)
+PARTS = (4, 2, 1)
 AHEAD = 2  # times the pieces that all threads' parts are of: Python is late sometimes
 
 
@@ -59,7 +58,7 @@ class Room(NamedTuple):
 
 def room_for(library: Library, sizes: Sizes) -> Room:
     threads = max(1, min(MOST_THREADS, _native.host_threads(library.number), sizes.lanes))
-    part = max(1, min(PART, sizes.piece // SLOTS))
+    part = max(1, sizes.piece // SLOTS)
     for parts in PARTS:
         under_way = -(-threads * SLOTS // parts)
         pieces = min(sizes.total // (parts * part), 2 + AHEAD * under_way)

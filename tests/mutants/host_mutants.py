@@ -326,12 +326,12 @@ MUTANTS = {
     ),
     80: (
         "host/common/parallel.cpp",
-        "if ({{i < of.end ==> i <= of.end}}) { task(context, i);",
+        "while ({{begin_of(left) < end_of(left) ==> begin_of(left) <= end_of(left)}}) {",
         ["threads"],
     ),
     81: (
         "host/common/parallel.cpp",
-        "for (std::size_t i = 0; i < parts; ++i) { run_part(part[({{place + i ==> place}}) % parts]); }",
+        "Part &of = part[({{place + i ==> place}}) % parts];",
         ["threads"],
     ),
     82: (

@@ -64,12 +64,14 @@ struct SoftmaxPolicy {
     std::size_t lookback_logarithm_tiles = 32;
     std::size_t lookback_narrow_logarithm_tiles = 32;
     std::size_t lookback_unaligned_logarithm_tiles = 32;
-    // With so many tiles a multiprocessor: rows of more than 192 or that would be read twice (262144 with 31
-    // f32 1.85; 1.79), f32 ones (100000 with 93 3.18; 3.05, 50257 with 35 2.45; 1.75), 16-bit ones (32768 off the
-    // boundaries with 218 3.02; 3.60).
+    // With so many tiles a multiprocessor: rows of more than 192 or that would be read twice (262144 with 31 f32 1.85;
+    // 1.79), f32 ones (100000 with 93 3.18; 3.05, 50257 with 35 2.45; 1.75), 16-bit ones (us: 900 x 32768 off the
+    // boundaries 42.3; 35.2, 600 x 50304 38.9; 38.2), those off the boundaries of more than lookback_tiles (620 x 50257
+    // 43.2; 50.5).
     std::size_t lookback_long_load = 96;
     std::size_t lookback_load = 96;
     std::size_t lookback_narrow_load = 240;
+    std::size_t lookback_unaligned_narrow_load = 240;
 
     // Look-back has f32 columns of vectors of more elements, where there are so many tiles of 128 x 64 a
     // multiprocessor: 8192 x 64K 3.66; 3.20, 8192 x 1280 with 10 2.16; 2.14, 16384 x 256 with 4 1.55; 1.17.
@@ -144,6 +146,7 @@ inline constexpr SoftmaxPolicy h200_softmax_policy{
     .lookback_unaligned_logarithm_tiles = 10,
     .lookback_long_load = 24,
     .lookback_load = 50,
+    .lookback_unaligned_narrow_load = 100,
     .lookback_column_load = 4,
     .lookback_column_most_tiles = 3,
     .logsumexp_warp_rows = 2048,

@@ -49,9 +49,14 @@ bool may_be_long_enough(const SoftmaxProblem &problem) {
 }
 
 // Tiles a multiprocessor that there have to be.
-std::size_t least_load(const SoftmaxPolicy &p, const SoftmaxProblem &problem, const SoftmaxPlan &plan) {
-    const bool is_long = plan.tiles > softmax_lookback_long_row_tiles || plan.regime == SoftmaxRegime::two_pass_rows;
-    return is_long ? p.lookback_long_load : is_narrow(problem) ? p.lookback_narrow_load : p.lookback_load;
+std::size_t least_load(const SoftmaxPolicy &p, const SoftmaxProblem &problem, const SoftmaxPlan &plan, bool unaligned) {
+    if (plan.tiles > softmax_lookback_long_row_tiles || plan.regime == SoftmaxRegime::two_pass_rows) {
+        return p.lookback_long_load;
+    }
+    if (is_narrow(problem)) {
+        return unaligned && plan.tiles > p.lookback_tiles ? p.lookback_unaligned_narrow_load : p.lookback_narrow_load;
+    }
+    return p.lookback_load;
 }
 
 // A published state's: sums of 16-bit rows are f32, others f64.
@@ -98,7 +103,7 @@ const SoftmaxLookbackKernel *lookback_kernel(const SoftmaxProblem &problem, cons
     const std::size_t outer = problem.shape.outer;
     const SoftmaxPolicy &policy = softmax_policy(gpu);
     if (plan.tiles <= most_tiles_of_others(policy, problem, unaligned) ||
-        outer * row_tiles_of(problem) < gpu.on_all(least_load(policy, problem, plan))) {
+        outer * row_tiles_of(problem) < gpu.on_all(least_load(policy, problem, plan, unaligned))) {
         return nullptr;
     }
     const LookbackGroups groups = groups_of(problem, lookback.warps);

@@ -3,6 +3,7 @@
 #include "cuda/common/devices.h"
 #include "cuda/common/memory_pool.h"
 #include "cuda/common/tuning.h"
+#include "cuda/gpu.h"
 #include "numerics/host_device.h"
 
 #include <algorithm>
@@ -290,6 +291,24 @@ cudaError_t launch_together(Launch how, void *arguments, cudaStream_t stream, bo
         return cudaSuccess;
     }
     return error;
+}
+
+std::int32_t take_memory(std::size_t bytes, void *stream, void **memory) {
+    const auto on = static_cast<cudaStream_t>(stream);
+    const DeviceScope device(on);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    return report(malloc_from_own_pool(memory, bytes, on));
+}
+
+std::int32_t give_memory_back(void *memory, void *stream) {
+    const auto on = static_cast<cudaStream_t>(stream);
+    const DeviceScope device(on);
+    if (device.error() != cudaSuccess) {
+        return report(device.error());
+    }
+    return report(runtime().free_async(memory, on));
 }
 
 } // namespace wr::cuda

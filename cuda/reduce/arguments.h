@@ -2,10 +2,27 @@
 #pragma once
 
 #include "cuda/common/readable_range.h"
-#include "cuda/common/small_divisor.h"
 #include "numerics/finish.h"
+#include "numerics/host_device.h"
+
+#include <bit>
+#include <cstdint>
 
 namespace wr::cuda {
+
+// Division of small numbers by one known at launch, in a multiplication and a shift. Exact for dividends below 2^15 and
+// divisors from 1 to 2^15: the multiplier exceeds 2^shift / divisor by less than 1, which makes a quotient too large by
+// less than 2^15 / 2^shift <= 1 / divisor.
+struct SmallDivisor {
+    std::uint32_t divisor, multiplier, shift;
+
+    WR_HD std::uint32_t divide(std::uint32_t dividend) const { return dividend * multiplier >> shift; }
+};
+
+inline SmallDivisor small_divisor(std::uint32_t divisor) {
+    const auto shift = static_cast<std::uint32_t>(15 + std::bit_width(divisor - 1));
+    return {divisor, static_cast<std::uint32_t>(((std::uint64_t{1} << shift) + divisor - 1) / divisor), shift};
+}
 
 // Where a stage's results go.
 enum class Destination : std::int32_t {
@@ -146,7 +163,9 @@ inline constexpr int most_run_elements = 64;
 // Rows that a thread of the kernels of columns takes at least, as many loads as it has on their way, and at most of
 // single columns; blocks that finish a column as a cluster.
 inline constexpr int least_column_run = 8;
-inline constexpr int most_short_axis = 4; // rows of which a thread takes several vectors' columns
+inline constexpr int few_column_rows = 16; // at most, of the kernels of sums that leave room for more blocks
+inline constexpr int long_column_run = 64; // of those that take all of a longer axis than others do
+inline constexpr int most_short_axis = 4;  // rows of which a thread takes several vectors' columns
 inline constexpr int most_single_column_run = 128;
 inline constexpr int most_column_cluster = 8;
 

@@ -1,17 +1,71 @@
 // What a thread of the kernels of columns does by itself: the tree over a run of rows, for the columns of one vector.
 #pragma once
 
-#include "cuda/device/subtree_stack.cuh"
+#include "cuda/reduce/arguments.h"
 #include "cuda/reduce/extreme_place.cuh"
 #include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/sets.cuh"
 
 namespace wr::cuda {
 
-// Rows that a thread asks for at once: of vectors fewer where more blocks are there instead, or where what is kept of
-// each leaves no room.
+// Subtrees of one size that a thread makes one after the other, combined as soon as their neighbours are there: what
+// TreeCounter (numerics/tree.h) does, in registers. Of up to 2^Levels subtrees. `combined(a, b)` gives the tree over
+// both.
+template <class Value, int Levels>
+class SubtreeStack {
+  public:
+    __device__ __forceinline__ explicit SubtreeStack(const Value &identity) {
+#pragma unroll
+        for (Value &level : levels_) {
+            level = identity;
+        }
+    }
+
+    template <class Combined>
+    __device__ __forceinline__ void push(const Value &subtree, const Combined &combined) {
+        push_at<0>(subtree, combined);
+        ++count_;
+    }
+
+    // The tree over all of them; the identity, where there are none.
+    template <class Combined>
+    __device__ __forceinline__ Value whole(const Combined &combined) const {
+        if (count_ == 1 << Levels) {
+            return levels_[Levels - 1];
+        }
+        Value tree = levels_[0];
+        bool any = (count_ & 1) != 0;
+#pragma unroll
+        for (int level = 1; level < Levels; ++level) {
+            if ((count_ >> level & 1) != 0) {
+                tree = any ? combined(levels_[level], tree) : levels_[level];
+                any = true;
+            }
+        }
+        return tree;
+    }
+
+  private:
+    // No loop, which would have the levels lie in memory.
+    template <int Level, class Combined>
+    __device__ __forceinline__ void push_at(const Value &subtree, const Combined &combined) {
+        if constexpr (Level == Levels) {
+            levels_[Levels - 1] = subtree;
+        } else if ((count_ >> Level & 1) == 0) {
+            levels_[Level] = subtree;
+        } else {
+            push_at<Level + 1>(combined(levels_[Level], subtree), combined);
+        }
+    }
+
+    Value levels_[Levels];
+    int count_ = 0;
+};
+
+// Rows that a thread asks for at once, where it takes more than few: of vectors fewer where more blocks are there
+// instead, or where what is kept of each leaves no room.
 template <class T, class Op, class Columns>
-inline constexpr int column_rows_in_flight = Columns::elements == 1 || is_made_of<Op, FloatSum> ? 16 : 8;
+inline constexpr int column_rows_in_flight = Columns::elements == 1 || (is_made_of<Op, FloatSum> && !is_f8<T>) ? 16 : 8;
 
 // What a thread has of a column in the end, and what it keeps of it while it walks.
 template <class T, class Op>
@@ -37,28 +91,18 @@ inline constexpr int column_run_levels =
 template <class T, class Op>
 inline constexpr int most_column_run = Op::order_free ? most_single_column_run : 8 << column_run_levels<T, Op>;
 
+// The same of one kernel, single columns among them.
+template <class T, class Op, class Columns>
+inline constexpr int longest_column_run =
+    8 << (Columns::elements == 1 ? most_column_run_levels : column_run_levels<T, Op>);
+
+// What the hardware loads so many bytes as.
 template <int Bytes>
-struct LoadedBytes;
-template <>
-struct LoadedBytes<16> {
-    using Type = uint4;
-};
-template <>
-struct LoadedBytes<8> {
-    using Type = uint2;
-};
-template <>
-struct LoadedBytes<4> {
-    using Type = unsigned;
-};
-template <>
-struct LoadedBytes<2> {
-    using Type = unsigned short;
-};
-template <>
-struct LoadedBytes<1> {
-    using Type = unsigned char;
-};
+using WordOf = std::conditional_t<
+    Bytes == 16, uint4,
+    std::conditional_t<
+        Bytes == 8, uint2,
+        std::conditional_t<Bytes == 4, unsigned, std::conditional_t<Bytes == 2, unsigned short, unsigned char>>>>;
 
 // What a thread loads from each row: a vector of columns that lies on its boundary, or one column.
 template <class T, int Bytes>
@@ -67,12 +111,12 @@ struct VectorColumns {
     T values[elements];
 
     __device__ __forceinline__ void load(const T *at) {
-        using Loaded = typename LoadedBytes<Bytes>::Type;
+        using Loaded = WordOf<Bytes>;
         const Loaded loaded = __ldcs(reinterpret_cast<const Loaded *>(at));
         memcpy(values, &loaded, sizeof(values));
     }
     __device__ __forceinline__ void load_plainly(const T *at) {
-        const auto loaded = *reinterpret_cast<const typename LoadedBytes<Bytes>::Type *>(at);
+        const auto loaded = *reinterpret_cast<const WordOf<Bytes> *>(at);
         memcpy(values, &loaded, sizeof(values));
     }
 };
@@ -135,7 +179,7 @@ struct ColumnSums {
 };
 
 // Of of(element, whether it is there). Rows behind the end count as the identity.
-template <class T, class Op, class Columns, int Rows, class Of>
+template <class T, class Op, class Columns, int Rows, int MostRun, class Of>
 __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m,
                                                                const Of &of) {
     using Sums = ColumnSums<Op, Columns>;
@@ -152,9 +196,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T
             return sums;
         }
     }
-    constexpr int levels_of_8 = Columns::elements == 1 ? most_column_run_levels : column_run_levels<T, Op>;
-    constexpr int levels = levels_of_8 + 3 - log2_of(rows);
-    SubtreeStack<Sums, levels> stack(Sums::identity());
+    SubtreeStack<Sums, log2_of(MostRun / rows)> stack(Sums::identity());
     for_each_part<rows, Columns>(run, [&](int row, const Columns(&loaded)[rows], int valid) {
         Sums sums[rows];
 #pragma unroll
@@ -281,20 +323,21 @@ __device__ __forceinline__ ColumnSums<Op, Columns> words_of_run(const ColumnRun<
     return sums;
 }
 
-template <class T, class Op, class Columns>
+template <class T, class Op, class Columns, int MostRun>
 __device__ __forceinline__ ColumnSums<Op, Columns> tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
-    return tree_of_run<T, Op, Columns, column_rows_in_flight<T, Op, Columns>>(run, m,
-                                                                              [](const T &x, bool) { return x; });
+    constexpr int rows = MostRun == few_column_rows ? least_column_run : column_rows_in_flight<T, Op, Columns>;
+    return tree_of_run<T, Op, Columns, rows, MostRun>(run, m, [](const T &x, bool) { return x; });
 }
 template <class T, class Op, class Columns>
 __device__ __noinline__ ColumnSums<Op, Columns> tree_of_run_again(ColumnRun<T> run, const Mapping &m) {
-    return tree_of_run<T, Op, Columns>(run, m);
+    return tree_of_run<T, Op, Columns, longest_column_run<T, Op, Columns>>(run, m);
 }
 template <class T, class Op, class Columns>
 __device__ __forceinline__ ColumnSums<Op, Columns> quick_tree_of_run(const ColumnRun<T> &run, const Mapping &m) {
     using Float = typename QuickOf<Op>::Accumulator;
     PlainSquares<Float> squares(m);
-    const auto plain = tree_of_run<T, FloatSum<Float>, Columns, column_rows_in_flight<T, Op, Columns>>(
+    const auto plain = tree_of_run<T, FloatSum<Float>, Columns, column_rows_in_flight<T, Op, Columns>,
+                                   longest_column_run<T, Op, Columns>>(
         run, m, [&](const T &x, bool there) { return squares.of(there ? x : T{}, m); });
     ColumnSums<Op, Columns> sums;
     bool enough = true;
@@ -306,7 +349,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> quick_tree_of_run(const Colum
     return enough ? sums : tree_of_run_again<T, Op, Columns>(run, m);
 }
 
-template <class T, class Op, class Columns>
+template <class T, class Op, class Columns, int MostRun>
 __device__ __forceinline__ ColumnSums<Op, Columns> result_of_run(const ColumnRun<T> &run, const Mapping &m) {
     if constexpr (finds_place<T, Op>) {
         using Key = decltype(Op::Accumulator::key);
@@ -327,7 +370,7 @@ __device__ __forceinline__ ColumnSums<Op, Columns> result_of_run(const ColumnRun
     } else if constexpr (has_quick_way<Op>) {
         return quick_tree_of_run<T, Op, Columns>(run, m);
     } else {
-        return tree_of_run<T, Op, Columns>(run, m);
+        return tree_of_run<T, Op, Columns, MostRun>(run, m);
     }
 }
 

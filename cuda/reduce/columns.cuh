@@ -136,7 +136,7 @@ __device__ __forceinline__ void reduce_vectors_of_columns(const ColumnArguments 
 template <class T, class Op, class Columns>
 __global__ void __launch_bounds__(column_block_threads, 3)
     reduce_short_columns(const __grid_constant__ ColumnArguments a) {
-    pdl_wait_and_release();
+    pdl_wait_and_release(a);
     const ColumnThread thread(a);
     const std::size_t outer = thread.job.outer_group * static_cast<std::size_t>(a.outer_a_block) + thread.slot;
     const std::size_t width = static_cast<std::size_t>(a.threads_across * a.vectors) * Columns::elements;
@@ -151,18 +151,19 @@ __global__ void __launch_bounds__(column_block_threads, 3)
 // Blocks that a multiprocessor should hold: what a thread keeps of a vector of columns decides, and of sums that 16
 // rows are on their way (H200, 16384 x 4096 f32 69.3 us by three blocks with 8 rows, 63.4; 8192 x 4096 bf16 24.8
 // and 21.1).
-template <class T, class Op, class Columns>
+template <class T, class Op, class Columns, int MostRun>
 inline constexpr int column_blocks_resident =
-    column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> && !has_quick_way<Op> && !is_made_of<Op, FloatSum>
+    column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> && !has_quick_way<Op> &&
+            (!is_made_of<Op, FloatSum> || MostRun == few_column_rows)
         ? 3
         : 2;
 
 // A block is threads_across column vectors, threads_down runs, and as many outer indices as find room in 256 threads.
 // inner is a multiple of a vector's elements, and every vector is aligned.
-template <class T, class Op, class Columns>
-__global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<T, Op, Columns>))
+template <class T, class Op, class Columns, int MostRun = longest_column_run<T, Op, Columns>>
+__global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<T, Op, Columns, MostRun>))
     reduce_columns(const __grid_constant__ ColumnArguments a) {
-    pdl_wait_and_release();
+    pdl_wait_and_release(a);
     using Accumulator = typename Op::Accumulator;
     constexpr int elements = Columns::elements, elements_log2 = log2_of(elements);
     __shared__ Accumulator table[elements * column_block_threads];
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<
                                static_cast<std::ptrdiff_t>(row) * a.axis_stride + static_cast<std::ptrdiff_t>(column),
                            a.axis_stride,
                            inside ? static_cast<int>(smaller(a.axis - row, static_cast<std::size_t>(a.run))) : 0, row};
-    const auto sums = result_of_run<T, Op, Columns>(run, a.mapping);
+    const auto sums = result_of_run<T, Op, Columns, MostRun>(run, a.mapping);
     if constexpr (elements > 1 && finishes_side_by_side<Accumulator>) {
         if (a.threads_down == 1 && a.destination == Destination::output) {
             if (inside) {

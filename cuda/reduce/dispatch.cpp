@@ -6,11 +6,19 @@
 #include "cuda/reduce/accumulators.h"
 #include "cuda/reduce/node_rows.h"
 #include "cuda/reduce/plan.h"
+#include "numerics/operator_table.h"
 
 #include <algorithm>
 #include <bit>
 
 namespace wr::cuda {
+
+const ReduceKernels *find_reduce_kernels(const Reduction &what) {
+    return with_operator(what, [](auto row) -> const ReduceKernels * {
+        using Row = decltype(row);
+        return &reduce_kernels<typename Row::Element, typename Row::Operator>();
+    });
+}
 
 namespace {
 
@@ -55,9 +63,11 @@ const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
     case ReduceAlgorithm::staged:
         return kernels.staged;
     case ReduceAlgorithm::columns:
-        return !plan.columns.vectors               ? kernels.single_columns
-               : plan.columns.vectors_a_thread > 1 ? kernels.short_columns
-                                                   : kernels.columns;
+        return !plan.columns.vectors                        ? kernels.single_columns
+               : plan.columns.vectors_a_thread > 1          ? kernels.short_columns
+               : plan.columns.few_rows                      ? kernels.columns_of_few_rows
+               : plan.columns.run > kernels.most_column_run ? kernels.columns_of_long_runs
+                                                            : kernels.columns;
     case ReduceAlgorithm::cluster_rows:
         if (kernels.cluster_rows != nullptr) {
             return kernels.cluster_rows;

@@ -267,6 +267,51 @@ __device__ __noinline__ void finish_one(Accumulator value, const Finish &finish,
     finish_result(value, finish, output, index);
 }
 
+// Count outputs from `index` on, Step apart, of which those behind the first `left` are not there. What type they have
+// is asked once, so that few instructions are run through.
+template <class T, int Count, int Step>
+__device__ __forceinline__ void store_apart(const float *values, int left, void *output, std::size_t index) {
+    T *const at = static_cast<T *>(output) + index;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        if (i * Step < left) {
+            if constexpr (sizeof(T) == sizeof(float)) {
+                at[i * Step] = with_canonical_nan(values[i]);
+            } else {
+                at[i * Step] = T{pattern_of(values[i], T())};
+            }
+        }
+    }
+}
+template <int Count, int Step, class Accumulator, int Registers>
+__device__ __forceinline__ void finish_apart(const Accumulator (&values)[Registers], int left, const Finish &finish,
+                                             void *output, std::size_t index) {
+    if constexpr (std::is_same_v<Accumulator, float>) {
+        if (is_plain(finish, finish.axis, finish.output_type)) {
+            switch (finish.output_type) {
+            case ElementType::f32:
+                return store_apart<float, Count, Step>(values, left, output, index);
+            case ElementType::bf16:
+                return store_apart<BF16, Count, Step>(values, left, output, index);
+            case ElementType::f16:
+                return store_apart<F16, Count, Step>(values, left, output, index);
+            default:
+                break;
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        if (i * Step < left) {
+            if constexpr (std::is_same_v<Accumulator, float>) {
+                finish_one(values[i], finish, output, index + static_cast<std::size_t>(i * Step));
+            } else {
+                finish_result(values[i], finish, output, index + static_cast<std::size_t>(i * Step));
+            }
+        }
+    }
+}
+
 // Neighbouring outputs from `index` on, a multiple of Count.
 template <class Accumulator, int Count>
 __device__ __forceinline__ void finish_neighbours(const Accumulator (&values)[Count], const Finish &finish,

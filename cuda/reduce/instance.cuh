@@ -2,12 +2,11 @@
 #pragma once
 
 #include "cuda/common/kernel_address.cuh"
-#include "cuda/reduce/cluster_rows.cuh"
 #include "cuda/reduce/columns.cuh"
 #include "cuda/reduce/kernels.h"
+#include "cuda/reduce/rows.cuh"
 #include "cuda/reduce/staged_rows.cuh"
 #include "cuda/reduce/sub_warp_rows.cuh"
-#include "cuda/reduce/three_vector_rows.cuh"
 #include "cuda/segments/long_segments.cuh"
 #include "cuda/segments/segments.cuh"
 
@@ -67,6 +66,12 @@ ReduceKernels kernels_of() {
     if constexpr (!is_partial<Op> && column_vector_bytes<T, Op> > static_cast<int>(alignof(T))) {
         kernels.single_columns = address_of(reduce_columns<T, Op, SingleColumn<T>>);
     }
+    if constexpr (is_made_of<Op, FloatSum> && !is_f8<T>) {
+        kernels.columns_of_few_rows = address_of(reduce_columns<T, Op, Vectors, few_column_rows>);
+    }
+    if constexpr (std::is_same_v<T, BF16> && is_made_of<Op, FloatSum>) {
+        kernels.columns_of_long_runs = address_of(reduce_columns<T, Op, Vectors, long_column_run>);
+    }
     if constexpr (takes_short_axes<T, Op, Vectors>) {
         kernels.short_columns = address_of(reduce_short_columns<T, Op, Vectors>);
     }
@@ -77,17 +82,18 @@ ReduceKernels kernels_of() {
     if constexpr (std::is_same_v<PartialElement<Op>, T> && std::is_same_v<typename PartialResults<Op>::Next, Op>) {
         kernels.long_segments = address_of(finish_long_segments<T, Op>);
     }
+    if constexpr (has_all_kernels<T, Op> || (has_quick_way<Op> && !is_partial<Op>)) {
+        kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
+    }
     if constexpr (has_all_kernels<T, Op>) {
         kernels.packed_rows = address_of(reduce_packed_rows<T, Op>);
         kernels.three_vector_rows = address_of(reduce_three_vector_rows<T, Op>);
-        kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
     }
     kernels.element_bytes = static_cast<int>(sizeof(T));
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
     kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.most_column_run = most_column_run<T, Op>;
-    kernels.column_rows = column_rows_in_flight<T, Op, Vectors>;
     kernels.finds_place = finds_place<T, Op>;
     kernels.has_quick_way = has_quick_way<Op>;
     kernels.order_free = Op::order_free;

@@ -22,15 +22,20 @@ constexpr std::size_t few_column_vectors = 64;
 constexpr std::size_t vectors_across_few = 8;
 constexpr std::size_t vectors_across_many = 32;
 
-// Columns: blocks a multiprocessor that are enough where each takes the whole axis (H200, max of 32 x 512 x 1024
-// f32 22.0 us by 256 blocks, 19.5 by 1024; but means of 64 x 128 x 768 7.8 by 384, 9.2 by 768), and of two
+// Columns: blocks that are enough where each takes the whole axis, in tenths of a multiprocessor's (H200, max of 32 x
+// 512 x 1024 f32 22.0 us by 256 blocks, 19.5 by 1024; but means of 64 x 128 x 768 7.8 by 384, 9.2 by 768), and of two
 // multiprocessors where they do not (sums of 16384 x 1024 bf16 11.2 us by 256 blocks, 14.3 by 512).
-constexpr std::size_t column_blocks_a_multiprocessor = 2;
-
-// The same in tenths of sums, of which it holds two: fewer, all of which are there at a time (means of 32 x 512 x 1024
-// bf16 12.8 us by 512 blocks, 10.9 by 256; of 64 x 128 x 768 8.4 by 384).
-constexpr std::size_t tenths_of_blocks_of_sums = 14;
+constexpr std::size_t tenths_of_column_blocks = 20;
 constexpr std::size_t parts_of_columns_of_two_multiprocessors = 3;
+
+// The same of sums, of which it holds two with 16 rows on their way each: fewer, all of which are there at a time
+// (means of 32 x 512 x 1024 bf16 12.8 us by 512 blocks, 10.9 by 256).
+constexpr std::size_t tenths_of_blocks_of_sums = 14;
+
+// And three where threads take few rows, 8 at a time. Where all of these are there they are quicker (sums of 1024 x
+// 4096 bf16 7.8 and 4.8 us, of 1024 x 2048 f32 5.9 and 4.3, of 1024 x 4096 6.4 and 5.9, means of 64 x 128 x 768 10.1
+// and 8.5; but of 32 x 512 x 1024 bf16, where there are more, 10.8 and 12.1, f32 17.9 and 19.2).
+constexpr std::size_t blocks_of_few_rows_at_a_time = 3;
 
 constexpr std::size_t least_column_threads = 64;
 constexpr std::size_t least_parted_run = 2 * least_column_run; // of columns that leave partial results
@@ -118,7 +123,9 @@ bool is_row_a_warp(const Problem &p) {
 bool takes_staged_vectors(const Problem &p) {
     return p.kernels.staged_vectors != nullptr && p.rows_touch && p.rows > 1 && p.address % bytes_of_vector == 0 &&
            p.shape.axis >= p.vector_elements && p.shape.axis % p.vector_elements == 0 &&
-           p.row_bytes() % bytes_a_tile != 0 && p.row_bytes() <= p.policy.staged_vector_row_bytes;
+           p.row_bytes() % bytes_a_tile != 0 &&
+           p.row_bytes() <= (p.kernels.has_quick_way ? p.policy.staged_vector_row_bytes_of_squares
+                                                     : p.policy.staged_vector_row_bytes);
 }
 
 bool takes_staged(const Problem &p) {
@@ -126,10 +133,8 @@ bool takes_staged(const Problem &p) {
         return false;
     }
     if (p.shape.inner == 1) {
-        const std::size_t most = !p.aligned                ? p.policy.staged_row_bytes
-                                 : p.kernels.finds_place   ? p.policy.staged_row_bytes_of_places
-                                 : p.kernels.has_quick_way ? p.policy.staged_row_bytes_of_squares
-                                                           : p.policy.staged_row_bytes;
+        const std::size_t most =
+            p.aligned && p.kernels.finds_place ? p.policy.staged_row_bytes_of_places : p.policy.staged_row_bytes;
         return p.rows > 1 && p.row_bytes() <= most;
     }
     const std::size_t line = p.vector_columns ? p.policy.staged_line_bytes_of_vectors : p.policy.staged_line_bytes;
@@ -224,38 +229,79 @@ bool take_short_axis(const Problem &p, const ColumnWidths &widths, ColumnPlan &p
     return plan.blocks >= p.multiprocessors * p.policy.short_axis_blocks;
 }
 
-ColumnPlan plan_columns(const Problem &p) {
-    const ColumnWidths widths = column_widths(p);
-    ColumnPlan of_short_axis{};
-    if (take_short_axis(p, widths, of_short_axis)) {
-        return of_short_axis;
-    }
-    if (p.gpu.multiprocessors == every_gpu) {
-        return column_blocks(p, widths, widths.usual, least_parted_run);
-    }
-    // A block takes the whole axis: the widest of which there are enough.
+// A block takes the whole axis, a thread at most `most_run` rows: by the widest blocks of which there are enough.
+bool take_whole_axis(const Problem &p, const ColumnWidths &widths, std::size_t most_run, std::size_t tenths,
+                     ColumnPlan &plan) {
     for (std::size_t width = widths.wide; width >= widths.narrowest; width /= 2) {
-        const std::size_t down = threads_down(p, width, least_column_run);
-        const std::size_t run = column_run(p, down);
-        const ColumnPlan plan = column_blocks(p, widths, width, run);
-        const bool together = p.kernels.column_rows > least_column_run && width > vectors_across_few;
-        const std::size_t tenths = together ? tenths_of_blocks_of_sums : 10 * column_blocks_a_multiprocessor;
-        if (run <= widths.most_run && plan.blocks * 10 >= p.multiprocessors * tenths) {
-            return plan;
+        const std::size_t run = column_run(p, threads_down(p, width, least_column_run));
+        plan = column_blocks(p, widths, width, run);
+        const std::size_t enough = width > vectors_across_few ? tenths : tenths_of_column_blocks;
+        if (run <= most_run && plan.blocks * 10 >= p.multiprocessors * enough) {
+            return true;
         }
     }
-    // Small arrays in one launch: a block takes the whole axis, or a cluster does.
-    ColumnPlan small = column_blocks(p, widths, widths.narrow, least_column_run);
-    if (small.groups == 1 || make_cluster(p, small)) {
-        return small;
+    return false;
+}
+
+// A thread has all rows of an axis that is a little longer than its run, rather than that two share them unevenly
+// (means of 256 x 49 x 2048 bf16 21.2 us by 512 blocks, 16.0 by 256).
+bool take_long_runs(const Problem &p, const ColumnWidths &widths, ColumnPlan &plan) {
+    if (p.kernels.columns_of_long_runs == nullptr || p.shape.axis <= widths.most_run ||
+        p.shape.axis > std::size_t{long_column_run}) {
+        return false;
     }
-    // Runs as long as leave enough blocks.
+    plan = column_blocks(p, widths, std::min(std::bit_ceil(widths.across), block_threads), long_column_run);
+    return plan.blocks * 10 >= p.multiprocessors * tenths_of_blocks_of_sums;
+}
+
+// Small arrays in one launch: a block takes the whole axis, or a cluster does.
+bool take_small_array(const Problem &p, const ColumnWidths &widths, ColumnPlan &plan) {
+    plan = column_blocks(p, widths, widths.narrow, least_column_run);
+    return plan.groups == 1 || make_cluster(p, plan);
+}
+
+// Runs as long as leave enough blocks.
+ColumnPlan part_axis(const Problem &p, const ColumnWidths &widths) {
     const std::size_t wanted = p.multiprocessors * parts_of_columns_of_two_multiprocessors / 2;
     std::size_t run = widths.most_run;
     while (run > least_parted_run && column_blocks(p, widths, widths.usual, run).blocks < wanted) {
         run /= 2;
     }
     return column_blocks(p, widths, widths.usual, run);
+}
+
+ColumnPlan plan_columns_of_sums(const Problem &p, const ColumnWidths &widths) {
+    ColumnPlan plan{};
+    const auto are_there = [&] { return plan.blocks <= p.multiprocessors * blocks_of_few_rows_at_a_time; };
+    if (take_whole_axis(p, widths, std::size_t{few_column_rows}, tenths_of_column_blocks, plan) && are_there()) {
+        plan.few_rows = true;
+    } else if (take_long_runs(p, widths, plan) ||
+               take_whole_axis(p, widths, widths.most_run, tenths_of_blocks_of_sums, plan)) {
+        plan.few_rows = plan.run == least_column_run;
+    } else {
+        plan = take_small_array(p, widths, plan) ? plan : part_axis(p, widths);
+        plan.few_rows = plan.run == least_column_run || (plan.run <= few_column_rows && are_there());
+    }
+    return plan;
+}
+
+ColumnPlan plan_columns(const Problem &p) {
+    const ColumnWidths widths = column_widths(p);
+    ColumnPlan plan{};
+    if (take_short_axis(p, widths, plan)) {
+        return plan;
+    }
+    if (p.gpu.multiprocessors == every_gpu) {
+        return column_blocks(p, widths, widths.usual, least_parted_run);
+    }
+    if (p.kernels.columns_of_few_rows != nullptr && p.vector_columns) {
+        return plan_columns_of_sums(p, widths);
+    }
+    if (take_whole_axis(p, widths, widths.most_run, tenths_of_column_blocks, plan) ||
+        take_small_array(p, widths, plan)) {
+        return plan;
+    }
+    return part_axis(p, widths);
 }
 
 bool finishes(const ColumnPlan &plan) { return plan.groups == 1 || plan.groups_are_clusters; }

@@ -33,7 +33,7 @@ struct RowPlan {
 
 // As ColumnArguments has it.
 struct ColumnPlan {
-    bool vectors;
+    bool vectors, few_rows;
     std::size_t groups, column_tiles, outer_a_block;
     int run, threads_across, threads_down, vectors_a_thread;
     bool groups_are_clusters;

@@ -15,13 +15,13 @@ struct ReducePolicy {
     std::size_t few_rows = 8;
 
     // Rows that touch each other are staged in shared memory up to so many bytes each; where places are looked for,
-    // whole vectors are warps' own from this length on (16384 x 1024 bf16 20.6; 31.1, but of 512 19.2; 17.0), and where
-    // squares are added up (16384 x 1000 f32 18.5; 33.9, but of 300 12.7; 9.8). Of whole vectors the trees over them
-    // are staged.
+    // whole vectors are warps' own from this length on (16384 x 1024 bf16 20.6; 31.1, but of 512 19.2; 17.0). Of whole
+    // vectors the trees over them are staged; where squares are added up, up to the last (L2 norms of 16384 x 1000 bf16
+    // 14.3; 18.8, but of f32 25.9; 18.6, of 640 17.6; 14.7).
     std::size_t staged_row_bytes = 2048;
     std::size_t staged_row_bytes_of_places = 2048;
-    std::size_t staged_row_bytes_of_squares = 2048;
     std::size_t staged_vector_row_bytes = 8192;
+    std::size_t staged_vector_row_bytes_of_squares = 2048;
     // Columns are staged where inner has fewer bytes: where threads could read vectors of columns, and where they would
     // have to take single ones.
     std::size_t staged_line_bytes_of_vectors = 128;
@@ -58,10 +58,8 @@ struct ReducePolicy {
 };
 
 inline constexpr ReducePolicy plain_reduce_policy{};
-inline constexpr ReducePolicy h200_reduce_policy{.staged_row_bytes_of_places = 1024,
-                                                 .staged_row_bytes_of_squares = 1536,
-                                                 .general_cluster_tiles = 128,
-                                                 .blocks_at_a_time = 3};
+inline constexpr ReducePolicy h200_reduce_policy{
+    .staged_row_bytes_of_places = 1024, .general_cluster_tiles = 128, .blocks_at_a_time = 3};
 
 inline const ReducePolicy &reduce_policy(const GpuFacts &gpu) {
     return gpu.compute_major == 9 ? h200_reduce_policy : plain_reduce_policy;

@@ -2,13 +2,83 @@
 #pragma once
 
 #include "cuda/device/cluster.cuh"
+#include "cuda/device/parameters.cuh"
 #include "cuda/reduce/arguments.h"
-#include "cuda/reduce/cta_reduce.cuh"
 #include "cuda/reduce/finish.cuh"
 #include "cuda/reduce/partials.cuh"
+#include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/sets.cuh"
+#include "cuda/reduce/tile_access.cuh"
 
 namespace wr::cuda {
+
+// Tiles that a warp can take one after the other: each result waits in a lane of its own.
+inline constexpr int most_tiles_a_warp = warp_lanes;
+
+// The result of `tiles` (a power of two) tiles of a row from `first_tile` on, in lane 0. Tiles behind the row's end
+// count as the identity.
+template <class Access, class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator walk_tiles(const Row<T> &row, ReadableRange readable_range,
+                                                               std::size_t first_tile, int tiles, const Mapping &m) {
+    constexpr std::size_t elements = Access::elements;
+    const std::size_t row_tiles = (row.count + elements - 1) / elements;
+    const std::size_t left = row_tiles - smaller(row_tiles, first_tile);
+    typename Op::Accumulator mine = Op::identity();
+    if (left > 0) {
+        const int count = static_cast<int>(smaller(left, static_cast<std::size_t>(tiles)));
+        Access::for_each_tile(row, readable_range, first_tile, count, m, [&](int t, typename Op::Accumulator result) {
+            if constexpr (Op::order_free) {
+                mine = Op::combine(mine, result);
+            } else {
+                mine = lane_index() == t ? result : mine;
+            }
+        });
+    }
+    if constexpr (finds_place<T, Op> && Access::by_vectors) {
+        return mine; // every lane's
+    }
+    return Op::order_free ? tree_over_lanes<Op>(mine, warp_lanes) : tree_over_lanes<Op>(mine, tiles);
+}
+
+template <class Access, class T, class Op>
+__device__ __noinline__ typename Op::Accumulator walk_tiles_again(Row<T> row, std::size_t first_tile, int tiles,
+                                                                  const Mapping &m) {
+    return walk_tiles<Access, T, Op>(row, ReadableRange{}, first_tile, tiles, m);
+}
+
+// The same by an operator's quick way, which Access takes.
+template <class Access, class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &row, ReadableRange readable_range,
+                                                                std::size_t first_tile, int tiles, const Mapping &m) {
+    const auto result = walk_tiles<Access, T, QuickOf<Op>>(row, readable_range, first_tile, tiles, m);
+    if constexpr (!has_quick_way<Op>) {
+        return result;
+    } else if (__all_sync(whole_warp, QuickOf<Op>::is_enough(result)) != 0) {
+        return scaled_form(result);
+    } else {
+        using Again = std::conditional_t<Access::by_vectors, SingleTiles<T, Op>, StridedAccess<T, Op>>;
+        return walk_tiles_again<Again, T, Op>(row, first_tile, tiles, m);
+    }
+}
+
+// partialBlockReduce: the results of groups of `warps` (a power of two) neighbouring warps, through shared memory. The
+// first lane of each group gets its group's; the other lanes get the identity. To be called once in a kernel.
+template <class Op, int BlockWarps>
+__device__ __forceinline__ typename Op::Accumulator partialBlockReduce(typename Op::Accumulator warp_result,
+                                                                       int warps) {
+    __shared__ typename Op::Accumulator results[BlockWarps];
+    if (lane_index() == 0) {
+        results[warp_index()] = warp_result;
+    }
+    __syncthreads();
+    typename Op::Accumulator sum = Op::identity();
+    if ((warp_index() & (warps - 1)) == 0) {
+        sum = lane_index() < warps ? results[warp_index() + lane_index()] : Op::identity();
+        sum = tree_over_lanes<Op>(sum, warps);
+        sum = lane_index() == 0 ? sum : Op::identity();
+    }
+    return sum;
+}
 
 inline constexpr int row_block_warps = 8;
 inline constexpr int row_block_threads = row_block_warps * warp_lanes;
@@ -152,7 +222,7 @@ __device__ __noinline__ void finish_rows_of_cluster(const RowArguments &a, typen
 template <class T, class Op, class Access>
 __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     reduce_rows(const __grid_constant__ RowArguments a) {
-    pdl_wait_and_release();
+    pdl_wait_and_release(a);
     const std::size_t split = a.splits == 1 ? 0 : a.first_split + blockIdx.x;
     const unsigned group = a.splits == 1 ? blockIdx.x : blockIdx.y;
     const int warps = 1 << a.warps_log2;
@@ -178,6 +248,48 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     if (row < a.rows && (alone || (warp_index() & (warps - 1)) == 0)) {
         deliver<Op, takes_nodes<Op, Access>>(a, value, row, split);
     }
+}
+
+// Few rows of middling length: a cluster of blocks shares a row and finishes through distributed shared memory, in one
+// launch, with no workspace and no counter.
+inline constexpr int most_cluster_warps = 16; // of a block
+
+// The result of `tiles` tiles of a row, in lane 0. Two that lie on the boundaries are on their way at the same time: a
+// cluster's warps are too few to make up for one that waits.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator
+cluster_warp_reduce(const Row<T> &row, ReadableRange readable_range, std::size_t first, int tiles, const Mapping &m) {
+    static_assert(!Op::positional);
+    const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
+    if (tiles == 2 && (first + 2) * tile_elements<T> <= row.count && offset_in_vector(at) == 0) {
+        uint4 lower[tree_registers], upper[tree_registers];
+        load_aligned_tile(at, lower);
+        load_aligned_tile(at + tile_bytes, upper);
+        __syncwarp(); // or the compiler asks for the upper ones once it has used the lower
+        const Weights<T, Op, tree_registers> none(m, 0, 0);
+        const auto of_lower = result_of_vectors<T, Op>(lower, none, m, 0);
+        const auto both = Op::combine(of_lower, result_of_vectors<T, Op>(upper, none, m, 0));
+        return Op::order_free ? tree_over_lanes<Op>(both, warp_lanes) : both;
+    }
+    return warp_reduce<UnalignedAccess<T, Op>, T, Op>(row, readable_range, first, tiles, m);
+}
+
+// a.splits blocks form the cluster, the grid is of clusters side by side; all of a block's warps work on its row.
+template <class T, class Op>
+__global__ void __launch_bounds__(most_cluster_warps *warp_lanes)
+    reduce_cluster_rows(const __grid_constant__ RowArguments a) {
+    pdl_wait_and_release(a);
+    __shared__ typename Op::Accumulator splits[most_cluster_blocks];
+    join_cluster(); // another block's shared memory may be written once that block runs: waited for below
+    const unsigned blocks = static_cast<unsigned>(a.splits);
+    const unsigned row = blockIdx.x / blocks;
+    const unsigned split = blockIdx.x % blocks;
+    const std::size_t warp = (static_cast<std::size_t>(split) << a.warps_log2) + static_cast<std::size_t>(warp_index());
+    auto value = cluster_warp_reduce<T, Op>(row_at<T>(a, row), a.readable_range,
+                                            warp * static_cast<std::size_t>(a.tiles), a.tiles, a.mapping);
+    value = partialBlockReduce<Op, most_cluster_warps>(value, 1 << a.warps_log2);
+    await_cluster();
+    finish_cluster<Op>(a, splits, value, row, split);
 }
 
 } // namespace wr::cuda

@@ -82,18 +82,27 @@ __device__ __forceinline__ void deliver_staged(const StagedArguments &a, const t
     }
 }
 
-// Reduces what the stage holds: cell(i) is the one that the layout has put in place i, and CellOp maps it.
-template <class Op, class CellOp, class Cell>
-__device__ __forceinline__ void reduce_stage(const StagedArguments &a, const StagedBlock &block, const Cell &cell) {
-    const auto reduced = [&](const StagedTask &task) {
-        const int row = task.run * a.run, inner = static_cast<int>(a.inner);
-        const int first = task.item * a.item_pitch + task.run * a.run_pitch + task.column;
-        return by_plain_squares<CellOp>(a.mapping, [=, &a](auto way, const auto &of) {
-            return run_tree<decltype(way)>([&](int i) { return of(cell(static_cast<unsigned>(first + i * inner))); },
-                                           smaller(block.rows(a, task.item) - row, a.run), a.mapping,
-                                           block.position(a, task.item) + static_cast<std::size_t>(row));
-        });
-    };
+// Where a task's cells lie.
+struct StagedRun {
+    unsigned first; // place
+    int step, count;
+    std::size_t position; // on the axis
+    std::size_t cell;     // of the block's, as they lie in memory
+
+    __device__ __forceinline__ StagedRun(const StagedArguments &a, const StagedBlock &block, const StagedTask &task)
+        : first(static_cast<unsigned>(task.item * a.item_pitch + task.run * a.run_pitch + task.column)),
+          step(static_cast<int>(a.inner)), count(smaller(block.rows(a, task.item) - task.run * a.run, a.run)),
+          position(block.position(a, task.item) + static_cast<std::size_t>(task.run * a.run)),
+          cell(static_cast<std::size_t>(task.item * a.rows + task.run * a.run)) {}
+
+    __device__ __forceinline__ unsigned place(int i) const { return first + static_cast<unsigned>(i * step); }
+};
+
+// Reduces what the stage holds; tree_of(run) is the tree over a run of its cells.
+template <class Op, class TreeOf>
+__device__ __forceinline__ void reduce_stage(const StagedArguments &a, const StagedBlock &block,
+                                             const TreeOf &tree_of) {
+    const auto reduced = [&](const StagedTask &task) { return tree_of(StagedRun(a, block, task)); };
     const unsigned inner = static_cast<unsigned>(a.inner), results = static_cast<unsigned>(block.items) * inner;
     const std::size_t first_result = block.first_item * a.inner;
     if (a.runs == 1) {
@@ -131,13 +140,26 @@ template <class T, class Op>
 __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     reduce_staged(const __grid_constant__ StagedArguments a) {
     unsigned char *memory = launched_memory();
-    pdl_wait_and_release();
+    pdl_wait_and_release(a);
     const StagedBlock block(a);
     const unsigned start = fill_stage<T>(static_cast<const T *>(a.input) + block.first_element, block.cells(a),
                                          {a.unit, static_cast<unsigned>(a.gap)}, a.readable_range, memory);
     __syncthreads();
     const unsigned char *elements = memory + start;
-    reduce_stage<Op, Op>(a, block, [=](unsigned i) { return staged_element<T>(elements + i * sizeof(T)); });
+    reduce_stage<Op>(a, block, [&](const StagedRun &run) {
+        return by_plain_squares<Op>(a.mapping, [=, &a](auto way, const auto &of) {
+            return run_tree<decltype(way)>(
+                [&](int i) { return of(staged_element<T>(elements + run.place(i) * sizeof(T))); }, run.count, a.mapping,
+                run.position);
+        });
+    });
+}
+
+// A run of vectors whose squares have left the range of plain floats.
+template <class T, class Op>
+__device__ __noinline__ typename Op::Accumulator tree_of_vectors_again(const T *data, int count, const Mapping &m) {
+    return run_tree<Partial<Op>>(
+        [=, &m](int i) { return vector_tree<T, Op>(reinterpret_cast<const uint4 *>(data)[i], m); }, count, m, 0);
 }
 
 // Rows of whole vectors; the first starts on a 16-byte boundary. a.axis and the layout count vectors.
@@ -145,13 +167,23 @@ template <class T, class Op>
 __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     reduce_staged_vectors(const __grid_constant__ StagedArguments a) {
     static_assert(!Op::positional);
-    __shared__ typename Op::Accumulator cells[block_stage_vectors / 8 * 9];
-    pdl_wait_and_release();
+    using Quick = QuickOf<Op>;
+    __shared__ typename Quick::Accumulator cells[block_stage_vectors / 8 * 9];
+    pdl_wait_and_release(a);
     const StagedBlock block(a);
-    fill_stage_with_trees<T, Op>(static_cast<const T *>(a.input) + block.first_element * vector_elements<T>,
-                                 block.cells(a), {a.unit, static_cast<unsigned>(a.gap)}, a.mapping, cells);
+    const T *data = static_cast<const T *>(a.input) + block.first_element * vector_elements<T>;
+    fill_stage_with_trees<T, Quick>(data, block.cells(a), {a.unit, static_cast<unsigned>(a.gap)}, a.mapping, cells);
     __syncthreads();
-    reduce_stage<Op, Partial<Op>>(a, block, [&](unsigned i) { return cells[i]; });
+    reduce_stage<Op>(a, block, [&](const StagedRun &run) {
+        const auto tree = run_tree<Partial<Quick>>([&](int i) { return cells[run.place(i)]; }, run.count, a.mapping, 0);
+        if constexpr (!has_quick_way<Op>) {
+            return tree;
+        } else {
+            return Quick::is_enough(tree)
+                       ? scaled_form(tree)
+                       : tree_of_vectors_again<T, Op>(data + run.cell * vector_elements<T>, run.count, a.mapping);
+        }
+    });
 }
 
 } // namespace wr::cuda

@@ -1,8 +1,10 @@
-// Short contiguous rows of a power of two elements: a warp reads a tile that holds many of them, and the exchange
-// yields all their results at once.
+// Short contiguous rows. Of a power of two elements: a warp reads a tile that holds many of them, and the exchange
+// yields all their results at once. Of 3 times one, up to three vectors: a thread takes three vectors that touch each
+// other, which hold one row or several.
 #pragma once
 
 #include "cuda/reduce/rows.cuh"
+#include "cuda/reduce/run_tree.cuh"
 
 namespace wr::cuda {
 
@@ -12,14 +14,6 @@ struct TileRows {
     int count;
 };
 
-template <class Op>
-__device__ __forceinline__ void deliver_row(const RowArguments &a, const typename Op::Accumulator &value, TileRows rows,
-                                            int row) {
-    if (row < rows.count) {
-        finish_result(value, a.finish, a.output, rows.first + static_cast<std::size_t>(row));
-    }
-}
-
 // Delivers the results that the lanes hold after Steps steps of exchange: row number (32 v + lane) >> Steps of the tile
 // for each register that is left.
 template <class Op, int Steps>
@@ -27,11 +21,9 @@ __device__ __forceinline__ void deliver_exchanged(const RowArguments &a,
                                                   typename Op::Accumulator (&values)[tree_registers], TileRows rows) {
     exchange_halves<Op, Steps>(values);
     const int lane = lane_index();
-    const int first_register = exchanged_register<Steps, tree_registers>(lane);
-#pragma unroll
-    for (int j = 0; j < tree_registers >> Steps; ++j) {
-        deliver_row<Op>(a, values[j], rows, (first_register + j) * (warp_lanes >> Steps) + (lane >> Steps));
-    }
+    constexpr int count = tree_registers >> Steps, step = warp_lanes >> Steps;
+    const int row = exchanged_register<Steps, tree_registers>(lane) * step + (lane >> Steps);
+    finish_apart<count, step>(values, rows.count - row, a.finish, a.output, rows.first + static_cast<std::size_t>(row));
 }
 
 // Rows of 8 vectors and more: one value a lane is left, and `levels` (3 to 8) levels of the tree belong to a row.
@@ -45,8 +37,9 @@ __device__ __forceinline__ void deliver_wide(const RowArguments &a, typename Op:
     }
     const int lane = lane_index();
     const int position = exchanged_register<3, tree_registers>(lane) * 4 + (lane >> 3);
-    if (position % (1 << (levels - 3)) == 0) {
-        deliver_row<Op>(a, sum, rows, position >> (levels - 3));
+    const int row = position >> (levels - 3);
+    if (position % (1 << (levels - 3)) == 0 && row < rows.count) {
+        finish_result(sum, a.finish, a.output, rows.first + static_cast<std::size_t>(row));
     }
 }
 
@@ -70,48 +63,50 @@ __device__ __forceinline__ void deliver_tile(const RowArguments &a, typename Op:
     }
 }
 
-// Rows of Width elements, of which a vector holds several.
-template <class T, class Op, int Width>
-__device__ __forceinline__ void deliver_narrow(const RowArguments &a, const uint4 (&vectors)[tree_registers],
-                                               TileRows rows) {
-    constexpr int elements = vector_elements<T>, of_vector = elements / Width;
+// The trees over parts of what a thread holds, of Part (a power of two) neighbours each: where the first of them stood.
+template <class Op, int Part, int Elements>
+__device__ __forceinline__ void trees_of_parts(typename Op::Accumulator (&values)[Elements]) {
 #pragma unroll
-    for (int v = 0; v < tree_registers; ++v) {
-        T raw[elements];
-        memcpy(raw, &vectors[v], sizeof(uint4));
-        typename Op::Accumulator values[elements];
+    for (int width = 1; width < Part; width *= 2) {
 #pragma unroll
-        for (int e = 0; e < elements; ++e) {
-            values[e] = Op::map(raw[e], a.mapping);
-        }
-#pragma unroll
-        for (int stride = 1; stride < Width; stride *= 2) {
-#pragma unroll
-            for (int e = 0; e < elements; e += 2 * stride) {
-                values[e] = Op::combine(values[e], values[e + stride]);
-            }
-        }
-        typename Op::Accumulator results[of_vector];
-#pragma unroll
-        for (int r = 0; r < of_vector; ++r) {
-            results[r] = values[r * Width];
-        }
-        const int row = (v * warp_lanes + lane_index()) * of_vector;
-        if (row < rows.count) {
-            finish_neighbours(results, a.finish, a.output, rows.first + static_cast<std::size_t>(row));
+        for (int e = 0; e < Elements; e += 2 * width) {
+            values[e] = Op::combine(values[e], values[e + width]);
         }
     }
 }
 
-// Of a.axis elements, a power of two from Width on and less than a vector's.
-template <class T, class Op, int Width = 1>
-__device__ __forceinline__ void deliver_any_narrow(const RowArguments &a, const uint4 (&vectors)[tree_registers],
-                                                   TileRows rows) {
-    if constexpr (Width < vector_elements<T>) {
-        if (a.axis == Width) {
-            deliver_narrow<T, Op, Width>(a, vectors, rows);
+// Rows of Vectors << Levels elements, of which a thread's vectors (1 or 3, neighbours) hold one or several.
+template <class T, class Op, int Levels, int Vectors>
+__device__ __forceinline__ void deliver_vectors(const RowArguments &a, const uint4 (&vectors)[Vectors],
+                                                std::size_t first_row) {
+    constexpr int elements = Vectors * vector_elements<T>, part = 1 << Levels, rows = vector_elements<T> >> Levels;
+    T raw[elements];
+    memcpy(raw, vectors, sizeof(raw));
+    typename Op::Accumulator values[elements], results[rows];
+#pragma unroll
+    for (int e = 0; e < elements; ++e) {
+        values[e] = Op::map(raw[e], a.mapping);
+    }
+    trees_of_parts<Op, part>(values);
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        results[r] = values[r * Vectors * part];
+#pragma unroll
+        for (int v = 1; v < Vectors; ++v) {
+            results[r] = Op::combine(results[r], values[(r * Vectors + v) * part]);
+        }
+    }
+    finish_neighbours(results, a.finish, a.output, first_row);
+}
+
+// deliver(Levels) for rows of a.axis = Vectors << Levels elements.
+template <class T, int Vectors, int Levels = 0, class Deliver>
+__device__ __forceinline__ void deliver_by_length(const RowArguments &a, const Deliver &deliver) {
+    if constexpr ((1 << Levels) <= (Vectors == 1 ? vector_elements<T> / 2 : vector_elements<T>)) {
+        if (a.axis == std::size_t{Vectors} << Levels) {
+            deliver(std::integral_constant<int, Levels>());
         } else {
-            deliver_any_narrow<T, Op, 2 * Width>(a, vectors, rows);
+            deliver_by_length<T, Vectors, Levels + 1>(a, deliver);
         }
     }
 }
@@ -121,7 +116,16 @@ __device__ __forceinline__ void reduce_packed_tile(const RowArguments &a, const 
                                                    TileRows rows) {
     constexpr std::size_t elements = vector_elements<T>;
     if (a.axis < elements) {
-        deliver_any_narrow<T, Op>(a, vectors, rows);
+        deliver_by_length<T, 1>(a, [&](auto levels) {
+#pragma unroll
+            for (int v = 0; v < tree_registers; ++v) {
+                const int row = (v * warp_lanes + lane_index()) * (vector_elements<T> >> levels());
+                if (row < rows.count) {
+                    const uint4 one[1] = {vectors[v]};
+                    deliver_vectors<T, Op, levels()>(a, one, rows.first + static_cast<std::size_t>(row));
+                }
+            }
+        });
         return;
     }
     typename Op::Accumulator values[tree_registers];
@@ -154,21 +158,23 @@ inline constexpr std::size_t plainly_loaded_axis = 8;
 template <class T, class Op>
 __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const __grid_constant__ RowArguments a) {
     static_assert(!Op::positional);
-    pdl_wait_and_release();
-    const unsigned rows_a_tile = tile_elements<T> / static_cast<unsigned>(a.axis);
+    pdl_wait_and_release(a);
+    const int axis_log2 = 31 - __clz(static_cast<int>(a.axis));
+    const unsigned rows_a_tile = unsigned{tile_elements<T>} >> axis_log2;
     const std::size_t tile =
         blockIdx.x * static_cast<std::size_t>(blockDim.x / warp_lanes) + static_cast<unsigned>(warp_index());
     const std::size_t first_row = a.first_row + tile * rows_a_tile;
     if (first_row >= a.rows) {
         return;
     }
-    const char *first = reinterpret_cast<const char *>(static_cast<const T *>(a.input) + first_row * a.axis);
+    const char *first =
+        static_cast<const char *>(a.input) + (a.first_row << axis_log2) * sizeof(T) + tile * std::size_t{tile_bytes};
     TileRows rows{first_row, static_cast<int>(rows_a_tile)};
     uint4 vectors[tree_registers];
     if (first_row + rows_a_tile > a.rows) {
-        const int axis = static_cast<int>(a.axis), last_rows = static_cast<int>(a.rows - first_row);
-        const int count = last_rows * axis / vector_elements<T>;
-        rows.count = count * vector_elements<T> / axis;
+        const int last_rows = static_cast<int>(a.rows - first_row);
+        const int count = (last_rows << axis_log2) / vector_elements<T>;
+        rows.count = count * vector_elements<T> >> axis_log2;
         if (rows.count < last_rows) {
             reduce_rows_singly<T, Op>(a, first_row + static_cast<std::size_t>(rows.count));
         }
@@ -182,6 +188,56 @@ __global__ void __launch_bounds__(row_block_threads, 3) reduce_packed_rows(const
         load_aligned_tile(first, vectors);
     }
     reduce_packed_tile<T, Op>(a, vectors, rows);
+}
+
+// Triples of vectors that a thread takes, a block's threads apart: as many as leave all in registers.
+template <class T, class Op>
+inline constexpr int triples_a_thread = sizeof(typename Op::Accumulator) <= 4 && sizeof(T) == 4 ? 2 : 1;
+
+// The rows of a triple that is not whole.
+template <class T, class Op>
+__device__ __noinline__ void reduce_rows_of_last_triple(const RowArguments &a, std::size_t first_row) {
+    for (std::size_t row = first_row; row < a.rows; ++row) {
+        const T *data = static_cast<const T *>(a.input) + row * a.axis;
+        const auto value = run_tree<Op>([&](int i) { return data[i]; }, static_cast<int>(a.axis), a.mapping, 0);
+        finish_result(value, a.finish, a.output, row);
+    }
+}
+
+// The rows touch each other and the first starts on a 16-byte boundary. Plain loads: a thread's three share sectors,
+// and as much as a third of what moves is written.
+template <class T, class Op>
+__global__ void __launch_bounds__(row_block_threads, 4)
+    reduce_three_vector_rows(const __grid_constant__ RowArguments a) {
+    static_assert(!Op::positional);
+    constexpr int triples = triples_a_thread<T, Op>;
+    pdl_wait_and_release(a);
+    const unsigned rows_a_triple = 3 * vector_elements<T> / static_cast<unsigned>(a.axis);
+    const std::size_t first =
+        a.first_row + (blockIdx.x * std::size_t{row_block_threads * triples} + threadIdx.x) * rows_a_triple;
+    const unsigned step = row_block_threads * rows_a_triple;
+    uint4 vectors[triples][3];
+#pragma unroll
+    for (int t = 0; t < triples; ++t) {
+        const std::size_t row = first + static_cast<unsigned>(t) * step;
+        if (row + rows_a_triple <= a.rows) {
+            const auto *at = reinterpret_cast<const uint4 *>(static_cast<const T *>(a.input) + row * a.axis);
+#pragma unroll
+            for (int v = 0; v < 3; ++v) {
+                vectors[t][v] = at[v];
+            }
+        }
+    }
+    __syncwarp(); // or the compiler asks for the second once it has used the first
+#pragma unroll
+    for (int t = 0; t < triples; ++t) {
+        const std::size_t row = first + static_cast<unsigned>(t) * step;
+        if (row + rows_a_triple <= a.rows) {
+            deliver_by_length<T, 3>(a, [&](auto levels) { deliver_vectors<T, Op, levels()>(a, vectors[t], row); });
+        } else if (row < a.rows) {
+            reduce_rows_of_last_triple<T, Op>(a, row);
+        }
+    }
 }
 
 } // namespace wr::cuda

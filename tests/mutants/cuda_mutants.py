@@ -445,8 +445,8 @@ MUTANTS = {
         ["rare_ways_of_reductions"],
     ),
     389: (
-        "cuda/reduce/three_vector_rows.cuh",
-        "values[first + part]), values[first + {{2 * part ==> part}}]);",
+        "cuda/reduce/sub_warp_rows.cuh",
+        "results[r] = Op::combine(results[r], values[(r * Vectors + {{v ==> 1}}) * part]);",
         ["rare_ways_of_reductions"],
     ),
     390: (
@@ -475,7 +475,7 @@ MUTANTS = {
         ["rare_ways_of_reductions"],
     ),
     395: (
-        "cuda/reduce/cluster_rows.cuh",
+        "cuda/reduce/rows.cuh",
         "if (tiles == 2 && {{(first + 2) * tile_elements<T> <= row.count ==> first * tile_elements<T> < row.count}} &&",
         ["workspace_changes_nothing"],
     ),

@@ -36,6 +36,8 @@ static const sized_shape reduce_shapes[] = {
     {"columns in long runs", 540, {0, 5}, {2064, 0}, 1, START},
     {"columns in short runs", 1, {0, 3001}, {256, 0}, 1, START},
     {"columns in short runs, once", 3, {0, 17}, {256, 0}, 1, START},
+    {"columns in runs of many rows", 200, {0, 300}, {256, 0}, 1, START},
+    {"columns in runs of all rows", 190, {0, 33}, {4096, 0}, 1, START},
     {"columns of few rows", 3, {0, 2}, {16400, 0}, 1, START},
     {"many columns of few rows", 400, {0, 2}, {8256, 0}, 1, START},
     {"single columns", 1, {0, 3001}, {528, 1}, 1, MOVED},

@@ -70,6 +70,21 @@ void check_small_arrays_are_spread() {
     CHECK(packed.rows.block_warps <= 2, "4096 rows of 64: blocks of %d warps", packed.rows.block_warps);
 }
 
+// Trees over vectors are staged of longer rows where elements are added up than where squares are.
+void check_squares_are_staged_by_vectors() {
+    ReduceKernels squares = full_set(2);
+    squares.packed_rows = squares.three_vector_rows = squares.cluster_rows = nullptr;
+    squares.has_quick_way = true;
+    const auto algorithm = [](const ReduceKernels &kernels, std::size_t axis) {
+        return plan_reduction(contiguous(16384, axis, 1), 0, kernels, h200).algorithm;
+    };
+    CHECK(algorithm(squares, 640) == ReduceAlgorithm::staged_vectors, "squares of rows of 640");
+    CHECK(algorithm(squares, 1024) == ReduceAlgorithm::staged_vectors, "squares of rows of 1024");
+    CHECK(algorithm(squares, 1032) != ReduceAlgorithm::staged_vectors, "squares of rows of 1032");
+    CHECK(algorithm(squares, 641) == ReduceAlgorithm::staged, "squares of rows of 641");
+    CHECK(algorithm(full_set(2), 1032) == ReduceAlgorithm::staged_vectors, "sums of rows of 1032");
+}
+
 // Threads that share a column have equal shares where no order is to be kept, and else subtrees.
 void check_columns_are_shared() {
     const auto run = [](const ReduceKernels &kernels) {
@@ -77,6 +92,45 @@ void check_columns_are_shared() {
     };
     CHECK(run(set_of_places(4)) == 40, "places of columns of 150: runs of %d", run(set_of_places(4)));
     CHECK(run(full_set(4)) == 64, "sums of columns of 150: runs of %d", run(full_set(4)));
+}
+
+// Sums of columns by threads that have few rows on their way where all of their blocks are there at a time, or where no
+// thread has more; by others where these fill the GPU; and all of a middling axis by one.
+void check_columns_of_sums_have_few_or_many_rows() {
+    const auto plan_of = [](std::size_t outer, std::size_t axis, std::size_t inner, int element_bytes) {
+        ReduceKernels kernels = full_set(element_bytes);
+        kernels.columns_of_few_rows = &some_kernel;
+        kernels.columns_of_long_runs = element_bytes == 2 ? &some_kernel : nullptr;
+        kernels.most_column_run = element_bytes == 2 ? 32 : 128;
+        const ColumnPlan plan = plan_reduction(contiguous(outer, axis, inner), 0, kernels, h200).columns;
+        CHECK(!plan.few_rows || plan.run <= few_column_rows, "%zu x %zu x %zu: runs of %d", outer, axis, inner,
+              plan.run);
+        CHECK(plan.few_rows || plan.run > least_column_run, "%zu x %zu x %zu: runs of %d by many", outer, axis, inner,
+              plan.run);
+        return plan;
+    };
+    const auto check = [&](std::size_t outer, std::size_t axis, std::size_t inner, int element_bytes, bool few) {
+        CHECK(plan_of(outer, axis, inner, element_bytes).few_rows == few, "%zu x %zu x %zu of %d bytes: not %s rows",
+              outer, axis, inner, element_bytes, few ? "few" : "many");
+    };
+    check(1, 1024, 4096, 2, true);
+    check(1, 1024, 2048, 4, true);
+    check(64, 128, 768, 4, true);
+    check(1, 1024, 4096, 4, true);
+    check(1, 1024, 8192, 2, true);
+    check(1, 8192, 4096, 2, false);
+    check(1, 16384, 4096, 4, false);
+    check(32, 512, 1024, 2, false);
+    check(1, 100, 65536, 2, false);
+    CHECK(plan_of(256, 49, 2048, 2).run == long_column_run, "middle axis of 49: runs of %d",
+          plan_of(256, 49, 2048, 2).run);
+    CHECK(plan_of(256, 65, 2048, 2).run <= 32, "middle axis of 65: runs of %d", plan_of(256, 65, 2048, 2).run);
+    for (std::size_t axis = 256; axis <= 16384; axis *= 2) {
+        for (std::size_t inner = 512; inner <= 8192; inner *= 2) {
+            plan_of(1, axis, inner, 2);
+            plan_of(1, axis, inner, 4);
+        }
+    }
 }
 
 // A thread has all rows of several vectors where the axis is short, as long as there are blocks enough.
@@ -159,7 +213,9 @@ int main() {
            {32, 512, k, A::columns, true},
            {64, 8, 1, A::rows, true}});
     check_small_arrays_are_spread();
+    check_squares_are_staged_by_vectors();
     check_columns_are_shared();
+    check_columns_of_sums_have_few_or_many_rows();
     check_short_axes_are_taken_by_several_vectors();
     return check_report("reductions_go_by_the_table");
 }

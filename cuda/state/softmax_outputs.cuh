@@ -1,7 +1,6 @@
 // Softmax and log-softmax of a piece's own elements, from the state of the whole rows.
 #pragma once
 
-#include "cuda/device/named_barrier.cuh"
 #include "cuda/state/softmax_merge.cuh"
 
 namespace wr::cuda {
@@ -129,11 +128,10 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
 }
 
 // Few rows, in one launch: blocks of threads for each, a warp for what the row comes to and the others for base blocks,
-// cut ones too. Those that need nothing of their neighbours do not wait for the verdict until they are to be written.
+// cut ones too. Nobody waits for the verdict but with what is to be written, and who reads states makes sure of them.
 template <class Float, class Sum>
 __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4 : 2)
     softmax_piece_few_rows(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
-    constexpr int warps = softmax_totals_threads / warp_lanes;
     __shared__ RowState<Float, Sum> whole;
     __shared__ Status verdict;
     pdl_wait_and_release();
@@ -144,23 +142,20 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
                                            static_cast<std::uint64_t>(warp_index() - 1));
     const bool has_block = !of_total && !block.is_empty();
     const bool is_alone = has_block && (a.cut.p.log || block.is_whole());
+    Status known = Status::success;
     if (of_total) {
-        judge_states(a.judged, verdict);
-    }
-    if (!is_alone) {
-        wait_at_numbered_barrier<1>(warps);
+        known = judge_states(a.judged, verdict);
+    } else if (has_block && !is_alone) {
+        known = status_of_states(a.judged);
     }
     PieceTile<Float, Sum> tile;
-    if (has_block && (is_alone || verdict == Status::success)) {
+    if (has_block && known == Status::success) {
         tile.load(block, row);
-    } else if (of_total && verdict == Status::success) {
+    } else if (of_total && known == Status::success) {
         const RowState<Float, Sum> total = total_of_row(a, row);
         if (lane_index() == 0) {
             whole = total;
         }
-    }
-    if (is_alone) {
-        wait_at_numbered_barrier<1>(warps);
     }
     __syncthreads();
     if (has_block && verdict == Status::success) {

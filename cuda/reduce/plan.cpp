@@ -22,21 +22,6 @@ constexpr std::size_t few_column_vectors = 64;
 constexpr std::size_t vectors_across_few = 8;
 constexpr std::size_t vectors_across_many = 32;
 
-// Columns: blocks that are enough where each takes the whole axis, in tenths of a multiprocessor's (H200, max of 32 x
-// 512 x 1024 f32 22.0 us by 256 blocks, 19.5 by 1024; but means of 64 x 128 x 768 7.8 by 384, 9.2 by 768), and of two
-// multiprocessors where they do not (sums of 16384 x 1024 bf16 11.2 us by 256 blocks, 14.3 by 512).
-constexpr std::size_t tenths_of_column_blocks = 20;
-constexpr std::size_t parts_of_columns_of_two_multiprocessors = 3;
-
-// The same of sums, of which it holds two with 16 rows on their way each: fewer, all of which are there at a time
-// (means of 32 x 512 x 1024 bf16 12.8 us by 512 blocks, 10.9 by 256).
-constexpr std::size_t tenths_of_blocks_of_sums = 14;
-
-// And three where threads take few rows, 8 at a time. Where all of these are there they are quicker (sums of 1024 x
-// 4096 bf16 7.8 and 4.8 us, of 1024 x 2048 f32 5.9 and 4.3, of 1024 x 4096 6.4 and 5.9, means of 64 x 128 x 768 10.1
-// and 8.5; but of 32 x 512 x 1024 bf16, where there are more, 10.8 and 12.1, f32 17.9 and 19.2).
-constexpr std::size_t blocks_of_few_rows_at_a_time = 3;
-
 constexpr std::size_t least_column_threads = 64;
 constexpr std::size_t least_parted_run = 2 * least_column_run; // of columns that leave partial results
 
@@ -235,7 +220,7 @@ bool take_whole_axis(const Problem &p, const ColumnWidths &widths, std::size_t m
     for (std::size_t width = widths.wide; width >= widths.narrowest; width /= 2) {
         const std::size_t run = column_run(p, threads_down(p, width, least_column_run));
         plan = column_blocks(p, widths, width, run);
-        const std::size_t enough = width > vectors_across_few ? tenths : tenths_of_column_blocks;
+        const std::size_t enough = width > vectors_across_few ? tenths : p.policy.column_blocks_in_tenths;
         if (run <= most_run && plan.blocks * 10 >= p.multiprocessors * enough) {
             return true;
         }
@@ -251,7 +236,7 @@ bool take_long_runs(const Problem &p, const ColumnWidths &widths, ColumnPlan &pl
         return false;
     }
     plan = column_blocks(p, widths, std::min(std::bit_ceil(widths.across), block_threads), long_column_run);
-    return plan.blocks * 10 >= p.multiprocessors * tenths_of_blocks_of_sums;
+    return plan.blocks * 10 >= p.multiprocessors * p.policy.sum_column_blocks_in_tenths;
 }
 
 // Small arrays in one launch: a block takes the whole axis, or a cluster does.
@@ -262,7 +247,7 @@ bool take_small_array(const Problem &p, const ColumnWidths &widths, ColumnPlan &
 
 // Runs as long as leave enough blocks.
 ColumnPlan part_axis(const Problem &p, const ColumnWidths &widths) {
-    const std::size_t wanted = p.multiprocessors * parts_of_columns_of_two_multiprocessors / 2;
+    const std::size_t wanted = p.multiprocessors * p.policy.column_part_blocks_in_tenths / 10;
     std::size_t run = widths.most_run;
     while (run > least_parted_run && column_blocks(p, widths, widths.usual, run).blocks < wanted) {
         run /= 2;
@@ -272,11 +257,12 @@ ColumnPlan part_axis(const Problem &p, const ColumnWidths &widths) {
 
 ColumnPlan plan_columns_of_sums(const Problem &p, const ColumnWidths &widths) {
     ColumnPlan plan{};
-    const auto are_there = [&] { return plan.blocks <= p.multiprocessors * blocks_of_few_rows_at_a_time; };
-    if (take_whole_axis(p, widths, std::size_t{few_column_rows}, tenths_of_column_blocks, plan) && are_there()) {
+    const auto are_there = [&] { return plan.blocks <= p.multiprocessors * p.policy.few_row_blocks; };
+    if (take_whole_axis(p, widths, std::size_t{few_column_rows}, p.policy.column_blocks_in_tenths, plan) &&
+        are_there()) {
         plan.few_rows = true;
     } else if (take_long_runs(p, widths, plan) ||
-               take_whole_axis(p, widths, widths.most_run, tenths_of_blocks_of_sums, plan)) {
+               take_whole_axis(p, widths, widths.most_run, p.policy.sum_column_blocks_in_tenths, plan)) {
         plan.few_rows = plan.run == least_column_run;
     } else {
         plan = take_small_array(p, widths, plan) ? plan : part_axis(p, widths);
@@ -297,7 +283,7 @@ ColumnPlan plan_columns(const Problem &p) {
     if (p.kernels.columns_of_few_rows != nullptr && p.vector_columns) {
         return plan_columns_of_sums(p, widths);
     }
-    if (take_whole_axis(p, widths, widths.most_run, tenths_of_column_blocks, plan) ||
+    if (take_whole_axis(p, widths, widths.most_run, p.policy.column_blocks_in_tenths, plan) ||
         take_small_array(p, widths, plan)) {
         return plan;
     }

@@ -34,6 +34,17 @@ struct ReducePolicy {
     // Columns of up to 4 rows: with fewer blocks a multiprocessor more loads of a thread would leave some idle.
     std::size_t short_axis_blocks = 3;
 
+    // Columns: blocks that are enough where each takes the whole axis, in tenths of a multiprocessor's (max of 32 x 512
+    // x 1024 f32 19.5; 22.0 by 256 in all), of sums, which have 16 rows on their way, fewer, all of which are there at
+    // a time (means of it bf16 10.9; 12.8 by 512), and where several share the axis (sums of 16384 x 1024
+    // bf16 11.2; 14.3 by 512).
+    std::size_t column_blocks_in_tenths = 20;
+    std::size_t sum_column_blocks_in_tenths = 20;
+    std::size_t column_part_blocks_in_tenths = 15;
+    // Columns of sums go 8 rows at a time where no more blocks a multiprocessor would: 1024 x 4096 bf16 4.8; 7.8, but
+    // means of 32 x 512 x 1024, where there are more, 12.1; 10.8. 0: it is not known how many are there at a time.
+    std::size_t few_row_blocks = 0;
+
     // A cluster finishes rows of up to so many tiles in one launch: 2^18 f32 3.02; 3.81 from a graph, 2^19 3.0; 4.0,
     // but in a stream 0.8 to 5 less. Up to the second by clusters of 16 blocks, of more than the first with 16 warps
     // each.
@@ -58,8 +69,11 @@ struct ReducePolicy {
 };
 
 inline constexpr ReducePolicy plain_reduce_policy{};
-inline constexpr ReducePolicy h200_reduce_policy{
-    .staged_row_bytes_of_places = 1024, .general_cluster_tiles = 128, .blocks_at_a_time = 3};
+inline constexpr ReducePolicy h200_reduce_policy{.staged_row_bytes_of_places = 1024,
+                                                 .sum_column_blocks_in_tenths = 14,
+                                                 .few_row_blocks = 3,
+                                                 .general_cluster_tiles = 128,
+                                                 .blocks_at_a_time = 3};
 
 inline const ReducePolicy &reduce_policy(const GpuFacts &gpu) {
     return gpu.compute_major == 9 ? h200_reduce_policy : plain_reduce_policy;

@@ -58,7 +58,7 @@ static size_t parts_of(const Crew *crew, const Array *input) {
 }
 
 /* Each array's place, behind the others'. Returns where the last one ends. */
-static size_t place(Piece *piece, const Array *arrays, int count, size_t at) {
+static size_t set_places(Piece *piece, const Array *arrays, int count, size_t at) {
     for (int i = 0; i < count; ++i) {
         Device address = piece->memory + at;
         memcpy((char *)&piece->args + arrays[i].field, &address, sizeof address);
@@ -74,8 +74,8 @@ int lay_out(const Crew *crew, Piece *piece) {
     for (int i = 0; i < piece->input_count; ++i) {
         piece->parts += parts_of(crew, &piece->inputs[i]);
     }
-    piece->outputs_at = place(piece, piece->inputs, piece->input_count, 0);
-    size_t end = place(piece, piece->outputs, piece->output_count, piece->outputs_at);
+    piece->outputs_at = set_places(piece, piece->inputs, piece->input_count, 0);
+    size_t end = set_places(piece, piece->outputs, piece->output_count, piece->outputs_at);
     piece->output_bytes = end - piece->outputs_at;
     if (piece->workspace != 0) {
         set_workspace(piece->call, &piece->args, (void *)(uintptr_t)(piece->memory + end), piece->workspace);
@@ -92,12 +92,13 @@ void put_piece(Crew *crew) {
 }
 
 static Part part_numbered(const Crew *crew, Piece *piece, size_t number) {
-    const Array *input = piece->inputs;
     Device memory = piece->memory;
-    for (; number >= parts_of(crew, input); ++input) {
-        number -= parts_of(crew, input);
-        memory += crew_aligned(input->bytes);
+    int place = 0;
+    for (; place < MOST_ARRAYS - 1 && number >= parts_of(crew, &piece->inputs[place]); ++place) {
+        number -= parts_of(crew, &piece->inputs[place]);
+        memory += crew_aligned(piece->inputs[place].bytes);
     }
+    const Array *input = &piece->inputs[place];
     size_t at = number * crew->part_bytes, left = input->bytes - at;
     size_t bytes = left < crew->part_bytes ? left : crew->part_bytes;
     return (Part){piece, memory + at, input->file, input->offset + (off_t)at, bytes};

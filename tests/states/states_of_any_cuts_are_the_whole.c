@@ -438,7 +438,7 @@ static void many_rows(size_t rows) {
     check_problem(longer, DATA_UNIFORM, 0);
     check_problem(shorter, DATA_UNIFORM, 0);
     longer = reduce_args(WR_NORM_L2, WR_F32, rows, 300, 1);
-    shorter = reduce_args(WR_NORM_L2, WR_F32, 4 * rows, 90, 1);
+    shorter = reduce_args(WR_NORM_L2, WR_F32, 4 * rows, 96, 1);
     check_problem(longer, DATA_ANY_FINITE, 0);
     check_problem(shorter, DATA_ANY_FINITE, 0);
     for (i = 0; i < MANY_ROWS; ++i) {

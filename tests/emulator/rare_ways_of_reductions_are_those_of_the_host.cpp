@@ -162,8 +162,7 @@ constexpr Job jobs[] = {
     {WR_SUM, WR_F32, same, Elements::random, 1, 70001, 1, 0, 0, 0},
     {WR_SUM, WR_F32, same, Elements::random, 3, 33333, 1, 0, 1, 0},
     // Short rows one behind the other, of a power of two elements, of three times that and of others; the last ones
-    // fill
-    // no vector, or not three.
+    // fill no vector, or not three.
     {WR_SUM, WR_F32, same, Elements::random, 1031, 2, 1, 0, 4, 0},
     {WR_SUM, WR_BF16, same, Elements::random, 1033, 4, 1, 0, 8, 0},
     {WR_SUM, WR_F32, same, Elements::random, 1031, 6, 1, 0, 4, 0},
@@ -180,6 +179,15 @@ constexpr Job jobs[] = {
     {WR_SUM, WR_F32, same, Elements::random, 2, 2003, 3, 0, 0, 0},
     {WR_ARGMAX, WR_F32, same, Elements::random, 2, 2003, 3, 0, 0, 0},
     {WR_ARGMAX, WR_F32, same, Elements::random, 1, 6000, 5, 0, 0, 0},
+    // Threads of columns with few rows, with many, with all of a middling axis.
+    {WR_SUM, WR_BF16, same, Elements::random, 4, 200, 128, 0, 0, 0},
+    {WR_SUM, WR_BF16, same, Elements::random, 4, 300, 128, 0, 0, 0},
+    {WR_SUM, WR_BF16, same, Elements::random, 3, 49, 2048, 0, 0, 0},
+    {WR_NORM_L2, WR_BF16, same, Elements::random, 4, 201, 256, 0, 0, 0},
+    // Squares by trees over vectors, of which some leave the range.
+    {WR_NORM_L2, WR_BF16, same, Elements::random, 40, 640, 1, 0, 0, 0},
+    {WR_NORM_L2, WR_F32, same, Elements::random, 41, 300, 1, 0, 0, 0},
+    {WR_NORM_L2, WR_F64, same, Elements::random, 33, 102, 1, 0, 0, 0},
     // Axes of few rows, of which a thread takes several vectors.
     {WR_SUM, WR_F32, same, Elements::random, 1, 2, 25004, 0, 0, 0},
     {WR_MEAN, WR_F32, WR_BF16, Elements::random, 6, 3, 4100, 0, 0, 0},

@@ -36,7 +36,7 @@ constexpr std::uint64_t most_of_a_kind = 1 << 24;
 constexpr std::uint64_t most_blocks_of_few_outputs = 11;
 
 // Warps of few rows, each of which has a block of threads: as many as a multiprocessor holds of them. (H200: 64 x 18992
-// f32 4.9 us, with two launches 7; 200 x 18992, twice as many, 12.6.)
+// f32 5.0 us, with two launches 8.9; 200 x 18992, twice as many, so 11.9, else 12.6.)
 constexpr std::uint64_t most_warps_of_few_rows = 20;
 
 // Blocks of threads of a multiprocessor up to which each run of few rows has one (8 x 18992 f32 3.4 us, by rows 5.1;

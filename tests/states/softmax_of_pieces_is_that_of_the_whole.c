@@ -603,10 +603,11 @@ static void check_short_rows(size_t step) {
 int main(int argc, char **argv) {
     size_t jobs = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : 0, i;
     uint64_t seed = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
-    size_t of_many_rows = argc > 4 ? (size_t)strtoul(argv[4], NULL, 10) : 2;
+    size_t of_many_rows;
     size_t rows = argc > 5 ? (size_t)strtoul(argv[5], NULL, 10) : 17000;
     int few = jobs != 0;
     places_open(argc, argv);
+    of_many_rows = argc > 4 ? (size_t)strtoul(argv[4], NULL, 10) : place_count() > 1 ? 2 : 0;
     for (i = 0; i < (few ? jobs : 1500); ++i) {
         check_random_job(seed * 1000003 + i, i % 50 == 49 && !few ? 40000 : i % 4 == 3 ? 9000 : 2500, 0);
     }

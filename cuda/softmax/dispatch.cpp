@@ -78,8 +78,7 @@ bool share_warps_by_elements(const SoftmaxCall &call) {
 }
 
 cudaError_t put_spread_rows(SoftmaxCall &call, bool *supported) {
-    *supported = serves_spread_rows(call.problem, call.gpu);
-    return *supported ? launch_spread_rows(call.problem, call.gpu, call.stream) : cudaSuccess;
+    return launch_spread_rows(call.problem, call.gpu, call.stream, supported);
 }
 
 // Whether the logsumexp alone is wanted of rows that kernels of its own read quicker: but for rows of a lane each, many
@@ -136,7 +135,7 @@ cudaError_t put_regime(SoftmaxCall &call, bool *supported) { return launch_regim
 
 constexpr Rule<SoftmaxCall> plain_rules[] = {
     {are_strided_rows, put_general},
-    {are_rows, put_spread_rows},     // few and short
+    {are_rows, put_spread_rows},     // short, or few and short
     {are_columns, put_column_tiles}, // short ones
     {have_no_plan, put_general},
     {share_warps_by_elements, put_striped}, // short rows, and columns of which few are side by side

@@ -17,16 +17,31 @@ namespace wr::cuda {
 struct SoftmaxPolicy {
     static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 
-    // Few short rows spread over warps: warps a multiprocessor at most, of rows of up to lane_row_axis, of log-softmax
-    // and the logsumexp alone, of others: 16384 x 8 f32 1.82; 3.08 us, 8 x 1000 log 2.20; 3.46, 64 x 1024 2.03; 2.41.
+    // Few rows spread over lanes: warps a multiprocessor at most, of rows of up to lane_row_axis, of log-softmax and
+    // the logsumexp alone, of others: 16384 x 8 f32 1.82; 3.08 us, 8 x 1000 log 2.20; 3.46, 64 x 1024 2.03; 2.41.
     std::size_t spread_lane_row_warps = 8;
     std::size_t spread_logarithm_warps = 8;
     std::size_t spread_warps = 8;
     std::size_t spread_lane_row_axis = 16;
-    // Of up to so many elements: 8 x 2048 f32 2.33; 2.38 us, log 2.61; 3.02, the logsumexp of 8 x 4096 bf16 3.38; 3.80.
+    // Of up to so many elements off the boundaries, of logarithms and of vectors, of the logsumexp alone, with few
+    // elements a lane: 8 x 2048 f32 1.71; 2.13 us, log 1.88; 2.14, the logsumexp of 64 x 4096 2.27; 2.89.
     std::size_t spread_axis = 1024;
     std::size_t spread_logarithm_axis = 1024;
     std::size_t spread_logsumexp_axis = 1024;
+    // More short rows of vectors, of f32, of logarithms and the logsumexp alone; of 16-bit softmax: 8192 x 100 log f32
+    // 3.06; 3.84 us, bf16 3.44; 4.47, 1024 x 512 bf16 2.02; 2.74, but 65536 x 512 bf16 37.7; 34.5. f32 rows have two
+    // vectors a lane up to two_vectors_axis, else four: 32768 x 64 5.8; 6.2 by four, 16384 x 128 log 5.3; 4.8.
+    std::size_t spread_many_warps = 0;
+    std::size_t spread_narrow_many_warps = 0;
+    std::size_t spread_two_vectors_axis = 64;
+    // Rows of vectors with a block each and more elements a lane, f32, 16-bit ones, the logsumexp alone: 1024 x 2048
+    // f32 4.25; 5.20 us, log 4.85; 5.33, 1024 x 1024 bf16 log 2.54; 3.17, the logsumexp of 1024 x 4096 f32 6.4; 7.0,
+    // bf16 4.9; 5.4. Up to block_axis, and of many rows twice that: 64 x 8192 bf16 log 2.78; 3.23, but 1 x 8192
+    // f32 2.67; 2.11.
+    std::size_t spread_block_warps = 0;
+    std::size_t spread_block_narrow_warps = 0;
+    std::size_t spread_block_logsumexp_warps = 0;
+    std::size_t spread_block_axis = 4096;
 
     // Rows that touch each other and share a warp: f32 of 128 4.11; 2.45. Of whole vectors of 16-bit elements longer
     // ones too, but their logarithms and those with row values: 4096 x 1000 bf16 5.59; 6.82 us, 65536 x 768 off the
@@ -135,6 +150,11 @@ inline constexpr SoftmaxPolicy h200_softmax_policy{
     .spread_logarithm_warps = 16,
     .spread_logarithm_axis = 2048,
     .spread_logsumexp_axis = 4096,
+    .spread_many_warps = 128,
+    .spread_narrow_many_warps = 32,
+    .spread_block_warps = 32,
+    .spread_block_narrow_warps = 16,
+    .spread_block_logsumexp_warps = 64,
     .sub_warp_narrow_vector_axis = 1008,
     .wide_cluster_tiles = 32,
     .wide_cluster_few_tiles = 128,

@@ -31,6 +31,7 @@ static const shape softmax_shapes[] = {
     {"odd rows of a lane each", 17000, 21, 1, 1, 0},
     {"odd rows of several lanes each", 8500, 33, 1, 1, 0},
     {"odd rows that share a warp", 4300, 77, 1, 1, 0},
+    {"rows of words that share a warp", 4300, 100, 1, 1, 0},
     {"rows of a third of a base block", 1100, 300, 1, 1, 0},
     {"rows of three eighths of a base block", 20, 384, 1, 1, 0},
     {"rows of clusters", 40, 20000, 1, 1, 0},

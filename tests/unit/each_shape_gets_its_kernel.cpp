@@ -18,10 +18,15 @@ constexpr wr_dtype own{};
 // clang-format off
 constexpr Case cases[] = {
     // Rows, everything taking part.
-    {{softmax, WR_F32, 8, 1000, 1, 0, own}, "softmax_spread_rows"},
+    {{softmax, WR_F32, 8, 1000, 1, 0, own}, "softmax_spread_rows_of_block"},
     {{softmax, WR_BF16, 30000, 10, 1, 0, own}, "softmax_spread_rows"},
-    {{softmax, WR_F32, 8, 1500, 1, 0, own}, "softmax_rows"},
-    {{log_softmax, WR_F32, 8, 1500, 1, off_by_one, own}, "softmax_spread_rows"},
+    {{log_softmax, WR_BF16, 8192, 100, 1, 0, own}, "softmax_spread_rows"},
+    {{log_softmax, WR_F32, 16384, 128, 1, 0, own}, "softmax_spread_rows"},
+    {{softmax, WR_F32, 8, 1500, 1, 0, own}, "softmax_spread_rows_of_block"},
+    {{softmax, WR_F32, 8, 1501, 1, 0, own}, "softmax_rows"},
+    {{log_softmax, WR_F32, 8, 1500, 1, off_by_one, own}, "softmax_spread_rows_of_block"},
+    {{log_softmax, WR_BF16, 64, 8 * k, 1, 0, own}, "softmax_spread_rows_of_block"},
+    {{softmax, WR_F32, 1, 8 * k, 1, 0, own}, "softmax_cluster_within"},
     {{softmax, WR_F32, 100000, 128, 1, 0, own}, "softmax_sub_warp_vectors"},
     {{softmax, WR_BF16, 100000, 768, 1, 0, own}, "softmax_sub_warp_vectors"},
     {{log_softmax, WR_BF16, 100000, 768, 1, 0, own}, "softmax_rows"},
@@ -77,7 +82,8 @@ constexpr Case cases[] = {
     {{gradient, WR_F32, 4096, 4096, 1, own_scales, own}, "backward_scaled_vectors"},
     {{gradient, WR_F32, 4096, 4096, 1, own_scales | masked, own}, "strided_whole_rows"},
     // The logsumexp alone.
-    {{logsumexp, WR_F32, 8, 3000, 1, 0, own}, "softmax_spread_rows"},
+    {{logsumexp, WR_F32, 8, 3000, 1, 0, own}, "softmax_spread_rows_of_block"},
+    {{logsumexp, WR_F32, 1, 8 * k, 1, 0, own}, "softmax_spread_rows_of_block"},
     {{logsumexp, WR_F32, 1, 50257, 1, 0, own}, "softmax_cluster"},
     {{logsumexp, WR_F32, 4096, 50257, 1, 0, own}, "logsumexp_rows"},
     {{logsumexp, WR_F32, 4096, 128256, 1, 0, own}, "logsumexp_rows softmax_totals"},

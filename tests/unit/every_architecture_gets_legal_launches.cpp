@@ -30,11 +30,11 @@ constexpr std::size_t k = 1024;
 
 // clang-format off
 constexpr Choice choices[] = {
-    {{log_softmax, WR_F32, 8, 1500, 1, 0, {}}, "softmax_spread_rows", "softmax_rows", "softmax_rows", "softmax_rows"},
+    {{log_softmax, WR_F32, 8, 1500, 1, 0, {}}, "softmax_spread_rows_of_block", "softmax_rows", "softmax_rows", "softmax_rows"},
     {{softmax, WR_BF16, 65536, 1000, 1, 0, {}}, "softmax_sub_warp_vectors", "softmax_rows", "softmax_rows", "softmax_rows"},
     {{log_softmax, WR_BF16, 100000, 20 * k, 1, 0, {}}, "fill_words softmax_lookback_rows", "softmax_cluster", "softmax_cluster", "softmax_rows"},
     {{softmax, WR_F32, 100000, 60 * k, 1, 0, {}}, "fill_words softmax_lookback_rows", "fill_words softmax_lookback_rows", "softmax_cluster", "softmax_apply softmax_split_states softmax_totals"},
-    {{softmax, WR_BF16, 8, 1000, 1, 0, {}}, "softmax_spread_rows", "softmax_spread_rows", "softmax_spread_rows", "softmax_spread_rows"},
+    {{softmax, WR_BF16, 8, 1000, 1, 0, {}}, "softmax_spread_rows_of_block", "softmax_spread_rows_of_block", "softmax_spread_rows_of_block", "softmax_spread_rows_of_block"},
 };
 // clang-format on
 

@@ -1,84 +1,12 @@
-// Rows spread over lanes: each holds as many neighbours as a vector has, so that the way from a load to a store is
-// short. Any maximum goes the same way, so that there is none of its own for what is rare.
+// Rows spread over lanes, so that the way from a load to a store is short. Where a warp's logits are small it forms
+// exponentials in the frame N = 0 and waits for no maximum; any other goes one other way, whatever it is.
 #pragma once
 
 #include "cuda/common/kernel_address.cuh"
 #include "cuda/device/parameters.cuh"
-#include "cuda/device/warp_tree.cuh"
-#include "cuda/softmax/outputs.cuh"
-#include "cuda/softmax/rows/spread_rows.h"
-#include "cuda/softmax/sub_warp/vectors.cuh"
+#include "cuda/softmax/rows/spread_run.cuh"
 
 namespace wr::cuda {
-
-// A lane's neighbours of a row: `count` from number `first` on, none where that is not above 0.
-template <class T, bool ByBlock>
-struct SpreadRun {
-    static constexpr int elements = vector_elements<T>;
-    std::uint32_t row;
-    int first, count;
-
-    __device__ __forceinline__ explicit SpreadRun(const SpreadRowsArguments &a) {
-        unsigned part = threadIdx.x;
-        row = blockIdx.x;
-        if constexpr (!ByBlock) {
-            const unsigned lane = blockIdx.x * blockDim.x + threadIdx.x;
-            row = lane >> a.log_lanes;
-            part = lane & ((1u << a.log_lanes) - 1);
-        }
-        first = static_cast<int>(part) * elements;
-        count = row < a.outer ? smaller(static_cast<int>(a.axis) - first, elements) : 0;
-    }
-
-    // Its logits, -infinity where there is no element.
-    __device__ __forceinline__ void load(const SpreadRowsArguments &a, float (&x)[elements]) const {
-        const T *const mine =
-            static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride + first;
-        T raw[elements];
-        if (a.on_boundaries) {
-            const uint4 vector = count > 0 ? load_vector(mine) : uint4();
-            memcpy(raw, &vector, sizeof(vector));
-        } else {
-#pragma unroll
-            for (int i = 0; i < elements; ++i) {
-                raw[i] = i < count ? mine[i] : T();
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < elements; ++i) {
-            x[i] = i < count ? widen(raw[i]) * a.narrow_scale : -std::numeric_limits<float>::infinity();
-        }
-    }
-
-    __device__ __forceinline__ std::size_t place(const SpreadRowsArguments &a) const {
-        return row * a.axis + static_cast<unsigned>(first);
-    }
-
-    __device__ __forceinline__ void store(const SpreadRowsArguments &a, const float *y) const {
-        T *const mine = static_cast<T *>(a.output) + place(a);
-        const uint4 vector = pack(y, T());
-        if (a.on_boundaries) {
-            store_vector_if(count > 0, mine, vector);
-            return;
-        }
-        T narrow[elements];
-        memcpy(narrow, &vector, sizeof(vector));
-#pragma unroll
-        for (int i = 0; i < elements; ++i) {
-            if (i < count) {
-                mine[i] = narrow[i];
-            }
-        }
-    }
-
-    // The outputs of a row that is not ordinary.
-    __device__ __forceinline__ void fill(const SpreadRowsArguments &a, float value) const {
-#pragma unroll 1
-        for (int i = 0; i < count; ++i) {
-            store_any(value, a.output_type, a.output, place(a) + static_cast<unsigned>(i));
-        }
-    }
-};
 
 // What the warps of a row's block tell each other.
 template <class Sum>
@@ -87,44 +15,72 @@ struct SpreadRow {
     Sum sums[most_spread_warps];
 };
 
-// What a row comes to, and the maximum of the tile that a lane's elements are in.
+// What a row comes to, and the maximum of the tile that a lane's elements are in. Plain: their exponentials have frame
+// N = 0, and so has `plain_sum`; of softmax alone nobody knows the row's maximum then.
 template <class Sum>
 struct SpreadTotal {
     RowState<float, Sum> row;
     float tile_maximum;
+    bool plain;
+    Sum plain_sum;
 };
 
-// The exponentials of a lane's elements in the frame of their tile's maximum, and the tree over them.
-template <class Sum, int Elements>
-__device__ __forceinline__ Sum sum_of_run(float maximum, const float (&x)[Elements], float (&e)[Elements]) {
-    const Frame<float> frame = frame_of(maximum);
-#pragma unroll
-    for (int i = 0; i < Elements; ++i) {
-        e[i] = exponential_in(frame, x[i]);
+template <class Sum>
+__device__ __forceinline__ SpreadTotal<Sum> plain_total(bool knows_maximum, float maximum, Sum sum) {
+    if (knows_maximum) {
+        return {{maximum, scale_by_power(sum, -nearest_exponent(maximum))}, maximum, true, sum};
     }
-    return run_sum<Elements, Sum>(e);
+    return {{0, sum}, 0, true, sum};
 }
 
-template <class T, int Elements>
-__device__ __forceinline__ auto total_of_lanes(int log_lanes, float largest, const float (&x)[Elements],
-                                               float (&e)[Elements]) {
-    using Sum = typename SoftmaxArithmetic<T>::Sum;
-    const int lanes = 1 << log_lanes;
-    const float maximum =
-        lanes == warp_lanes ? warp_maximum(largest) : tree_over_lanes<LargestWithNan<float>>(largest, lanes);
-    const Sum sum = tree_over_lanes<FloatSum<Sum>>(sum_of_run<Sum>(maximum, x, e), lanes);
-    return SpreadTotal<Sum>{{maximum, settle_block_sum(maximum, sum)}, maximum};
+// Whether the frame of all of a warp's exponentials may be N = 0, and a lane's largest logit, where that is wanted.
+template <class T, class Run>
+__device__ __forceinline__ bool is_plain_warp(const SpreadRowsArguments &a, const Run &run, bool wants_maximum,
+                                              float &largest) {
+    constexpr float range = zero_exponent_range<T>;
+    const bool within = wants_maximum ? run.is_within(range, largest) : run.is_within(range);
+    return __all_sync(whole_warp, within && !(sizeof(T) == 2 && a.scaled)) != 0;
+}
+
+__device__ __forceinline__ float maximum_of_lanes(int log_lanes, float largest) {
+    return log_lanes == log2_of(warp_lanes) ? warp_maximum(largest)
+                                            : tree_over_lanes<LargestWithNan<float>>(largest, 1 << log_lanes);
+}
+
+template <class Sum, class Run>
+__device__ __forceinline__ Sum plain_sum_of(const SpreadRowsArguments &a, const Run &run, int log_lanes,
+                                            float (&e)[Run::elements]) {
+    return sum_of_spread<Sum, true>(
+        a, run, log_lanes, e, [&](int i) { return scaled_exponential(run[i], ExponentialConstants<float>::magic); });
+}
+
+// The exponentials in the frame of a tile of this maximum, and their tree over a row's lanes.
+template <class Sum, class Run>
+__device__ __forceinline__ Sum framed_sum_of(const SpreadRowsArguments &a, const Run &run, int log_lanes, float maximum,
+                                             float (&e)[Run::elements]) {
+    const Frame<float> frame = frame_of(maximum);
+    return sum_of_spread<Sum, false>(a, run, log_lanes, e,
+                                     [&](int i) { return exponential_in(frame, run.scaled(a, i)); });
+}
+
+template <class Sum, class Run>
+__device__ __forceinline__ SpreadTotal<Sum> any_total_of_lanes(const SpreadRowsArguments &a, const Run &run,
+                                                               float (&e)[Run::elements]) {
+    const float maximum = maximum_of_lanes(a.log_lanes, run.largest_scaled(a));
+    const Sum sum = framed_sum_of<Sum>(a, run, a.log_lanes, maximum, e);
+    return {{maximum, settle_block_sum(maximum, sum)}, maximum, false, Sum(0)};
 }
 
 // The same of a block's row. A lane stands for the warp of its number, and where the row is one tile for others, too.
-template <class T, int Elements>
-__device__ __forceinline__ auto total_of_block(SpreadRow<typename SoftmaxArithmetic<T>::Sum> &shared, bool is_one_tile,
-                                               float largest, const float (&x)[Elements], float (&e)[Elements]) {
-    using Sum = typename SoftmaxArithmetic<T>::Sum;
-    constexpr int tile_warps = lane_elements / Elements;
+template <class Sum, class Run>
+__device__ __forceinline__ SpreadTotal<Sum> any_total_of_block(const SpreadRowsArguments &a, SpreadRow<Sum> &shared,
+                                                               const Run &run, float (&e)[Run::elements]) {
+    constexpr int tile_warps = lane_elements / Run::elements;
+    const bool is_one_tile = a.axis <= softmax_block;
     const int warp = warp_index(), of_warp = is_one_tile ? lane_index() % tile_warps : lane_index();
     const bool is_there = of_warp < static_cast<int>(blockDim.x / warp_lanes);
-    const float maximum_of_warp = warp_maximum(largest);
+    const float maximum_of_warp = warp_maximum(run.largest_scaled(a));
+    __syncthreads(); // all have seen that one is not plain
     if (lane_index() == 0) {
         shared.maxima[warp] = maximum_of_warp;
     }
@@ -136,7 +92,7 @@ __device__ __forceinline__ auto total_of_block(SpreadRow<typename SoftmaxArithme
         of_tile = larger_with_nan(of_tile, from_lane_xor(of_tile, distance));
     }
     const float own = is_one_tile ? of_row : __shfl_sync(whole_warp, of_tile, warp);
-    const Sum sum_of_warp = tree_over_lanes<FloatSum<Sum>>(sum_of_run<Sum>(own, x, e), warp_lanes);
+    const Sum sum_of_warp = framed_sum_of<Sum>(a, run, log2_of(warp_lanes), own, e);
     if (lane_index() == 0) {
         shared.sums[warp] = sum_of_warp;
     }
@@ -155,7 +111,7 @@ __device__ __forceinline__ auto total_of_block(SpreadRow<typename SoftmaxArithme
             sum = sum + from_lane_xor(sum, distance);
         }
     }
-    return SpreadTotal<Sum>{{of_row, sum}, own};
+    return {{of_row, sum}, own, false, Sum(0)};
 }
 
 template <class Sum>
@@ -166,6 +122,9 @@ __device__ __noinline__ BlockFactor<float> special_factor(float tile_maximum, Ro
 // What the exponentials of a tile of an ordinary row are multiplied by.
 template <class Sum>
 __device__ __forceinline__ BlockFactor<float> factor_in_total(const SpreadTotal<Sum> &total) {
+    if (total.plain) {
+        return factor_of_sum(total.plain_sum, float());
+    }
     if (is_ordinary(total.tile_maximum) && is_ordinary(total.row.maximum)) {
         const std::int32_t gap = nearest_exponent(total.tile_maximum) - nearest_exponent(total.row.maximum);
         return factor_of(factor_base(total.row.sum, float()), gap, float());
@@ -173,30 +132,27 @@ __device__ __forceinline__ BlockFactor<float> factor_in_total(const SpreadTotal<
     return special_factor(total.tile_maximum, total.row);
 }
 
-template <class T, bool Log, bool ByBlock>
-__global__ void __launch_bounds__((ByBlock ? most_spread_warps : spread_block_warps) * warp_lanes)
-    softmax_spread_rows(const __grid_constant__ SpreadRowsArguments a) {
-    using Sum = typename SoftmaxArithmetic<T>::Sum;
-    using Run = SpreadRun<T, ByBlock>;
-    pdl_release(); // few as they are, the next kernel's find room
-    bring_near(a);
-    pdl_wait();
-    const Run run(a);
-    float x[Run::elements], e[Run::elements];
-    run.load(a, x);
-    float largest = x[0];
-#pragma unroll
-    for (int i = 1; i < Run::elements; ++i) {
-        largest = larger_with_nan(largest, x[i]);
+// A row's logsumexp and maximum, where they are wanted, by the lane that has its first element.
+template <class T>
+__device__ __forceinline__ void store_spread_values(const SpreadRowsArguments &a, std::uint32_t row, float logsumexp,
+                                                    float maximum) {
+    if (a.logsumexp != nullptr && a.logsumexp_type == ElementType::f32 && !is_nan(logsumexp)) {
+        static_cast<float *>(a.logsumexp)[row] = logsumexp;
+    } else if (a.logsumexp != nullptr && a.logsumexp_type == ElementTypeOf<T>::type && !is_nan(logsumexp)) {
+        static_cast<T *>(a.logsumexp)[row] = narrow_one(logsumexp, T());
+    } else if (a.logsumexp != nullptr) {
+        store_any(logsumexp, a.logsumexp_type, a.logsumexp, row);
     }
-    SpreadTotal<Sum> total;
-    if constexpr (ByBlock) {
-        __shared__ SpreadRow<Sum> shared;
-        total = total_of_block<T>(shared, a.axis <= softmax_block, largest, x, e);
-    } else {
-        total = total_of_lanes<T>(a.log_lanes, largest, x, e);
+    if (a.maximum != nullptr) {
+        store_maximum(maximum, a.maximum, row);
     }
-    const RowKind kind = row_kind(total.row.maximum);
+}
+
+// From a row's total to what is written. `e` are the exponentials.
+template <class T, bool Log, class Run, class Sum>
+__device__ __forceinline__ void finish_spread(const SpreadRowsArguments &a, const Run &run,
+                                              const SpreadTotal<Sum> &total, float (&e)[Run::elements]) {
+    const RowKind kind = total.plain ? RowKind::ordinary : row_kind(total.row.maximum);
     LogPieces<float> splits{total.row.maximum, 0}; // of rows that are not ordinary the logsumexp
     if ((Log || a.logsumexp != nullptr) && kind == RowKind::ordinary) {
         splits = row_logsumexp(total.row.maximum, total.row.sum);
@@ -207,32 +163,111 @@ __global__ void __launch_bounds__((ByBlock ? most_spread_warps : spread_block_wa
         const BlockFactor<float> factor = Log ? BlockFactor<float>{0, 0} : factor_in_total(total);
 #pragma unroll
         for (int i = 0; i < Run::elements; ++i) {
-            e[i] = Log                          ? log_softmax_output(x[i], splits)
-                   : sizeof(T) >= sizeof(float) ? softmax_output(e[i], factor)
-                                                : softmax_narrow_output(e[i], factor);
+            if constexpr (Log) {
+                const float x = sizeof(T) == 2 && !total.plain ? run[i] * a.narrow_scale : run[i];
+                e[i] = log_softmax_output(x, splits);
+            } else {
+                e[i] = sizeof(T) >= sizeof(float) ? softmax_output(e[i], factor) : softmax_narrow_output(e[i], factor);
+            }
         }
         run.store(a, e);
     }
-    if (run.first != 0 || run.count <= 0) {
+    if (run.first == 0 && run.is_there) {
+        store_spread_values<T>(a, run.row, splits.high, total.row.maximum);
+    }
+}
+
+template <class T, bool Log, class Access, int Accesses>
+__global__ void __launch_bounds__(spread_block_warps *warp_lanes)
+    softmax_spread_rows(const __grid_constant__ SpreadRowsArguments a) {
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using Run = SpreadRun<T, Access, Accesses>;
+    pdl_wait_and_release(a);
+    Run run = Run::of_lanes(a);
+    run.load(a);
+    const bool knows_maximum = Log || wants_row_values(a);
+    float largest = 0, e[Run::elements];
+    if (is_plain_warp<T>(a, run, knows_maximum, largest)) {
+        const Sum sum = plain_sum_of<Sum>(a, run, a.log_lanes, e);
+        const float maximum = knows_maximum ? maximum_of_lanes(a.log_lanes, largest) : 0.0f;
+        finish_spread<T, Log>(a, run, plain_total(knows_maximum, maximum, sum), e);
+    } else {
+        finish_spread<T, Log>(a, run, any_total_of_lanes<Sum>(a, run, e), e);
+    }
+}
+
+template <class T, bool Log, int Accesses>
+__global__ void __launch_bounds__(most_spread_warps *warp_lanes)
+    softmax_spread_rows_of_block(const __grid_constant__ SpreadRowsArguments a) {
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using Run = SpreadRun<T, uint4, Accesses>;
+    constexpr int log_lanes = log2_of(warp_lanes);
+    __shared__ SpreadRow<Sum> shared;
+    pdl_wait_and_release(a);
+    Run run = Run::of_block(a);
+    run.load(a);
+    const bool knows_maximum = Log || wants_row_values(a);
+    float largest = 0, e[Run::elements];
+    Sum of_warp = std::numeric_limits<Sum>::quiet_NaN(); // not plain
+    if (is_plain_warp<T>(a, run, knows_maximum, largest)) {
+        of_warp = plain_sum_of<Sum>(a, run, log_lanes, e);
+    }
+    const float maximum_of_warp = knows_maximum ? warp_maximum(largest) : 0.0f;
+    if (lane_index() == 0) {
+        shared.sums[warp_index()] = of_warp;
+        shared.maxima[warp_index()] = maximum_of_warp;
+    }
+    __syncthreads();
+    const int warps = static_cast<int>(blockDim.x / warp_lanes);
+    Sum sum = lane_index() < warps ? shared.sums[lane_index()] : Sum(0);
+    if (__any_sync(whole_warp, is_nan(sum)) != 0) {
+        finish_spread<T, Log>(a, run, any_total_of_block<Sum>(a, shared, run, e), e);
         return;
     }
-    if (a.logsumexp != nullptr && a.logsumexp_type == ElementType::f32 && !is_nan(splits.high)) {
-        static_cast<float *>(a.logsumexp)[run.row] = splits.high;
-    } else if (a.logsumexp != nullptr && a.logsumexp_type == ElementTypeOf<T>::type && !is_nan(splits.high)) {
-        static_cast<T *>(a.logsumexp)[run.row] = narrow_one(splits.high, T());
-    } else if (a.logsumexp != nullptr) {
-        store_any(splits.high, a.logsumexp_type, a.logsumexp, run.row);
+    if (a.output == nullptr && warp_index() != 0) {
+        return;
     }
-    if (a.maximum != nullptr) {
-        store_maximum(total.row.maximum, a.maximum, run.row);
+    for (int distance = 1; distance < warps; distance *= 2) {
+        sum = sum + from_lane_xor(sum, distance);
     }
+    sum = __shfl_sync(whole_warp, sum, 0);
+    float maximum = 0;
+    if (knows_maximum) {
+        maximum =
+            warp_maximum(lane_index() < warps ? shared.maxima[lane_index()] : -std::numeric_limits<float>::infinity());
+    }
+    finish_spread<T, Log>(a, run, plain_total(knows_maximum, maximum, sum), e);
+}
+
+template <class T, class Access, int Accesses>
+void set_spread_lanes(const void *(&kernels)[2]) {
+    kernels[0] = address_of(softmax_spread_rows<T, false, Access, Accesses>);
+    kernels[1] = address_of(softmax_spread_rows<T, true, Access, Accesses>);
+}
+template <class T, int Accesses>
+void set_spread_block(const void *(&kernels)[2]) {
+    kernels[0] = address_of(softmax_spread_rows_of_block<T, false, Accesses>);
+    kernels[1] = address_of(softmax_spread_rows_of_block<T, true, Accesses>);
+}
+
+template <class T>
+SpreadRowsKernels make_spread_rows_kernels() {
+    SpreadRowsKernels kernels{};
+    set_spread_lanes<T, uint4, 1>(kernels.one_vector);
+    set_spread_lanes<T, uint4, 2>(kernels.two_vectors);
+    if constexpr (sizeof(T) == sizeof(float)) {
+        set_spread_lanes<T, uint4, 4>(kernels.four_vectors);
+    } else {
+        set_spread_lanes<T, unsigned, 4>(kernels.four_words);
+    }
+    set_spread_block<T, spread_few_elements / vector_elements<T>>(kernels.block_of_few);
+    set_spread_block<T, spread_more_elements / vector_elements<T>>(kernels.block_of_more);
+    return kernels;
 }
 
 template <class T>
 const SpreadRowsKernels &spread_rows_kernels() {
-    static const SpreadRowsKernels kernels = {
-        {address_of(softmax_spread_rows<T, false, false>), address_of(softmax_spread_rows<T, true, false>)},
-        {address_of(softmax_spread_rows<T, false, true>), address_of(softmax_spread_rows<T, true, true>)}};
+    static const SpreadRowsKernels kernels = make_spread_rows_kernels<T>();
     return kernels;
 }
 

@@ -256,10 +256,12 @@ void fold_columns(const T *x, std::ptrdiff_t stride, std::size_t width, std::siz
     }
 }
 
-// Rows that lie one behind the other, in any order: so many are one row that fills registers. 1: they do not.
+// Rows that lie one behind the other, in any order: so many are one row that fills registers, and more than a few. 1:
+// each is taken as it is.
 template <class Op>
 std::size_t rows_in_one(std::ptrdiff_t stride, std::size_t width, std::size_t count) {
-    if (stride != static_cast<std::ptrdiff_t>(width) || width % op_lanes<Op> == 0) {
+    const bool fills_some = width % op_lanes<Op> == 0 && width >= 4 * op_lanes<Op>;
+    if (stride != static_cast<std::ptrdiff_t>(width) || fills_some) {
         return 1;
     }
     const std::size_t rows = power_of_two_in(smaller(most_columns<Op> / width, count / rows_at_once));

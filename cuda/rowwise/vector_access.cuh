@@ -124,13 +124,12 @@ __device__ __forceinline__ uint4 fill_from(uint4 vector, int left, bool negative
     return vector;
 }
 
-// A tile whose rows start and end on 16-byte boundaries; the first `count` elements exist, in the first `Held` vectors
-// of each lane. What others hold is not set.
-template <int Held, class T>
+// A tile whose rows start and end on 16-byte boundaries; the first `count` elements exist.
+template <class T>
 __device__ __forceinline__ void load_vector_tile(const T *data, int count, bool negative_scale,
                                                  uint4 (&vectors)[lane_vectors<T>]) {
     const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
-    if (Held == lane_vectors<T> && count == static_cast<int>(softmax_block)) {
+    if (count == static_cast<int>(softmax_block)) {
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = load_vector(mine + v * warp_lanes);
@@ -139,7 +138,7 @@ __device__ __forceinline__ void load_vector_tile(const T *data, int count, bool 
         const int left = count / vector_elements<T> - lane_index();
         const uint4 behind = filler_vector<T>(negative_scale);
 #pragma unroll
-        for (int v = 0; v < Held; ++v) {
+        for (int v = 0; v < lane_vectors<T>; ++v) {
             vectors[v] = behind;
             if (v * warp_lanes < left) {
                 vectors[v] = load_vector(mine + v * warp_lanes);
@@ -242,7 +241,7 @@ __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, con
     } else if constexpr (Load::unaligned) {
         load_unaligned_tile(a.readable_range, a.vector_safe_range, data, count, a.scale < 0, vectors);
     } else {
-        load_vector_tile<lane_vectors<T>>(data, count, a.scale < 0, vectors);
+        load_vector_tile(data, count, a.scale < 0, vectors);
     }
 }
 
@@ -272,10 +271,10 @@ __device__ __forceinline__ void leave_out_of_singles(const std::uint8_t *mask, i
     }
 }
 
-template <int Held, class T>
+template <class T>
 __device__ __forceinline__ void store_aligned_tile(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
     uint4 *mine = reinterpret_cast<uint4 *>(output) + lane_index();
-    if (Held == lane_vectors<T> && count == static_cast<int>(softmax_block)) {
+    if (count == static_cast<int>(softmax_block)) {
 #pragma unroll
         for (int v = 0; v < lane_vectors<T>; ++v) {
             store_vector(mine + v * warp_lanes, vectors[v]);
@@ -283,17 +282,12 @@ __device__ __forceinline__ void store_aligned_tile(T *output, int count, const u
     } else {
         const int left = count / vector_elements<T> - lane_index();
 #pragma unroll
-        for (int v = 0; v < Held; ++v) {
+        for (int v = 0; v < lane_vectors<T>; ++v) {
             if (v * warp_lanes < left) {
                 store_vector(mine + v * warp_lanes, vectors[v]);
             }
         }
     }
-}
-
-template <class T>
-__device__ __forceinline__ void store_aligned_tile(T *output, int count, const uint4 (&vectors)[lane_vectors<T>]) {
-    store_aligned_tile<lane_vectors<T>>(output, count, vectors);
 }
 
 // The elements of a vector from number `from` up to `to`, one at a time.

@@ -29,21 +29,27 @@ StripedLimits striped_limits(const SoftmaxProblem &problem, const GpuFacts &gpu)
     return {fewest_striped_rows(gpu), wide ? policy.blocked_axis : policy.blocked_narrow_axis};
 }
 
-// Some rows go as others do of which elements are left out, but keep all of theirs: 16-bit ones of whole vectors into
-// f32 and their logarithms into any other type, and logarithms of f32 rows off the boundaries (1001, 8001 1095, 1192 us
-// and, otherwise, 1215, 1374).
-RowTilesPlan plan_as_masked_rows(const SoftmaxProblem &problem, const SoftmaxPlan &plan, LoadPolicy places,
-                                 const GpuFacts &gpu) {
-    const bool in_registers = plan.regime == SoftmaxRegime::registers || plan.regime == SoftmaxRegime::clusters;
-    const bool is_short = plan.tiles <= warp_threads;
-    if (in_registers && places == LoadPolicy::converted && traits_of(problem.dtype).size == 2) {
-        const bool wanted = (problem.log || problem.output_dtype == ElementType::f32) &&
-                            plan.tiles <= softmax_policy(gpu).masked_rows_tiles;
-        return wanted ? plan_masked_rows(problem, gpu) : RowTilesPlan{};
-    }
-    const bool wanted = problem.log && problem.dtype == ElementType::f32 && problem.output_dtype == problem.dtype;
-    return in_registers && is_short && wanted && places == LoadPolicy::unaligned ? plan_softmax_anywhere(problem, gpu)
-                                                                                 : RowTilesPlan{};
+// Some rows go as others do of which elements are left out, but keep all of theirs: those of vectors into other types,
+// and logarithms of f32 rows off the boundaries (1001, 8001 1095, 1192 us and, otherwise, 1215, 1374).
+bool are_in_registers(const SoftmaxCall &call, std::size_t most_tiles) {
+    return (call.plan.regime == SoftmaxRegime::registers || call.plan.regime == SoftmaxRegime::clusters) &&
+           call.plan.tiles <= most_tiles;
+}
+bool are_converted(const SoftmaxCall &call) {
+    const SoftmaxPolicy &policy = softmax_policy(call.gpu);
+    return call.places == LoadPolicy::converted &&
+           are_in_registers(call, traits_of(call.problem.dtype).size == 2 ? policy.masked_rows_narrow_tiles
+                                                                          : policy.masked_rows_tiles);
+}
+bool are_unaligned_logarithms(const SoftmaxCall &call) {
+    const SoftmaxProblem &p = call.problem;
+    return p.log && p.dtype == ElementType::f32 && p.output_dtype == p.dtype && call.places == LoadPolicy::unaligned &&
+           are_in_registers(call, softmax_policy(call.gpu).masked_rows_tiles);
+}
+RowTilesPlan plan_as_masked_rows(const SoftmaxCall &call) {
+    return are_converted(call)              ? plan_masked_rows(call.problem, call.gpu)
+           : are_unaligned_logarithms(call) ? plan_softmax_anywhere(call.problem, call.gpu)
+                                            : RowTilesPlan{};
 }
 
 const SoftmaxRowKernels &row_kernels_of(const SoftmaxKernels &kernels, LoadPolicy places, bool converts) {
@@ -127,7 +133,7 @@ cudaError_t put_lookback_columns(SoftmaxCall &call, bool *supported) {
 }
 
 cudaError_t put_as_masked_rows(SoftmaxCall &call, bool *supported) {
-    const RowTilesPlan rows = plan_as_masked_rows(call.problem, call.plan, call.places, call.gpu);
+    const RowTilesPlan rows = plan_as_masked_rows(call);
     return launch_planned_masked_rows(call.problem, rows, call.gpu, call.stream, supported);
 }
 
@@ -143,6 +149,7 @@ constexpr Rule<SoftmaxCall> plain_rules[] = {
     {are_rows, put_lookback_rows},          // many and long
     {are_columns, put_lookback_columns},    // many and long
     {are_rows, put_as_masked_rows},         // into other types, logarithms off the boundaries
+    {are_converted, put_general},           // where the GPU has not the clusters
     {is_any, put_regime},                   // short rows, a block's, a cluster's; tiles; what is read twice
     {is_any, put_general},                  // more rows than one launch has blocks for
 };

@@ -1,6 +1,5 @@
 // Softmax of f64.
 #include "cuda/softmax/instance.cuh"
-#include "cuda/softmax/two_pass/unaligned_instance.cuh"
 
 namespace wr::cuda {
 

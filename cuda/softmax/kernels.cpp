@@ -17,7 +17,6 @@ const SoftmaxKernels &softmax_kernels() {
         made.unaligned = softmax_unaligned_kernels<T>(made.rare.unaligned);
         if constexpr (sizeof(T) < sizeof(double)) {
             made.converted = softmax_converted_kernels<T>(made.vectors.two_pass_rows.split_states);
-            softmax_converted_logarithms<T>(made.converted);
             made.unaligned_converted = softmax_unaligned_converted_kernels<T>(made.rare.unaligned);
         }
         made.short_rows = softmax_short_row_kernels<T>();

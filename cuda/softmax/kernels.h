@@ -48,7 +48,7 @@ struct SoftmaxTwoPassRowKernels {
 
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes];         // [log]
-    int rows_of_block[2][softmax_row_sizes];        // [log]
+    int rows_of_block[2];                           // [log]; rows of one tile that share a block
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not supported
     SoftmaxRedundantCombineKernels combines_redundantly;
     SoftmaxLookbackKernel lookback[2][2]; // [log][many states]
@@ -86,8 +86,8 @@ struct SoftmaxUnalignedTwoPassKernels {
     const void *totals;
 };
 
-// Rows of vectors whose outputs are of another type; none of f64. Packed: short rows of f32 into any type, of 16 bits
-// into f32.
+// Rows of vectors whose outputs are of another type, of those that are read twice and packed: short rows of f32 into
+// any type, of 16 bits into f32. None of f64.
 struct SoftmaxConvertedKernels {
     SoftmaxRowKernels rows;
     const void *packed[2]; // [log]
@@ -119,8 +119,6 @@ template <class T>
 SoftmaxRowKernels softmax_unaligned_converted_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows);
 template <class T>
 SoftmaxConvertedKernels softmax_converted_kernels(const void *split_states); // as of rows that are not converted
-template <class T>
-void softmax_converted_logarithms(SoftmaxConvertedKernels &kernels); // adds those of log-softmax, compiled apart
 template <class T>
 SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels();
 template <class T>

@@ -77,7 +77,7 @@ __device__ __forceinline__ void store_tile(const SoftmaxArguments &a, std::size_
         } else if constexpr (Load::unaligned) {
             store_unaligned_tile(static_cast<T *>(a.output) + first, count, vectors);
         } else {
-            store_aligned_tile<lane_vectors<T>>(static_cast<T *>(a.output) + first, count, vectors);
+            store_aligned_tile(static_cast<T *>(a.output) + first, count, vectors);
         }
     } else {
         const std::size_t place = first + static_cast<std::size_t>(lane_index());

@@ -90,23 +90,23 @@ using PartsOf = std::conditional_t<sizeof(T) == 2, VectorRowsParts<T>, WideParts
 
 // The extremes of a lane's vectors from V on, the last of which, number `last`, ends after `left` elements of the
 // lane's.
-template <class T, int V, int Held, class Logits, class Extreme, class Filling>
+template <class T, int V, class Logits, class Extreme, class Filling>
 __device__ __forceinline__ void take_vectors(Logits &x, int last, int left, Filling value, Extreme &least,
                                              Extreme &largest) {
     using Parts = PartsOf<T>;
-    if (V == Held - 1 || last == V) {
+    if (V == lane_vectors<T> - 1 || last == V) {
         Parts::fill(x, V, left, value);
         Parts::take(x, V, least, largest);
     } else {
         Parts::take(x, V, least, largest);
-        if constexpr (V < Held - 1) {
-            take_vectors<T, V + 1, Held>(x, last, left, value, least, largest);
+        if constexpr (V < lane_vectors<T> - 1) {
+            take_vectors<T, V + 1>(x, last, left, value, least, largest);
         }
     }
 }
 
 // The exponentials of the same and the trees over each vector's.
-template <class T, int V, int Held, bool Normal, class Sum, class Exponential>
+template <class T, int V, bool Normal, class Sum, class Exponential>
 __device__ __forceinline__ void form_vectors(int last, int left, float (&e)[lane_elements],
                                              Sum (&sums)[lane_vectors<T>], Exponential exponential) {
     constexpr int elements = vector_elements<T>;
@@ -115,7 +115,7 @@ __device__ __forceinline__ void form_vectors(int last, int left, float (&e)[lane
     for (int i = 0; i < elements; ++i) {
         mine[i] = exponential(V * elements + i);
     }
-    if (V == Held - 1 || last == V) {
+    if (V == lane_vectors<T> - 1 || last == V) {
         const unsigned behind = bits_from(larger(left, 0));
 #pragma unroll
         for (int i = 0; i < elements; ++i) {
@@ -128,8 +128,8 @@ __device__ __forceinline__ void form_vectors(int last, int left, float (&e)[lane
         }
     } else {
         sums[V] = run_sum<elements, Sum, Normal>(mine);
-        if constexpr (V < Held - 1) {
-            form_vectors<T, V + 1, Held, Normal>(last, left, e, sums, exponential);
+        if constexpr (V < lane_vectors<T> - 1) {
+            form_vectors<T, V + 1, Normal>(last, left, e, sums, exponential);
         }
     }
 }
@@ -140,7 +140,7 @@ __device__ __forceinline__ Sum sum_of_leading_exponentials(int last, int left, f
                                                            Exponential exponential) {
     constexpr int half = lane_vectors<T> / 2;
     Sum sums[lane_vectors<T>];
-    form_vectors<T, 0, lane_vectors<T>, Normal>(last, left, e, sums, exponential);
+    form_vectors<T, 0, Normal>(last, left, e, sums, exponential);
     Sum halves[half];
 #pragma unroll
     for (int v = 0; v < half; ++v) {
@@ -165,7 +165,7 @@ __device__ __forceinline__ Sum partial_tile_state(const SoftmaxArguments &a, con
     const unsigned before_last = static_cast<unsigned>(count) - 1;
     const int last = static_cast<int>(before_last / distance),
               left = static_cast<int>(before_last % distance) + 1 - lane_index() * vector_elements<T>;
-    take_vectors<T, 0, lane_vectors<T>>(x, last, left, value, least, largest);
+    take_vectors<T, 0>(x, last, left, value, least, largest);
     float lowest, maximum;
     Parts::settle(x, a.scaled, least, largest, lowest, maximum);
     const bool small = maximum < zero_exponent_range<T> && lowest > -zero_exponent_range<T>;

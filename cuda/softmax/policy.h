@@ -96,9 +96,11 @@ struct SoftmaxPolicy {
     // 8K 2.10; 2.64.
     std::size_t lookback_column_most_tiles = 2;
 
-    // The kernels of rows of which elements are left out have 16-bit ones into f32 and logarithms into any other type
-    // of up to so many tiles: bf16 into f32 8192 1794; 2201 us, log 1024 1596; 2176; but 65536 2121; 2040.
-    std::size_t masked_rows_tiles = 64;
+    // The kernels of rows of which elements are left out have those of vectors into other types of up to so many tiles,
+    // and so many of 16 bits: bf16 into f32 8192 1794; 2201 us, log 1024 1596; 2176; but 65536 2121; 2040, and f32 into
+    // bf16 16384 x 4096 103; 95, 1024 x 65536 129; 102.
+    std::size_t masked_rows_tiles = 32;
+    std::size_t masked_rows_narrow_tiles = 64;
 
     // The lengths of rows that so many elements lie ahead are asked for beforehand: f32 4096 3.82; 3.68,
     // 32768 3.79; 3.72.

@@ -44,9 +44,10 @@ cudaError_t launch_rows(const SoftmaxCall &call, const Launch &how, SoftmaxArgum
 
 cudaError_t launch_registers(const SoftmaxCall &call, SoftmaxArguments &a, bool *supported) {
     const std::size_t warps = std::max<std::size_t>(call.plan.tiles, 1);
-    const auto size = static_cast<std::size_t>(std::bit_width(warps - 1)); // for rows of up to 2^size tiles
-    const std::size_t log = a.log ? 1 : 0, most_rows = static_cast<std::size_t>(call.rows.rows_of_block[log][size]);
-    const std::size_t rows_a_block = std::min(most_rows, a.outer); // warps without a row would be the last to end
+    const auto size = static_cast<std::size_t>(std::bit_width(warps - 1)); // of up to 2^size tiles
+    const int log = a.log ? 1 : 0;
+    const auto most = size == 0 ? static_cast<std::size_t>(call.rows.rows_of_block[log]) : std::size_t{1};
+    const std::size_t rows_a_block = std::min(most, a.outer); // warps without a row would be the last to end
     const Launch how{.kernel = call.rows.rows[log][size],
                      .blocks = divide_up(a.outer, rows_a_block),
                      .threads = static_cast<int>(warps * warp_threads),

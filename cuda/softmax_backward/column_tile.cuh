@@ -4,7 +4,7 @@
 
 #include "cuda/common/kernel_address.cuh"
 #include "cuda/rowwise/column_tile_select.cuh"
-#include "cuda/softmax_backward/column_tile_kernels.h"
+#include "cuda/softmax_backward/column_tile.h"
 #include "cuda/softmax_backward/pack.cuh"
 #include "cuda/softmax_backward/weights.cuh"
 

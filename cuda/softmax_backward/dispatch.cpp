@@ -4,7 +4,6 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
-#include "cuda/rowwise/persistent_clusters.h"
 #include "cuda/rowwise/policy.h"
 #include "cuda/rowwise/row_tiles_plan.h"
 #include "cuda/rowwise/strided_plan.h"

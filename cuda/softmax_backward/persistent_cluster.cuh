@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cuda/device/dynamic_shared_memory.cuh"
-#include "cuda/rowwise/persistent_clusters.h"
+#include "cuda/softmax_backward/rows.h"
 #include "cuda/softmax_backward/tile.cuh"
 
 namespace wr::cuda {

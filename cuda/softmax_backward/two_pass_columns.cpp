@@ -3,7 +3,6 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/softmax_backward/problem.h"
-#include "cuda/softmax_backward/two_pass_column_kernels.h"
 
 #include <algorithm>
 

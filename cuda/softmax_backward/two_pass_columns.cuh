@@ -5,7 +5,7 @@
 #include "cuda/rowwise/two_pass_columns.cuh"
 #include "cuda/softmax/sub_warp/vectors.cuh"
 #include "cuda/softmax_backward/pack.cuh"
-#include "cuda/softmax_backward/two_pass_column_kernels.h"
+#include "cuda/softmax_backward/two_pass_columns.h"
 #include "cuda/softmax_backward/weights.cuh"
 
 namespace wr::cuda {

@@ -4,6 +4,7 @@
 
 #include "cuda/common/launch.h"
 #include "cuda/rowwise/strided_arguments.h"
+#include "cuda/rowwise/two_pass_columns_plan.h"
 
 namespace wr::cuda {
 
@@ -12,5 +13,26 @@ bool serves_backward_columns(const SoftmaxBackwardProblem &problem);
 // `a` brings the problem and room for sums and totals; `totals` is the kernel that makes the latter of the former.
 cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments &a, bool dependent,
                                     cudaStream_t stream);
+
+struct BackwardColumnArguments {
+    const void *saved; // softmax's outputs, or the logits where there is a logsumexp of each column
+    const float *logsumexp;
+    const void *output_gradient;
+    void *input_gradient;
+    double *sums;         // [columns][splits]
+    const double *totals; // [columns]
+    std::size_t axis, inner, splits;
+    std::ptrdiff_t outer_stride, axis_stride, gradient_outer_stride, gradient_axis_stride;
+    TwoPassColumnTiles tiles;
+    float scale;
+    bool log, empty_row_zero;
+};
+
+struct BackwardColumnKernels {
+    const void *sums[2], *gradients[2]; // from outputs, from logits
+};
+
+template <class T>
+const BackwardColumnKernels &backward_column_kernels();
 
 } // namespace wr::cuda

@@ -4,7 +4,6 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/rowwise/column_tile_plan.h"
 #include "cuda/rowwise/policy.h"
-#include "cuda/softmax/columns/column_tile_kernels.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"
 

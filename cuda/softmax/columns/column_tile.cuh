@@ -6,7 +6,7 @@
 #include "cuda/common/kernel_address.cuh"
 #include "cuda/rowwise/column_tile.cuh"
 #include "cuda/rowwise/element_patterns.cuh"
-#include "cuda/softmax/columns/column_tile_kernels.h"
+#include "cuda/softmax/columns/column_tile.h"
 #include "cuda/softmax_backward/pack.cuh"
 
 namespace wr::cuda {

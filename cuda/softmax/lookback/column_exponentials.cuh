@@ -14,7 +14,7 @@
 #pragma once
 
 #include "cuda/rowwise/column_words.cuh"
-#include "cuda/softmax/lookback/column_kernels.h"
+#include "cuda/softmax/lookback/columns.h"
 
 namespace wr::cuda {
 

@@ -4,7 +4,7 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/device/mbarrier.cuh"
 #include "cuda/rowwise/published_states.cuh"
-#include "cuda/softmax/lookback/column_kernels.h"
+#include "cuda/softmax/lookback/columns.h"
 
 namespace wr::cuda {
 

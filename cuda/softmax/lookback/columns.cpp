@@ -4,7 +4,6 @@
 #include "cuda/common/tuning.h"
 #include "cuda/common/vector_types.h"
 #include "cuda/softmax/kernels.h"
-#include "cuda/softmax/lookback/column_kernels.h"
 #include "cuda/softmax/lookback/rows.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"

@@ -6,6 +6,7 @@
 #include "numerics/problem.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace wr::cuda {
 
@@ -18,5 +19,31 @@ std::size_t most_lookback_columns_bytes(const SoftmaxProblem &problem);
 // launch_two_pass_columns.
 cudaError_t launch_lookback_columns(const SoftmaxProblem &problem, const SoftmaxArguments &a, const Launch &totals,
                                     const GpuFacts &gpu, cudaStream_t stream, bool *supported);
+
+// A panel is what lies below 64 columns side by side, 256 bytes a row; a multiprocessor takes it in tiles.
+inline constexpr std::uint32_t shared_panel_columns = 64;
+inline constexpr std::uint32_t shared_tile_rows = 128;
+
+// Of columns no longer than this the bounds are proven between which no frame of a tile is needed.
+inline constexpr std::size_t lookback_columns_most_axis = std::size_t{1} << 17;
+
+struct LookbackColumnsArguments {
+    SoftmaxArguments softmax;
+    std::uint64_t *sums;    // [ring][down][shared_panel_columns], what each tile comes to, of some panels in turn
+    std::uint64_t *factors; // [panels][shared_panel_columns], two pieces each; NaN: left to other kernels
+    std::uint64_t *drawn;   // LookbackColumnTickets less 1; absent_word for a start
+    std::uint64_t *left;    // how often some columns had to be left to other kernels, less 1; absent_word for a start
+    std::uint32_t across, down; // panels of one array [axis][inner], tiles of a panel
+    std::uint32_t panels;       // of all arrays
+    std::uint32_t ring;         // panels whose sums there is room for
+};
+
+struct LookbackColumnsKernel {
+    const void *kernel;
+    std::size_t threads, shared_bytes;
+    std::size_t waiting_tiles; // of a multiprocessor, until their columns' sums are known
+};
+
+const LookbackColumnsKernel &lookback_columns_kernel();
 
 } // namespace wr::cuda

@@ -4,7 +4,6 @@
 #include "cuda/common/warp.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"
-#include "cuda/softmax/ragged/arguments.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>

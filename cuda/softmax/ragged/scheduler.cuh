@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/rowwise/large_rows.cuh"
-#include "cuda/softmax/ragged/arguments.h"
+#include "cuda/softmax/ragged/rows.h"
 #include "cuda/softmax/sub_warp/vectors.cuh"
 #include "numerics/softmax_rows.h"
 

@@ -3,7 +3,7 @@
 
 #include "cuda/rowwise/unaligned_vectors.cuh"
 #include "cuda/softmax/partial_tile.cuh"
-#include "cuda/softmax/ragged/arguments.h"
+#include "cuda/softmax/ragged/rows.h"
 
 namespace wr::cuda {
 

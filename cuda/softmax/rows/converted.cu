@@ -1,5 +1,5 @@
-// Softmax of rows of whole vectors into other types.
-#include "cuda/softmax/rows/converted_instance.cuh"
+// Softmax of rows of whole vectors into other types: short ones, and long ones.
+#include "cuda/softmax/instance.cuh"
 
 namespace wr::cuda {
 

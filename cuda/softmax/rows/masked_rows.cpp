@@ -7,7 +7,6 @@
 #include "cuda/rowwise/sub_warp_rows.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"
-#include "cuda/softmax/rows/masked_rows_arguments.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>

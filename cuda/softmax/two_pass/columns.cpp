@@ -3,7 +3,6 @@
 #include "cuda/common/vector_types.h"
 #include "cuda/rowwise/strided_plan.h"
 #include "cuda/softmax/plan.h"
-#include "cuda/softmax/two_pass/column_kernels.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>

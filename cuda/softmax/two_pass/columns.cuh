@@ -5,7 +5,7 @@
 #include "cuda/rowwise/column_words.cuh"
 #include "cuda/rowwise/two_pass_columns.cuh"
 #include "cuda/softmax/columns_left.cuh"
-#include "cuda/softmax/two_pass/column_kernels.h"
+#include "cuda/softmax/two_pass/columns.h"
 
 namespace wr::cuda {
 

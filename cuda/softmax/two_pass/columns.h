@@ -2,11 +2,25 @@
 #pragma once
 
 #include "cuda/common/launch.h"
+#include "cuda/rowwise/two_pass_columns_plan.h"
 #include "cuda/softmax/arguments.h"
-#include "cuda/softmax/two_pass/column_kernels.h"
 #include "numerics/problem.h"
 
 namespace wr::cuda {
+
+struct SoftmaxTwoPassColumnArguments {
+    SoftmaxArguments softmax; // splits: tiles of a column
+    TwoPassColumnTiles tiles;
+    std::uint32_t count; // of all tiles, which blocks take in turn where there are fewer
+};
+
+struct SoftmaxTwoPassColumnKernels {
+    const void *states;
+    const void *outputs[2]; // [log]
+};
+
+template <class T>
+const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels();
 
 // The parts that such a job has, each a block's; 0 where these kernels do not serve it.
 std::size_t two_pass_column_tiles(const SoftmaxProblem &problem);

@@ -40,8 +40,15 @@ if(NOT EXISTS "${library}")
 endif()
 execute_process(COMMAND "${BINARY}/everything/consumer" "${VERSION}" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${STATE_CHECK}" "${library}" COMMAND_ERROR_IS_FATAL ANY)
+# (LD_PRELOAD would end at the folder's space.)
+set(with_it "${CMAKE_COMMAND}" -E env "LD_LIBRARY_PATH=${BINARY}/everything")
 execute_process(
-    COMMAND
-        "${CMAKE_COMMAND}" -E env "LD_PRELOAD=${library}" "${VECTORS_CHECK}" host "${VECTORS}"
+    COMMAND ${with_it} LD_TRACE_LOADED_OBJECTS=1 "${VECTORS_CHECK}"
+    OUTPUT_VARIABLE loaded
     COMMAND_ERROR_IS_FATAL ANY
 )
+string(FIND "${loaded}" "${BINARY}/everything/libwarp_reduce.so" position)
+if(position EQUAL -1)
+    message(FATAL_ERROR "the published vectors would be computed by another library: ${loaded}")
+endif()
+execute_process(COMMAND ${with_it} "${VECTORS_CHECK}" host "${VECTORS}" COMMAND_ERROR_IS_FATAL ANY)

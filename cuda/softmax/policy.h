@@ -80,11 +80,12 @@ struct SoftmaxPolicy {
     std::size_t lookback_narrow_logarithm_tiles = 32;
     std::size_t lookback_unaligned_logarithm_tiles = 32;
     // With so many tiles a multiprocessor: rows of more than 192 or that would be read twice (262144 with 31 f32 1.85;
-    // 1.79), f32 ones (100000 with 93 3.18; 3.05, 50257 with 35 2.45; 1.75), 16-bit ones (us: 900 x 32768 off the
-    // boundaries 42.3; 35.2, 600 x 50304 38.9; 38.2), those off the boundaries of more than lookback_tiles (620 x 50257
-    // 43.2; 50.5).
+    // 1.79), f32 ones (100000 with 93 3.18; 3.05, but 64 x 128256 with 61 in us 22.1; 21.1), those off the boundaries
+    // (50257 with 35 2.45; 1.75), 16-bit ones (us: 900 x 32768 off the boundaries 42.3; 35.2, 600 x 50304 38.9; 38.2),
+    // those off the boundaries of more than lookback_tiles (620 x 50257 43.2; 50.5).
     std::size_t lookback_long_load = 96;
     std::size_t lookback_load = 96;
+    std::size_t lookback_unaligned_load = 96;
     std::size_t lookback_narrow_load = 240;
     std::size_t lookback_unaligned_narrow_load = 240;
 
@@ -167,7 +168,8 @@ inline constexpr SoftmaxPolicy h200_softmax_policy{
     .lookback_narrow_logarithm_tiles = 18,
     .lookback_unaligned_logarithm_tiles = 10,
     .lookback_long_load = 24,
-    .lookback_load = 50,
+    .lookback_load = 80,
+    .lookback_unaligned_load = 50,
     .lookback_unaligned_narrow_load = 100,
     .lookback_column_load = 4,
     .lookback_column_most_tiles = 3,

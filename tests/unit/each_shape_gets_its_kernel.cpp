@@ -43,6 +43,7 @@ constexpr Case cases[] = {
     {{softmax, WR_F32, 1, 1000 * k, 1, 0, own}, "softmax_apply softmax_split_states softmax_totals"},
     {{softmax, WR_F32, 4096, 50257, 1, 0, own}, "fill_words softmax_lookback_rows"},
     {{softmax, WR_F32, 4096, 50176, 1, 0, own}, "fill_words softmax_lookback_rows"},
+    {{softmax, WR_F32, 64, 128256, 1, 0, own}, "softmax_cluster"},
     {{log_softmax, WR_BF16, 4096, 128256, 1, 0, own}, "fill_words softmax_lookback_rows"},
     {{softmax, WR_BF16, 1, 16 * k * k, 1, 0, own}, "softmax_apply softmax_split_states softmax_totals"},
     {{softmax, WR_BF16, 4096, 4096, 1, 0, WR_F32}, "softmax_masked"},

@@ -56,7 +56,7 @@ std::size_t least_load(const SoftmaxPolicy &p, const SoftmaxProblem &problem, co
     if (is_narrow(problem)) {
         return unaligned && plan.tiles > p.lookback_tiles ? p.lookback_unaligned_narrow_load : p.lookback_narrow_load;
     }
-    return p.lookback_load;
+    return unaligned ? p.lookback_unaligned_load : p.lookback_load;
 }
 
 // A published state's: sums of 16-bit rows are f32, others f64.

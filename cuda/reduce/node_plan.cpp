@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::uint64_t block_warps = 8, most_tiles = 32;
 
+// What a block has on every GPU, and what an unaligned piece takes of it beyond its rows: a vector at either end.
+constexpr std::size_t most_stage_bytes = 49152, bytes_of_overhang = 2 * bytes_of_vector;
+
 std::uint64_t elements_of_tile(const ReduceKernels &kernels) {
     return static_cast<std::uint64_t>(bytes_a_tile / kernels.element_bytes);
 }
@@ -47,10 +50,16 @@ bool suit_stages(const Shape &s, std::size_t element_bytes, std::size_t multipro
            s.outer >= 128 * multiprocessors;
 }
 
+// Of a row in a stage, with the gap behind it.
+std::size_t bytes_of_staged_row(const Shape &s, std::size_t element_bytes) {
+    return (s.axis + gap_of_staged_rows(s.axis, element_bytes)) * element_bytes;
+}
+
 // A whole number of warps' rows: all that a stage has room for, fewer where a few blocks could have everything.
 std::size_t rows_of_stage(const Shape &s, std::size_t element_bytes, std::size_t multiprocessors) {
     constexpr std::size_t stages_a_multiprocessor = 4;
-    const std::size_t room = block_stage_bytes / (s.axis * element_bytes);
+    const std::size_t room = std::min(block_stage_bytes / (s.axis * element_bytes),
+                                      (most_stage_bytes - bytes_of_overhang) / bytes_of_staged_row(s, element_bytes));
     const std::size_t wanted = s.outer / (stages_a_multiprocessor * multiprocessors);
     return std::max<std::size_t>(std::min(room, wanted) / warp_threads, 1) * warp_threads;
 }
@@ -92,8 +101,7 @@ NodePlan plan_nodes_of_short_rows(const Shape &s, std::size_t element_bytes, con
         plan.short_rows = ShortRows::staged;
         rows.rows_a_block = rows_of_stage(s, element_bytes, multiprocessors);
         rows.tiles = static_cast<int>(rows.rows_a_block);
-        rows.shared_bytes = rows.rows_a_block * (s.axis + gap_of_staged_rows(s.axis, element_bytes)) * element_bytes +
-                            2 * bytes_of_vector; // an unaligned piece has a vector more
+        rows.shared_bytes = rows.rows_a_block * bytes_of_staged_row(s, element_bytes) + bytes_of_overhang;
     } else if (side < elements_of_node_side && suit_warps(s, multiprocessors)) {
         plan.short_rows = ShortRows::a_warp_each;
     }

@@ -1,6 +1,6 @@
 // What the plan says a block stages fits the block: its threads, its shared memory, the gaps that its kernels count on.
-// For every width, length and element size at which rows or columns are staged, and some beyond. And the division that
-// those kernels use.
+// For every width, length and element size at which rows, columns or nodes are staged, and some beyond. And the
+// division that those kernels use.
 #include "check.h"
 #include "cuda/reduce/plan.h"
 
@@ -79,6 +79,27 @@ long check_shapes(int element_bytes, bool whole_vectors) {
     return staged;
 }
 
+// Rows of a state that blocks stage, by the thousand, of every length: within the shared memory of every GPU.
+void check_nodes(std::size_t element_bytes, int multiprocessors) {
+    long staged = 0;
+    for (std::size_t axis = 1; axis <= 200; ++axis) {
+        for (const std::size_t outer : {1ul << 14, 100003ul, 600000ul, 1ul << 22}) {
+            const wr::Shape shape{outer, axis, 1, static_cast<std::ptrdiff_t>(axis), 1, 1};
+            const NodePlan plan =
+                plan_nodes_of_short_rows(shape, element_bytes, {12345, axis}, {multiprocessors, 8, true});
+            if (plan.short_rows == ShortRows::staged) {
+                const RowPlan &rows = plan.rows.rows;
+                CHECK(rows.shared_bytes <= std::size_t{48} * 1024 && rows.rows_a_block > 0 &&
+                          rows.shared_bytes >= rows.rows_a_block * axis * element_bytes,
+                      "%zu rows of %zu elements of %zu bytes: %zu bytes for %zu rows", outer, axis, element_bytes,
+                      rows.shared_bytes, static_cast<std::size_t>(rows.rows_a_block));
+                ++staged;
+            }
+        }
+    }
+    CHECK(staged > 100, "too few nodes of %zu bytes are staged", element_bytes);
+}
+
 void check_division() {
     for (std::uint32_t divisor = 1; divisor <= 32768; ++divisor) {
         const SmallDivisor by = small_divisor(divisor);
@@ -98,6 +119,10 @@ int main() {
             CHECK(check_shapes(element_bytes, whole_vectors) > 10000, "too few shapes of %d bytes are staged",
                   element_bytes);
         }
+    }
+    for (const std::size_t element_bytes : {1ul, 2ul, 4ul, 8ul}) {
+        check_nodes(element_bytes, 132);
+        check_nodes(element_bytes, 20);
     }
     check_division();
     return check_report("staged_pieces_fit");

@@ -1,6 +1,6 @@
 // What an operation on rows is made of, whichever threads share a row. Each tile comes to a partial result; these go up
-// the natural tree, and the row's total makes the outputs. Agents (strided_rows.cuh, strided_columns.cuh) know no more
-// of an operation than this.
+// the natural tree, and the row's total makes the outputs. What the agents (strided_rows.cuh, strided_columns.cuh) ask
+// of an operation besides, registers and the totals of whole rows, stands with each.
 #pragma once
 
 #include <concepts>

@@ -76,11 +76,6 @@ struct alignas(16) TileState {
     Sum sum;
 };
 
-template <class Float, class Sum>
-__device__ __forceinline__ TileState<Float, Sum> absent_state() {
-    return {-std::numeric_limits<Float>::infinity(), absent_n, Sum(0)};
-}
-
 // Where state number i lies in shared memory: lanes that each take eight in a row meet different banks.
 __host__ __device__ constexpr int state_place(int i) { return i + i / 8; }
 

@@ -12,7 +12,7 @@ using FloatPatterns = Register<std::int32_t>;
 
 constexpr std::int32_t all_but_the_sign_of_f32 = 0x7FFFFFFF;
 
-// Sums of some vectors' elements, each of as many elements as there are halvings.
+// Sums of a few neighbouring elements each: of two, and of two such sums.
 struct FewSums {
     Floats sums;
     FloatPatterns inexact;           // but for the sign, 0 where a sum has lost nothing
@@ -22,7 +22,8 @@ struct FewSums {
 // Which elements make a pair does not matter to an exact sum.
 WR_HD FewSums pair_sums(Floats a, Floats b, FloatPatterns unlike_minus_zero) {
     const Floats sums = a + b;
-    // The larger one leaves the other if, and only if, nothing was rounded away (T. J. Dekker, 1971).
+    // The larger one leaves the other if, and only if, nothing was rounded away (T. J. Dekker, 1971); it never leaves
+    // the other with the opposite sign, so that signs need not be compared.
     const auto inexact = (bit_cast<FloatPatterns>(sums - a) ^ bit_cast<FloatPatterns>(b)) |
                          (bit_cast<FloatPatterns>(sums - b) ^ bit_cast<FloatPatterns>(a));
     return {sums, inexact, unlike_minus_zero};

@@ -1,12 +1,12 @@
 /*
  * Calls that are refused, as one table of text. A function has arguments with which it succeeds; a row sets some of
- * them to what is wrong, and says what must come of it. Settings stand behind each other, `dtype=f64 input=@i+4`: a,b
- * each of the values in turn x | y    the one, then the other; with `p : x | y` what stands before the colon holds for
- * both
- *   @o+4     the fifth byte of the arena's output (@i its input, @x what is extra, @w its workspace, @ alone its begin)
- *   [@w]=1/5 no argument, but int64_t that lie there
- *   2^31-1   a sum; `needed` are the bytes of workspace that the query asks for, `long` is the least length so that any
- * are f32 sum  an element type, an operator; `scale` takes what strtod does
+ * them to what is wrong, and says what must come of it. Settings stand behind each other, `dtype=f64 input=@i+4`.
+ *
+ * a,b: each of the values in turn. x | y: the one, then the other; with `p : x | y` what stands before the colon holds
+ * for both. @o+4: the fifth byte of the arena's output (@i its input, @x what is extra, @w its workspace, @ alone its
+ * begin). [@w]=1/5: no argument, but int64_t that lie there. 2^31-1: a sum; `needed` are the bytes of workspace that
+ * the query asks for, `long` is the least length so that there are any. f32, sum: an element type, an operator. `scale`
+ * takes what strtod does.
  */
 #ifndef WARP_REDUCE_TESTS_BAD_ARGUMENTS_H
 #define WARP_REDUCE_TESTS_BAD_ARGUMENTS_H

@@ -17,10 +17,10 @@ __device__ __noinline__ LogPieces<Float> logsumexp_pieces(RowState<Float, Sum> r
     return row_logsumexp(row.maximum, row.sum);
 }
 
-// A tile of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
-// its logits, so that one array is enough.
 struct NoRow {}; // nothing is known of a row before its elements are
 
+// A tile of a row in a warp's registers: its exponentials, or for log-softmax, which has no further use for them,
+// its logits, so that one array is enough.
 template <class Float, class Sum>
 struct StridedTile {
     Float values[lane_elements];

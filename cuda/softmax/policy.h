@@ -176,6 +176,12 @@ inline constexpr SoftmaxPolicy h200_softmax_policy{
     .logsumexp_warp_rows = 2048,
 };
 
+// Shorter rows of these have no other kernels (instance.cuh).
+inline constexpr bool has_kernels(const SoftmaxPolicy &p) {
+    return p.masked_rows_tiles >= 32 && p.masked_rows_narrow_tiles >= 64;
+}
+static_assert(has_kernels(plain_softmax_policy) && has_kernels(h200_softmax_policy));
+
 inline const SoftmaxPolicy &softmax_policy(const GpuFacts &gpu) {
     return gpu.compute_major == 9 ? h200_softmax_policy : plain_softmax_policy;
 }

@@ -167,6 +167,7 @@ static void check_shift(size_t shift) {
     check(SOFTMAX, WR_F32, 301, 5024, shift, 0);
     check(SOFTMAX, WR_F32, 1100, 1003, shift, 0);
     check(SOFTMAX, WR_F64, 301, 2003, shift, 0);
+    check(SOFTMAX, WR_F64, 301, 2008, shift, 0);
     check(LOG_SOFTMAX, WR_F32, 1100, 1008, shift, 0);
 }
 

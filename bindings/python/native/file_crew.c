@@ -48,7 +48,11 @@ PyObject *crew_open(PyObject *module, PyObject *arguments) {
         end_crew(crew);
         return Py_BuildValue("(si)", failure.what, failure.number);
     }
-    return PyCapsule_New(crew, crew_name, NULL);
+    PyObject *capsule = PyCapsule_New(crew, crew_name, NULL);
+    if (capsule == NULL) {
+        end_crew(crew);
+    }
+    return capsule;
 }
 
 /* (field, file, offset, bytes) or (field, address, bytes). 0, or a Python exception is set. */

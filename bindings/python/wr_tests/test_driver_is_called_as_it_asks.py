@@ -164,6 +164,7 @@ class StandIn(unittest.TestCase):
                 self.assertLessEqual(times * room.threads * SLOTS * room.part, memory)
                 self.assertLessEqual(times * room.pieces * room.parts * room.part, memory)
                 self.assertGreaterEqual(room.pieces, 2)
+                self.assertLessEqual(room_for(library, sizes, sizes.total // 3).pieces, 3)
         self.assertGreater(room_for(library, sizes_of(library, self.gpu, 512 << 20)).parts, 1)
 
     def test_threads_of_the_adapter_that_get_no_memory_leave_none(self) -> None:

@@ -56,7 +56,8 @@ class Room(NamedTuple):
     pieces: int
 
 
-def room_for(library: Library, sizes: Sizes) -> Room:
+def room_for(library: Library, sizes: Sizes, largest: int = 1) -> Room:
+    """largest: bytes of a piece. An earlier run may have had more memory, and larger pieces."""
     threads = max(1, min(MOST_THREADS, _native.host_threads(library.number), sizes.lanes))
     part = max(1, sizes.piece // SLOTS)
     for parts in PARTS:
@@ -64,7 +65,7 @@ def room_for(library: Library, sizes: Sizes) -> Room:
         pieces = min(sizes.total // (parts * part), 2 + AHEAD * under_way)
         if pieces > under_way:
             break
-    return Room(threads, part, parts, max(2, pieces))
+    return Room(threads, part, parts, max(2, min(pieces, sizes.total // largest)))
 
 
 class FileCrew:

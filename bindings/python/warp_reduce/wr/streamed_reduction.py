@@ -108,12 +108,12 @@ class StreamedReduction:
     @contextmanager
     def _ways(self, cut: Cut, work: _Work) -> Iterator[Callable[[Iterable[Piece]], Iterator[tuple[Piece, Any]]]]:
         """How pieces become results."""
+        size = max(1, cut.largest * work.element_size)
         if self._goes_by_threads(cut, work):
             largest = [work.asked(piece)[0] for piece in (next(cut.pieces()), cut.last)]
-            with crew_of(self._library, self._device, room_for(self._library, self._sizes), largest) as crew:
+            with crew_of(self._library, self._device, room_for(self._library, self._sizes, size), largest) as crew:
                 yield lambda pieces: crew.in_order(pieces, work.asked)
             return
-        size = max(1, cut.largest * work.element_size)
         with lanes_of(self._library, self._device, self._sizes, cut.count, size) as lanes:
             yield lambda pieces: in_order(pieces, lanes, work)
 

@@ -20,7 +20,15 @@ NEEDED = {
     "types": r"float|integer|elements",
     "an example": r">>> ",
 }
-SWITCHES = ("cuda_status", "library_version", "enable_batch_invariant", "disable_batch_invariant", "is_batch_invariant")
+SWITCHES = (
+    "cuda_status",
+    "library_version",
+    "enable_batch_invariant",
+    "disable_batch_invariant",
+    "is_batch_invariant",
+    "raise_if_failed",
+)
+MODULES = ("warp_reduce", "warp_reduce.torch", "warp_reduce.torch.distributed", "warp_reduce.jax")
 
 
 def told(module: ModuleType, name: str, seen: tuple[str, ...] = ()) -> str:
@@ -32,7 +40,7 @@ def told(module: ModuleType, name: str, seen: tuple[str, ...] = ()) -> str:
     return text
 
 
-@pytest.mark.parametrize("name", ["warp_reduce", "warp_reduce.torch", "warp_reduce.jax"])
+@pytest.mark.parametrize("name", MODULES)
 def test_every_function(name: str) -> None:
     module = importlib.import_module(name)
     for each in module.__all__:

@@ -43,9 +43,13 @@ PyObject *crew_open(PyObject *module, PyObject *arguments) {
     crew->part_bytes = crew_aligned((size_t)part_bytes);
     crew->piece_bytes = crew_aligned((size_t)piece_bytes);
     crew->output_bytes = crew_aligned((size_t)output_bytes);
-    Failure failure = start_crew(crew);
+    PyThreadState *state = PyEval_SaveThread();
+    Failure failure = start_crew(crew); /* which pins memory, for a good part of a second */
     if (failure.what != NULL) {
         end_crew(crew);
+    }
+    PyEval_RestoreThread(state);
+    if (failure.what != NULL) {
         return Py_BuildValue("(si)", failure.what, failure.number);
     }
     PyObject *capsule = PyCapsule_New(crew, crew_name, NULL);

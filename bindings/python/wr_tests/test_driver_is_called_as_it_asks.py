@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -171,6 +173,24 @@ class StandIn(unittest.TestCase):
         asked = Asked(ReduceArgs(op=1, dtype=1), {}, {"output": np.empty(1 << 27)})
         with self.assertRaisesRegex(WrError, "cuMemHostAlloc with error 2: out of memory"):
             FileCrew(load_library(), self.gpu, Room(3, 4096, 4, 6), [asked])
+
+    def test_threads_of_python_run_while_memory_is_pinned(self) -> None:
+        meeting = ctypes.c_int.in_dll(ctypes.CDLL(DRIVER_NAME), "stand_in_meeting")
+
+        def come() -> None:
+            while meeting.value == 1:
+                time.sleep(0.001)
+            meeting.value = 3
+
+        asked = Asked(ReduceArgs(op=1, dtype=1), {}, {"output": np.empty(1)})
+        meeting.value = 1
+        other = threading.Thread(target=come)
+        other.start()
+        try:
+            FileCrew(load_library(), self.gpu, Room(1, 4096, 1, 2), [asked]).close()
+        finally:
+            meeting.value = 0
+            other.join()
 
     def test_failures_have_the_drivers_words(self) -> None:
         with self.assertRaisesRegex(WrError, "cuMemAlloc_v2 with error 2: out of memory"), self.gpu.memory(1 << 40):

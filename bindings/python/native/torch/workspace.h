@@ -1,5 +1,6 @@
-/* Small workspaces of PyTorch's memory that are kept for the next job on their stream, whose jobs come one after the
- * other: to allocate one takes as long as much of a small job. */
+/* Workspaces of PyTorch's memory that are kept for the next job on their stream, whose jobs come one after the other:
+ * to allocate one takes as long as much of a small job. Each is as large as its stream's jobs have asked for so far, up
+ * to 4 MiB; what wants more gets memory of its own, and takes longer than to allocate it. */
 #pragma once
 
 #include "torch/tensor.h"

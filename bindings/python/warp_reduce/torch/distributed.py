@@ -43,7 +43,11 @@ __all__ = [
 def raise_if_failed() -> None:
     """Waits for the GPUs, and raises RuntimeError where a call on one of them did not get sound states of all ranks: of
     the last 1024 calls, and since it was last asked. With `counts` nothing waits for a GPU, so that a rank that fails
-    is not seen otherwise. On the CPU the calls raise themselves."""
+    is not seen otherwise. On the CPU the calls raise themselves.
+
+    >>> import warp_reduce.torch.distributed as wtd
+    >>> wtd.raise_if_failed()
+    """
     _sharded.raise_if_failed()
 
 
@@ -118,10 +122,12 @@ def sum(
     tells.
     Requests that differ are undefined, as of any collective: on the CPU states that do not go together are ValueError,
     on a GPU as above. A call without counts, of the same tensors, tells what it is.
+    NaN, or infinities of both signs, on whatever ranks, give NaN; of nothing the sum is 0.
 
-    >>> import torch, warp_reduce.torch.distributed as wtd
-    >>> import torch.distributed as dist
-    >>> dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29517", rank=0, world_size=1)
+    Examples here are of one rank; programs that torchrun starts begin with `dist.init_process_group()`.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     >>> wtd.sum(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
     tensor([4., 6.])
     >>> dist.destroy_process_group()
@@ -140,7 +146,16 @@ def mean(
     group: Any = None,
     counts: Counts = None,
 ) -> torch.Tensor:
-    """The mean over all ranks' parts; arguments and errors as of `sum`. Of integers `dtype` must be given."""
+    """The mean over all ranks' parts: their sum divided by the number of all their elements, correctly rounded.
+
+    Arguments and errors as of `sum`; of integers `dtype` must be given, else RuntimeError. Of nothing the mean is NaN.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+    tensor([2., 3.])
+    >>> dist.destroy_process_group()
+    """
     return _reduced("mean", x, dim, keepdim, group, counts, dtype=_typed(x, dtype, "mean"))
 
 
@@ -153,35 +168,78 @@ def prod(
     group: Any = None,
     counts: Counts = None,
 ) -> torch.Tensor:
-    """The product over all ranks' parts; as `sum`."""
+    """The product over all ranks' parts; arguments and errors as of `sum`. It has no gradient:
+    TypeError for an x that wants one.
+
+    NaN, or infinity times 0, give NaN; of nothing the product is 1.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.prod(torch.tensor([2, 3, 7]))
+    tensor(42)
+    >>> dist.destroy_process_group()
+    """
     return _reduced("prod", x, dim, keepdim, group, counts, dtype=dtype or widened(x.dtype))
 
 
 def amax(
     x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, group: Any = None, counts: Counts = None
 ) -> torch.Tensor:
-    """The largest element over all ranks' parts; as `sum`. ValueError of nothing."""
+    """The largest element over all ranks' parts, in x's type; arguments and errors as of `sum`. It has no gradient:
+    TypeError for an x that wants one.
+
+    +0 is above -0, and a NaN wins, on whatever rank it is. ValueError of nothing; single ranks may have no elements.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.amax(torch.tensor([[1.0, 5.0], [3.0, 4.0]]), dim=0)
+    tensor([3., 5.])
+    >>> dist.destroy_process_group()
+    """
     return _reduced("max", x, dim, keepdim, group, counts)
 
 
 def amin(
     x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, group: Any = None, counts: Counts = None
 ) -> torch.Tensor:
-    """The smallest element over all ranks' parts; as `amax`."""
+    """The smallest element over all ranks' parts; all as of `amax`.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.amin(torch.tensor([3, 1, 2]))
+    tensor(1)
+    >>> dist.destroy_process_group()
+    """
     return _reduced("min", x, dim, keepdim, group, counts)
 
 
 def argmax(
     x: torch.Tensor, dim: int | None = None, keepdim: bool = False, *, group: Any = None, counts: Counts = None
 ) -> torch.Tensor:
-    """The index of the first largest element, counted through all ranks' parts; as `amax`."""
+    """The index of the first largest element, counted through all ranks' parts, in int64; all else as of `amax`.
+
+    The index is that in the parts' concatenation along the sharded dimension, so it may lie in another rank's part.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.argmax(torch.tensor([4.0, 9.0, 9.0]), dim=0)
+    tensor(1)
+    >>> dist.destroy_process_group()
+    """
     return _reduced("argmax", x, dim, keepdim, group, counts)
 
 
 def argmin(
     x: torch.Tensor, dim: int | None = None, keepdim: bool = False, *, group: Any = None, counts: Counts = None
 ) -> torch.Tensor:
-    """The index of the first smallest element, counted through all ranks' parts; as `amax`."""
+    """The index of the first smallest element, counted through all ranks' parts; all as of `argmax`.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.argmin(torch.tensor([[4, 1], [0, 2]]), dim=0)
+    tensor([1, 0])
+    >>> dist.destroy_process_group()
+    """
     return _reduced("argmin", x, dim, keepdim, group, counts)
 
 
@@ -195,7 +253,17 @@ def norm(
     group: Any = None,
     counts: Counts = None,
 ) -> torch.Tensor:
-    """The norm of the orders 1, 2 and infinity over all ranks' parts; as `mean`. ValueError for other orders."""
+    """The norm of the orders 1, 2 and infinity over all ranks' parts, of floats. It has no gradient: TypeError for an x
+    that wants one.
+
+    Arguments and errors otherwise as of `mean`; ValueError for other orders. NaN gives NaN; of nothing the norm is 0.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.norm(torch.tensor([3.0, -4.0]))
+    tensor(5.)
+    >>> dist.destroy_process_group()
+    """
     return _reduced("norm", x, dim, keepdim, group, counts, dtype=_typed(x, dtype, "norm"), ord=ord)
 
 
@@ -211,7 +279,14 @@ def dot(
     """The dot product of two sharded vectors; of a tensor whose last dimension is sharded with a vector, of each of its
     rows; as `warp_reduce.torch.dot` of all ranks' parts.
 
-    x, y: this rank's parts, as long as each other along x's last dimension. Other arguments and errors as of `sum`.
+    x, y: this rank's parts, as long as each other along x's last dimension; RuntimeError where they are not. Other
+        arguments, NaN, nothing and errors as of `sum`.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.dot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([10.0, 1.0]))
+    tensor([12., 34.])
+    >>> dist.destroy_process_group()
     """
     check_dot(x, y)
     common = torch.promote_types(x.dtype, y.dtype)
@@ -235,7 +310,17 @@ def dot(
 def logsumexp(
     x: torch.Tensor, dim: Dimensions = None, keepdim: bool = False, *, group: Any = None, counts: Counts = None
 ) -> torch.Tensor:
-    """log(sum of exp(x)) over all ranks' parts, with the bits that belong to `softmax`; as `sum`."""
+    """log(sum of exp(x)) over all ranks' parts, with the bits that belong to `softmax`; its gradient is the softmax.
+
+    x: floats; integers become PyTorch's default type. Arguments and errors otherwise as of `sum`. A NaN or +infinity
+    gives itself; of nothing, and of -infinity alone, it is -infinity.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.logsumexp(torch.tensor([0.0, 0.0]), dim=0)
+    tensor(0.6931)
+    >>> dist.destroy_process_group()
+    """
     x = _float(x)
     if not _has_gradient(x):
         return _reduced("logsumexp", x, dim, keepdim, group, counts)
@@ -272,7 +357,14 @@ def softmax(
     """This rank's part of the softmax of rows that lie over all ranks; as `warp_reduce.torch.softmax`, of logits times
     `scale`. Other arguments and errors as of `sum`.
 
-    A vocabulary of 151936 over 8 ranks, 18992 each, has the bits of one GPU.
+    A vocabulary of 151936 over 8 ranks, 18992 each, has the bits of one GPU. A NaN or +infinity on any rank, or
+    -infinity alone, makes the row NaN on all of them; an empty part gets an empty one.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.softmax(torch.zeros(2, 2))[0]
+    tensor([0.5000, 0.5000])
+    >>> dist.destroy_process_group()
     """
     return _softmax(False, x, dim, scale, dtype, group, counts)
 
@@ -286,5 +378,12 @@ def log_softmax(
     group: Any = None,
     counts: Counts = None,
 ) -> torch.Tensor:
-    """This rank's part of the logarithm of `softmax`."""
+    """This rank's part of the logarithm of `softmax`; all as of `softmax`.
+
+    >>> import torch, torch.distributed as dist, warp_reduce.torch.distributed as wtd
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> wtd.log_softmax(torch.tensor([7.0]), dim=0)
+    tensor([0.])
+    >>> dist.destroy_process_group()
+    """
     return _softmax(True, x, dim, scale, dtype, group, counts)

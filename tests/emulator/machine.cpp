@@ -300,6 +300,11 @@ std::uint64_t special_of(Warp &warp, unsigned thread, Special special) {
     return 0;
 }
 
+bool differs_by_lane(Special special) {
+    return special == Special::tid_x || special == Special::tid_y || special == Special::laneid ||
+           special == Special::local_base;
+}
+
 void start_warp(Warp &warp, Block &block, unsigned number, unsigned threads) {
     const Program &program = *block.grid->program;
     const unsigned first = number * lanes, count = std::min<unsigned>(lanes, threads - first);
@@ -316,8 +321,10 @@ void start_warp(Warp &warp, Block &block, unsigned number, unsigned threads) {
     warp.registers.resize(std::max(warp.registers.size(), program.registers * lanes), poison);
     warp.local.resize(std::max(warp.local.size(), program.local_bytes * lanes), static_cast<unsigned char>(poison));
     for (const auto &[slot, special] : program.specials) {
-        for (unsigned l = 0; l < lanes; ++l) {
-            warp.at(slot)[l] = special_of(warp, first + l, special);
+        std::uint64_t *to = warp.at(slot);
+        std::fill_n(to, lanes, special_of(warp, first, special));
+        for (unsigned l = 1; l < lanes && differs_by_lane(special); ++l) {
+            to[l] = special_of(warp, first + l, special);
         }
     }
 }

@@ -14,13 +14,14 @@ struct Addresses {
 };
 std::array<Addresses, 2> beside_array;
 
-bool is_beside_array(std::uint64_t address, std::size_t bytes) {
-    return std::any_of(beside_array.begin(), beside_array.end(),
-                       [&](const Addresses &beside) { return address < beside.end && address + bytes > beside.begin; });
+inline bool is_beside_array(std::uint64_t address, std::size_t bytes) {
+    return (address < beside_array[0].end && address + bytes > beside_array[0].begin) ||
+           (address < beside_array[1].end && address + bytes > beside_array[1].begin);
 }
 
 // Where a lane's address points, once it is known to be right. `bytes` is a power of two.
-unsigned char *address_of(Warp &warp, const Instruction &i, int lane, const std::uint64_t *base, std::size_t bytes) {
+[[gnu::always_inline]] inline unsigned char *address_of(Warp &warp, const Instruction &i, int lane,
+                                                        const std::uint64_t *base, std::size_t bytes) {
     const std::uint64_t address = base[lane] + static_cast<std::uint64_t>(i.offset);
     if ((address & (bytes - 1)) != 0) {
         fail(warp, i, "an address that is no multiple of what it accesses");

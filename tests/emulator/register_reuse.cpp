@@ -47,7 +47,7 @@ class RegisterReuse {
 
     void find_spans();
     std::vector<Loop> find_loops() const;
-    std::vector<bool> find_skipped() const;
+    std::vector<unsigned char> find_skipped() const;
     void extend_over_loops();
     void assign();
     void rename();
@@ -90,11 +90,12 @@ std::vector<RegisterReuse::Loop> RegisterReuse::find_loops() const {
 }
 
 // Whether a branch may pass the first write of each, to where it is read.
-std::vector<bool> RegisterReuse::find_skipped() const {
-    std::vector<bool> skipped(first_.size());
+std::vector<unsigned char> RegisterReuse::find_skipped() const {
+    // Whole bytes and no branches: most of a kernel's start is spent here.
+    std::vector<unsigned char> skipped(first_.size());
     each_branch([&](int place, int target) {
         for (std::size_t s = 0; s < first_.size(); ++s) {
-            skipped[s] = skipped[s] || (place < first_[s] && target > first_[s] && target <= last_[s]);
+            skipped[s] |= static_cast<unsigned char>((place < first_[s]) & (target > first_[s]) & (target <= last_[s]));
         }
     });
     return skipped;
@@ -103,7 +104,7 @@ std::vector<bool> RegisterReuse::find_skipped() const {
 // What any instruction of a loop touches may be needed in its next round.
 void RegisterReuse::extend_over_loops() {
     const std::vector<Loop> loops = find_loops();
-    const std::vector<bool> skipped = find_skipped();
+    const std::vector<unsigned char> skipped = find_skipped();
     for (bool changed = true; changed;) {
         changed = false;
         for (const auto &[begin, end, entered_inside] : loops) {
@@ -116,7 +117,7 @@ void RegisterReuse::extend_over_loops() {
                 // is read then is the last round's.
                 const bool crosses = first_[s] < begin && last_[s] >= begin && last_[s] < end;
                 const bool leaves = first_[s] > begin && first_[s] <= end && last_[s] > end;
-                const bool inside = (entered_inside || skipped[s]) && first_[s] >= begin && last_[s] <= end;
+                const bool inside = (entered_inside || skipped[s] != 0) && first_[s] >= begin && last_[s] <= end;
                 if (crosses || leaves || inside) {
                     first_[s] = std::min(first_[s], begin);
                     last_[s] = std::max(last_[s], end);

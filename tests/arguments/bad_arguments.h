@@ -60,7 +60,7 @@ typedef enum outcome {
     QUERY,  /* refused, and by the workspace query too if the function has one, which follows no pointer */
     CALL,   /* refused; of success: nothing is written */
     HOST,   /* refused, or allowed, by the host device; a GPU does not look at it, and is not asked */
-    NEEDED, /* refused, where the query says that a workspace is needed */
+    NEEDED, /* refused, where the query says that a workspace is needed, as it must on a GPU */
     ASKED,  /* the query takes it */
     SIZED,  /* a valid call: NULL and any other struct_size are refused */
     FINE    /* it is allowed */

@@ -165,6 +165,8 @@ static void expect(const attempt *of) {
         expect_query_refused_too(call, of->status, of->args.bytes, label);
     } else if (of->what != NEEDED || of->needed > 0) {
         expect_call_refused(call, of->status, of->args.bytes, label);
+    } else {
+        CHECK(!around.where->on_gpu, "%s: no workspace is needed", label);
     }
 }
 

@@ -18,6 +18,7 @@ NEEDED = {
     "nothing": r"[Nn]othing|[Ee]mpty|no elements",
     "errors": r"Error",
     "types": r"float|integer|elements",
+    "shapes": r"shape|dimension|axis|axes|rows|vector",
     "an example": r">>> ",
 }
 SWITCHES = (

@@ -119,6 +119,7 @@ def test_replaced_functions_are_seen_by_modes_as_pytorchs_own_are() -> None:
         lambda x: x.prod(),
         lambda x: x.logsumexp(1),
         lambda x: norm(x, dim=1),
+        lambda x: torch.linalg.vector_norm(x, dim=1),
     )
     for function in functions:
         expected = seen_of(function, plain())
@@ -181,6 +182,47 @@ def compare(function: Any, name: str, *arguments: Any, **options: Any) -> None:
     found = function()
     assert (found.dtype, found.stride()) == (expected.dtype, expected.stride())
     assert torch.equal(found.nan_to_num(), expected.nan_to_num()) and torch.equal(found.isnan(), expected.isnan())
+
+
+def norms(function: Any) -> list[Any]:
+    """What a norm gives, of arguments by place and by name, and of such as are refused."""
+    x, inf = plain()[0], float("inf")
+    calls = (
+        *(((), {}), ((1,), {}), ((2, 1), {}), ((inf, (0, 1), True), {}), ((2, 1, False), {"dtype": torch.float64})),
+        *(((), {"dim": 1}), ((), {"axis": 1}), ((), {"ord": 1, "dim": 0, "keepdim": True}), ((), {"dim": []})),
+        *(((3,), {}), (("fro",), {}), ((2, 1), {"dim": 1}), ((2, 5), {}), ((), {"keepdim": 1}), ((), {"dim": 1.5})),
+        *(((), {"dtype": torch.int32}), ((), {"given": 1}), ((2, None, False, None), {}), ((), {"out": x[0, 0]})),
+    )
+    found: list[Any] = []
+    for arguments, options in calls:
+        for given in (x, x.half(), x[:, :0], x.int(), None):
+            try:
+                found.append(function(given, *arguments, **options))
+            except Exception as refusal:
+                found.append(f"{type(refusal)}: {refusal}")
+    return found
+
+
+def test_the_replaced_norm_is_pytorchs_with_the_same_words() -> None:
+    own = torch.linalg.vector_norm
+    with wt.batch_invariant():
+        assert torch.linalg.vector_norm is not own
+        for found, expected in zip(norms(torch.linalg.vector_norm), norms(own)):
+            if isinstance(expected, torch.Tensor):
+                assert found.dtype == expected.dtype and torch.equal(found, expected)
+            else:
+                assert found == expected
+        bf16 = plain().bfloat16()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert torch.linalg.vector_norm(bf16).dtype == own(bf16).dtype
+        assert torch.equal(torch.jit.script(scripted)(plain()), own(plain()))
+        compiled = torch.compile(lambda x: torch.linalg.vector_norm(x, dim=1), fullgraph=True)
+        assert torch.equal(compiled(plain()), own(plain(), dim=1))
+    assert torch.linalg.vector_norm is own
+
+
+def scripted(x: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.vector_norm(x)
 
 
 def test_what_is_wrong_is_refused_as_by_the_operators() -> None:

@@ -48,12 +48,13 @@ enum { METH_VARARGS = 1, METH_KEYWORDS = 2, PYTHON_ABI_VERSION = 3 };
 #define PyModuleDef_HEAD_INIT {{1, NULL}, NULL, 0, NULL}
 #define Py_None (&_Py_NoneStruct)
 #define Py_True ((PyObject *)&_Py_TrueStruct)
+#define Py_False ((PyObject *)&_Py_FalseStruct)
 #define Py_NotImplemented (&_Py_NotImplementedStruct)
 #endif
 
 extern PyTypeObject PyTuple_Type;
 extern PyObject _Py_NoneStruct, _Py_NotImplementedStruct;
-extern struct _longobject _Py_TrueStruct;
+extern struct _longobject _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject *PyExc_MemoryError, *PyExc_OverflowError, *PyExc_TypeError, *PyExc_ValueError;
 
 PyObject *PyModule_Create2(PyModuleDef *definition, int abi_version);

@@ -177,33 +177,46 @@ static int is_norms_type(TorchTensor *x, int32_t type) {
            (type == NO_TYPE || type == own || type == TORCH_F64);
 }
 
+/* NULL: not given. */
 typedef struct Norm {
     PyObject *object, *order, *dim, *keepdim, *dtype;
 } Norm;
 
 static PyObject *norm_object(const Norm *norm) {
     TorchTensor *x = tensor_in(norm->object);
-    int32_t type = type_of(norm->dtype);
+    PyObject *dtype = norm->dtype == NULL ? Py_None : norm->dtype;
+    int32_t type = type_of(dtype);
     double order = norm->order == NULL ? 2 : PyFloat_AsDouble(norm->order);
     int op = PyErr_Occurred() != NULL ? 0 : norm_of(order);
     if (x == NULL || op == 0 || type == UNKNOWN_TYPE || !is_norms_type(x, type)) {
         return NULL;
     }
-    return reduce_object(norm->object, op, norm->dim, norm->keepdim == Py_True, norm->dtype);
+    return reduce_object(norm->object, op, norm->dim == NULL ? Py_None : norm->dim, norm->keepdim == Py_True, dtype);
 }
 
-/* (self, ord=2, dim=None, keepdim=False, *, dtype=None), of which PyTorch leaves out what is not given */
-static PyObject *vector_norm(PyObject *otherwise, PyObject *arguments, PyObject *options) {
-    Norm norm = {NULL, NULL, Py_None, NULL, Py_None};
-    static const char dtype_name[] = "dtype";
-    Py_ssize_t options_count = options == NULL ? 0 : PyDict_Size(options);
-    PyObject *dtype = options_count == 0 ? NULL : PyDict_GetItemString(options, dtype_name);
-    PyObject *result = NULL;
-    if (dtype != NULL) {
-        norm.dtype = dtype;
+/* An argument that may come by name instead; 0 where it comes both ways. */
+static int take(PyObject *options, const char *name, PyObject **value, Py_ssize_t *left) {
+    PyObject *named = *left == 0 ? NULL : PyDict_GetItemString(options, name);
+    if (named == NULL) {
+        return 1;
     }
-    if (options_count == (dtype != NULL) &&
-        PyArg_ParseTuple(arguments, "O|OOO", &norm.object, &norm.order, &norm.dim, &norm.keepdim)) {
+    --*left;
+    int is_first = *value == NULL;
+    *value = named;
+    return is_first;
+}
+
+static int is_truth_value(PyObject *object) { return object == NULL || object == Py_True || object == Py_False; }
+
+/* (self, ord=2, dim=None, keepdim=False, *, dtype=None) */
+static PyObject *vector_norm(PyObject *otherwise, PyObject *arguments, PyObject *options) {
+    Norm norm = {NULL, NULL, NULL, NULL, NULL};
+    Py_ssize_t left = options == NULL ? 0 : PyDict_Size(options);
+    PyObject *result = NULL;
+    if (PyArg_ParseTuple(arguments, "O|OOO", &norm.object, &norm.order, &norm.dim, &norm.keepdim) &&
+        take(options, "dim", &norm.dim, &left) && take(options, "ord", &norm.order, &left) &&
+        take(options, "keepdim", &norm.keepdim, &left) && take(options, "dtype", &norm.dtype, &left) && left == 0 &&
+        is_truth_value(norm.keepdim)) {
         result = norm_object(&norm);
     }
     PyErr_Clear();

@@ -13,5 +13,5 @@ PyObject *torch_softmax(PyObject *module, PyObject *arguments);
 PyObject *torch_dot(PyObject *module, PyObject *arguments);
 
 /* torch_vector_norm(otherwise): a kernel of aten::linalg_vector_norm, whose `ord` PyTorch's stable interface cannot
- * pass. `otherwise` is called with what it does not take. */
+ * pass, and the function. `otherwise` is called with what it does not take. */
 PyObject *torch_vector_norm(PyObject *module, PyObject *arguments);

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
 from typing import Any
 
 import torch
+from torch.compiler import is_compiling
+from torch.jit import _builtins
 
 from .. import _native
 from . import _autograd, _compiled, _general
@@ -19,6 +22,20 @@ _lock = threading.RLock()
 _depth = 0
 _registrations: list[int] = []
 _library: Any = None
+_pytorchs_norm = torch.linalg.vector_norm
+_norm_at_once = _native.torch_vector_norm(_pytorchs_norm)
+_casts_by_itself = torch._C._is_any_autocast_enabled
+
+
+def vector_norm(*arguments: Any, **options: Any) -> Any:
+    """torch.linalg.vector_norm without PyTorch's dispatcher, which would call the kernel as a function of Python's."""
+    if is_compiling() or _casts_by_itself():
+        return _pytorchs_norm(*arguments, **options)
+    return _norm_at_once(*arguments, **options)
+
+
+with contextlib.suppress(AttributeError):  # without it TorchScript would not know the function
+    _builtins._register_builtin(vector_norm, "aten::linalg_vector_norm")
 
 
 def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
@@ -97,12 +114,15 @@ def _install() -> None:
         _registrations.append(_native.torch_register("aten above", f"Autograd{key}"))
         for each in (key, f"Autograd{key}"):
             _registrations.append(_native.torch_register("aten above, made of others", each))
+    torch.linalg.vector_norm = vector_norm
     _compiled.install()
 
 
 def _remove() -> None:
     global _library
     _compiled.remove()
+    if torch.linalg.vector_norm is vector_norm:
+        torch.linalg.vector_norm = _pytorchs_norm
     while _registrations:
         _native.torch_unregister(_registrations.pop())
     if _library is not None:

@@ -33,6 +33,12 @@ inline constexpr std::size_t widest_panel = 4096;
 inline constexpr std::size_t lane_tile_bytes = 128 * 1024;
 inline constexpr std::size_t lane_groups = 8;
 
+// Levels of the tree over the blocks of rows that are lane_groups groups; of twice as many levels half as many groups.
+inline constexpr std::size_t block_levels = 8;
+
+// Softmax: rows of so many elements and more are computed one at a time.
+inline constexpr std::size_t shortest_lone_row = 256;
+
 struct ReduceJob {
     const void *input;
     void *output;
@@ -106,10 +112,12 @@ struct SoftmaxKernel {
     void (*softmax)(const SoftmaxJob &job, std::size_t first, std::size_t last);
     // The states of a piece of the axis, one for each row of the panel.
     void (*piece)(const SoftmaxJob &job, std::size_t panel, std::size_t first, std::size_t count, void *states);
-    // Combines the states of all pieces, [pieces][panels.width], into the first piece's, and stores logsumexp.
-    void (*merge)(const SoftmaxJob &job, std::size_t panel, std::size_t pieces, void *states);
-    // Stores the outputs of a piece of the axis, given the states of the whole rows.
-    void (*write)(const SoftmaxJob &job, std::size_t panel, std::size_t first, std::size_t count, const void *states);
+    // Combines the states of all pieces, [pieces][panels.width], into those of the whole rows, which may take the first
+    // piece's place, and stores logsumexp.
+    void (*merge)(const SoftmaxJob &job, std::size_t panel, std::size_t pieces, const void *states, void *whole);
+    // Stores the outputs of a piece of the axis, given the states of the whole rows and of the piece.
+    void (*write)(const SoftmaxJob &job, std::size_t panel, std::size_t first, std::size_t count, const void *whole,
+                  const void *states);
 };
 
 // Rows are numbered as [outer][inner]. A panel is one of them, or several that are neighbours in all arrays.

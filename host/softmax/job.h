@@ -5,8 +5,8 @@
 
 namespace wr::host {
 
-// Whether rows lie in memory as one run of neighbours each, long enough to be computed one at a time.
-bool is_lone_row(const Shape &shape);
+// Whether rows are runs of neighbours that are computed one at a time: ragged ones, long ones and few.
+bool are_lone_rows(const SoftmaxProblem &problem);
 
 // Of whole rows. Those of a piece have axis_first beside it.
 SoftmaxJob softmax_job(const SoftmaxProblem &problem, const SoftmaxKernel &kernel, std::size_t threads);

@@ -93,14 +93,19 @@ struct PanelSoftmax : SoftmaxTypes<Element> {
     }
 
     static void store_sums(const SoftmaxJob &job, const Panel &panel, const State *states) {
-        for (std::size_t k = 0; k < panel.width; ++k) {
-            const std::size_t row = row_number(job, panel, k);
-            if (job.logsumexp != nullptr) {
-                store_float(logsumexp_of(states[k].maximum, states[k].sum), job.logsumexp_type, job.logsumexp, row);
-            }
-            if (job.maximum != nullptr) {
-                store_maximum(states[k].maximum, job.maximum, row);
-            }
+        if (job.logsumexp == nullptr && job.maximum == nullptr) {
+            return;
+        }
+        const std::size_t row = row_number(job, panel, 0);
+        RowTotals<Float, Sum, Lanes::most_lanes> rows;
+        rows.take(states, panel.width);
+        if (job.logsumexp != nullptr) {
+            Float high[Lanes::most_lanes], low[Lanes::most_lanes];
+            rows.logsumexps(panel.width, high, low);
+            store_run(high, panel.width, job.logsumexp_type, job.logsumexp, row);
+        }
+        for (std::size_t k = 0; job.maximum != nullptr && k < panel.width; ++k) {
+            store_maximum(rows.maxima[k], job.maximum, row + k);
         }
     }
 
@@ -136,29 +141,30 @@ struct PanelSoftmax : SoftmaxTypes<Element> {
         }
     }
 
-    static void merge(const SoftmaxJob &job, std::size_t index, std::size_t pieces, void *states) {
+    static void merge(const SoftmaxJob &job, std::size_t index, std::size_t pieces, const void *states, void *whole) {
         const Panel panel = panel_at(job, index);
-        auto *all = static_cast<State *>(states);
+        const auto *all = static_cast<const State *>(states);
+        auto *results = static_cast<State *>(whole);
         for (std::size_t k = 0; k < panel.width; ++k) {
             Counter counter;
             for (std::size_t p = 0; p < pieces; ++p) {
                 counter.push(all[p * job.panels.width + k]);
             }
-            all[k] = counter.result();
+            results[k] = counter.result();
         }
-        store_sums(job, panel, all);
+        store_sums(job, panel, results);
     }
 
     static void write(const SoftmaxJob &job, std::size_t index, std::size_t first, std::size_t count,
-                      const void *states) {
+                      const void *totals, const void *states) {
         const Panel panel = panel_at(job, index);
-        const auto *whole = static_cast<const State *>(states);
+        const auto *whole = static_cast<const State *>(totals);
         if (job.access == Access::rows) {
             for (std::size_t k = 0; k < panel.width; ++k) {
                 Row::write(job, row_of(job, panel, k, first, count), whole[k]);
             }
         } else {
-            Lanes::write(job, rows_of(job, panel, first, count), whole);
+            Lanes::write(job, rows_of(job, panel, first, count), whole, static_cast<const State *>(states));
         }
         end_streams();
     }

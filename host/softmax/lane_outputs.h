@@ -5,6 +5,7 @@
 #include "host/common/stream_stores.h"
 #include "host/softmax/arithmetic.h"
 #include "host/softmax/lane_tile.h"
+#include "host/softmax/short_rows.h"
 #include "host/softmax/small_outputs.h"
 
 namespace wr::host::WR_ISA {
@@ -22,6 +23,19 @@ struct LaneOutputs {
     }
 };
 
+// Rows that lie one behind the other are stored as one run.
+template <class Float>
+void store_short_rows(const SoftmaxJob &job, std::size_t index, std::size_t rows, std::size_t length, std::size_t width,
+                      const Float *columns) {
+    ShortRows<Float> run;
+    run.length = length;
+    for (std::size_t k = 0; k < rows; k += run.at_once()) {
+        const std::size_t some = smaller(run.at_once(), rows - k);
+        run.from_columns(some, width, columns + k);
+        store_run(run.elements, some * length, job.output_type, job.output, index + k * length);
+    }
+}
+
 // `count` elements of rows `lane` to `width` - 1, from element `at` on, which are the tile's from row `first` on.
 template <class Float>
 void store_lanes(const SoftmaxJob &job, const LaneOutputs &to, std::size_t lane, std::size_t width, std::size_t at,
@@ -32,18 +46,16 @@ void store_lanes(const SoftmaxJob &job, const LaneOutputs &to, std::size_t lane,
         }
         return;
     }
-    // Rows that lie one behind the other are stored as one run.
     const bool are_one_run = to.axis_stride == 1 && to.lane_stride == static_cast<std::ptrdiff_t>(count);
-    const std::size_t at_once = are_one_run ? softmax_block / count : 1;
-    for (std::size_t k = lane; k < width; k += at_once) {
-        alignas(64) Float run[softmax_block];
-        const std::size_t some = smaller(at_once, width - k);
-        for (std::size_t j = 0; j < some; ++j) {
-            for (std::size_t r = 0; r < count; ++r) {
-                run[j * count + r] = tile.row(first + r)[k + j];
-            }
+    if (are_one_run && count < shortest_lone_row) {
+        return store_short_rows(job, to.index(at, lane), width - lane, count, tile.width, tile.row(first) + lane);
+    }
+    for (std::size_t k = lane; k < width; ++k) {
+        alignas(64) Float row[softmax_block];
+        for (std::size_t r = 0; r < count; ++r) {
+            row[r] = tile.row(first + r)[k];
         }
-        store_run(run, some * count, job.output_type, job.output, to.index(at, k));
+        store_run(row, count, job.output_type, job.output, to.index(at, k));
     }
 }
 
@@ -85,13 +97,11 @@ class LaneTarget {
 };
 
 template <class Float>
-void finish_log(const RowFinish<Float> *finish, const LaneBlock<Float> &block, const LaneTarget<Float> &target) {
+void finish_log(const Float *highs, const Float *lows, const LaneBlock<Float> &block, const LaneTarget<Float> &target) {
     constexpr std::size_t lanes = LaneBlock<Float>::lanes;
     Float high[lanes], low[lanes];
-    for (std::size_t k = 0; k < lanes; ++k) {
-        high[k] = finish[k].pieces.high;
-        low[k] = finish[k].pieces.low;
-    }
+    std::memcpy(high, highs, sizeof high);
+    std::memcpy(low, lows, sizeof low);
     for (std::size_t r = 0; r < block.count; ++r) {
         const Float *x = block.row(r);
         target.put(r, [&](std::size_t k) { return log_softmax_output(x[k], LogPieces<Float>{high[k], low[k]}); });
@@ -122,13 +132,11 @@ bool any_small_exponential(const Bits *bounds, const LaneBlock<Float> &block) {
 // Both pieces of the factors, or the first. Not one loop with a choice in it: compilers that compute both outputs and
 // drop one meet numbers below the normal range in the lower pieces.
 template <bool Both, class Float>
-void scale(const BlockFactor<Float> *factors, const LaneBlock<Float> &block, const LaneTarget<Float> &target) {
+void scale(const Float *highs, const Float *lows, const LaneBlock<Float> &block, const LaneTarget<Float> &target) {
     constexpr std::size_t lanes = LaneBlock<Float>::lanes;
     Float high[lanes], low[lanes];
-    for (std::size_t k = 0; k < lanes; ++k) {
-        high[k] = factors[k].high;
-        low[k] = factors[k].low;
-    }
+    std::memcpy(high, highs, sizeof high);
+    std::memcpy(low, lows, sizeof low);
     for (std::size_t r = 0; r < block.count; ++r) {
         const Float *x = block.row(r);
         target.put(r, [&](std::size_t k) {
@@ -139,11 +147,12 @@ void scale(const BlockFactor<Float> *factors, const LaneBlock<Float> &block, con
 }
 
 template <bool Both, class Float>
-void scale_small(const BlockFactor<Float> *factors, const LaneBlock<Float> &block, const LaneTarget<Float> &target) {
+void scale_small(const Float *highs, const Float *lows, const LaneBlock<Float> &block,
+                 const LaneTarget<Float> &target) {
     constexpr std::size_t lanes = LaneBlock<Float>::lanes;
     Float high[lanes], low[lanes], least[lanes];
     for (std::size_t k = 0; k < lanes; ++k) {
-        const SmallOutputs<Float> small = small_outputs(factors[k]);
+        const SmallOutputs<Float> small = small_outputs(BlockFactor<Float>{highs[k], lows[k]});
         high[k] = small.high;
         low[k] = small.low;
         least[k] = small.least_seen;

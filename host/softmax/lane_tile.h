@@ -17,8 +17,10 @@ struct LaneTile {
     static constexpr std::size_t most_lanes = lane_groups * lanes;
     static_assert(lane_tile_bytes >= softmax_block * lanes * sizeof(Float));
 
-    alignas(64) Float values[lane_tile_bytes / sizeof(Float)]; // logits, their exponentials, outputs
-    std::size_t width;                                         // lanes of all groups
+    static constexpr std::size_t most_elements = lane_tile_bytes / sizeof(Float);
+
+    alignas(64) Float values[most_elements]; // logits, their exponentials, outputs
+    std::size_t width;                       // lanes of all groups
 
     Float *row(std::size_t r) { return values + r * width; }
     const Float *row(std::size_t r) const { return values + r * width; }

@@ -5,6 +5,8 @@
 #include "host/softmax/arithmetic.h"
 #include "host/softmax/lane_outputs.h"
 #include "host/softmax/lane_tile.h"
+#include "host/softmax/row_totals.h"
+#include "host/softmax/short_rows.h"
 
 namespace wr::host::WR_ISA {
 namespace {
@@ -20,12 +22,9 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
     using Block = LaneBlock<Float>;
     static constexpr std::size_t lanes = Tile::lanes, most_lanes = Tile::most_lanes;
 
-    // Of rows of several blocks, which wait for one another's sums.
-    static constexpr std::size_t most_tall_lanes = lane_tile_bytes / sizeof(Float) / softmax_block;
-
     // The maxima of so many blocks are kept until the outputs are written.
     static constexpr std::size_t most_kept_blocks = 64;
-    using BlockMaxima = Float[most_kept_blocks][most_tall_lanes];
+    using BlockMaxima = Float[most_kept_blocks][most_lanes];
 
     struct Rows {
         StoredLogits<Element> logits;
@@ -49,16 +48,12 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
     // Rows that lie one behind the other are widened as one run.
     template <class T>
     static void load_short_rows(const T *first, const Rows &rows, Tile &tile) {
-        alignas(64) Float run[softmax_block];
-        const std::size_t at_once = softmax_block / rows.count;
-        for (std::size_t k = 0; k < rows.width; k += at_once) {
-            const std::size_t some = smaller(at_once, rows.width - k);
-            load_logits(first + k * rows.count, some * rows.count, rows.scale, run);
-            for (std::size_t j = 0; j < some; ++j) {
-                for (std::size_t r = 0; r < rows.count; ++r) {
-                    tile.row(r)[k + j] = run[j * rows.count + r];
-                }
-            }
+        ShortRows<Float> run;
+        run.length = rows.count;
+        for (std::size_t k = 0; k < rows.width; k += run.at_once()) {
+            const std::size_t some = smaller(run.at_once(), rows.width - k);
+            load_logits(first + k * rows.count, some * rows.count, rows.scale, run.elements);
+            run.to_columns(some, tile.width, tile.row(0) + k);
         }
     }
 
@@ -67,7 +62,8 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
     static void load_from(const T *x, const Rows &rows, std::size_t at, std::size_t count, Tile &tile,
                           std::size_t first) {
         const auto row_at = [&](std::size_t r) { return x + static_cast<std::ptrdiff_t>(at + r) * rows.axis_stride; };
-        if (rows.axis_stride == 1 && count == rows.count && rows.lane_stride == static_cast<std::ptrdiff_t>(count)) {
+        const bool are_one_run = rows.axis_stride == 1 && rows.lane_stride == static_cast<std::ptrdiff_t>(rows.count);
+        if (are_one_run && count == rows.count && count < shortest_lone_row) {
             load_short_rows(x, rows, tile);
         } else if (rows.lane_stride == 1) {
             const RowsAhead ahead(rows.width * sizeof(T), rows.axis_stride * static_cast<std::ptrdiff_t>(sizeof(T)));
@@ -110,21 +106,27 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         }
     }
 
-    // Calls act(first, count) for the rows of a block that go through several steps together. Where rows are stored one
-    // behind the other, all of them.
+    // Whether the tile has room for a block. Otherwise some near rows at a time begin with the tile.
+    static bool keeps_block(const Rows &rows, const Tile &tile) {
+        return smaller(rows.count, softmax_block) * tile.width <= Tile::most_elements;
+    }
+
+    // Calls act(first, count, place) for the rows of a block that go through several steps together, which the tile has
+    // from row `place` on. Where rows are stored one behind the other, all of them.
     template <class Do>
     static void for_near_rows(const Rows &rows, const Tile &tile, std::size_t count, const Do &act) {
+        const bool kept = keeps_block(rows, tile);
         const std::size_t most = rows.outputs.lane_stride == 1 ? tile.near_rows() : softmax_block;
         for (std::size_t first = 0; first < count; first += most) {
-            act(first, smaller(most, count - first));
+            act(first, smaller(most, count - first), kept ? first : 0);
         }
     }
 
-    // The logits of some rows of the block that begins at element `done`.
-    static void load_near(const Rows &rows, std::size_t done, std::size_t first, std::size_t count, Tile &tile) {
-        rows.logits.read([&](const auto *x) { load_from(x, rows, done + first, count, tile, first); });
-        scale_lanes(rows, count, tile, first);
-        leave_out(rows, done + first, count, tile, first);
+    // The logits of some rows, from element `at` on, into the tile from row `place` on.
+    static void load_near(const Rows &rows, std::size_t at, std::size_t count, Tile &tile, std::size_t place) {
+        rows.logits.read([&](const auto *x) { load_from(x, rows, at, count, tile, place); });
+        scale_lanes(rows, count, tile, place);
+        leave_out(rows, at, count, tile, place);
     }
 
     // The logits of a block, and their maxima.
@@ -132,53 +134,66 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         for (std::size_t k = 0; k < tile.width; ++k) {
             maxima[k] = -std::numeric_limits<Float>::infinity();
         }
-        for_near_rows(rows, tile, block_length(rows.count, done), [&](std::size_t first, std::size_t count) {
-            load_near(rows, done, first, count, tile);
-            for (std::size_t group = 0; group < groups_of(rows); ++group) {
-                raise_maxima(Block(tile, group, first, count), maxima + group * lanes);
-            }
-        });
+        for_near_rows(rows, tile, block_length(rows.count, done),
+                      [&](std::size_t first, std::size_t count, std::size_t place) {
+                          load_near(rows, done + first, count, tile, place);
+                          for (std::size_t group = 0; group < groups_of(rows); ++group) {
+                              raise_maxima(Block(tile, group, place, count), maxima + group * lanes);
+                          }
+                      });
     }
 
-    static void exponentiate_near(const Rows &rows, const Float *maxima, std::size_t first, std::size_t count,
-                                  Tile &tile) {
+    static void exponentiate_near(const Rows &rows, const Float *maxima, std::size_t count, Tile &tile,
+                                  std::size_t place) {
         for (std::size_t group = 0; group < groups_of(rows); ++group) {
-            exponentiate(maxima + group * lanes, Block(tile, group, first, count));
+            exponentiate(maxima + group * lanes, Block(tile, group, place, count));
         }
     }
 
-    // The states of one block of each row. Leaves the exponentials in the tile, and their maxima.
+    // The states of one block of each row. Leaves the exponentials in a tile that keeps them, and their maxima.
     static void block_states(const Rows &rows, std::size_t done, Tile &tile, Float *maxima, State *states) {
         using Op = FloatSum<Sum>;
         load(rows, done, tile, maxima);
         alignas(64) Sum sums[most_lanes], levels[(log2_of(softmax_block / rows_at_once) + 1) * most_lanes];
         RowCounter<Op> counter(tile.width, levels);
-        for_near_rows(rows, tile, block_length(rows.count, done), [&](std::size_t first, std::size_t count) {
-            exponentiate_near(rows, maxima, first, count, tile);
-            for (std::size_t r = 0; r < count; r += rows_at_once) {
-                trees_of_few_rows<Op>(tile.row(first + r), static_cast<std::ptrdiff_t>(tile.width), tile.width,
-                                      smaller(rows_at_once, count - r), Mapping{}, sums);
-                counter.push(sums);
-            }
-        });
+        const bool kept = keeps_block(rows, tile);
+        for_near_rows(rows, tile, block_length(rows.count, done),
+                      [&](std::size_t first, std::size_t count, std::size_t place) {
+                          if (!kept) {
+                              load_near(rows, done + first, count, tile, place);
+                          }
+                          exponentiate_near(rows, maxima, count, tile, place);
+                          for (std::size_t r = 0; r < count; r += rows_at_once) {
+                              trees_of_few_rows<Op>(tile.row(place + r), static_cast<std::ptrdiff_t>(tile.width),
+                                                    tile.width, smaller(rows_at_once, count - r), Mapping{}, sums);
+                              counter.push(sums);
+                          }
+                      });
         counter.result(sums);
+        settle_block_sums(maxima, tile.width, sums);
         for (std::size_t k = 0; k < tile.width; ++k) {
-            states[k] = {maxima[k], settle_block_sum(maxima[k], sums[k])};
+            states[k] = {maxima[k], sums[k]};
         }
     }
 
     // `states` has room for the lanes of all groups.
     static void tall_states(const Rows &rows, Tile &tile, BlockMaxima &maxima, State *states) {
-        Counter counters[most_tall_lanes];
+        State levels[block_levels * most_lanes];
+        RowCounter<StateMerge<Float, Sum>> counter(tile.width, levels);
+        for (std::size_t k = 0; k < tile.width; ++k) {
+            states[k] = StateMerge<Float, Sum>::identity();
+        }
         for (std::size_t done = 0; done < rows.count; done += softmax_block) {
             block_states(rows, done, tile, maxima[done / softmax_block % most_kept_blocks], states);
-            for (std::size_t k = 0; k < rows.width; ++k) {
-                counters[k].push(states[k]);
-            }
+            counter.push(states);
         }
-        for (std::size_t k = 0; k < rows.width; ++k) {
-            states[k] = counters[k].result();
-        }
+        counter.result(states);
+    }
+
+    // Rows of one block are without the memory that several take.
+    __attribute__((noinline)) static void state_of_tall(const Rows &rows, Tile &tile, State *states) {
+        BlockMaxima maxima;
+        tall_states(rows, tile, maxima, states);
     }
 
     static void state(const Rows &rows, State *states) {
@@ -189,8 +204,7 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
             Float maxima[most_lanes];
             block_states(rows, 0, tile, maxima, all);
         } else {
-            BlockMaxima maxima;
-            tall_states(rows, tile, maxima, all);
+            state_of_tall(rows, tile, all);
         }
         std::memcpy(states, all, rows.width * sizeof(State));
     }
@@ -199,23 +213,27 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
 
     // What turns the exponentials of a block, or its logits, into outputs.
     struct Finishing {
-        RowFinish<Float> rows[most_lanes];
-        BlockFactor<Float> factors[most_lanes];
-        Bits bounds[most_lanes]; // of exponentials that are small
-        bool any_special = false;
+        RowTotals<Float, Sum, most_lanes> rows;
+        Float high[most_lanes], low[most_lanes]; // the block's factors in pieces, or logsumexps
+        Bits bounds[most_lanes];                 // of exponentials that are small
+        bool any_special;
     };
 
     // maxima: of the block's exponentials; nullptr for log-softmax.
     static void prepare(const SoftmaxJob &job, const Rows &rows, const State *states, const Float *maxima,
                         Finishing &finishing) {
-        for (std::size_t k = 0; k < groups_of(rows) * lanes; ++k) {
-            const State whole = k < rows.width ? states[k] : State{Float(0), Sum(1)};
-            finishing.rows[k] = row_finish(job, whole);
-            finishing.any_special |= finishing.rows[k].kind != RowKind::ordinary;
-            if (maxima != nullptr) {
-                finishing.factors[k] = block_factor(maxima[k], whole.maximum, whole.sum);
-                finishing.bounds[k] = small_exponential_bound(finishing.factors[k], takes_both_pieces(job.output_type));
-            }
+        const std::size_t count = groups_of(rows) * lanes;
+        finishing.rows.take(states, rows.width);
+        finishing.rows.fill(rows.width, count);
+        finishing.any_special = finishing.rows.any_special(count);
+        if (maxima == nullptr) {
+            return finishing.rows.logsumexps(count, finishing.high, finishing.low);
+        }
+        finishing.rows.factors(maxima, count, finishing.high, finishing.low);
+        const bool both = takes_both_pieces(job.output_type);
+        for (std::size_t k = 0; k < count; ++k) {
+            const BlockFactor<Float> factor{finishing.high[k], finishing.low[k]};
+            finishing.bounds[k] = small_exponential_bound(factor, both);
         }
     }
 
@@ -223,19 +241,24 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
     static void finish_softmax(const Finishing &finishing, std::size_t lane, const Block &block,
                                const LaneTarget<Float> &target) {
         if (any_small_exponential(finishing.bounds + lane, block)) {
-            scale_small<Both>(finishing.factors + lane, block, target);
+            scale_small<Both>(finishing.high + lane, finishing.low + lane, block, target);
         } else {
-            scale<Both>(finishing.factors + lane, block, target);
+            scale<Both>(finishing.high + lane, finishing.low + lane, block, target);
         }
     }
 
-    static void write_special(const Rows &rows, const Finishing &finishing, std::size_t at, std::size_t count,
-                              Tile &tile, std::size_t first) {
+    static void write_special(const SoftmaxJob &job, const Rows &rows, const Finishing &finishing, std::size_t at,
+                              std::size_t count, Tile &tile, std::size_t first) {
         for (std::size_t k = 0; k < rows.width; ++k) {
-            const RowFinish<Float> &finish = finishing.rows[k];
-            for (std::size_t r = 0; finish.kind != RowKind::ordinary && r < count; ++r) {
+            const RowKind kind = row_kind(finishing.rows.maxima[k]);
+            if (kind == RowKind::ordinary) {
+                continue;
+            }
+            const Float special = special_output<Float>(kind, job.log, job.empty_row_zero);
+            const Float left_out = left_out_output<Float>(kind, job.log, job.empty_row_zero);
+            for (std::size_t r = 0; r < count; ++r) {
                 const bool takes_part = !rows.selective || rows.takes_part(at + r, k);
-                tile.row(first + r)[k] = takes_part ? finish.special : finish.left_out;
+                tile.row(first + r)[k] = takes_part ? special : left_out;
             }
         }
     }
@@ -249,19 +272,19 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         return are_stored ? rows.width - rows.width % lanes : 0;
     }
 
-    // Rows of the tile hold logits for log-softmax, exponentials for softmax.
-    static void write_near(const SoftmaxJob &job, const Rows &rows, const Finishing &finishing, std::size_t done,
-                           std::size_t first, std::size_t count, Tile &tile) {
+    // Rows of the tile from row `place` on hold logits for log-softmax, exponentials for softmax.
+    static void write_near(const SoftmaxJob &job, const Rows &rows, const Finishing &finishing, std::size_t at,
+                           std::size_t count, Tile &tile, std::size_t place) {
         const std::size_t stored = stored_at_once(job, rows, finishing);
         for (std::size_t k = 0; k < tile.width; k += lanes) {
-            const Block block(tile, k / lanes, first, count);
+            const Block block(tile, k / lanes, place, count);
             LaneTarget<Float> target(block.values, static_cast<std::ptrdiff_t>(tile.width), false);
             if (k < stored) {
-                target = {static_cast<Float *>(job.output) + rows.outputs.index(done + first, k),
-                          rows.outputs.axis_stride, job.past_caches};
+                target = {static_cast<Float *>(job.output) + rows.outputs.index(at, k), rows.outputs.axis_stride,
+                          job.past_caches};
             }
             if (job.log) {
-                finish_log(finishing.rows + k, block, target);
+                finish_log(finishing.high + k, finishing.low + k, block, target);
             } else if (takes_both_pieces(job.output_type)) {
                 finish_softmax<true>(finishing, k, block, target);
             } else {
@@ -269,10 +292,10 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
             }
         }
         if (finishing.any_special) {
-            write_special(rows, finishing, done + first, count, tile, first);
+            write_special(job, rows, finishing, at, count, tile, place);
         }
         if (stored < rows.width) {
-            store_lanes(job, rows.outputs, stored, rows.width, done + first, count, tile, first);
+            store_lanes(job, rows.outputs, stored, rows.width, at, count, tile, place);
         }
     }
 
@@ -281,8 +304,8 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
                                    Tile &tile) {
         Finishing finishing;
         prepare(job, rows, states, maxima, finishing);
-        for_near_rows(rows, tile, rows.count, [&](std::size_t first, std::size_t count) {
-            write_near(job, rows, finishing, 0, first, count, tile);
+        for_near_rows(rows, tile, rows.count, [&](std::size_t first, std::size_t count, std::size_t place) {
+            write_near(job, rows, finishing, first, count, tile, place);
         });
     }
 
@@ -291,28 +314,35 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
                             const Float *maxima, Tile &tile) {
         Finishing finishing;
         Float found[most_lanes];
-        const bool is_loaded = !job.log && maxima == nullptr;
-        if (is_loaded) {
+        const bool is_loaded = !job.log && maxima == nullptr && keeps_block(rows, tile);
+        if (!job.log && maxima == nullptr) {
             load(rows, done, tile, found);
             maxima = found;
         }
         prepare(job, rows, states, job.log ? nullptr : maxima, finishing);
-        for_near_rows(rows, tile, block_length(rows.count, done), [&](std::size_t first, std::size_t count) {
-            if (!is_loaded) {
-                load_near(rows, done, first, count, tile);
-            }
-            if (!job.log) {
-                exponentiate_near(rows, maxima, first, count, tile);
-            }
-            write_near(job, rows, finishing, done, first, count, tile);
-        });
+        for_near_rows(rows, tile, block_length(rows.count, done),
+                      [&](std::size_t first, std::size_t count, std::size_t place) {
+                          if (!is_loaded) {
+                              load_near(rows, done + first, count, tile, place);
+                          }
+                          if (!job.log) {
+                              exponentiate_near(rows, maxima, count, tile, place);
+                          }
+                          write_near(job, rows, finishing, done + first, count, tile, place);
+                      });
     }
 
-    static void write(const SoftmaxJob &job, const Rows &rows, const State *states) {
+    // The outputs of a piece, given the states of the whole rows and, where they are known, of the piece.
+    static void write(const SoftmaxJob &job, const Rows &rows, const State *whole, const State *states) {
         Tile tile;
         tile.width = groups_of(rows) * lanes;
+        Float maxima[most_lanes] = {};
+        const bool are_known = states != nullptr && is_one_block(rows);
+        for (std::size_t k = 0; are_known && k < rows.width; ++k) {
+            maxima[k] = states[k].maximum;
+        }
         for (std::size_t done = 0; done < rows.count; done += softmax_block) {
-            write_block(job, rows, states, done, nullptr, tile);
+            write_block(job, rows, whole, done, are_known ? maxima : nullptr, tile);
         }
     }
 
@@ -322,10 +352,20 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         if (job.output == nullptr) {
             return;
         }
-        if (job.log) {
-            write_block(job, rows, states, 0, nullptr, tile);
+        if (job.log || !keeps_block(rows, tile)) {
+            write_block(job, rows, states, 0, job.log ? nullptr : maxima, tile);
         } else {
             write_exponentials(job, rows, states, maxima, tile);
+        }
+    }
+
+    __attribute__((noinline)) static void softmax_of_tall(const SoftmaxJob &job, const Rows &rows, State *states,
+                                                          Tile &tile) {
+        BlockMaxima maxima;
+        tall_states(rows, tile, maxima, states);
+        const bool are_kept = rows.count <= most_kept_blocks * softmax_block;
+        for (std::size_t done = 0; job.output != nullptr && done < rows.count; done += softmax_block) {
+            write_block(job, rows, states, done, are_kept ? maxima[done / softmax_block] : nullptr, tile);
         }
     }
 
@@ -333,13 +373,9 @@ struct LaneSoftmax : SoftmaxTypes<Element> {
         Tile tile;
         tile.width = groups_of(rows) * lanes;
         if (is_one_block(rows)) {
-            return softmax_of_one_block(job, rows, states, tile);
-        }
-        BlockMaxima maxima;
-        tall_states(rows, tile, maxima, states);
-        const bool are_kept = rows.count <= most_kept_blocks * softmax_block;
-        for (std::size_t done = 0; job.output != nullptr && done < rows.count; done += softmax_block) {
-            write_block(job, rows, states, done, are_kept ? maxima[done / softmax_block] : nullptr, tile);
+            softmax_of_one_block(job, rows, states, tile);
+        } else {
+            softmax_of_tall(job, rows, states, tile);
         }
     }
 };

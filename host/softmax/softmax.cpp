@@ -48,25 +48,26 @@ Status run_panels(const SoftmaxKernel &kernel, const SoftmaxJob &job, std::size_
 Status run_pieces(const SoftmaxKernel &kernel, const SoftmaxJob &job, const Pieces &pieces, std::size_t threads) {
     const std::size_t panels = job.shape.outer * job.panels.per_outer;
     const std::size_t piece_bytes = job.panels.width * kernel.state_size;
-    const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[panels * pieces.count * piece_bytes]);
+    const std::unique_ptr<std::byte[]> states(new (std::nothrow) std::byte[panels * (pieces.count + 1) * piece_bytes]);
     if (states == nullptr) {
         return run_panels(kernel, job, threads); // a panel is then one thread's
     }
-    const auto panel_states = [&](std::size_t panel) { return states.get() + panel * pieces.count * piece_bytes; };
+    const auto states_of = [&](std::size_t task) { return states.get() + task * piece_bytes; };
+    const auto whole = [&](std::size_t panel) { return states_of(panels * pieces.count + panel); };
     const auto first_of = [&](std::size_t task) { return task % pieces.count * pieces.length; };
     const auto length_of = [&](std::size_t task) { return std::min(pieces.length, job.shape.axis - first_of(task)); };
     parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
-        kernel.piece(job, task / pieces.count, first_of(task), length_of(task), states.get() + task * piece_bytes);
+        kernel.piece(job, task / pieces.count, first_of(task), length_of(task), states_of(task));
     });
     for (std::size_t panel = 0; panel < panels; ++panel) {
-        kernel.merge(job, panel, pieces.count, panel_states(panel));
+        kernel.merge(job, panel, pieces.count, states_of(panel * pieces.count), whole(panel));
     }
     if (job.output == nullptr) {
         return Status::success;
     }
     parallel_for(panels * pieces.count, threads, [&](std::size_t task) {
         const std::size_t panel = task / pieces.count;
-        kernel.write(job, panel, first_of(task), length_of(task), panel_states(panel));
+        kernel.write(job, panel, first_of(task), length_of(task), whole(panel), states_of(task));
     });
     return Status::success;
 }
@@ -94,7 +95,7 @@ Status softmax(const SoftmaxProblem &problem) {
     const std::size_t elements = ragged ? elements_of(problem) : shape.outer * shape.inner * shape.axis;
     const std::size_t bytes =
         elements * (traits_of(problem.dtype).size + std::size_t{traits_of(problem.output_dtype).size});
-    const std::size_t cost = ragged || is_lone_row(shape) ? cost_of_rows : cost_of_lanes;
+    const std::size_t cost = are_lone_rows(problem) ? cost_of_rows : cost_of_lanes;
     return run_softmax(problem, best_kernels(), threads_for(cost * bytes));
 }
 

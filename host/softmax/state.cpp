@@ -114,7 +114,7 @@ class StateWriter {
         });
         for (std::size_t panel = 0; panel < panels_; ++panel) {
             std::byte *const own = states.get() + panel * parts * part_bytes;
-            of_.kernel.merge(of_.job, panel, parts, own);
+            of_.kernel.merge(of_.job, panel, parts, own, own);
             keep(panel, number, own);
         }
         return true;
@@ -160,7 +160,7 @@ class StateWriter {
 
 std::size_t threads_of(const SoftmaxProblem &p, std::size_t cut_elements) {
     const std::size_t rows = p.shape.outer * p.shape.inner;
-    const std::size_t cost = is_lone_row(p.shape) ? 4 : 8;
+    const std::size_t cost = are_lone_rows(p) ? 4 : 8;
     return threads_for(rows * (p.shape.axis * cost * traits_of(p.dtype).size + cut_elements * cost_of_element));
 }
 
@@ -280,7 +280,7 @@ class PieceOutputs {
         parallel_for(count == 0 ? 0 : panels * pieces.count, of_.threads, [&](std::size_t task) {
             const std::size_t panel = task / pieces.count, done = task % pieces.count * pieces.length;
             of_.kernel.write(of_.job, panel, begin + done, std::min(pieces.length, count - done),
-                             totals_ + PanelRows(of_.job, panel).first);
+                             totals_ + PanelRows(of_.job, panel).first, nullptr);
         });
     }
 

@@ -241,7 +241,11 @@ std::vector<Layout> softmax_layouts() {
     // More side by side than are computed at once, and a part of what is.
     all.push_back(contiguous(1, 100, 150));
     all.push_back(contiguous(2, 2100, 70));
-    all.push_back(contiguous(150, 10, 1));
+    for (std::size_t n : Sizes{3, 10, 16, 33, 100, 255, 256}) {
+        all.push_back(contiguous(150, n, 1));
+    }
+    // One behind the other, and side by side in the output.
+    all.push_back({{1, 50, 150, 7500, 1, 50}, 7500, 0});
     all.push_back(contiguous(1, 0, 150));
     for (int kind = 0; kind < 8; ++kind) {
         for (std::size_t n : Sizes{1, 20, 200, 1500}) {

@@ -2,9 +2,9 @@
 
 Each job runs in turn with its peers, so that a machine that slows down slows all of them, and the least time of several
 rounds counts: what the machine can do where nothing disturbs it. A round is as many calls as take some milliseconds. On
-several cores there is a pause before it, for threads of the one before it (OpenMP's) watch for work for some time, up
-to 30 ms where a processor takes 100 ns to pause, and then half as many calls that are not timed: the first ones wake
-threads and find the data in other cores' caches.
+several cores it begins once the threads of the one before it sleep, for OpenMP's watch for work for some time, up to 30
+ms where a processor takes 100 ns to pause, and with half as many calls that are not timed: the first ones wake threads
+and find the data in other cores' caches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from .softmax import Softmax, softmax_args
 
 ROUNDS = 15
 SECONDS_A_ROUND = 0.004
-SECONDS_TO_FALL_ASLEEP = 0.05
+SECONDS_TO_FALL_ASLEEP = 0.1  # at most
+SECONDS_A_LOOK = 0.005  # longer than a tick of the system's clock, by which it knows what running threads took
 CALLS_TO_WARM_UP = 10
 F16 = BY_NAME["f16"]
 SEGMENT = 32  # elements of each segment of a ragged sum
@@ -66,8 +67,9 @@ def _table() -> Iterator[PeerJob]:
     for operator in ("sum", "softmax"):
         yield PeerJob(operator, rows)
         yield PeerJob(operator, rows, BF16)
-        yield PeerJob(operator, columns)
-        yield PeerJob(operator, middle)
+        for shape in (columns, middle):
+            for element in (F32, BF16, F64):
+                yield PeerJob(operator, shape, element)
     yield PeerJob("softmax", (100_000, 10, 1))
     yield PeerJob("logsumexp", (100_000, 10, 1))
     yield PeerJob("softmax", (1, 151_936, 1))
@@ -83,7 +85,8 @@ def _table() -> Iterator[PeerJob]:
         yield PeerJob("log_softmax", rows, element)
     for shape in (rows, columns, middle):
         yield PeerJob("softmax_backward", shape)
-    yield PeerJob("softmax_backward", rows, BF16)
+    for shape in (rows, columns):
+        yield PeerJob("softmax_backward", shape, BF16)
 
 
 TABLE = tuple(_table())
@@ -212,11 +215,21 @@ def least_times(calls: list[Call | None], rounds: int = ROUNDS) -> list[float | 
         for i, call in enumerate(calls):
             if call is not None:
                 if len(os.sched_getaffinity(0)) > 1:
-                    time.sleep(SECONDS_TO_FALL_ASLEEP)
+                    _let_threads_fall_asleep()
                     _seconds(call, (repeats[i] + 1) // 2)
                 seconds = _seconds(call, repeats[i]) / repeats[i]
                 least[i] = min(seconds, least[i] or seconds)
     return least
+
+
+def _let_threads_fall_asleep() -> None:
+    """Returns once this process, all threads together, no longer takes as much as a quarter of one core."""
+    give_up = time.perf_counter() + SECONDS_TO_FALL_ASLEEP
+    while time.perf_counter() < give_up:
+        start, spent = time.perf_counter(), time.process_time()
+        time.sleep(SECONDS_A_LOOK)
+        if time.process_time() - spent < (time.perf_counter() - start) / 4:
+            return
 
 
 def _calls_a_round(call: Call) -> int:

@@ -13,10 +13,9 @@ template <class Float>
 struct PanelBackward {
     using Job = SoftmaxBackwardJob;
 
-    using Plain = PlainGradient<Float>;
-
     static constexpr std::size_t lanes = 64 / sizeof(Float);
     static constexpr std::size_t most_width = 16 * lanes;
+    static_assert(most_width <= PlainGradient<Float>::most_across);
     // A power of two, so that the elements of a block are a subtree.
     static constexpr std::size_t block_rows = 8;
 
@@ -25,7 +24,7 @@ struct PanelBackward {
     };
 
     // A piece of the axis of neighbouring rows: where its first element lies in each array, and what differs between
-    // the rows.
+    // the rows, or is set of the first alone where nothing does.
     struct Panel {
         std::ptrdiff_t saved, gradient, result;
         std::size_t width, pitch, count;
@@ -45,7 +44,7 @@ struct PanelBackward {
         const std::size_t inner = number % job.panels.per_outer * job.panels.width;
         const auto o = static_cast<std::ptrdiff_t>(outer), i = static_cast<std::ptrdiff_t>(inner);
         const auto a = static_cast<std::ptrdiff_t>(first);
-        Panel panel{};
+        Panel panel;
         panel.saved = o * p.shape.outer_stride + a * p.shape.axis_stride + i;
         panel.gradient = o * p.gradient_outer_stride + a * p.gradient_axis_stride + i;
         panel.result = o * job.result_outer_stride + a * job.result_axis_stride + i;
@@ -55,7 +54,8 @@ struct PanelBackward {
         panel.own_scales = p.scales != nullptr;
         panel.scale = panel.own_scales ? Float(1) : static_cast<Float>(p.scale);
         panel.selective = p.selection.mask != nullptr || p.selection.lengths != nullptr || p.selection.causal;
-        for (std::size_t k = 0; k < panel.width; ++k) {
+        const bool are_alike = p.output != nullptr && !may_have_empty_rows(p) && !panel.own_scales && !panel.selective;
+        for (std::size_t k = 0; k < (are_alike ? 1 : panel.width); ++k) {
             const std::size_t row = outer * p.shape.inner + inner + k;
             const SavedRow<Float> saved = saved_row_of<Float>(p, row);
             panel.saved_as = saved.saved_as;
@@ -89,15 +89,63 @@ struct PanelBackward {
         }
     }
 
-    static typename Plain::Array plain_weights(const Job &job, const Panel &panel, std::size_t done) {
+    // What is done to some elements of a panel straight from memory.
+    template <class Element>
+    struct PlainPart {
+        using Plain = PlainGradient<Float, Element>;
+
+        typename Plain::Array weights, gradients;
+        Element *results;
+        std::ptrdiff_t result_stride;
+
+        PlainPart(const Job &job, const Panel &panel, std::size_t done)
+            : weights{static_cast<const Element *>(job.problem.output) + panel.saved, job.problem.shape.axis_stride},
+              gradients{static_cast<const Element *>(job.problem.output_gradient) + panel.gradient,
+                        job.problem.gradient_axis_stride},
+              results(static_cast<Element *>(job.problem.input_gradient) + panel.result),
+              result_stride(job.result_axis_stride) {
+            const auto at = static_cast<std::ptrdiff_t>(done);
+            weights.first += at * weights.stride;
+            gradients.first += at * gradients.stride;
+            results += at * result_stride;
+        }
+
+        // False: not where products may be below the normal range.
+        WR_HD bool sum_eight(const Panel &panel, Float *sums) const {
+            if (Plain::any_small_factor(weights, block_rows, panel.width)) {
+                return false;
+            }
+            Plain::sum_eight(weights, gradients, panel.width, sums);
+            return true;
+        }
+        WR_HD bool write(const Panel &panel, std::size_t count, const Float *totals, bool past_caches) const {
+            if (Plain::any_small_factor(weights, count, panel.width)) {
+                return false;
+            }
+            for (std::size_t r = 0; r < count; ++r) {
+                Plain::write_across(weights.run(r), gradients.run(r), panel.width, totals, panel.scale,
+                                    results + static_cast<std::ptrdiff_t>(r) * result_stride, past_caches);
+            }
+            return true;
+        }
+    };
+
+    // Gives use(part) of the type that all arrays have, or false.
+    template <class Use>
+    WR_HD static bool with_plain_part(const Job &job, const Panel &panel, std::size_t done, const Use &use) {
         const SoftmaxBackwardProblem &p = job.problem;
-        const std::ptrdiff_t first = panel.saved + static_cast<std::ptrdiff_t>(done) * p.shape.axis_stride;
-        return {static_cast<const Float *>(p.output) + first, p.shape.axis_stride};
-    }
-    static typename Plain::Array plain_gradients(const Job &job, const Panel &panel, std::size_t done) {
-        const SoftmaxBackwardProblem &p = job.problem;
-        const std::ptrdiff_t first = panel.gradient + static_cast<std::ptrdiff_t>(done) * p.gradient_axis_stride;
-        return {static_cast<const Float *>(p.output_gradient) + first, p.gradient_axis_stride};
+        if (PlainGradient<Float>::is_possible(p)) {
+            return use(PlainPart<Float>(job, panel, done));
+        }
+        if constexpr (sizeof(Float) == sizeof(float)) {
+            if (PlainGradient<Float, BF16>::is_possible(p)) {
+                return use(PlainPart<BF16>(job, panel, done));
+            }
+            if (PlainGradient<Float, F16>::is_possible(p)) {
+                return use(PlainPart<F16>(job, panel, done));
+            }
+        }
+        return false;
     }
 
     // Asks for a row's part, which is too short for the processor to see the next one coming.
@@ -160,17 +208,13 @@ struct PanelBackward {
         Block block;
         alignas(64) Float levels[most_width * 64];
         RowCounter<FloatSum<Float>> counter(panel.width, levels);
-        const bool plain = Plain::is_possible(job.problem) && !panel.selective;
         for (std::size_t done = 0; done < panel.count; done += block_rows) {
             const std::size_t count = smaller(block_rows, panel.count - done), cells = count * panel.pitch;
             ask_for_next(job, panel, done);
-            if (plain && count == block_rows) {
-                const auto weights = plain_weights(job, panel, done);
-                if (!Plain::any_small_factor(weights, count, panel.width)) {
-                    Plain::sum_eight(weights, plain_gradients(job, panel, done), panel.width, sums);
-                    counter.push(sums);
-                    continue;
-                }
+            const auto sum_eight = [&](const auto &part) { return part.sum_eight(panel, sums); };
+            if (!panel.selective && count == block_rows && with_plain_part(job, panel, done, sum_eight)) {
+                counter.push(sums);
+                continue;
             }
             load(job, panel, done, count, block);
             form_terms(job.problem.log, cells, block.weights, block.gradients);
@@ -242,19 +286,11 @@ struct PanelBackward {
 
     static void write(const Job &job, const Panel &panel, const Float *totals) {
         Block block;
-        const bool plain = Plain::is_possible(job.problem) && !panel.selective && !panel.own_scales;
         for (std::size_t done = 0; done < panel.count; done += block_rows) {
             const std::size_t count = smaller(block_rows, panel.count - done);
             ask_for_next(job, panel, done);
-            if (plain && !Plain::any_small_factor(plain_weights(job, panel, done), count, panel.width)) {
-                const auto weights = plain_weights(job, panel, done), gradients = plain_gradients(job, panel, done);
-                auto *const results = static_cast<Float *>(job.problem.input_gradient) + panel.result +
-                                      static_cast<std::ptrdiff_t>(done) * job.result_axis_stride;
-                for (std::size_t r = 0; r < count; ++r) {
-                    Plain::write_across(weights.run(r), gradients.run(r), panel.width, totals, panel.scale,
-                                        results + static_cast<std::ptrdiff_t>(r) * job.result_axis_stride,
-                                        job.past_caches);
-                }
+            const auto write = [&](const auto &part) { return part.write(panel, count, totals, job.past_caches); };
+            if (!panel.selective && !panel.own_scales && with_plain_part(job, panel, done, write)) {
                 continue;
             }
             load(job, panel, done, count, block);

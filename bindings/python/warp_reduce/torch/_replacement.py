@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch.compiler import is_compiling
-from torch.jit import _builtins
 
 from .. import _native
 from . import _autograd, _compiled, _general
@@ -34,8 +33,10 @@ def vector_norm(*arguments: Any, **options: Any) -> Any:
     return _norm_at_once(*arguments, **options)
 
 
-with contextlib.suppress(AttributeError):  # without it TorchScript would not know the function
-    _builtins._register_builtin(vector_norm, "aten::linalg_vector_norm")
+with contextlib.suppress(ImportError):  # without it TorchScript would not know the function
+    from torch.jit._builtins import _register_builtin
+
+    _register_builtin(vector_norm, "aten::linalg_vector_norm")
 
 
 def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

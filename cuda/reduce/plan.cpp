@@ -296,9 +296,15 @@ struct ClusterShape {
     std::size_t blocks, warps;
 };
 
+// Where rows are too many for more, and two blocks each are most of a GPU's.
+bool may_be_pairs(const Problem &p) {
+    return p.row_tiles <= p.policy.cluster_pair_tiles && p.rows * 2 <= p.multiprocessors &&
+           p.rows * 4 > p.multiprocessors;
+}
+
 // Of wide clusters as long as all rows' find room at a time. A cluster's blocks have 8 warps; 16 where 8 would leave
-// each warp several tiles one after the other. (With 32, a block starts so much later that 2^18 f32 took 4.5 us instead
-// of 4.1 in a graph on an H200.)
+// each warp more than two tiles one after the other. (With 32, a block starts so much later that 2^18 f32 took 4.5 us
+// instead of 4.1 in a graph on an H200.)
 ClusterShape cluster_shape(const Problem &p) {
     const std::size_t most_warps = p.kernels.cluster_rows != nullptr ? 2 * block_warps : block_warps;
     const auto shape = [&](int most_blocks, std::size_t warps) -> ClusterShape {
@@ -311,8 +317,10 @@ ClusterShape cluster_shape(const Problem &p) {
             return wide;
         }
     }
-    const std::size_t needed = std::bit_ceil(divide_up(p.row_tiles, static_cast<std::size_t>(p.gpu.cluster_blocks)));
-    return shape(p.gpu.cluster_blocks, std::clamp<std::size_t>(needed, block_warps, most_warps));
+    const auto blocks = static_cast<std::size_t>(p.gpu.cluster_blocks);
+    const std::size_t needed = std::bit_ceil(divide_up(p.row_tiles, 2 * blocks));
+    const ClusterShape usual = shape(p.gpu.cluster_blocks, std::clamp<std::size_t>(needed, block_warps, most_warps));
+    return p.rows * usual.blocks > p.multiprocessors && may_be_pairs(p) ? ClusterShape{2, most_warps} : usual;
 }
 
 std::size_t most_cluster_tiles(const Problem &p) {

@@ -50,6 +50,9 @@ struct ReducePolicy {
     // each.
     std::size_t cluster_tiles = 256;
     std::size_t wide_cluster_tiles = 512;
+    // More rows have a pair of blocks each, of up to so many tiles: 64 of 50257 f32 6.0; 7.3 from a graph and 6.3; 7.7
+    // in a stream, argmax 9.0; 9.8 and 9.5; 9.7.
+    std::size_t cluster_pair_tiles = 0;
     // The same of operators whose kernels of rows run as clusters, of one row and of several: in a stream f32 norm of
     // 256 KB 4.33; 6.56, of 1 MB 5.68; 6.40, but from a graph 5.48; 4.03; 8 argmax of bf16 256 KB 6.88; 7.13, 512
     // KB 9.67; 7.84.
@@ -72,6 +75,7 @@ inline constexpr ReducePolicy plain_reduce_policy{};
 inline constexpr ReducePolicy h200_reduce_policy{.staged_row_bytes_of_places = 1024,
                                                  .sum_column_blocks_in_tenths = 14,
                                                  .few_row_blocks = 3,
+                                                 .cluster_pair_tiles = 64,
                                                  .general_cluster_tiles = 128,
                                                  .blocks_at_a_time = 3};
 

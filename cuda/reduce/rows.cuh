@@ -254,24 +254,51 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
 // launch, with no workspace and no counter.
 inline constexpr int most_cluster_warps = 16; // of a block
 
-// The result of `tiles` tiles of a row, in lane 0. Two that lie on the boundaries are on their way at the same time: a
-// cluster's warps are too few to make up for one that waits.
+// What a warp of a cluster has of tiles that lie on the boundaries, all of them on their way at the same time: a
+// cluster's warps are too few to make up for one that waits. `tiles` of which, one or two, `count` vectors are there,
+// at least one.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator first_vectors_of_tiles(const char *at, std::size_t count, int tiles,
+                                                                           const Mapping &m) {
+    constexpr int tile_vectors = tree_registers * warp_lanes;
+    const char *mine = at + lane_index() * vector_bytes;
+    const int vectors = static_cast<int>(smaller<std::size_t>(count, 2 * tile_vectors));
+    uint4 lower[tree_registers], upper[tree_registers];
+    load_repeating_last(mine, vectors, lower);
+    if (tiles == 2) {
+        load_repeating_last(mine + tile_bytes, vectors - tile_vectors, upper);
+    }
+    __syncwarp(); // or the compiler asks for the upper ones once it has used the lower
+    const auto result = result_of_first_vectors<T, Op>(lower, vectors, m);
+    return tiles != 2 ? result : Op::combine(result, result_of_first_vectors<T, Op>(upper, vectors - tile_vectors, m));
+}
+
+// The same of two that are whole: 2^18 f32 3.08 us, as above 3.31.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator two_whole_tiles(const char *at, const Mapping &m) {
+    uint4 lower[tree_registers], upper[tree_registers];
+    load_aligned_tile(at, lower);
+    load_aligned_tile(at + tile_bytes, upper);
+    __syncwarp(); // as above
+    const Weights<T, Op, tree_registers> none(m, 0, 0);
+    const auto result = result_of_vectors<T, Op>(lower, none, m, 0);
+    return Op::combine(result, result_of_vectors<T, Op>(upper, none, m, 0));
+}
+
+// The result of `tiles` tiles of a row, in lane 0.
 template <class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator
 cluster_warp_reduce(const Row<T> &row, ReadableRange readable_range, std::size_t first, int tiles, const Mapping &m) {
     static_assert(!Op::positional);
     const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
-    if (tiles == 2 && (first + 2) * tile_elements<T> <= row.count && offset_in_vector(at) == 0) {
-        uint4 lower[tree_registers], upper[tree_registers];
-        load_aligned_tile(at, lower);
-        load_aligned_tile(at + tile_bytes, upper);
-        __syncwarp(); // or the compiler asks for the upper ones once it has used the lower
-        const Weights<T, Op, tree_registers> none(m, 0, 0);
-        const auto of_lower = result_of_vectors<T, Op>(lower, none, m, 0);
-        const auto both = Op::combine(of_lower, result_of_vectors<T, Op>(upper, none, m, 0));
-        return Op::order_free ? tree_over_lanes<Op>(both, warp_lanes) : both;
+    const std::size_t left = row.count - smaller(first * tile_elements<T>, row.count);
+    if (tiles > 2 || left == 0 || left % vector_elements<T> != 0 || offset_in_vector(at) != 0) {
+        return warp_reduce<UnalignedAccess<T, Op>, T, Op>(row, readable_range, first, tiles, m);
     }
-    return warp_reduce<UnalignedAccess<T, Op>, T, Op>(row, readable_range, first, tiles, m);
+    const auto result = tiles == 2 && left >= 2 * tile_elements<T>
+                            ? two_whole_tiles<T, Op>(at, m)
+                            : first_vectors_of_tiles<T, Op>(at, left / vector_elements<T>, tiles, m);
+    return Op::order_free ? tree_over_lanes<Op>(result, warp_lanes) : result;
 }
 
 // a.splits blocks form the cluster, the grid is of clusters side by side; all of a block's warps work on its row.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/reduce/extreme_place.cuh"
+#include "cuda/reduce/sets.cuh"
 
 namespace wr::cuda {
 
@@ -64,6 +65,28 @@ __device__ __forceinline__ typename Op::Accumulator result_of_vectors(const uint
                 values[v] = positional_vector_tree<T, Op>(vectors[v], m, first + place_of_vector<T>(v));
             } else {
                 values[v] = vector_tree<T, Op>(vectors[v], m);
+            }
+        }
+        return tile_result<Op>(values);
+    }
+}
+
+// The same of a tile's first `count` vectors, behind which the last of a row has been read again.
+template <class T, class Op>
+__device__ __forceinline__ typename Op::Accumulator result_of_first_vectors(const uint4 (&vectors)[tree_registers],
+                                                                            int count, const Mapping &m) {
+    if constexpr (is_made_of<Op, Extreme>) { // which does it no harm
+        return result_of_vectors<T, Op>(vectors, Weights<T, Op, tree_registers>(m, 0, 0), m, 0);
+    } else {
+        typename Op::Accumulator values[tree_registers];
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            const bool is_there = v * warp_lanes + lane_index() < count;
+            if constexpr (has_all_kernels<T, Op>) { // no branches: sums of 1024 bf16 1.20 us, with them 1.32
+                const auto tree = vector_tree<T, Op>(vectors[v], m);
+                values[v] = is_there ? tree : Op::identity();
+            } else {
+                values[v] = is_there ? vector_tree<T, Op>(vectors[v], m) : Op::identity();
             }
         }
         return tile_result<Op>(values);
@@ -224,12 +247,7 @@ struct AlignedAccess {
     __device__ __forceinline__ static Accumulator whole_vectors(const char *at, int count, const Mapping &m) {
         uint4 vectors[tree_registers];
         load_repeating_last(at, count, vectors);
-        Accumulator values[tree_registers];
-#pragma unroll
-        for (int v = 0; v < tree_registers; ++v) {
-            values[v] = v * warp_lanes + lane_index() < count ? vector_tree<T, Op>(vectors[v], m) : Op::identity();
-        }
-        return tile_result<Op>(values);
+        return result_of_first_vectors<T, Op>(vectors, count, m);
     }
 };
 

@@ -476,7 +476,7 @@ MUTANTS = {
     ),
     395: (
         "cuda/reduce/rows.cuh",
-        "if (tiles == 2 && {{(first + 2) * tile_elements<T> <= row.count ==> first * tile_elements<T> < row.count}} &&",
+        "first_vectors_of_tiles<T, Op>(at, {{left / vector_elements<T> ==> left / vector_elements<T> + 1}}, tiles, m);",
         ["workspace_changes_nothing"],
     ),
     396: (

@@ -70,6 +70,27 @@ void check_small_arrays_are_spread() {
     CHECK(packed.rows.block_warps <= 2, "4096 rows of 64: blocks of %d warps", packed.rows.block_warps);
 }
 
+// Blocks of 8 warps, two tiles each, rather than of 16 with one, whose clusters do not all find room at a time; pairs
+// of 16 where rows are too many for more.
+void check_clusters_find_room() {
+    const auto check = [](const ReduceKernels &kernels, std::size_t rows, std::size_t axis, std::size_t blocks,
+                          int warps) {
+        const RowPlan plan = plan_reduction(contiguous(rows, axis, 1), 0, kernels, h200).rows;
+        CHECK(plan.splits == blocks && plan.block_warps == warps, "%zu rows of %zu: %zu blocks of %d warps", rows, axis,
+              plan.splits, plan.block_warps);
+        const std::size_t tile = 4096 / static_cast<std::size_t>(kernels.element_bytes);
+        CHECK(plan.splits * static_cast<std::size_t>(plan.block_warps * plan.tiles) * tile >= axis,
+              "%zu rows of %zu: %d tiles a warp", rows, axis, plan.tiles);
+    };
+    check(full_set(4), 16, 128256, 8, 8);
+    check(full_set(4), 16, 129 * 1024, 8, 16);
+    check(full_set(4), 8, 128256, 16, 8);
+    check(full_set(4), 64, 32000, 2, 16);
+    check(full_set(4), 33, 32000, 4, 8);
+    check(full_set(2), 64, 128256, 2, 16);
+    check(set_of_places(4), 64, 32000, 2, 8);
+}
+
 // Trees over vectors are staged of longer rows where elements are added up than where squares are.
 void check_squares_are_staged_by_vectors() {
     ReduceKernels squares = full_set(2);
@@ -165,6 +186,11 @@ int main() {
            {1, 512 * k, 1, A::cluster_rows, true},
            {1, m, 1, A::rows, false},
            {8, 64 * k, 1, A::cluster_rows, true},
+           {64, 64 * k, 1, A::cluster_rows, true},
+           {66, 50257, 1, A::cluster_rows, true},
+           {64, 64 * k + 1, 1, A::rows, false},
+           {67, 32000, 1, A::rows, false},
+           {33, 50257, 1, A::rows, false},
            {1000, 64 * k, 1, A::rows, false},
            {2, 1, 1, A::staged, true},
            {64, 8, 1, A::rows, true},
@@ -206,6 +232,7 @@ int main() {
            {16384, 512, 1, A::rows, true},
            {1, 128 * k, 1, A::cluster_rows, true},
            {1, 128 * k + 1, 1, A::rows, false},
+           {64, 50257, 1, A::cluster_rows, true},
            {1, 1024, k, A::columns, true}});
     check("f32 without clusters", full_set(4), without_clusters, 0,
           {{1, 8 * k + 1, 1, A::rows, false},
@@ -213,6 +240,7 @@ int main() {
            {32, 512, k, A::columns, true},
            {64, 8, 1, A::rows, true}});
     check_small_arrays_are_spread();
+    check_clusters_find_room();
     check_squares_are_staged_by_vectors();
     check_columns_are_shared();
     check_columns_of_sums_have_few_or_many_rows();

@@ -204,6 +204,8 @@ class MappedElements {
     }
 
   private:
+    static constexpr std::size_t few_columns = 5 * lanes_of<Value>;
+
     static constexpr bool has_vector_tree =
         !Op::order_free && std::is_same_v<Value, Accumulator> && std::is_arithmetic_v<Accumulator>;
 
@@ -312,12 +314,37 @@ class MappedElements {
     // Rows come in order, so only a larger key takes a place.
     void find_in_rows(const std::byte *x, std::ptrdiff_t axis_stride, std::size_t width, std::size_t count,
                       std::size_t first, Accumulator *results) const {
+        if (width <= few_columns && axis_stride == static_cast<std::ptrdiff_t>(width) && elements_.weight_size == 0) {
+            return find_in_few_columns(x, width, count, first, results);
+        }
         alignas(64) Value best[most_columns<Op>], places[most_columns<Op>], keys[most_columns<Op>];
         map_row(row_at(x, axis_stride, width, 0), width, first, best);
         std::memset(places, 0, width * sizeof(Value));
         for (std::size_t r = 1; r < count; ++r) {
             map_row(row_at(x, axis_stride, width, r), width, first + r, keys);
             take_larger(keys, width, static_cast<Value>(r), best, places);
+        }
+        for (std::size_t c = 0; c < width; ++c) {
+            results[c] = BlockOf<Op>::at(best[c], first + static_cast<std::size_t>(places[c]), m_);
+        }
+    }
+
+    // The same of rows one behind the other, which are mapped together. Registers that reach beyond the last column
+    // find something there that nobody asks for.
+    void find_in_few_columns(const std::byte *x, std::size_t width, std::size_t count, std::size_t first,
+                             Accumulator *results) const {
+        constexpr std::size_t lanes = lanes_of<Value>;
+        alignas(64) Value best[few_columns + lanes], places[few_columns + lanes] = {}, keys[block_length<Op> + lanes];
+        const std::size_t at_once = block_length<Op> / width, whole = divide_up(width, lanes) * lanes;
+        for (std::size_t done = 0; done < count; done += at_once) {
+            const std::size_t some = smaller(at_once, count - done);
+            elements_.map(x + distance(done * width, 1), some * width, first + done, m_, keys);
+            if (done == 0) {
+                std::memcpy(best, keys, whole * sizeof(Value));
+            }
+            for (std::size_t r = 0; r < some; ++r) {
+                take_larger(keys + r * width, whole, static_cast<Value>(done + r), best, places);
+            }
         }
         for (std::size_t c = 0; c < width; ++c) {
             results[c] = BlockOf<Op>::at(best[c], first + static_cast<std::size_t>(places[c]), m_);

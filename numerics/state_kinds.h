@@ -190,7 +190,7 @@ WR_HD auto with_state_kind(StateKind kind, Use use) {
 
 // ---- how an accumulator lies in the bytes
 
-struct TwoStateWords {
+struct alignas(16) TwoStateWords {
     std::uint64_t words[2];
 };
 

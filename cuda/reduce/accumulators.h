@@ -14,8 +14,8 @@ std::size_t accumulators_workspace_bytes(const ReduceProblem &problem);
 cudaError_t reduce_to_accumulators(const ReduceProblem &problem, Workspace &workspace, cudaStream_t stream,
                                    GpuFacts gpu);
 
-// Of all nodes of a piece of rows that begins with element `first` of its axis, [node][outer][inner], where they can be
-// reduced side by side: a GPU's workspace, and enough for all. Not possible: nothing is done.
+// Of all nodes of a piece of rows that begins with element `first` of its axis, [node][outer][inner], as a state has
+// them, where they can be reduced side by side: a GPU's workspace, and enough for all. Not possible: nothing is done.
 bool has_nodes_side_by_side(const ReduceProblem &piece, std::uint64_t first, GpuFacts gpu);
 std::size_t nodes_workspace_bytes(const ReduceProblem &piece, std::uint64_t first, GpuFacts gpu);
 std::size_t nodes_workspace_bytes(const ReduceProblem &piece, std::uint64_t first);

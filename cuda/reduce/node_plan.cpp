@@ -2,6 +2,7 @@
 #include "cuda/common/warp.h"
 #include "cuda/reduce/node_rows.h"
 #include "cuda/reduce/plan.h"
+#include "cuda/reduce/policy.h"
 
 #include <algorithm>
 #include <bit>
@@ -38,16 +39,17 @@ void set_splits(NodePlan &plan, std::uint64_t tile) {
 }
 static_assert(block_warps == nodes_of_split);
 
-// Rows of which a warp takes one: longer ones the more there are (an H200 by warps, side by side: 300 x 1000 f32 from
-// element 12345 of the axis on 5.6, 8.5 us; 4000 x 16000 98, 190; 2000 x 30000 100, 110, from element 0 on 100, 74).
-bool suit_warps(const Shape &s, std::size_t multiprocessors) {
-    return s.axis <= 16384 && s.outer >= 2 * multiprocessors && s.axis * multiprocessors <= s.outer * 1024;
+// Rows of which a warp takes one: longer ones the more there are.
+bool suit_warps(const Shape &s, const GpuFacts &gpu) {
+    const ReducePolicy &policy = reduce_policy(gpu);
+    return s.axis <= policy.node_warp_axis && s.outer >= gpu.on_all(policy.node_warp_rows) &&
+           gpu.on_all(s.axis) <= s.outer * policy.node_warp_elements;
 }
 
-// Short ones that are so many that blocks stage them (1000000 x 60 f32 98 us, by warps 657).
-bool suit_stages(const Shape &s, std::size_t element_bytes, std::size_t multiprocessors) {
+// Short ones that are so many that blocks stage them.
+bool suit_stages(const Shape &s, std::size_t element_bytes, const GpuFacts &gpu) {
     return s.axis <= most_staged_axis && s.axis * element_bytes * warp_threads <= block_stage_bytes &&
-           s.outer >= 128 * multiprocessors;
+           s.outer >= gpu.on_all(reduce_policy(gpu).staged_node_rows);
 }
 
 // Of a row in a stage, with the gap behind it.
@@ -56,11 +58,10 @@ std::size_t bytes_of_staged_row(const Shape &s, std::size_t element_bytes) {
 }
 
 // A whole number of warps' rows: all that a stage has room for, fewer where a few blocks could have everything.
-std::size_t rows_of_stage(const Shape &s, std::size_t element_bytes, std::size_t multiprocessors) {
-    constexpr std::size_t stages_a_multiprocessor = 4;
+std::size_t rows_of_stage(const Shape &s, std::size_t element_bytes, const GpuFacts &gpu) {
     const std::size_t room = std::min(block_stage_bytes / (s.axis * element_bytes),
                                       (most_stage_bytes - bytes_of_overhang) / bytes_of_staged_row(s, element_bytes));
-    const std::size_t wanted = s.outer / (stages_a_multiprocessor * multiprocessors);
+    const std::size_t wanted = s.outer / gpu.on_all(reduce_policy(gpu).staged_node_blocks);
     return std::max<std::size_t>(std::min(room, wanted) / warp_threads, 1) * warp_threads;
 }
 
@@ -91,18 +92,17 @@ NodePlan plan_nodes_of_short_rows(const Shape &s, std::size_t element_bytes, con
     plan.nodes.shrinking = piece.end() - turn;
     plan.nodes.first_shrinking = node_count(piece) - static_cast<std::int32_t>(bits_of(plan.nodes.shrinking));
     const std::uint64_t side = std::max(plan.nodes.growing, plan.nodes.shrinking);
-    const auto multiprocessors = static_cast<std::size_t>(gpu.multiprocessors);
     if (s.inner != 1 || s.axis_stride != 1) {
         return plan;
     }
     RowPlan &rows = plan.rows.rows;
     rows.rows_a_block = block_warps;
-    if (suit_stages(s, element_bytes, multiprocessors)) {
+    if (suit_stages(s, element_bytes, gpu)) {
         plan.short_rows = ShortRows::staged;
-        rows.rows_a_block = rows_of_stage(s, element_bytes, multiprocessors);
+        rows.rows_a_block = rows_of_stage(s, element_bytes, gpu);
         rows.tiles = static_cast<int>(rows.rows_a_block);
         rows.shared_bytes = rows.rows_a_block * bytes_of_staged_row(s, element_bytes) + bytes_of_overhang;
-    } else if (side < elements_of_node_side && suit_warps(s, multiprocessors)) {
+    } else if (side < elements_of_node_side && suit_warps(s, gpu)) {
         plan.short_rows = ShortRows::a_warp_each;
     }
     plan.fits = plan.short_rows != ShortRows::no;

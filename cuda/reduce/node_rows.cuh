@@ -75,9 +75,9 @@ class NodeRow {
         const std::size_t index = node * a_.rows + row_;
         if constexpr (has_quick_way<Op> && !std::is_same_v<Op, As>) {
             enough_ = enough_ && As::is_enough(value);
-            store_partial<Op>(scaled_form(value), a_.nodes.accumulators, index);
+            store_node(scaled_form(value), a_.nodes.accumulators, index);
         } else {
-            store_partial<Op>(value, a_.nodes.accumulators, index);
+            store_node(Op::settle(value), a_.nodes.accumulators, index);
         }
     }
 

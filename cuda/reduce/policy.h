@@ -69,6 +69,17 @@ struct ReducePolicy {
     // Blocks that a multiprocessor holds of the kernels that take rows by tiles: as many, rather than a few that begin
     // when these end; 0: it is not known. 2^22 f32 from a graph 5.31; 6.24, 2^23 10.5; 11.4.
     std::size_t blocks_at_a_time = 0;
+
+    // Nodes of states. A warp takes rows of up to so many elements, where there are so many rows a multiprocessor, the
+    // more the longer: one for each so many elements (300 x 1000 f32 from element 12345 of the axis on 5.6; 8.5, 4000 x
+    // 16000 98; 190, but 2000 x 30000 from element 0 on 100; 74).
+    std::size_t node_warp_axis = 16384;
+    std::size_t node_warp_rows = 2;
+    std::size_t node_warp_elements = 1024;
+    // Short rows are staged where there are so many a multiprocessor (1000000 x 60 f32 98; 657), by as many blocks of
+    // it, where a few could have everything.
+    std::size_t staged_node_rows = 128;
+    std::size_t staged_node_blocks = 4;
 };
 
 inline constexpr ReducePolicy plain_reduce_policy{};

@@ -52,21 +52,27 @@ __device__ __forceinline__ typename Op::Accumulator by_quick_way(const Work &wor
     }
 }
 
-// The same of work(operator, of), which applies the operator to of(element).
+// The same of work(operator, of), which applies the operator to of(element), and again(operator, of), which does so in
+// less code.
 template <class Op, class Work>
 __device__ __noinline__ typename Op::Accumulator work_on_elements_again(Work work) {
     return work(Op(), [](const auto &x) { return x; });
 }
-template <class Op, class Work>
-__device__ __forceinline__ typename Op::Accumulator by_plain_squares(const Mapping &m, const Work &work) {
+template <class Op, class Work, class Again>
+__device__ __forceinline__ typename Op::Accumulator by_plain_squares(const Mapping &m, const Work &work,
+                                                                     const Again &again) {
     if constexpr (!has_quick_way<Op>) {
         return work(Op(), [](const auto &x) { return x; });
     } else {
         using Float = typename QuickOf<Op>::Accumulator;
         PlainSquares<Float> squares(m);
         const Float sum = work(FloatSum<Float>(), [&](const auto &x) { return squares.of(x, m); });
-        return squares.are_enough(sum) ? scaled_form(sum) : work_on_elements_again<Op>(work);
+        return squares.are_enough(sum) ? scaled_form(sum) : work_on_elements_again<Op>(again);
     }
+}
+template <class Op, class Work>
+__device__ __forceinline__ typename Op::Accumulator by_plain_squares(const Mapping &m, const Work &work) {
+    return by_plain_squares<Op>(m, work, work);
 }
 
 } // namespace wr::cuda

@@ -9,6 +9,7 @@
 #include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/sets.cuh"
 #include "cuda/reduce/tile_access.cuh"
+#include "numerics/state_kinds.h"
 
 namespace wr::cuda {
 
@@ -182,7 +183,7 @@ __device__ __forceinline__ void deliver(const RowArguments &a, typename Op::Accu
     if (Nodes && a.destination == Destination::nodes) {
         const RowPart part = part_of_row(a, split);
         if (part.node >= 0) {
-            store_partial<Op>(value, a.nodes.accumulators, static_cast<std::size_t>(part.node) * a.rows + row);
+            store_node(Op::settle(value), a.nodes.accumulators, static_cast<std::size_t>(part.node) * a.rows + row);
         }
         if (part.node >= 0 || part.alone) {
             return;

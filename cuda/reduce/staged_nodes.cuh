@@ -9,11 +9,14 @@
 
 namespace wr::cuda {
 
-// `length` elements, a power of two.
-template <class Op, class Element>
+// `length` elements, a power of two; Length is the same where it is known, or 0.
+template <class Op, int Length, class Element>
 __device__ __forceinline__ typename Op::Accumulator node_tree(const Element &element, unsigned length, const Mapping &m,
                                                               std::size_t position) {
     static_assert(most_staged_node == 2 * most_run_elements);
+    if constexpr (Length != 0) {
+        return part_tree<Op, Length>(element, 0, m, position);
+    }
     const auto first = run_tree<Op>(element, static_cast<int>(length), m, position);
     return length <= static_cast<unsigned>(most_run_elements)
                ? first
@@ -23,7 +26,7 @@ __device__ __forceinline__ typename Op::Accumulator node_tree(const Element &ele
 
 // Calls take(length, first element of the row, number) for each node of a row.
 template <class Take>
-__device__ __forceinline__ void for_each_node_of_row(const RowNodes &nodes, Take take) {
+__device__ __forceinline__ void for_each_node_of_row(const RowNodes &nodes, Take &&take) {
 #pragma unroll 1
     for (int i = 0; i < 2; ++i) {
         const NodeSide side(nodes, i == 0);
@@ -66,7 +69,56 @@ __device__ __forceinline__ const unsigned char *stage_rows(const RowArguments &a
 template <class Op>
 inline constexpr int staging_resident_blocks = has_quick_way<Op> ? 4 : 5;
 
-// a.tiles rows a block. Warps take nodes of 32 rows in turn.
+// A block's rows, of which warps take nodes of 32 in turn.
+template <class T, class Op>
+struct StagedNodes {
+    const RowArguments &a;
+    const unsigned char *elements;
+    std::size_t first_row;
+    unsigned pitch, rows, groups, group;
+
+    // Of one node: what gives its accumulator by an operator and what maps an element.
+    template <int Length>
+    __device__ __forceinline__ auto work(const unsigned char *own, unsigned length, unsigned first) const {
+        return [=, &m = a.mapping](auto way, const auto &of) {
+            return node_tree<decltype(way), Length>(
+                [&](int i) { return of(staged_element<T>(own + i * static_cast<int>(sizeof(T)))); }, length, m, first);
+        };
+    }
+
+    // One node of each, a power of two of elements; Length is the same where it is known, or 0.
+    template <int Length>
+    __device__ __forceinline__ void take(unsigned length, unsigned first, std::size_t number) {
+#pragma unroll 1
+        for (; group < groups; group += row_block_warps) {
+            const unsigned row = group * warp_lanes + static_cast<unsigned>(lane_index());
+            if (row >= rows) {
+                continue;
+            }
+            const unsigned char *const own = elements + (row * pitch + first) * static_cast<unsigned>(sizeof(T));
+            const auto value =
+                by_plain_squares<Op>(a.mapping, work<Length>(own, length, first), work<0>(own, length, first));
+            store_node(Op::settle(value), a.nodes.accumulators, number * a.rows + first_row + row);
+        }
+        group -= groups;
+    }
+    __device__ __forceinline__ void operator()(unsigned length, unsigned first, std::size_t number) {
+        switch (length) {
+        case 1:
+            return take<1>(length, first, number);
+        case 2:
+            return take<2>(length, first, number);
+        case 4:
+            return take<4>(length, first, number);
+        case 8:
+            return take<8>(length, first, number);
+        default:
+            return take<0>(length, first, number);
+        }
+    }
+};
+
+// a.tiles rows a block.
 template <class T, class Op>
 __global__ void __launch_bounds__(row_block_threads, staging_resident_blocks<Op>)
     reduce_staged_nodes(const __grid_constant__ RowArguments a) {
@@ -77,24 +129,9 @@ __global__ void __launch_bounds__(row_block_threads, staging_resident_blocks<Op>
     const auto rows = static_cast<unsigned>(smaller<std::size_t>(a.rows - first_row, rows_a_block));
     const unsigned char *const elements = stage_rows<T>(a, first_row, rows, pitch, launched_memory());
     __syncthreads();
-    const unsigned groups = divide_up(rows, static_cast<unsigned>(warp_lanes));
-    auto group = static_cast<unsigned>(warp_index());
-    for_each_node_of_row(a.nodes, [&](unsigned length, unsigned first, std::size_t number) {
-        for (; group < groups; group += row_block_warps) {
-            const unsigned row = group * warp_lanes + static_cast<unsigned>(lane_index());
-            if (row >= rows) {
-                continue;
-            }
-            const unsigned char *const own = elements + (row * pitch + first) * static_cast<unsigned>(sizeof(T));
-            const auto value = by_plain_squares<Op>(a.mapping, [=, &a](auto way, const auto &of) {
-                return node_tree<decltype(way)>(
-                    [&](int i) { return of(staged_element<T>(own + i * static_cast<int>(sizeof(T)))); }, length,
-                    a.mapping, first);
-            });
-            store_partial<Op>(value, a.nodes.accumulators, number * a.rows + first_row + row);
-        }
-        group -= groups;
-    });
+    for_each_node_of_row(a.nodes, StagedNodes<T, Op>{a, elements, first_row, pitch, rows,
+                                                     divide_up(rows, static_cast<unsigned>(warp_lanes)),
+                                                     static_cast<unsigned>(warp_index())});
 }
 
 } // namespace wr::cuda

@@ -1,6 +1,7 @@
 // What the kernels of states are launched with. Plain data: host and GPU share it.
 #pragma once
 
+#include "cuda/state/judge.h"
 #include "numerics/state_problem.h"
 
 namespace wr::cuda {
@@ -18,12 +19,11 @@ struct StateSealArguments {
     std::uint64_t first;        // of the piece
 };
 
-// A block by itself judges the states, and then merges their nodes; where there are more, one judges before them.
+// Every block judges the states and then merges nodes. In place, where there are several, one judges before them.
 struct StateMergeArguments {
-    StateHeader left_header, right_header, merged_header; // expected; to be written
+    JudgeArguments judged;
     const void *left, *right;
     void *merged;
-    std::int32_t *check;
     StateKind kind;
     ExactLayout layout;
     NodeMerge nodes;
@@ -32,10 +32,9 @@ struct StateMergeArguments {
 };
 
 struct StateFinishArguments {
-    StateHeader header; // expected
+    JudgeArguments judged;
     const void *state;
     void *output;
-    std::int32_t *check;
     StateKind kind;
     ExactLayout layout;
     ElementType output_type;

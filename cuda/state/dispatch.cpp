@@ -83,8 +83,8 @@ cudaError_t reduce_nodes(const StateReduceProblem &problem, void *memory, std::s
     });
 }
 
-// Whether an accumulator may not yet be what the format says. (Later stages of a reduction add up words of a field as
-// integers.)
+// Whether an accumulator of a reduction by itself may not yet be what the format says. (Later stages add up words of a
+// field as integers.)
 bool are_to_be_sealed(StateKind kind) {
     switch (kind) {
     case StateKind::place_32:
@@ -106,7 +106,9 @@ cudaError_t seal(const StateReduceProblem &problem, cudaStream_t stream, GpuFact
     a.check = problem.check;
     a.kind = problem.format.kind;
     a.layout = problem.format.exact();
-    a.accumulators = are_to_be_sealed(a.kind) ? nodes_of(problem.format, piece) * problem.format.outputs() : 0;
+    a.accumulators = !is_side_by_side(problem, gpu) && are_to_be_sealed(a.kind)
+                         ? nodes_of(problem.format, piece) * problem.format.outputs()
+                         : 0;
     a.first = problem.first;
     return launch_state(seal_state_kernel(), blocks_for(a.accumulators), &a, stream, gpu);
 }
@@ -155,23 +157,25 @@ std::int32_t merge_states(const StateMergeProblem &problem, void *stream_handle)
     }
     const Piece whole{problem.left.first, problem.left.count + problem.right.count};
     StateMergeArguments a{};
-    a.left_header = header_of(problem.format, problem.left);
-    a.right_header = header_of(problem.format, problem.right);
-    a.merged_header = header_of(problem.format, whole);
+    a.judged = judged({{problem.left_state, header_of(problem.format, problem.left)},
+                       {problem.right_state, header_of(problem.format, problem.right)}},
+                      {problem.merged, header_of(problem.format, whole)}, problem.check, nullptr);
     a.left = problem.left_state;
     a.right = problem.right_state;
     a.merged = problem.merged;
-    a.check = problem.check;
     a.kind = problem.format.kind;
     a.layout = problem.format.exact();
     a.nodes = merge_of(problem.format, problem.left, problem.right);
     const std::size_t outputs = problem.format.outputs(), blocks = blocks_for(outputs);
-    a.outputs = blocks == 1 ? outputs : 0;
+    const bool judged_before = blocks > 1 && a.merged == a.left;
     a.judges = true;
-    cudaError_t error = launch_state(merge_states_kernel(), 1, &a, stream, device.gpu());
-    if (error == cudaSuccess && blocks > 1) {
-        a.outputs = outputs;
+    cudaError_t error = cudaSuccess;
+    if (judged_before) {
+        error = launch_state(merge_states_kernel(), 1, &a, stream, device.gpu());
         a.judges = false;
+    }
+    a.outputs = outputs;
+    if (error == cudaSuccess) {
         error = launch_state(merge_states_kernel(), blocks, &a, stream, device.gpu());
     }
     return report(error);
@@ -185,10 +189,9 @@ std::int32_t finish_state(const StateFinishProblem &problem, void *stream_handle
     }
     const Piece whole{0, problem.count};
     StateFinishArguments a{};
-    a.header = header_of(problem.format, whole);
+    a.judged = judged({{problem.state, header_of(problem.format, whole)}}, {}, problem.check, nullptr);
     a.state = problem.state;
     a.output = problem.output;
-    a.check = problem.check;
     a.kind = problem.format.kind;
     a.layout = problem.format.exact();
     a.output_type = problem.format.what.output_dtype;

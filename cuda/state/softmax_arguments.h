@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/softmax/arguments.h"
-#include "numerics/softmax_piece.h"
+#include "cuda/state/judge.h"
 
 namespace wr::cuda {
 
@@ -15,19 +15,6 @@ inline constexpr int most_blocks_of_few_rows = 32;
 
 // Two for each bit of a number of base blocks.
 inline constexpr int most_softmax_runs = 110;
-
-inline constexpr int most_judged_states = 3;
-
-// Whether the states that a job reads are what its arguments say.
-struct JudgeArguments {
-    std::int32_t count;
-    const void *stored[most_judged_states];
-    StateHeader expected[most_judged_states];
-    void *written; // the state that is made, or nullptr: this header, or, where one is refused, that of none
-    StateHeader header;
-    std::int32_t *check;   // the caller's, or nullptr
-    std::int32_t *verdict; // for the job's later kernels, or nullptr: not 0 where one is refused
-};
 
 // Blocks of threads take jobs in turn.
 struct SoftmaxStateArguments {
@@ -106,7 +93,9 @@ struct SoftmaxFromStateArguments {
 };
 
 inline constexpr int softmax_totals_threads = 128;
-inline constexpr int blocks_beside_total = softmax_totals_threads / 32 - 1;
+
+// Of the kernel for few rows' outputs: a warp for the total, and one for each of some base blocks.
+inline constexpr int most_few_outputs_threads = 256, least_few_outputs_threads = 128;
 
 // Of one arithmetic, by their addresses.
 struct SoftmaxStateKernels {
@@ -114,7 +103,7 @@ struct SoftmaxStateKernels {
     const void *runs;           // of these the runs
     const void *merge;
     const void *finish;
-    const void *totals, *few_row_outputs, *row_outputs, *column_outputs;
+    const void *totals, *row_outputs, *column_outputs;
 };
 
 const void *copy_state_kernel();
@@ -127,7 +116,7 @@ struct SoftmaxVectorKernels {
 };
 struct SoftmaxVectorStateKernels {
     SoftmaxVectorKernels aligned, unaligned; // on the boundaries of vectors, and off them
-    const void *few_rows;                    // all of a state of few rows anywhere, not many blocks each
+    const void *few_rows, *few_row_outputs;  // all of a state of few rows anywhere, not many blocks each; of outputs
 };
 
 template <class T>

@@ -5,19 +5,17 @@
 #include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/softmax/regimes.h"
+#include "cuda/state/policy.h"
 #include "cuda/state/softmax_arguments.h"
 
 #include <algorithm>
 #include <bit>
-#include <initializer_list>
 
 namespace wr::cuda {
 
 namespace {
 
-// Of a multiprocessor, as many as two hold: as long as so many have work, each takes base blocks one after the other.
-constexpr std::uint64_t enough_warps = 128;
-constexpr int longest_group = 5; // as many as a warp has lanes
+constexpr int longest_group = 5; // of base blocks: as many as a warp has lanes
 
 constexpr std::size_t verdict_bytes = 16;
 
@@ -30,18 +28,6 @@ std::uint64_t blocks_of_threads(std::uint64_t jobs) { return divide_up<std::uint
 
 // Of a grid that has two kinds of them neither kind is more.
 constexpr std::uint64_t most_of_a_kind = 1 << 24;
-
-// Base blocks of rows, cut ones too, of a multiprocessor, whose outputs are so few that they need not wait for a kernel
-// of their own.
-constexpr std::uint64_t most_blocks_of_few_outputs = 11;
-
-// Warps of few rows, each of which has a block of threads: as many as a multiprocessor holds of them. (H200: 64 x 18992
-// f32 5.0 us, with two launches 8.9; 200 x 18992, twice as many, so 11.9, else 12.6.)
-constexpr std::uint64_t most_warps_of_few_rows = 20;
-
-// Blocks of threads of a multiprocessor up to which each run of few rows has one (8 x 18992 f32 3.4 us, by rows 5.1;
-// 128 x 16032, of twice as many, 6.9, by rows 5.7).
-constexpr std::uint64_t most_blocks_of_runs = 2;
 
 // Of jobs whose blocks each look at the states: more take several turns.
 constexpr std::uint64_t most_judging_blocks = 4096;
@@ -63,29 +49,13 @@ class Sequence {
     }
 
     cudaError_t error() const { return error_; }
-    std::uint64_t multiprocessors() const { return static_cast<std::uint64_t>(gpu_.multiprocessors); }
+    const GpuFacts &gpu() const { return gpu_; }
 
   private:
     cudaStream_t stream_;
     GpuFacts gpu_;
     cudaError_t error_ = cudaSuccess;
 };
-
-JudgeArguments judged(std::initializer_list<ExpectedState> states, const WrittenState &written, std::int32_t *check,
-                      std::int32_t *verdict) {
-    JudgeArguments a{};
-    for (const ExpectedState &state : states) {
-        if (state.bytes != nullptr) {
-            a.stored[a.count] = state.bytes;
-            a.expected[a.count++] = state.header;
-        }
-    }
-    a.written = written.bytes;
-    a.header = written.header;
-    a.check = check;
-    a.verdict = verdict;
-    return a;
-}
 
 // The kernels for rows of neighbours of one type, all of which take part; nullptr: these are none.
 const SoftmaxVectorStateKernels *plain_kernels(const SoftmaxProblem &p) {
@@ -124,15 +94,15 @@ const void *element_at(const void *array, ElementType type, std::uint64_t index)
     return static_cast<const char *>(array) + index * traits_of(type).size;
 }
 
-// Runs the kernels that put(sequence, workspace) puts, with so much memory.
-template <class Put>
-std::int32_t run(void *callers, std::size_t callers_bytes, std::size_t bytes, void *stream_handle, Put put) {
+// Runs the kernels that put(sequence, workspace) puts, with as much memory as bytes_on(gpu) says.
+template <class Bytes, class Put>
+std::int32_t run(void *callers, std::size_t callers_bytes, void *stream_handle, Bytes bytes_on, Put put) {
     const auto stream = static_cast<cudaStream_t>(stream_handle);
     const DeviceScope device(stream);
     if (device.error() != cudaSuccess) {
         return report(device.error());
     }
-    Workspace workspace(callers, callers_bytes, bytes, stream);
+    Workspace workspace(callers, callers_bytes, bytes_on(device.gpu()), stream);
     if (workspace.error() != cudaSuccess) {
         return report(workspace.error());
     }
@@ -143,7 +113,7 @@ std::int32_t run(void *callers, std::size_t callers_bytes, std::size_t bytes, vo
 }
 
 // Where the base blocks and runs of a piece's rows are.
-SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem, std::uint64_t multiprocessors) {
+SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem, const GpuFacts &gpu) {
     const Shape &shape = problem.softmax.shape;
     const SoftmaxPiece piece = piece_of(problem.softmax, problem.first);
     SoftmaxStateArguments a{};
@@ -156,7 +126,7 @@ SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem, std::u
     a.first_block = piece.first_block();
     a.blocks = piece.end_block() - piece.first_block();
     while (shape.inner == 1 && a.group < longest_group &&
-           a.places.rows() * (a.blocks >> (a.group + 1)) >= enough_warps * multiprocessors) {
+           a.places.rows() * (a.blocks >> (a.group + 1)) >= gpu.on_all(softmax_state_policy(gpu).group_warps)) {
         ++a.group;
     }
     a.first_group = a.first_block >> a.group;
@@ -175,19 +145,28 @@ SoftmaxStateArguments state_arguments(const SoftmaxStateProblem &problem, std::u
     return a;
 }
 
+// The kernel that makes all of a state of few rows, or nullptr: there is none for it.
+const void *few_rows_kernel(const SoftmaxStateArguments &a, const GpuFacts &gpu) {
+    const SoftmaxVectorStateKernels *const plain = plain_kernels(a.problem);
+    const std::uint64_t rows = a.places.rows();
+    return plain != nullptr && rows != 0 && a.blocks <= most_blocks_of_few_rows &&
+                   rows * (a.blocks + 2) <= gpu.on_all(softmax_state_policy(gpu).few_row_warps)
+               ? plain->few_rows
+               : nullptr;
+}
+
 template <class Float, class Sum>
 void put_state(Sequence &sequence, SoftmaxStateArguments &a) {
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
+    const GpuFacts &gpu = sequence.gpu();
     const std::uint64_t rows = a.places.rows();
     const bool are_rows = a.places.inner == 1;
-    const SoftmaxVectorStateKernels *const plain = plain_kernels(a.problem);
-    if (plain != nullptr && rows != 0 && a.blocks <= most_blocks_of_few_rows &&
-        rows * (a.blocks + 2) <= most_warps_of_few_rows * sequence.multiprocessors()) {
+    if (const void *const kernel = few_rows_kernel(a, gpu); kernel != nullptr) {
         const auto runs = static_cast<std::uint64_t>(a.run_count);
-        const bool by_runs = runs > 1 && rows * runs <= most_blocks_of_runs * sequence.multiprocessors();
+        const bool by_runs = runs > 1 && rows * runs <= gpu.on_all(softmax_state_policy(gpu).run_blocks);
         const std::uint64_t threads = ((by_runs ? static_cast<std::uint64_t>(a.run_lanes) : a.blocks) + 2) * warp_lanes;
         const std::uint64_t most = sizeof(Float) == 4 ? most_few_rows_threads : most_few_rows_threads / 2;
-        sequence.put(plain->few_rows, rows, static_cast<int>(std::min(threads, most)), &a, 0, by_runs ? runs : 1);
+        sequence.put(kernel, rows, static_cast<int>(std::min(threads, most)), &a, 0, by_runs ? runs : 1);
         return;
     }
     const std::uint64_t blocks = are_rows ? blocks_of_warps(rows * a.groups) : blocks_of_threads(rows * a.blocks);
@@ -258,6 +237,29 @@ ExpectedState moved_state(Sequence &sequence, const ExpectedState &state, void *
 
 std::size_t rows_of_outputs(const Shape &shape) { return shape.axis == 0 ? 0 : shape.outer * shape.inner; }
 
+// The kernel that makes all outputs of few rows, or nullptr: there is none for them.
+const void *few_outputs_kernel(const SoftmaxFromStateProblem &problem, const GpuFacts &gpu) {
+    const SoftmaxVectorStateKernels *const plain = plain_kernels(problem.softmax);
+    const SoftmaxPiece piece = piece_of(problem.softmax, problem.first);
+    const std::uint64_t rows = rows_of_outputs(problem.softmax.shape), blocks = piece.end_block() - piece.first_block();
+    return plain != nullptr && rows != 0 && problem.softmax.output_dtype == problem.softmax.dtype &&
+                   rows * (blocks + 2) <= gpu.on_all(softmax_state_policy(gpu).few_output_blocks)
+               ? plain->few_row_outputs
+               : nullptr;
+}
+
+// Of each row so many base blocks, cut ones too. What a row comes to is found by each block of threads that it has: as
+// few as leave no multiprocessor without.
+void put_few_outputs(Sequence &sequence, const void *kernel, std::uint64_t rows, std::uint64_t blocks,
+                     void *arguments) {
+    const GpuFacts &gpu = sequence.gpu();
+    const std::uint64_t wanted =
+        std::max<std::uint64_t>(gpu.on_all(softmax_state_policy(gpu).few_output_parts) / rows, 1);
+    const auto warps = std::clamp<std::uint64_t>(divide_up(blocks, wanted) + 1, least_few_outputs_threads / warp_lanes,
+                                                 most_few_outputs_threads / warp_lanes);
+    sequence.put(kernel, rows, static_cast<int>(warps) * warp_lanes, arguments, 0, divide_up(blocks, warps - 1));
+}
+
 template <class Float, class Sum>
 void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, void *totals, std::int32_t *verdict) {
     const SoftmaxProblem &p = problem.softmax;
@@ -279,10 +281,8 @@ void put_outputs(Sequence &sequence, const SoftmaxFromStateProblem &problem, voi
         0};
     const SoftmaxStateKernels &kernels = softmax_state_kernels<Float, Sum>();
     const std::uint64_t jobs = a.rows * a.blocks;
-    if (p.shape.inner == 1 && a.rows != 0 &&
-        a.rows * (a.blocks + 2) <= most_blocks_of_few_outputs * sequence.multiprocessors()) {
-        sequence.put(kernels.few_row_outputs, a.rows, softmax_totals_threads, &a, 0,
-                     divide_up<std::uint64_t>(a.blocks + 2, blocks_beside_total));
+    if (const void *const kernel = few_outputs_kernel(problem, sequence.gpu()); kernel != nullptr) {
+        put_few_outputs(sequence, kernel, a.rows, a.blocks + 2, &a);
         return;
     }
     sequence.put(kernels.totals,
@@ -312,9 +312,13 @@ std::size_t softmax_state_workspace_bytes(const SoftmaxProblem &piece, std::uint
 
 std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream) {
     const SoftmaxProblem &p = problem.softmax;
-    const std::size_t bytes = softmax_state_workspace_bytes(p, problem.first);
-    return run(p.workspace, p.workspace_bytes, bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
-        SoftmaxStateArguments a = state_arguments(problem, sequence.multiprocessors());
+    SoftmaxStateArguments a;
+    std::size_t bytes = 0;
+    const auto bytes_on = [&](const GpuFacts &gpu) {
+        a = state_arguments(problem, gpu);
+        return bytes = few_rows_kernel(a, gpu) != nullptr ? 0 : softmax_state_workspace_bytes(p, problem.first);
+    };
+    return run(p.workspace, p.workspace_bytes, stream, bytes_on, [&](Sequence &sequence, Workspace &workspace) {
         a.block_states = bytes == 0 ? nullptr : workspace.take(bytes);
         with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
             put_state<Float, Sum>(sequence, a);
@@ -325,7 +329,8 @@ std::int32_t softmax_state(const SoftmaxStateProblem &problem, void *stream) {
 
 std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *stream) {
     const std::size_t moved = moved_bytes(problem);
-    return run(nullptr, 0, moved, stream, [&](Sequence &sequence, Workspace &workspace) {
+    const auto bytes_on = [=](const GpuFacts &) { return moved; };
+    return run(nullptr, 0, stream, bytes_on, [&](Sequence &sequence, Workspace &workspace) {
         const ExpectedState left =
             moved == 0 ? problem.left_state : moved_state(sequence, problem.left_state, workspace.take(moved), moved);
         with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
@@ -336,7 +341,8 @@ std::int32_t merge_softmax_states(const SoftmaxMergeProblem &problem, void *stre
 }
 
 std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *stream) {
-    return run(nullptr, 0, 0, stream, [&](Sequence &sequence, Workspace &) {
+    const auto bytes_on = [](const GpuFacts &) { return std::size_t{0}; };
+    return run(nullptr, 0, stream, bytes_on, [&](Sequence &sequence, Workspace &) {
         with_softmax_arithmetic(problem.dtype, [&]<class Float, class Sum>() {
             const SoftmaxStateView<Float, Sum> state({{0, problem.count}, problem.outer, problem.inner},
                                                      problem.state.payload());
@@ -359,9 +365,14 @@ std::int32_t finish_softmax_state(const SoftmaxFinishProblem &problem, void *str
 std::int32_t softmax_from_state(const SoftmaxFromStateProblem &problem, void *stream) {
     const SoftmaxProblem &p = problem.softmax;
     const std::size_t totals_bytes = rows_of_outputs(p.shape) * sizeof(PieceTotals<double, double>);
-    return run(nullptr, 0, verdict_bytes + totals_bytes, stream, [&](Sequence &sequence, Workspace &workspace) {
-        auto *const verdict = static_cast<std::int32_t *>(workspace.take(verdict_bytes));
-        void *const totals = totals_bytes == 0 ? nullptr : workspace.take(totals_bytes);
+    bool few = false;
+    const auto bytes_on = [&](const GpuFacts &gpu) {
+        few = few_outputs_kernel(problem, gpu) != nullptr;
+        return few ? 0 : verdict_bytes + totals_bytes;
+    };
+    return run(nullptr, 0, stream, bytes_on, [&](Sequence &sequence, Workspace &workspace) {
+        auto *const verdict = few ? nullptr : static_cast<std::int32_t *>(workspace.take(verdict_bytes));
+        void *const totals = few ? nullptr : workspace.take(totals_bytes);
         with_softmax_arithmetic(p.dtype, [&]<class Float, class Sum>() {
             put_outputs<Float, Sum>(sequence, problem, totals, verdict);
             return cudaSuccess;

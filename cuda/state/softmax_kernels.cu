@@ -24,7 +24,6 @@ const SoftmaxStateKernels &softmax_state_kernels() {
                                              address_of(softmax_state_merge<Float, Sum>),
                                              address_of(softmax_state_finish<Float, Sum>),
                                              address_of(softmax_piece_totals<Float, Sum>),
-                                             address_of(softmax_piece_few_rows<Float, Sum>),
                                              address_of(softmax_piece_rows<Float, Sum>),
                                              address_of(softmax_piece_columns<Float, Sum>)};
     return kernels;

@@ -85,12 +85,7 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
     __shared__ RowState<Float, Sum> whole;
     __shared__ Status verdict;
     pdl_wait_and_release();
-    const bool of_total = warp_index() == 0;
-    if (of_total) {
-        judge_states(a.judged, verdict);
-    }
-    __syncthreads();
-    if (verdict != Status::success) {
+    if (judge_by_block(a.judged, verdict) != Status::success) {
         return;
     }
     if (a.totals_by_threads) {
@@ -99,7 +94,7 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
         return;
     }
     const SoftmaxProblem &p = a.cut.p;
-    const bool of_rows = p.shape.inner == 1;
+    const bool of_rows = p.shape.inner == 1, of_total = warp_index() == 0;
     const auto number = static_cast<std::uint64_t>(warp_index() - 1);
     for (std::uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
         PieceTile<Float, Sum> tile;
@@ -124,42 +119,6 @@ __global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4
             tile.tile.write(p, tile.place, block.begin, tile.maximum, whole);
         }
         __syncthreads();
-    }
-}
-
-// Few rows, in one launch: blocks of threads for each, a warp for what the row comes to and the others for base blocks,
-// cut ones too. Nobody waits for the verdict but with what is to be written, and who reads states makes sure of them.
-template <class Float, class Sum>
-__global__ void __launch_bounds__(softmax_totals_threads, sizeof(Float) == 4 ? 4 : 2)
-    softmax_piece_few_rows(const __grid_constant__ SoftmaxFromStateArguments<Float, Sum> a) {
-    __shared__ RowState<Float, Sum> whole;
-    __shared__ Status verdict;
-    pdl_wait_and_release();
-    const std::uint64_t row = blockIdx.x;
-    const bool of_total = warp_index() == 0;
-    const PieceBlock<Float, Sum> block(a.cut, row, a.blocks,
-                                       static_cast<std::uint64_t>(blockIdx.y) * blocks_beside_total +
-                                           static_cast<std::uint64_t>(warp_index() - 1));
-    const bool has_block = !of_total && !block.is_empty();
-    const bool is_alone = has_block && (a.cut.p.log || block.is_whole());
-    Status known = Status::success;
-    if (of_total) {
-        known = judge_states(a.judged, verdict);
-    } else if (has_block && !is_alone) {
-        known = status_of_states(a.judged);
-    }
-    PieceTile<Float, Sum> tile;
-    if (has_block && known == Status::success) {
-        tile.load(block, row);
-    } else if (of_total && known == Status::success) {
-        const RowState<Float, Sum> total = total_of_row(a, row);
-        if (lane_index() == 0) {
-            whole = total;
-        }
-    }
-    __syncthreads();
-    if (has_block && verdict == Status::success) {
-        tile.tile.write(a.cut.p, tile.place, block.begin, tile.maximum, whole);
     }
 }
 

@@ -5,9 +5,9 @@ namespace wr::cuda {
 
 template <class T>
 const SoftmaxVectorStateKernels &softmax_vector_state_kernels() {
-    static const SoftmaxVectorStateKernels kernels{softmax_vector_kernels_of<T, VectorLoad<T>>(),
-                                                   softmax_vector_kernels_of<T, UnalignedLoad<T>>(),
-                                                   address_of(softmax_state_few_rows<VectorBlocks<T, StridedLoad<T>>>)};
+    static const SoftmaxVectorStateKernels kernels{
+        softmax_vector_kernels_of<T, VectorLoad<T>>(), softmax_vector_kernels_of<T, UnalignedLoad<T>>(),
+        address_of(softmax_state_few_rows<VectorBlocks<T, StridedLoad<T>>>), address_of(softmax_piece_few_rows<T>)};
     return kernels;
 }
 

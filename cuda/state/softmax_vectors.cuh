@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/softmax/outputs.cuh"
+#include "cuda/state/softmax_outputs.cuh"
 #include "cuda/state/softmax_state.cuh"
 
 namespace wr::cuda {
@@ -103,6 +104,72 @@ __global__ void __launch_bounds__(softmax_state_threads, vector_resident_blocks<
             finish_softmax<T, Load>(a, factor, output, count, e);
         } else {
             finish_special_softmax<T, Load>(a, data(to), output, count, own.maximum, total);
+        }
+    }
+}
+
+// Few rows, in one launch: blocks of threads for each, a warp for what the row comes to and the others for base blocks,
+// cut ones too. Nobody waits for the verdict but with what is to be written, and who reads states makes sure of them.
+template <class T>
+__global__ void __launch_bounds__(most_few_outputs_threads, sizeof(T) == 8 ? 1 : 2)
+    softmax_piece_few_rows(const __grid_constant__ SoftmaxFromStateArguments<typename SoftmaxArithmetic<T>::Float,
+                                                                             typename SoftmaxArithmetic<T>::Sum>
+                               of) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    using Load = StridedLoad<T>;
+    __shared__ RowState<Float, Sum> total;
+    __shared__ Status verdict;
+    pdl_wait_and_release();
+    const SoftmaxArguments &a = of.vectors;
+    const std::uint64_t row = blockIdx.x;
+    const auto own = static_cast<unsigned>(warp_index()), beside = blockDim.x / warp_lanes - 1;
+    const PieceBlock<Float, Sum> block(of.cut, row, of.blocks, std::uint64_t{blockIdx.y} * beside + own - 1);
+    const auto count = static_cast<int>(block.end - block.begin);
+    const bool has_block = own != 0 && count != 0;
+    const StoredHeaders headers(of.judged);
+    Float e[lane_elements], maximum;
+    if (own == 0) {
+        if (judge_states(of.judged, headers, verdict) == Status::success) {
+            const RowState<Float, Sum> found = total_of_row(of, row);
+            if (lane_index() == 0) {
+                total = found;
+            }
+        }
+    } else if (has_block) {
+        const T *const data = static_cast<const T *>(a.input) + static_cast<std::ptrdiff_t>(row) * a.outer_stride;
+        const Logits<T, Load> x(a, data + block.begin, count);
+        maximum = warp_maximum(x.maximum());
+        if (!a.log && !block.is_whole() && headers.status(of.judged) == Status::success) {
+            maximum = block.maximum_with_neighbours(maximum);
+        }
+        const Frame<Float> frame = frame_of(maximum);
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = a.log ? x[i] : exponential_in(frame, x[i]);
+        }
+    }
+    __syncthreads();
+    if (!has_block || verdict != Status::success) {
+        return;
+    }
+    const RowKind kind = row_kind(total.maximum);
+    if (kind != RowKind::ordinary) {
+        strided::fill(e, special_output<Float>(kind, a.log, a.empty_row_zero));
+    } else if (a.log) {
+        const LogPieces<Float> pieces = strided::logsumexp_pieces(RowState<Float, Sum>(total));
+#pragma unroll
+        for (int i = 0; i < lane_elements; ++i) {
+            e[i] = log_softmax_output(e[i], pieces);
+        }
+    } else {
+        form_outputs<T, VectorLoad<T>>(a, strided::factor_of(maximum, RowState<Float, Sum>(total)), e);
+    }
+    T *const output = static_cast<T *>(a.output) + row * of.cut.piece.count + block.begin + lane_index();
+#pragma unroll
+    for (int i = 0; i < lane_elements; ++i) {
+        if (i * warp_lanes < count - lane_index()) {
+            output[i * warp_lanes] = narrow_one(e[i], T());
         }
     }
 }

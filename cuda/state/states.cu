@@ -1,7 +1,7 @@
 // What states go through beside the reductions of their nodes: the header, merging, finishing; a thread an output.
 #include "cuda/common/kernel_address.cuh"
-#include "cuda/device/intrinsics.cuh"
 #include "cuda/state/arguments.h"
+#include "cuda/state/judge.cuh"
 
 namespace wr::cuda {
 
@@ -11,16 +11,6 @@ __device__ __forceinline__ std::size_t first_of_thread() {
     return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 __device__ __forceinline__ std::size_t threads_of_grid() { return static_cast<std::size_t>(gridDim.x) * blockDim.x; }
-
-__device__ __forceinline__ Status judge_at(const void *state, const StateHeader &expected) {
-    return judge(*static_cast<const StateHeader *>(state), expected);
-}
-
-__device__ __forceinline__ void report(Status status, std::int32_t *check) {
-    if (check != nullptr) {
-        *check = static_cast<std::int32_t>(status);
-    }
-}
 
 // Canonical NaNs and field words, places along the whole axis, carries that have gone up.
 __device__ __forceinline__ void seal_accumulator(const StateSealArguments &a, void *payload, std::size_t index) {
@@ -42,13 +32,6 @@ __device__ __forceinline__ void seal_accumulator(const StateSealArguments &a, vo
         });
         break;
     }
-}
-
-__device__ __forceinline__ void judge_both(const StateMergeArguments &a) {
-    const Status of_left = judge_at(a.left, a.left_header);
-    const Status status = of_left != Status::success ? of_left : judge_at(a.right, a.right_header);
-    *static_cast<StateHeader *>(a.merged) = status == Status::success ? a.merged_header : refused_header();
-    report(status, a.check);
 }
 
 template <class Work>
@@ -73,19 +56,19 @@ __global__ void __launch_bounds__(state_threads) seal_state(const __grid_constan
     }
     if (first_of_thread() == 0) {
         *static_cast<StateHeader *>(a.state) = a.header;
-        report(Status::success, a.check);
+        if (a.check != nullptr) {
+            *a.check = 0;
+        }
     }
 }
 
 __global__ void __launch_bounds__(state_threads) merge_states(const __grid_constant__ StateMergeArguments a) {
+    __shared__ Status verdict;
     pdl_wait_and_release();
     if (a.judges) {
-        if (threadIdx.x == 0) {
-            judge_both(a);
-        }
-        __syncthreads();
+        judge_by_block(a.judged, verdict);
     }
-    if (*static_cast<const volatile std::uint64_t *>(a.merged) != state_magic) {
+    if (a.judges ? verdict != Status::success : *static_cast<const std::uint64_t *>(a.merged) != state_magic) {
         return;
     }
     const void *left = payload_of(a.left), *right = payload_of(a.right);
@@ -105,16 +88,9 @@ __global__ void __launch_bounds__(state_threads) merge_states(const __grid_const
 }
 
 __global__ void __launch_bounds__(state_threads) finish_state(const __grid_constant__ StateFinishArguments a) {
-    __shared__ Status status;
+    __shared__ Status verdict;
     pdl_wait_and_release();
-    if (threadIdx.x == 0) {
-        status = judge_at(a.state, a.header);
-        if (blockIdx.x == 0) {
-            report(status, a.check);
-        }
-    }
-    __syncthreads();
-    if (status != Status::success) {
+    if (judge_by_block(a.judged, verdict) != Status::success) {
         return;
     }
     const void *payload = payload_of(a.state);

@@ -19,24 +19,24 @@ MUTANTS = {
         ["states_of_any_cuts_are_the_whole"],
     ),
     453: (
-        "cuda/state/states.cu",
-        "of_left != Status::success ? of_left : {{judge_at(a.right, a.right_header) ==> Status::success}};",
+        "cuda/state/judge.cuh",
+        "return {{__all_sync(whole_warp, same) != 0 ==> true}} ? Status::success : reason_of_refusal(a);",
         ["wrong_states_are_refused"],
     ),
     454: (
-        "cuda/state/states.cu",
-        "const Status of_left = {{judge_at(a.left, a.left_header) ==> Status::success}};",
-        ["wrong_states_are_refused"],
+        "cuda/state/judge.cuh",
+        "if ({{at.state < a.count ==> at.state == 0}}) {",
+        ["states_of_any_cuts_are_the_whole"],
     ),
     455: (
         "cuda/state/states.cu",
-        "static_cast<StateHeader *>(a.merged) = {{status == Status::success ==> true}} ? a.merged_header :"
-        " refused_header();",
+        "a.judges ? {{verdict != Status::success ==> false}} :",
         ["wrong_states_are_refused"],
     ),
     456: (
         "cuda/state/states.cu",
-        "if ({{status != Status::success ==> false}}) { return; } const void *payload = payload_of(a.state);",
+        "if ({{judge_by_block(a.judged, verdict) != Status::success ==> false}}) { return; }"
+        " const void *payload = payload_of(a.state);",
         ["wrong_states_are_refused"],
     ),
     457: (
@@ -46,7 +46,7 @@ MUTANTS = {
     ),
     458: (
         "cuda/state/states.cu",
-        "{{report(Status::success, a.check); ==> }}",
+        "{{*a.check = 0; ==> }}",
         ["states_of_any_cuts_are_the_whole"],
     ),
     459: (
@@ -57,7 +57,7 @@ MUTANTS = {
     ),
     460: (
         "cuda/state/dispatch.cpp",
-        "if (error == cudaSuccess && {{blocks > 1 ==> false}}) { a.outputs = outputs;",
+        "a.outputs = {{outputs ==> outputs - 1}}; if (error == cudaSuccess) {",
         ["states_of_any_cuts_are_the_whole"],
     ),
     461: (
@@ -237,6 +237,21 @@ MUTANTS = {
         "cuda/state/softmax_vectors.cuh",
         "if ({{*of.judged.verdict != 0 ==> false}}) {",
         ["states_of_softmax_that_are_refused"],
+    ),
+    500: (
+        "cuda/state/softmax_vectors.cuh",
+        "if (!has_block || {{verdict != Status::success ==> false}}) {",
+        ["states_of_softmax_that_are_refused"],
+    ),
+    501: (
+        "cuda/state/softmax_vectors.cuh",
+        "if (!a.log && {{!block.is_whole() ==> false}} &&",
+        ["softmax_of_pieces_is_that_of_the_whole"],
+    ),
+    502: (
+        "cuda/reduce/node_rows.cuh",
+        "store_node({{Op::settle(value) ==> Op::settle(As::identity())}}, a_.nodes.accumulators, index);",
+        ["states_of_many_short_rows"],
     ),
     494: (
         "cuda/state/softmax_dispatch.cpp",

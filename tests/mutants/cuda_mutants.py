@@ -390,7 +390,7 @@ MUTANTS = {
     # ---- exact sums
     440: (
         "cuda/reduce/exact/lane_sum.cuh",
-        "smaller(static_cast<std::uint32_t>({{field + 1 ==> field + 20}}) << 23, infinity_f32)",
+        "smaller(static_cast<std::uint32_t>({{place_ + lowest_field + 1 ==> place_ + lowest_field + 20}}) << 23, infinity_f32)",
         ["exact_sums_are_rounded_once"],
     ),
     441: (
@@ -415,7 +415,12 @@ MUTANTS = {
     ),
     445: (
         "cuda/reduce/exact/lane_sum.cuh",
-        "bin <= {{2 * limb + 2 ==> 2 * limb + 1}}; ++bin)",
+        "bin <= {{2 * lane + 2 ==> 2 * lane + 1}}; ++bin)",
+        ["exact_sums_are_rounded_once"],
+    ),
+    503: (
+        "cuda/reduce/exact/lane_sum.cuh",
+        "limit_ = {{limit_ == 1 ==> false}} ? limit_of_window() : limit_ - 1;",
         ["exact_sums_are_rounded_once"],
     ),
     446: (

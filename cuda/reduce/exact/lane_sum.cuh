@@ -6,7 +6,8 @@
 // Terms go through a few sums in f64. Each begins at 1.5 · 2^52 of its unit, so that an addition rounds the term to
 // whole units, and what was rounded away is found without an error (J. Demmel, H. D. Nguyen, "Parallel reproducible
 // summation", 2015). What the last of them leaves goes to bins: a sum in f64 for every 16 exponents, where a term of 24
-// bits has 40 at most. F16 and narrower ones need neither: all their numbers have one unit.
+// bits has 40 at most. Where something is left, terms that follow may go there at once, for they are likely to be as
+// far apart. F16 and narrower ones need neither: all their numbers have one unit.
 #pragma once
 
 #include "cuda/device/intrinsics.cuh"
@@ -70,7 +71,8 @@ class LaneSum {
     __device__ __forceinline__ explicit LaneSum(std::int64_t *column) : column_(column) { set_sums(); }
 
     // The patterns of f32 terms, and of the largest magnitude or a larger one; above infinity where there is a NaN. All
-    // lanes together. Terms are used up.
+    // lanes together. Terms are used up. Many: others are to follow.
+    template <bool Many = false>
     __device__ __forceinline__ void add(std::uint32_t (&terms)[terms_together], std::uint32_t largest,
                                         bool ignore_nan) {
         bool numbers_only = true;
@@ -80,21 +82,21 @@ class LaneSum {
                 numbers_only = false;
                 top = __reduce_max_sync(whole_warp, take_specials_out(terms, ignore_nan));
             }
+            if (Many && goes_to_bins()) {
+                if (numbers_only) {
+                    note_numbers(terms, largest);
+                }
+                add_at_once(terms);
+                return;
+            }
             if (top > limit_) {
                 raise_window(top);
             }
         }
         if (numbers_only) {
-            marks_ |= mark(ExactMark::minus_zero); // which counts where there is nothing else
-            numbers_ |= largest;
-            if (largest == 0) {
-#pragma unroll
-                for (const std::uint32_t term : terms) {
-                    numbers_ |= term ^ 0x80000000u;
-                }
-            }
+            note_numbers(terms, largest);
         }
-        add_numbers(terms);
+        add_numbers<Many>(terms);
     }
 
     __device__ __forceinline__ std::uint32_t marks() const {
@@ -114,9 +116,28 @@ class LaneSum {
         }
     }
     __device__ __forceinline__ Units units_of_bin(int bin) const {
-        const double to_units = __hiloint2double((1023 + 534 - 16 * bin) << 20, 0);
-        const auto sum = bit_cast<double>(column_[bin * exact_row_threads]);
-        return {static_cast<std::int64_t>(sum * 0x1p512 * to_units), 16 * bin - 1};
+        return units_in_bin(bit_cast<double>(column_[bin * exact_row_threads]), bin);
+    }
+
+    // What the bins of all lanes together, of most_terms_of_lane terms at most, have in the limb that is a lane's
+    // number: sums of so few terms are exact in f64.
+    __device__ __forceinline__ std::int64_t digit_of_all_bins() const {
+        const int lane = lane_index(), own = smaller(lane, bins - 1);
+        const std::int64_t *const all = column_ - lane + own * exact_row_threads;
+        __syncwarp();
+        double sums[2] = {0.0, 0.0};
+#pragma unroll 4
+        for (int i = 0; i < warp_lanes; ++i) {
+            sums[i % 2] += bit_cast<double>(all[(lane + i) % warp_lanes]);
+        }
+        const std::int64_t count = units_in_bin(sums[0] + sums[1], own).count;
+        std::int64_t digit = 0;
+#pragma unroll
+        for (int bin = 2 * lane - 1; bin <= 2 * lane + 2; ++bin) {
+            const Units units{__shfl_sync(whole_warp, count, bin & (warp_lanes - 1)), 16 * bin - 1};
+            digit += bin >= 0 && bin < bins ? digit_of(units, lane) : 0;
+        }
+        return digit;
     }
 
     // Makes words of the bins: those of `lanes` neighbouring lanes together, in the columns of each of them. A limb is
@@ -166,6 +187,9 @@ class LaneSum {
     // The exponent field of terms whose units on the first level are those of limb 0.
     static constexpr int lowest_field = width - 23;
 
+    // How often terms go to bins at once where something was left; as long, that is the limit of all others.
+    static constexpr std::uint32_t turns_of_bins = 4;
+
     __device__ __forceinline__ static double small(std::uint32_t term) {
         const int high = static_cast<int>(term) >> 3 & static_cast<int>(0x8FFFFFFFu);
         return __hiloint2double(high, sizeof(T) == 4 ? static_cast<int>(term << 29) : 0);
@@ -182,6 +206,7 @@ class LaneSum {
         }
     }
 
+    template <bool Many>
     __device__ __forceinline__ void add_numbers(const std::uint32_t (&patterns)[terms_together]) {
         if constexpr (levels == 0) {
 #pragma unroll
@@ -204,6 +229,29 @@ class LaneSum {
 #pragma unroll
             for (const double term : terms) {
                 add_to_bin(term);
+            }
+            limit_ = Many ? turns_of_bins : limit_;
+        }
+    }
+
+    __device__ __forceinline__ bool goes_to_bins() const {
+        return levels != 0 && limit_ != 0 && limit_ <= turns_of_bins;
+    }
+    __device__ __forceinline__ void add_at_once(const std::uint32_t (&patterns)[terms_together]) {
+#pragma unroll
+        for (const std::uint32_t pattern : patterns) {
+            add_to_bin(small(pattern));
+        }
+        limit_ = limit_ == 1 ? limit_of_window() : limit_ - 1;
+    }
+
+    __device__ __forceinline__ void note_numbers(const std::uint32_t (&terms)[terms_together], std::uint32_t largest) {
+        marks_ |= mark(ExactMark::minus_zero); // which counts where there is nothing else
+        numbers_ |= largest;
+        if (largest == 0) {
+#pragma unroll
+            for (const std::uint32_t term : terms) {
+                numbers_ |= term ^ 0x80000000u;
             }
         }
     }
@@ -235,6 +283,10 @@ class LaneSum {
         std::int64_t &bin = column_[(__double2hiint(term) >> 24 & 31) * exact_row_threads];
         bin = bit_cast<std::int64_t>(bit_cast<double>(bin) + term);
     }
+    __device__ __forceinline__ static Units units_in_bin(double sum, int bin) {
+        const double to_units = __hiloint2double((1023 + 534 - 16 * bin) << 20, 0);
+        return {static_cast<std::int64_t>(sum * 0x1p512 * to_units), 16 * bin - 1};
+    }
 
     // Units for terms up to this magnitude and somewhat larger ones.
     __device__ __forceinline__ void raise_window(std::uint32_t top) {
@@ -246,11 +298,13 @@ class LaneSum {
                     add_to_bins(sums_[level] - anchor_of(level));
                 }
             }
-            const int field = larger(static_cast<int>(top >> 23) + margin, lowest_field);
-            place_ = field - lowest_field;
-            limit_ = smaller(static_cast<std::uint32_t>(field + 1) << 23, infinity_f32) - 1;
+            place_ = larger(static_cast<int>(top >> 23) + margin - lowest_field, 0);
+            limit_ = limit_of_window();
             set_sums();
         }
+    }
+    __device__ __forceinline__ std::uint32_t limit_of_window() const {
+        return smaller(static_cast<std::uint32_t>(place_ + lowest_field + 1) << 23, infinity_f32) - 1;
     }
 
     // A sum of up to 52 bits, by as many as a term has.
@@ -342,7 +396,7 @@ template <class T>
 inline constexpr int vectors_together = terms_together * static_cast<int>(sizeof(T)) / 16;
 
 // Adds the elements of vectors from `first` on.
-template <class T, int Count>
+template <bool Many, class T, int Count>
 __device__ __forceinline__ void add_vectors(LaneSum<T> &sum, const uint4 (&vectors)[Count], int first, bool ignore_nan,
                                             const Mapping &m) {
     constexpr int words = terms_together * static_cast<int>(sizeof(T)) / 4, in_word = terms_together / words;
@@ -365,9 +419,9 @@ __device__ __forceinline__ void add_vectors(LaneSum<T> &sum, const uint4 (&vecto
         }
     }
     if constexpr (sizeof(T) == 1) {
-        sum.add(terms, largest_of<float>(terms), ignore_nan);
+        sum.template add<Many>(terms, largest_of<float>(terms), ignore_nan);
     } else {
-        sum.add(terms, largest_of<T>(word), ignore_nan);
+        sum.template add<Many>(terms, largest_of<T>(word), ignore_nan);
     }
 }
 

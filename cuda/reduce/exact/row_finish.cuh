@@ -13,9 +13,10 @@ inline constexpr int row_warps = exact_row_threads / warp_lanes;
 template <class T>
 inline constexpr int bin_places = LaneSum<T>::bins == 0 ? 1 : LaneSum<T>::bins * exact_row_threads;
 
-// The words of the sum of the lanes that take part, in shared memory, each by one lane.
+// The words of the sum of the lanes that take part, in shared memory, each by one lane. Few: all of them take part, and
+// have no more terms than most_terms_of_lane together.
 template <class T>
-__device__ __forceinline__ void store_warp(const LaneSum<T> &sum, bool takes_part, std::int64_t *words) {
+__device__ __forceinline__ void store_warp(const LaneSum<T> &sum, bool takes_part, bool few, std::int64_t *words) {
     const int lane = lane_index();
     const std::uint32_t marks = __reduce_or_sync(whole_warp, takes_part ? sum.marks() : 0);
     std::int64_t mine = 0;
@@ -27,7 +28,9 @@ __device__ __forceinline__ void store_warp(const LaneSum<T> &sum, bool takes_par
     for (int level = 0; level < larger(LaneSum<T>::levels, 1); ++level) {
         add(sum.units(level));
     }
-    if (sum.uses_bins()) {
+    if (LaneSum<T>::bins != 0 && sum.uses_bins() && few) {
+        mine += sum.digit_of_all_bins();
+    } else if (sum.uses_bins()) {
 #pragma unroll 1
         for (int bin = 0; bin < LaneSum<T>::bins; ++bin) {
             add(sum.units_of_bin(bin));

@@ -64,7 +64,7 @@ struct RowReader {
             }
 #pragma unroll
             for (int v = 0; v < ahead; v += vectors_together<T>) {
-                add_vectors(sum, here, v, ignore_nan, mapping);
+                add_vectors<true>(sum, here, v, ignore_nan, mapping);
             }
         }
         // Before the vectors and behind them there are fewer elements than a warp has lanes.
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(exact_row_threads, blocks_of<T>)
             finish_rows(a, sum, warp_lanes, output);
             return;
         }
-        store_warp(sum, true, words[warp]);
+        store_warp(sum, true, a.length <= most_terms_of_lane * static_cast<std::size_t>(warps), words[warp]);
     }
     if (warps > 1) {
         __syncthreads();

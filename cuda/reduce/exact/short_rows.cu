@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(exact_row_threads, 3) exact_sum_short_rows(con
 #pragma unroll
     for (int v = 0; v < exact_short_row_vectors; v += vectors_together<T>) {
         if (v * a.down < vectors) {
-            add_vectors(sum, mine, v, a.ignore_nan, mapping);
+            add_vectors<false>(sum, mine, v, a.ignore_nan, mapping);
         }
     }
     if (a.partials == nullptr && !sum.uses_bins()) {
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(exact_row_threads, 3) exact_sum_short_rows(con
     } else {
 #pragma unroll 1
         for (int i = 0; i < rows && first + static_cast<std::size_t>(i) < a.outputs; ++i) {
-            store_warp(sum, row == i, words[warp_index()]);
+            store_warp(sum, row == i, false, words[warp_index()]);
             __syncwarp();
             finish_words(a, &words[warp_index()][0], first + static_cast<std::size_t>(i), 0);
             __syncwarp();

@@ -50,8 +50,8 @@ struct ReducePolicy {
     // each.
     std::size_t cluster_tiles = 256;
     std::size_t wide_cluster_tiles = 512;
-    // More rows have a pair of blocks each, of up to so many tiles: 64 of 50257 f32 6.0; 7.3 from a graph and 6.3; 7.7
-    // in a stream, argmax 9.0; 9.8 and 9.5; 9.7.
+    // More rows have a pair of blocks each, of up to so many tiles: sums of 64 x 50257 f32 6.3; 7.3 from a graph
+    // and 6.8; 9.3 in a stream, argmax 9.1; 9.6 and 9.7; 10.5, norms 9.0; 8.7 and 9.4; 10.9.
     std::size_t cluster_pair_tiles = 0;
     // The same of operators whose kernels of rows run as clusters, of one row and of several: in a stream f32 norm of
     // 256 KB 4.33; 6.56, of 1 MB 5.68; 6.40, but from a graph 5.48; 4.03; 8 argmax of bf16 256 KB 6.88; 7.13, 512

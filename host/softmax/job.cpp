@@ -13,6 +13,9 @@ namespace {
 // Rows so short are computed several at a time, but for so few that lanes without one take longer than they do alone.
 constexpr std::size_t shortest_lone_row_of_few = 64, few_rows = 4, few_longer_rows = 16;
 
+// Of rows that lie one behind the other, which need no long runs: what stays in the first-level cache.
+constexpr std::size_t near_tile_bytes = 24 * 1024;
+
 // Rows of several blocks, whose exponentials are computed a second time for their outputs, and rows of log-softmax,
 // which are read again, need no more of the tile than goes from one step to the next.
 bool are_read_again(const SoftmaxProblem &problem) {
@@ -24,7 +27,9 @@ bool are_read_again(const SoftmaxProblem &problem) {
 std::size_t lanes_at_once(const SoftmaxProblem &problem, const Shape &shape, std::size_t lanes, std::size_t threads) {
     constexpr std::size_t group_bytes = 64;
     const std::size_t rows = shape.axis == 0 ? softmax_block : std::min(shape.axis, softmax_block);
-    const std::size_t in_tile = are_read_again(problem) ? lane_groups : lane_tile_bytes / (rows * group_bytes);
+    const std::size_t tile = problem.shape.inner == 1 ? near_tile_bytes : lane_tile_bytes;
+    const std::size_t in_tile =
+        are_read_again(problem) ? lane_groups : std::max<std::size_t>(tile / (rows * group_bytes), 1);
     const std::size_t levels = std::bit_width(divide_up(shape.axis, softmax_block));
     const std::size_t room =
         std::min({in_tile, lane_groups, lane_groups * block_levels / std::max<std::size_t>(levels, 1)});

@@ -5,8 +5,8 @@ namespace wr::cuda {
 
 template void softmax_cta_rows<double>(SoftmaxRowKernels &kernels);
 template void softmax_cluster_rows<double>(SoftmaxRowKernels &kernels);
-template SoftmaxRowKernels softmax_unaligned_kernels<double>(const SoftmaxTwoPassRowKernels &two_pass_rows);
-template SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels<double>();
+template SoftmaxRowKernels softmax_unaligned_kernels<double>();
+template SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels<double>();
 template SoftmaxShortRowKernels softmax_short_row_kernels<double>();
 template SoftmaxRegisterTileKernels softmax_register_tile_kernels<double>();
 

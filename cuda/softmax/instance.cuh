@@ -130,12 +130,6 @@ SoftmaxRedundantCombineKernels softmax_redundant_combine_kernels() {
     }
 }
 
-template <class T, class Load>
-SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels() {
-    return {address_of(softmax_split_states<T, Load>),
-            {address_of(softmax_apply<T, Load, false>), address_of(softmax_apply<T, Load, true>)}};
-}
-
 template <class T, class Load, bool Log, class Shape>
 SoftmaxLookbackKernel softmax_lookback_kernel() {
     return {address_of(softmax_lookback_rows<T, Load, Log, Shape>), Shape::all_warps * warp_lanes,
@@ -191,11 +185,10 @@ void add_cluster_rows(SoftmaxRowKernels &kernels) {
 }
 
 template <class T, class Load>
-SoftmaxRowKernels softmax_row_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows) {
+SoftmaxRowKernels softmax_row_kernels() {
     SoftmaxRowKernels kernels{};
     add_block_rows<T, Load>(kernels);
     add_cluster_rows<T, Load>(kernels);
-    kernels.two_pass_rows = two_pass_rows;
     return kernels;
 }
 
@@ -207,37 +200,27 @@ void softmax_cta_rows(SoftmaxRowKernels &kernels) {
 template <class T>
 void softmax_cluster_rows(SoftmaxRowKernels &kernels) {
     add_cluster_rows<T, VectorLoad<T>>(kernels);
-    kernels.two_pass_rows = softmax_two_pass_row_kernels<T, VectorLoad<T>>();
 }
 
 template <class T>
-SoftmaxRowKernels softmax_unaligned_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows) {
-    return softmax_row_kernels<T, UnalignedLoad<T>>(two_pass_rows);
+SoftmaxRowKernels softmax_unaligned_kernels() {
+    return softmax_row_kernels<T, UnalignedLoad<T>>();
 }
 
 template <class T>
-SoftmaxRowKernels softmax_unaligned_converted_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows) {
-    using Load = ConvertingUnalignedLoad<T>;
-    return softmax_row_kernels<T, Load>(
-        {two_pass_rows.split_states,
-         {address_of(softmax_apply<T, Load, false>), address_of(softmax_apply<T, Load, true>)}});
-}
-
-template <class T, bool Log>
-void set_tile_kernels(const void *(&kernels)[softmax_tile_sizes]) {
-    constexpr bool wide = sizeof(T) == 8;
-    kernels[0] =
-        address_of(softmax_register_tiles < T, Log, softmax_tiles[0].threads, softmax_tiles[0].columns, wide ? 1 : 2 >);
-    if constexpr (!wide) {
-        kernels[1] = address_of(softmax_register_tiles<T, Log, softmax_tiles[1].threads, softmax_tiles[1].columns, 1>);
-    }
+SoftmaxRowKernels softmax_unaligned_converted_kernels() {
+    return softmax_row_kernels<T, ConvertingUnalignedLoad<T>>();
 }
 
 template <class T>
 SoftmaxRegisterTileKernels softmax_register_tile_kernels() {
+    constexpr bool wide = sizeof(T) == 8;
     SoftmaxRegisterTileKernels kernels{};
-    set_tile_kernels<T, false>(kernels.of[0]);
-    set_tile_kernels<T, true>(kernels.of[1]);
+    kernels.of[0] =
+        address_of(softmax_register_tiles < T, softmax_tiles[0].threads, softmax_tiles[0].columns, wide ? 1 : 2 >);
+    if constexpr (!wide) {
+        kernels.of[1] = address_of(softmax_register_tiles<T, softmax_tiles[1].threads, softmax_tiles[1].columns, 1>);
+    }
     return kernels;
 }
 
@@ -261,14 +244,12 @@ SoftmaxShortRowKernels softmax_short_row_kernels() {
     return kernels;
 }
 
-// Rows of vectors whose outputs are of another type: the short ones, those of more than 32 tiles, and those that are
-// read twice; the others go as masked rows do. (1024 x 65536 f32 into bf16 102 us, 129 as these; 4096 95, 103.)
+// Rows of vectors whose outputs are of another type: the short ones, and those of more than 32 tiles; the others go as
+// masked rows do. (1024 x 65536 f32 into bf16 102 us, 129 as these; 4096 95, 103.)
 template <class T>
-SoftmaxConvertedKernels softmax_converted_kernels(const void *split_states) {
+SoftmaxConvertedKernels softmax_converted_kernels() {
     using Load = ConvertingLoad<T>;
     SoftmaxConvertedKernels kernels{};
-    kernels.rows.two_pass_rows = {
-        split_states, {address_of(softmax_apply<T, Load, false>), address_of(softmax_apply<T, Load, true>)}};
     kernels.rows.clusters[1][1] = softmax_cluster_kernel<T, Load, true, 1>();
     kernels.rows.combines_redundantly = softmax_redundant_combine_kernels<T, Load>(); // of all that is no logarithm
     kernels.packed[0] = address_of(softmax_sub_warp_vectors<T, false, VectorRows::converted>);
@@ -276,10 +257,19 @@ SoftmaxConvertedKernels softmax_converted_kernels(const void *split_states) {
     return kernels;
 }
 
-// Long rows off the boundaries: slow whatever is done.
+// Rows of more than a cluster holds, of which there are few (many have look-back): whole vectors go as all others do.
 template <class T>
-SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels() {
-    return {softmax_two_pass_row_kernels<T, UnalignedLoad<T>>(), address_of(softmax_totals<T>)};
+SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels() {
+    using Load = UnalignedLoad<T>;
+    SoftmaxTwoPassRowKernels kernels{};
+    kernels.split_states = address_of(softmax_split_states<T, Load>);
+    kernels.totals = address_of(softmax_totals<T>);
+    kernels.apply[0] = address_of(softmax_apply<T, Load>);
+    if constexpr (sizeof(T) < sizeof(double)) {
+        kernels.apply[1] = address_of(softmax_apply<T, ConvertingUnalignedLoad<T>>);
+    }
+    kernels.stage_bytes = stage_bytes<T, staged_elements<T>>;
+    return kernels;
 }
 
 } // namespace wr::cuda

@@ -13,11 +13,11 @@ const SoftmaxKernels &softmax_kernels() {
         SoftmaxKernels made{};
         softmax_cta_rows<T>(made.vectors);
         softmax_cluster_rows<T>(made.vectors);
-        made.rare = softmax_unaligned_two_pass_kernels<T>();
-        made.unaligned = softmax_unaligned_kernels<T>(made.rare.unaligned);
+        made.unaligned = softmax_unaligned_kernels<T>();
+        made.two_pass_rows = softmax_two_pass_row_kernels<T>();
         if constexpr (sizeof(T) < sizeof(double)) {
-            made.converted = softmax_converted_kernels<T>(made.vectors.two_pass_rows.split_states);
-            made.unaligned_converted = softmax_unaligned_converted_kernels<T>(made.rare.unaligned);
+            made.converted = softmax_converted_kernels<T>();
+            made.unaligned_converted = softmax_unaligned_converted_kernels<T>();
         }
         made.short_rows = softmax_short_row_kernels<T>();
         if constexpr (sizeof(T) < sizeof(double)) {

@@ -40,20 +40,13 @@ inline constexpr std::size_t softmax_unaligned_warps = 8;
 constexpr std::size_t unaligned_cluster_warps(std::size_t element_bytes) {
     return element_bytes < 8 ? 2 * softmax_unaligned_warps : softmax_unaligned_warps;
 }
-// Rows of any length, read twice.
-struct SoftmaxTwoPassRowKernels {
-    const void *split_states;
-    const void *apply[2]; // [log]
-};
-
 struct SoftmaxRowKernels {
     const void *rows[2][softmax_row_sizes];         // [log]
     int rows_of_block[2];                           // [log]; rows of one tile that share a block
     const void *clusters[2][softmax_cluster_sizes]; // [log]; nullptr: not supported
     SoftmaxRedundantCombineKernels combines_redundantly;
     SoftmaxLookbackKernel lookback[2][2]; // [log][many states]
-    SoftmaxTwoPassRowKernels two_pass_rows;
-    std::size_t stage_bytes; // of shared memory that each warp of these gets by its launch
+    std::size_t stage_bytes;              // of shared memory that each warp of these gets by its launch
 };
 
 // Columns in the registers of a block or a cluster, each thread softmax_tile_run elements of one: the threads of a
@@ -66,7 +59,7 @@ inline constexpr int softmax_tile_sizes = 2;
 inline constexpr SoftmaxTile softmax_tiles[softmax_tile_sizes] = {{512, 16}, {1024, 8}};
 
 struct SoftmaxRegisterTileKernels {
-    const void *of[2][softmax_tile_sizes]; // [log]; nullptr: not supported
+    const void *of[softmax_tile_sizes]; // nullptr: not supported
 };
 
 // Short rows that touch each other. Packed: of whole vectors on their boundaries; staged: of whole vectors wherever
@@ -80,14 +73,15 @@ inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 // Of rows that are neither packed nor staged, the stages' worth that a warp may wait for together.
 constexpr std::size_t softmax_short_row_stages(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
 
-// Long rows off the boundaries, and the totals of all that is not done in one launch.
-struct SoftmaxUnalignedTwoPassKernels {
-    SoftmaxTwoPassRowKernels unaligned;
-    const void *totals;
+// Rows of any length at any address, read twice, and the totals of all that is not done in one launch.
+struct SoftmaxTwoPassRowKernels {
+    const void *split_states, *totals;
+    const void *apply[2];    // [into another type]
+    std::size_t stage_bytes; // as above
 };
 
-// Rows of vectors whose outputs are of another type, of those that are read twice and packed: short rows of f32 into
-// any type, of 16 bits into f32. None of f64.
+// Rows of vectors whose outputs are of another type, and packed: short rows of f32 into any type, of 16 bits into f32.
+// None of f64.
 struct SoftmaxConvertedKernels {
     SoftmaxRowKernels rows;
     const void *packed[2]; // [log]
@@ -98,7 +92,7 @@ struct SoftmaxKernels {
     SoftmaxRowKernels unaligned; // rows of neighbours at any address
     SoftmaxConvertedKernels converted;
     SoftmaxRowKernels unaligned_converted; // none of f64 either
-    SoftmaxUnalignedTwoPassKernels rare;
+    SoftmaxTwoPassRowKernels two_pass_rows;
     SoftmaxShortRowKernels short_rows;
     SoftmaxRegisterTileKernels tiles;
     int element_bytes;
@@ -114,13 +108,13 @@ void softmax_cta_rows(SoftmaxRowKernels &kernels);
 template <class T>
 void softmax_cluster_rows(SoftmaxRowKernels &kernels);
 template <class T>
-SoftmaxRowKernels softmax_unaligned_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows);
+SoftmaxRowKernels softmax_unaligned_kernels();
 template <class T>
-SoftmaxRowKernels softmax_unaligned_converted_kernels(const SoftmaxTwoPassRowKernels &two_pass_rows);
+SoftmaxRowKernels softmax_unaligned_converted_kernels();
 template <class T>
-SoftmaxConvertedKernels softmax_converted_kernels(const void *split_states); // as of rows that are not converted
+SoftmaxConvertedKernels softmax_converted_kernels();
 template <class T>
-SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels();
+SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels();
 template <class T>
 SoftmaxShortRowKernels softmax_short_row_kernels();
 template <class T>

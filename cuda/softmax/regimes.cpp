@@ -133,7 +133,7 @@ cudaError_t launch_tiles(const SoftmaxKernels &kernels, SoftmaxArguments a, cons
             std::min(threads, divide_up(divide_up(a.axis, softmax_tile_run) * columns, warp_threads) * warp_threads);
     }
     const std::size_t blocks = a.outer * divide_up(a.inner, columns) * plan.cluster.blocks;
-    return launch({.kernel = kernels.tiles.of[a.log ? 1 : 0][plan.column_tile],
+    return launch({.kernel = kernels.tiles.of[plan.column_tile],
                    .blocks = blocks,
                    .threads = static_cast<int>(threads),
                    .cluster_blocks = static_cast<int>(plan.cluster.blocks)},
@@ -150,16 +150,17 @@ Launch totals_of(const SoftmaxCall &call, const SoftmaxArguments &a) {
 }
 
 cudaError_t launch_two_pass_rows(const SoftmaxCall &call, SoftmaxArguments &a) {
-    Launch how{.kernel = call.rows.two_pass_rows.split_states,
+    const SoftmaxTwoPassRowKernels &kernels = call.kernels.two_pass_rows;
+    Launch how{.kernel = kernels.split_states,
                .blocks = blocks_for(a.outer * a.splits, 1),
                .threads = static_cast<int>(softmax_two_pass_row_threads),
-               .shared_bytes = softmax_two_pass_row_warps * call.rows.stage_bytes};
+               .shared_bytes = softmax_two_pass_row_warps * kernels.stage_bytes};
     cudaError_t error = launch(how, &a, call.stream);
     if (error == cudaSuccess) {
         error = launch(totals_of(call, a), &a, call.stream);
     }
     if (error == cudaSuccess && a.output != nullptr) {
-        how.kernel = call.rows.two_pass_rows.apply[a.log ? 1 : 0];
+        how.kernel = kernels.apply[a.output_type != a.input_type ? 1 : 0];
         how.blocks = blocks_for(a.outer * call.plan.tiles, softmax_two_pass_row_warps);
         how.dependent = call.gpu.dependent_launch;
         error = launch(how, &a, call.stream);
@@ -197,7 +198,7 @@ Launch softmax_totals_launch(const SoftmaxKernels &kernels, std::size_t rows, st
         splits > softmax_splits_a_warp
             ? 1
             : softmax_two_pass_row_warps * static_cast<std::size_t>(rows_of_totals_warp(splits));
-    return {.kernel = kernels.rare.totals,
+    return {.kernel = kernels.two_pass_rows.totals,
             .blocks = blocks_for(rows, rows_a_block),
             .threads = static_cast<int>(softmax_two_pass_row_threads),
             .dependent = dependent};

@@ -73,7 +73,7 @@ __device__ __noinline__ BlockFactor<Float> any_factor(Float maximum, RowState<Fl
     return block_factor(maximum, total.maximum, total.sum);
 }
 
-template <class T, bool Log, int Threads, int Columns, int BlocksPerMultiprocessor>
+template <class T, int Threads, int Columns, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     softmax_register_tiles(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
@@ -128,9 +128,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
         for (int i = 0; i < column_run; ++i) {
             const Float e = exponential_in(frame, x[i]);
             Sum sum = static_cast<Sum>(e);
-            if constexpr (!Log) {
-                x[i] = e;
-            }
+            x[i] = a.log ? x[i] : e;
             int level = 0;
 #pragma unroll
             for (; level < 5; ++level) {
@@ -172,7 +170,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
         if (lane_index() == 0) {
             tile.totals[column] = {total.maximum, state_n(total.maximum), total.sum};
         }
-        if constexpr (Log) {
+        if (a.log) {
             const LogRow<Float> row = log_row(total);
             if (lane_index() == 0) {
                 tile.logs[column] = row;
@@ -192,7 +190,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
             store_any(special, a.output_type, a.output,
                       (to.outer * a.axis + static_cast<std::uint64_t>(to.first + i)) * a.inner + to.inner);
         }
-    } else if constexpr (Log) {
+    } else if (a.log) {
         const LogPieces<Float> splits = tile.logs[to.column].splits;
 #pragma unroll
         for (int i = 0; i < column_run; ++i) {

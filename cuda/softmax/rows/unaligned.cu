@@ -3,8 +3,8 @@
 
 namespace wr::cuda {
 
-template SoftmaxRowKernels softmax_unaligned_kernels<float>(const SoftmaxTwoPassRowKernels &two_pass_rows);
-template SoftmaxRowKernels softmax_unaligned_kernels<F16>(const SoftmaxTwoPassRowKernels &two_pass_rows);
-template SoftmaxRowKernels softmax_unaligned_kernels<BF16>(const SoftmaxTwoPassRowKernels &two_pass_rows);
+template SoftmaxRowKernels softmax_unaligned_kernels<float>();
+template SoftmaxRowKernels softmax_unaligned_kernels<F16>();
+template SoftmaxRowKernels softmax_unaligned_kernels<BF16>();
 
 } // namespace wr::cuda

@@ -3,12 +3,12 @@
 
 namespace wr::cuda {
 
-template SoftmaxRowKernels softmax_unaligned_converted_kernels<float>(const SoftmaxTwoPassRowKernels &two_pass_rows);
-template SoftmaxRowKernels softmax_unaligned_converted_kernels<F16>(const SoftmaxTwoPassRowKernels &two_pass_rows);
-template SoftmaxRowKernels softmax_unaligned_converted_kernels<BF16>(const SoftmaxTwoPassRowKernels &two_pass_rows);
+template SoftmaxRowKernels softmax_unaligned_converted_kernels<float>();
+template SoftmaxRowKernels softmax_unaligned_converted_kernels<F16>();
+template SoftmaxRowKernels softmax_unaligned_converted_kernels<BF16>();
 
-template SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels<float>();
-template SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels<F16>();
-template SoftmaxUnalignedTwoPassKernels softmax_unaligned_two_pass_kernels<BF16>();
+template SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels<float>();
+template SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels<F16>();
+template SoftmaxTwoPassRowKernels softmax_two_pass_row_kernels<BF16>();
 
 } // namespace wr::cuda

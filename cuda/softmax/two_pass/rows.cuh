@@ -31,19 +31,17 @@ __device__ __forceinline__ std::size_t quick_quotient(std::size_t a, std::size_t
 }
 
 // The states of long rows' blocks go through memory, where there is no place for a frame.
-template <class T, class Load, bool Log>
+template <class T, class Load>
 inline constexpr ZeroExponent two_pass_row_tiles =
-    may_take_zero_exponent<T, Load, Log> ? ZeroExponent::without_row_values : ZeroExponent::never;
+    may_take_zero_exponent<T, Load, false> ? ZeroExponent::without_row_values : ZeroExponent::never;
 
 // Blocks that a multiprocessor should hold: as many as leave nothing spilled.
-template <class T, class Load>
-inline constexpr int split_state_blocks = sizeof(T) == 8                      ? 1
-                                          : Load::unaligned && sizeof(T) == 4 ? 2
-                                                                              : 4;
+template <class T>
+inline constexpr int split_state_blocks = 8 / sizeof(T);
 
 // The states of splits of two_pass_row_warps * a.tiles_a_warp tiles.
 template <class T, class Load>
-__global__ void __launch_bounds__(two_pass_row_threads, split_state_blocks<T, Load>)
+__global__ void __launch_bounds__(two_pass_row_threads, split_state_blocks<T>)
     softmax_split_states(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
@@ -60,8 +58,8 @@ __global__ void __launch_bounds__(two_pass_row_threads, split_state_blocks<T, Lo
             const TileSource<T> source(a, row, first + b);
             const TileLogits<T, Load> x(a, source.data, source.count);
             Float e[lane_elements];
-            tile_state<T, Load, Float, Sum, two_pass_row_tiles<T, Load, false>>(a, source.data, source.count, x, e,
-                                                                                &block_states[warp_index()], a.log);
+            tile_state<T, Load, Float, Sum, two_pass_row_tiles<T, Load>>(a, source.data, source.count, x, e,
+                                                                         &block_states[warp_index()], a.log);
             __syncwarp();
             if (lane_index() == b) {
                 mine = {block_states[warp_index()].maximum, block_states[warp_index()].sum};
@@ -88,11 +86,8 @@ __global__ void __launch_bounds__(two_pass_row_threads, split_state_blocks<T, Lo
 }
 
 // Blocks of softmax_apply that a multiprocessor should hold: as many as leave nothing spilled.
-template <class T, class Load>
-inline constexpr int apply_blocks = sizeof(T) == 8                      ? 1
-                                    : !Load::vectors || Load::unaligned ? 2
-                                    : sizeof(T) == 4                    ? 3
-                                                                        : 4;
+template <class T>
+inline constexpr int apply_blocks = sizeof(T) == 8 ? 1 : 2;
 
 // The tile that a warp of softmax_apply takes, found out again wherever it is wanted: cheaper than registers that
 // hold it through the arithmetic.
@@ -115,12 +110,12 @@ struct ApplyPlace {
 
 // The outputs, once the totals are known. A block's exponentials do not wait for them. The end of the input comes
 // first: it was read last, and some of it is in the cache still.
-template <class T, class Load, bool Log>
-__global__ void __launch_bounds__(two_pass_row_threads, apply_blocks<T, Load>)
+template <class T, class Load>
+__global__ void __launch_bounds__(two_pass_row_threads, apply_blocks<T>)
     softmax_apply(const __grid_constant__ SoftmaxArguments a) {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    constexpr ZeroExponent which = two_pass_row_tiles<T, Load, Log>;
+    constexpr ZeroExponent which = two_pass_row_tiles<T, Load>;
     __shared__ TileState<Float, Sum> block_states[two_pass_row_warps];
     const ApplyPlace from(a);
     pdl_release();
@@ -129,6 +124,16 @@ __global__ void __launch_bounds__(two_pass_row_threads, apply_blocks<T, Load>)
     }
     const TileSource<T> source(a, from.row, from.block);
     const TileLogits<T, Load> x(a, source.data, source.count);
+    const auto total_of = [&](std::size_t row) {
+        pdl_wait();
+        const StoredState stored = a.totals[row];
+        return RowState<Float, Sum>{static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
+    };
+    if (a.log) {
+        const LogRow<Float> row = log_row(total_of(from.row));
+        finish_log_softmax<T, Load>(a, row, from.row * a.axis + from.block * softmax_block, source.count, x);
+        return;
+    }
     Float e[lane_elements];
     tile_state<T, Load, Float, Sum, which>(a, source.data, source.count, x, e, block_states + warp_again());
     __syncwarp();
@@ -136,21 +141,15 @@ __global__ void __launch_bounds__(two_pass_row_threads, apply_blocks<T, Load>)
     const TileState<Float, Sum> own = block_states[warp_again()];
     const TileSource<T> again(a, to.row, to.block);
     const std::size_t output = to.row * a.axis + to.block * softmax_block;
-    pdl_wait();
-    const StoredState stored = a.totals[to.row];
-    const RowState<Float, Sum> total{static_cast<Float>(stored.maximum), static_cast<Sum>(stored.sum)};
-    if constexpr (Log) {
-        finish_log_softmax<T, Load>(a, log_row(total), output, again.count, x);
+    const RowState<Float, Sum> total = total_of(to.row);
+    const RowView<Sum> row{total.sum, state_n(total.maximum)};
+    BlockFactor<Float> factor;
+    if (has_factor_in_row<T, Load, which != ZeroExponent::never>(a, own.n, row, e[0], factor, [&](std::int32_t gap) {
+            return factor_for_output<T, Load>(row.sum, gap, Float());
+        })) {
+        finish_softmax<T, Load>(a, factor, output, again.count, e);
     } else {
-        const RowView<Sum> row{total.sum, state_n(total.maximum)};
-        BlockFactor<Float> factor;
-        if (has_factor_in_row<T, Load, which != ZeroExponent::never>(
-                a, own.n, row, e[0], factor,
-                [&](std::int32_t gap) { return factor_for_output<T, Load>(row.sum, gap, Float()); })) {
-            finish_softmax<T, Load>(a, factor, output, again.count, e);
-        } else {
-            finish_special_softmax<T, Load>(a, again.data, output, again.count, own.maximum, total);
-        }
+        finish_special_softmax<T, Load>(a, again.data, output, again.count, own.maximum, total);
     }
 }
 

@@ -18,7 +18,7 @@ BackwardColumnArguments arguments_of(const SoftmaxBackwardArguments &of) {
     const SoftmaxBackwardProblem &p = of.problem;
     const Shape &s = p.shape;
     return {saved_array(p),
-            static_cast<const float *>(p.logsumexp),
+            is_from_logits(p) ? static_cast<const float *>(p.logsumexp) : nullptr,
             p.output_gradient,
             p.input_gradient,
             of.states,
@@ -48,10 +48,8 @@ cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments
                                     cudaStream_t stream) {
     const Shape &s = a.problem.shape;
     const BackwardColumnKernels &kernels = *find_column_kernels(a.problem.dtype);
-    const int from_logits = is_from_logits(a.problem) ? 1 : 0;
     BackwardColumnArguments columns = arguments_of(a);
-    Launch how{kernels.sums[from_logits], count_two_pass_column_tiles(s, traits_of(a.problem.dtype).size),
-               two_pass_column_threads};
+    Launch how{kernels.sums, count_two_pass_column_tiles(s, traits_of(a.problem.dtype).size), two_pass_column_threads};
     how.dependent = dependent;
     cudaError_t error = launch(how, &columns, stream);
     if (error == cudaSuccess) {
@@ -62,7 +60,7 @@ cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments
                        &a, stream);
     }
     if (error == cudaSuccess) {
-        how.kernel = kernels.gradients[from_logits];
+        how.kernel = kernels.gradients;
         error = launch(how, &columns, stream);
     }
     return error;

@@ -13,12 +13,11 @@ namespace wr::cuda {
 inline constexpr int backward_group = 4; // rows of both arrays that are asked for at once
 
 // Blocks of threads that a multiprocessor should hold: as many as leave nothing spilled.
-template <class T, bool FromLogits>
-inline constexpr int backward_two_pass_column_blocks =
-    sizeof(T) == 2 && FromLogits ? 2 : two_pass_column_resident_blocks;
+template <class T>
+inline constexpr int backward_two_pass_column_blocks = sizeof(T) == 2 ? 2 : two_pass_column_resident_blocks;
 
 // What the gradients of a thread's columns are multiplied by.
-template <class T, bool FromLogits>
+template <class T>
 class ColumnWeights {
     static constexpr int each = vector_elements<T>;
 
@@ -26,7 +25,7 @@ class ColumnWeights {
     __device__ __forceinline__ ColumnWeights(const BackwardColumnArguments &arguments,
                                              const TwoPassColumnPlace<T> &place)
         : a(arguments) {
-        if constexpr (FromLogits) {
+        if (a.logsumexp != nullptr) {
 #pragma unroll
             for (int c = 0; c < each; ++c) {
                 logsumexp[c] = a.logsumexp[place.column(a.inner, c)];
@@ -40,7 +39,7 @@ class ColumnWeights {
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
             const auto element = [&](int c) { return element_of(saved[i], c, T()); };
-            if constexpr (FromLogits) {
+            if (a.logsumexp != nullptr) {
                 form_weights<each>(
                     [&](int c) { return saved_row(SavedAs::logits, a.log, a.scale, logsumexp[c], a.empty_row_zero); },
                     element, weights[i]);
@@ -88,8 +87,8 @@ struct BackwardColumnMemory {
 };
 
 // The sum of each column's terms in each tile.
-template <class T, bool FromLogits>
-__global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_column_blocks<T, FromLogits>)
+template <class T>
+__global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_column_blocks<T>)
     backward_two_pass_column_sums(const __grid_constant__ BackwardColumnArguments a) {
     constexpr int each = vector_elements<T>;
     __shared__ BackwardColumnMemory<T> memory;
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_col
     const TwoPassColumnPlace<T> place(a.tiles, a.axis, a.inner, blockIdx.x);
     TwoPassColumnTree<float, each, backward_group> tree(memory.waiting);
     if (place.count > 0) {
-        const ColumnWeights<T, FromLogits> columns(a, place);
+        const ColumnWeights<T> columns(a, place);
         for_each_group(
             a, place, !a.log,
             [&](const uint4(&saved)[backward_group], const uint4(&gradients)[backward_group], int, int left) {
@@ -132,8 +131,8 @@ __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_col
 }
 
 // The gradients. The end of the input comes first: it was read last, and some of it is in the cache still.
-template <class T, bool FromLogits>
-__global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_column_blocks<T, FromLogits>)
+template <class T>
+__global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_column_blocks<T>)
     backward_two_pass_column_gradients(const __grid_constant__ BackwardColumnArguments a) {
     constexpr int each = vector_elements<T>;
     pdl_wait_and_release();
@@ -141,7 +140,7 @@ __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_col
     if (place.count == 0) {
         return;
     }
-    const ColumnWeights<T, FromLogits> columns(a, place);
+    const ColumnWeights<T> columns(a, place);
     float totals[each];
 #pragma unroll
     for (int c = 0; c < each; ++c) {
@@ -160,7 +159,7 @@ __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_col
 #pragma unroll
                 for (int c = 0; c < each; ++c) {
                     y[c] = softmax_gradient(a.log, weights[i][c], element_of(gradients[i], c, T()), totals[c]);
-                    if (FromLogits && a.log && a.empty_row_zero) {
+                    if (a.logsumexp != nullptr && a.log && a.empty_row_zero) {
                         y[c] = unless_nothing_was_left(weights[i][c], y[c]);
                     }
                 }
@@ -180,10 +179,8 @@ __global__ void __launch_bounds__(two_pass_column_threads, backward_two_pass_col
 
 template <class T>
 const BackwardColumnKernels &backward_column_kernels() {
-    static const BackwardColumnKernels kernels{
-        {address_of(backward_two_pass_column_sums<T, false>), address_of(backward_two_pass_column_sums<T, true>)},
-        {address_of(backward_two_pass_column_gradients<T, false>),
-         address_of(backward_two_pass_column_gradients<T, true>)}};
+    static const BackwardColumnKernels kernels{address_of(backward_two_pass_column_sums<T>),
+                                               address_of(backward_two_pass_column_gradients<T>)};
     return kernels;
 }
 

@@ -15,8 +15,8 @@ cudaError_t launch_backward_columns(const void *totals, SoftmaxBackwardArguments
                                     cudaStream_t stream);
 
 struct BackwardColumnArguments {
-    const void *saved; // softmax's outputs, or the logits where there is a logsumexp of each column
-    const float *logsumexp;
+    const void *saved;      // softmax's outputs, or the logits where there is a logsumexp of each column
+    const float *logsumexp; // nullptr: none
     const void *output_gradient;
     void *input_gradient;
     double *sums;         // [columns][splits]
@@ -29,7 +29,7 @@ struct BackwardColumnArguments {
 };
 
 struct BackwardColumnKernels {
-    const void *sums[2], *gradients[2]; // from outputs, from logits
+    const void *sums, *gradients;
 };
 
 template <class T>

@@ -7,9 +7,8 @@ namespace wr::cuda {
 
 template <class T>
 const SoftmaxTwoPassColumnKernels &softmax_two_pass_column_kernels() {
-    static const SoftmaxTwoPassColumnKernels kernels{
-        address_of(softmax_two_pass_column_states<T>),
-        {address_of(softmax_two_pass_column_outputs<T, false>), address_of(softmax_two_pass_column_outputs<T, true>)}};
+    static const SoftmaxTwoPassColumnKernels kernels{address_of(softmax_two_pass_column_states<T>),
+                                                     address_of(softmax_two_pass_column_outputs<T>)};
     return kernels;
 }
 

@@ -64,7 +64,7 @@ cudaError_t launch_two_pass_columns(const SoftmaxProblem &problem, const Softmax
         error = launch(totals, &all.softmax, stream);
     }
     if (error == cudaSuccess) {
-        how.kernel = kernels.outputs[a.log ? 1 : 0];
+        how.kernel = kernels.outputs;
         error = launch(how, &all, stream);
     }
     return error;

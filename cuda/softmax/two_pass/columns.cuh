@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(two_pass_column_threads, two_pass_column_resid
 }
 
 // The outputs of a thread's run, from the states and the totals of its columns.
-template <class T, bool Log>
+template <class T>
 class TwoPassColumnOutputs {
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
@@ -289,13 +289,15 @@ class TwoPassColumnOutputs {
         for (int c = 0; c < each; ++c) {
             const State own = own_state(a, place, c), total = column_total(a, place, c);
             plain = plain && is_ordinary(total.maximum) &&
-                    (Log || is_ordinary(own.maximum) || own.maximum < Float(lowest_logit));
+                    (a.log || is_ordinary(own.maximum) || own.maximum < Float(lowest_logit));
             decide(c, own.maximum, total);
         }
-        if (plain) {
-            write_plain();
-        } else {
+        if (!plain) {
             write_any(all, tile);
+        } else if (a.log) {
+            write_plain<true>();
+        } else {
+            write_plain<false>();
         }
     }
 
@@ -314,7 +316,7 @@ class TwoPassColumnOutputs {
 
     // What a column of ordinary maxima needs.
     __device__ __forceinline__ void decide(int c, Float maximum, State total) {
-        if constexpr (Log) {
+        if (a.log) {
             const LogPieces<Float> logsumexp = row_logsumexp(total.maximum, total.sum);
             high[c] = logsumexp.high;
             low[c] = logsumexp.low;
@@ -335,6 +337,7 @@ class TwoPassColumnOutputs {
         return sizeof(T) >= sizeof(float) ? softmax_output(e, factor) : softmax_narrow_output(e, factor);
     }
 
+    template <bool Log>
     __device__ __forceinline__ Float plain_output(int c, Float x) const {
         if constexpr (Log) {
             return log_softmax_output(x, LogPieces<Float>{high[c], low[c]});
@@ -344,6 +347,7 @@ class TwoPassColumnOutputs {
         }
     }
 
+    template <bool Log>
     __device__ __forceinline__ void write_plain() const {
         const T *from = place.in(a.input, a.outer_stride, a.axis_stride);
         T *to = place.in_output(a.output, a.axis, a.inner);
@@ -358,7 +362,7 @@ class TwoPassColumnOutputs {
                 Float y[each];
 #pragma unroll
                 for (int c = 0; c < each; ++c) {
-                    y[c] = plain_output(c, element_of(v[i], c, T()));
+                    y[c] = plain_output<Log>(c, element_of(v[i], c, T()));
                 }
                 if (i < left) {
                     store_vector(to, pack(y, T()));
@@ -379,7 +383,7 @@ class TwoPassColumnOutputs {
             const Frame<Float> frame = frame_of(own.maximum);
             BlockFactor<Float> factor{};
             LogPieces<Float> logsumexp{};
-            if (kind == RowKind::ordinary && Log) {
+            if (kind == RowKind::ordinary && a.log) {
                 logsumexp = row_logsumexp(total.maximum, total.sum);
             } else if (kind == RowKind::ordinary) {
                 factor = block_factor(own.maximum, total.maximum, total.sum);
@@ -388,10 +392,10 @@ class TwoPassColumnOutputs {
             T *to = place.in_output(a.output, a.axis, a.inner) + c;
 #pragma unroll 1
             for (int row = 0; row < place.count; ++row) {
-                Float y = special_output<Float>(kind, Log, a.empty_row_zero);
+                Float y = special_output<Float>(kind, a.log, a.empty_row_zero);
                 if (kind == RowKind::ordinary) {
                     const Float x = a.scaled ? widen(*from) * static_cast<Float>(a.scale) : widen(*from);
-                    y = Log ? log_softmax_output(x, logsumexp) : output_of(exponential_in(frame, x), factor);
+                    y = a.log ? log_softmax_output(x, logsumexp) : output_of(exponential_in(frame, x), factor);
                 }
                 store_any(y, a.output_type, to, 0);
                 from += a.axis_stride;
@@ -409,7 +413,7 @@ class TwoPassColumnOutputs {
 };
 
 // The end of the input comes first: it was read last, and some of it is in the cache still.
-template <class T, bool Log>
+template <class T>
 __global__ void __launch_bounds__(two_pass_column_threads, two_pass_column_resident_blocks)
     softmax_two_pass_column_outputs(const __grid_constant__ SoftmaxTwoPassColumnArguments a) {
     if (!take_place_for_the_rest(a.softmax)) {
@@ -417,7 +421,7 @@ __global__ void __launch_bounds__(two_pass_column_threads, two_pass_column_resid
     }
 #pragma unroll 1
     for (std::uint32_t behind = blockIdx.x; behind < a.count; behind += gridDim.x) {
-        TwoPassColumnOutputs<T, Log>(a, a.count - 1 - behind).work();
+        TwoPassColumnOutputs<T>(a, a.count - 1 - behind).work();
     }
 }
 

@@ -15,8 +15,7 @@ struct SoftmaxTwoPassColumnArguments {
 };
 
 struct SoftmaxTwoPassColumnKernels {
-    const void *states;
-    const void *outputs[2]; // [log]
+    const void *states, *outputs;
 };
 
 template <class T>

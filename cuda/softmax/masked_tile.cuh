@@ -159,7 +159,7 @@ __device__ __forceinline__ void note_frame(TileState<float, Sum> *state, float m
 // Takes out of x what the mask leaves out, and forms the exponentials of the rest, in the frame that is noted at
 // `state`; their sum, in every lane. The extremes of all that was read tell whether no exponential needs a test: then
 // what is left out needs none either. Where n is special_n the exponentials are zeros.
-template <class Rows, class Data, class Logits>
+template <class Rows, bool Log, class Data, class Logits>
 __device__ __forceinline__ typename Rows::Sum
 masked_tile_sum(const MaskedRowsArguments &a, const Data &data, const LaneMask<typename Rows::Element> &mask, int count,
                 Logits &x, float (&e)[lane_elements], TileState<float, typename Rows::Sum> *state) {
@@ -175,7 +175,7 @@ masked_tile_sum(const MaskedRowsArguments &a, const Data &data, const LaneMask<t
         return sum_of_exponentials<Rows, Sum>(
             x, e, [&](int i) { return scaled_exponential(vanishing_value(x, i), magic_less_n); });
     };
-    if constexpr (!Rows::log) {
+    if constexpr (!Log) {
         const bool plain = !scaled_later && !wants_row_values(a) && reaches_outputs<T, Rows>(a.output_type);
         const bool at_zero_exponent = plain && maximum < zero_exponent_range<T> && lowest > -zero_exponent_range<T>;
         if (__all_sync(whole_warp, at_zero_exponent) != 0) {

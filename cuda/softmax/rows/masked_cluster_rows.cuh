@@ -12,11 +12,6 @@ __device__ __forceinline__ int warps_present(int blocks) {
     return smaller(warps, blocks - static_cast<int>(block_in_cluster()) * warps);
 }
 
-// Rows that are cut off have no registers for a logarithm by one warp of each block (bf16, lengths of 32768: 1032 us by
-// one, 989 by each; masked 1400 by one, 1412 by each).
-template <class Rows>
-inline constexpr bool one_takes_logarithm = Rows::log && Rows::masked;
-
 // The row of `count` tiles by PerLane states a lane, which are read twice: a lane's exponentials leave registers for no
 // more.
 template <int PerLane, class State>
@@ -40,12 +35,45 @@ __device__ __forceinline__ auto merge_read_twice(const State *states, int count)
     return RowView<Sum>{tree_over_lanes<FloatSum<Sum>>(run_sum<PerLane, Sum>(sums), warp_lanes), row_n};
 }
 
+// A warp's tile, of which something takes part; whether it is ordinary, and written.
+template <class Rows, bool Log, class Data, class Logits>
+__device__ __forceinline__ bool
+do_tile_of_cluster(const MaskedRowsArguments &a, const Data &data, const MaskedTile &mine, Logits &x,
+                   Mbarrier &arrivals, TileState<float, typename Rows::Sum> *states,
+                   TileState<float, typename Rows::Sum> *own, LogRow<float> *log_row_of_block) {
+    using Sum = typename Rows::Sum;
+    float e[lane_elements];
+    masked_row_state<Rows, Log>(a, data, mine, x, e, own);
+    __syncwarp();
+    await_cluster();
+    if (lane_index() * static_cast<int>(blockDim.x / warp_lanes) < mine.blocks) {
+        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(mine.block), *own);
+    }
+    if constexpr (Log && converts<Rows>) {
+        arrivals.wait();
+        return finish_masked_log<Rows>(a, mine, log_row(merge_any_states(states, mine.blocks)), x);
+    } else if constexpr (Log) { // by one warp of each block
+        if (thread_x_again() < static_cast<int>(warp_lanes)) {
+            arrivals.wait();
+            find_log_row(states, mine.blocks, log_row_of_block);
+        }
+        wait_at_row_barrier(0, warps_present(mine.blocks));
+        return finish_masked_log<Rows>(a, mine, *log_row_of_block, x);
+    } else {
+        arrivals.wait();
+        const RowView<Sum> row = mine.blocks <= warp_lanes ? merge_states<1, warp_lanes>(states, mine.blocks)
+                                 : mine.blocks <= 4 * warp_lanes
+                                     ? merge_read_twice<4>(states, mine.blocks)
+                                     : merge_read_twice<masked_cluster_states / warp_lanes>(states, mine.blocks);
+        return finish_masked<Rows>(a, mine, own->n, row, e);
+    }
+}
+
 template <class Rows>
 __device__ __forceinline__ void softmax_masked_row_of_cluster(const MaskedRowsArguments &a) {
 #if __CUDA_ARCH__ >= 900
     using T = typename Rows::Element;
-    using Sum = typename Rows::Sum;
-    using State = TileState<float, Sum>;
+    using State = TileState<float, typename Rows::Sum>;
     __shared__ State states[state_place(masked_cluster_states)], own[masked_cluster_warps];
     __shared__ Mbarrier arrivals;
     __shared__ LogRow<float> log_row_of_block;
@@ -75,34 +103,9 @@ __device__ __forceinline__ void softmax_masked_row_of_cluster(const MaskedRowsAr
     if constexpr (deals_out_left_out<Rows>) {
         store_dealt_out<Rows>(a, mine);
     }
-    float e[lane_elements];
-    masked_row_state<Rows>(a, data, mine, x, e, own + warp);
-    __syncwarp();
-    await_cluster();
-    if (lane_index() * warps < mine.blocks) {
-        arrivals.send(static_cast<unsigned>(lane_index()), states + state_place(mine.block), own[warp]);
-    }
-    if constexpr (one_takes_logarithm<Rows>) {
-        if (thread_x_again() < static_cast<int>(warp_lanes)) {
-            arrivals.wait();
-            find_log_row(states, mine.blocks, &log_row_of_block);
-        }
-        wait_at_row_barrier(0, warps_present(mine.blocks));
-    } else {
-        arrivals.wait();
-    }
-    bool finished;
-    if constexpr (one_takes_logarithm<Rows>) {
-        finished = finish_masked_log<Rows>(a, mine, log_row_of_block, x);
-    } else if constexpr (Rows::log) {
-        finished = finish_masked_log<Rows>(a, mine, log_row(merge_any_states(states, mine.blocks)), x);
-    } else {
-        const RowView<Sum> row = mine.blocks <= warp_lanes ? merge_states<1, warp_lanes>(states, mine.blocks)
-                                 : mine.blocks <= 4 * warp_lanes
-                                     ? merge_read_twice<4>(states, mine.blocks)
-                                     : merge_read_twice<masked_cluster_states / warp_lanes>(states, mine.blocks);
-        finished = finish_masked<Rows>(a, mine, own[warp].n, row, e);
-    }
+    const bool finished =
+        a.log ? do_tile_of_cluster<Rows, true>(a, data, mine, x, arrivals, states, own + warp, &log_row_of_block)
+              : do_tile_of_cluster<Rows, false>(a, data, mine, x, arrivals, states, own + warp, &log_row_of_block);
     if (!finished) {
         finish_special_masked<Rows, true>(a, mine, states);
     }

@@ -20,24 +20,20 @@ namespace {
 bool has_own_type(const SoftmaxProblem &p) { return p.output_dtype == p.dtype && !is_float_of_8_bits(p.dtype); }
 
 // The kernels for such rows; nullptr where there are none.
-template <bool Log>
 const MaskedRowsKernels *masked_kernels_of(const SoftmaxProblem &p, Alignment where) {
     if (p.scales != nullptr) {
         return where == Alignment::element || !has_own_type(p) || p.selection.mask != nullptr
                    ? nullptr
-                   : of_vector_type(p.dtype, []<class T>() { return &scaled_rows_kernels<T, Log>(); });
+                   : of_vector_type(p.dtype, []<class T>() { return &scaled_rows_kernels<T>(); });
     }
     if (!has_own_type(p)) {
         return where == Alignment::element
                    ? nullptr
-                   : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_masked_kernels<T, Log>(); });
+                   : of_vector_type(read_as(p.dtype), []<class T>() { return &converting_masked_kernels<T>(); });
     }
     return where == Alignment::element
-               ? of_vector_type(p.dtype, []<class T>() { return &masked_rows_kernels<T, Log, Alignment::element>(); })
-               : of_vector_type(p.dtype, []<class T>() { return &masked_rows_kernels<T, Log, Alignment::vector>(); });
-}
-const MaskedRowsKernels *masked_kernels_of(const SoftmaxProblem &p, Alignment where) {
-    return p.log ? masked_kernels_of<true>(p, where) : masked_kernels_of<false>(p, where);
+               ? of_vector_type(p.dtype, []<class T>() { return &masked_rows_kernels<T, Alignment::element>(); })
+               : of_vector_type(p.dtype, []<class T>() { return &masked_rows_kernels<T, Alignment::vector>(); });
 }
 
 const MaskedShortKernels *short_kernels_of(ElementType dtype) {
@@ -84,10 +80,6 @@ MaskedRowsArguments arguments_of(const SoftmaxProblem &p, const GpuFacts &gpu) {
     a.causal_rows = static_cast<std::uint32_t>(p.selection.causal_rows);
     a.rows_ahead = divide_up(softmax_policy(gpu).length_ahead, s.axis);
     return a;
-}
-
-const void *masked_kernel(const MaskedRowsKernels &kernels, const SoftmaxProblem &p, const RowTilesPlan &plan) {
-    return (plan.cluster_blocks > 1 ? kernels.of_clusters : kernels.of)[p.selection.mask != nullptr ? 1 : 0];
 }
 
 // How rows of so many tiles are put on a GPU. More than a cluster of 8 holds by one of 16 (H200, 512 rows of 80000, us,
@@ -142,7 +134,7 @@ cudaError_t launch_planned_masked_rows(const SoftmaxProblem &p, const RowTilesPl
     if (!*supported) {
         return cudaSuccess;
     }
-    const void *const kernel = masked_kernel(*kernels, p, plan);
+    const void *const kernel = plan.cluster_blocks > 1 ? kernels->of_clusters : kernels->of_blocks;
     if (plan.cluster_blocks > 1 && plan.cluster_blocks > static_cast<std::size_t>(gpu.cluster_blocks)) {
         int resident = 0;
         const cudaError_t error = prepare_clusters(row_tiles_launch(kernel, plan, 1), gpu, &resident);

@@ -3,11 +3,8 @@
 
 namespace wr::cuda {
 
-template const MaskedRowsKernels &masked_rows_kernels<float, false, Alignment::vector>();
-template const MaskedRowsKernels &masked_rows_kernels<float, true, Alignment::vector>();
-template const MaskedRowsKernels &masked_rows_kernels<F16, false, Alignment::vector>();
-template const MaskedRowsKernels &masked_rows_kernels<F16, true, Alignment::vector>();
-template const MaskedRowsKernels &masked_rows_kernels<BF16, false, Alignment::vector>();
-template const MaskedRowsKernels &masked_rows_kernels<BF16, true, Alignment::vector>();
+template const MaskedRowsKernels &masked_rows_kernels<float, Alignment::vector>();
+template const MaskedRowsKernels &masked_rows_kernels<F16, Alignment::vector>();
+template const MaskedRowsKernels &masked_rows_kernels<BF16, Alignment::vector>();
 
 } // namespace wr::cuda

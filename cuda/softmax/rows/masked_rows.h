@@ -54,17 +54,17 @@ inline constexpr int masked_rows_warps = 8;
 inline constexpr int masked_cluster_warps = 16;
 inline constexpr int masked_cluster_states = 256;
 struct MaskedRowsKernels {
-    const void *of[2], *of_clusters[2]; // [masked]
+    const void *of_blocks, *of_clusters;
 };
-template <class T, bool Log, Alignment Where>
+template <class T, Alignment Where>
 const MaskedRowsKernels &masked_rows_kernels();
 
 // For such rows on the boundaries whose outputs are of another type; those of F16 for rows of 8 bits as well.
-template <class T, bool Log>
+template <class T>
 const MaskedRowsKernels &converting_masked_kernels();
 
 // For such rows with outputs of T that no mask cuts, and ScaledRowsArguments.
-template <class T, bool Log>
+template <class T>
 const MaskedRowsKernels &scaled_rows_kernels();
 
 } // namespace wr::cuda

@@ -4,11 +4,8 @@
 
 namespace wr::cuda {
 
-template const MaskedRowsKernels &converting_masked_kernels<float, false>();
-template const MaskedRowsKernels &converting_masked_kernels<float, true>();
-template const MaskedRowsKernels &converting_masked_kernels<F16, false>();
-template const MaskedRowsKernels &converting_masked_kernels<F16, true>();
-template const MaskedRowsKernels &converting_masked_kernels<BF16, false>();
-template const MaskedRowsKernels &converting_masked_kernels<BF16, true>();
+template const MaskedRowsKernels &converting_masked_kernels<float>();
+template const MaskedRowsKernels &converting_masked_kernels<F16>();
+template const MaskedRowsKernels &converting_masked_kernels<BF16>();
 
 } // namespace wr::cuda

@@ -97,40 +97,6 @@ __device__ __forceinline__ uint4 outputs_of_vector(const float *e, BlockFactor<f
     return pack(y, T());
 }
 
-// The outputs of a lane's vectors from V on of which any of the warp's first `count` elements are; of others zeros.
-template <class T, int V>
-__device__ __forceinline__ void form_leading_outputs(int count, BlockFactor<float> factor,
-                                                     const float (&e)[lane_elements],
-                                                     uint4 (&vectors)[lane_vectors<T>]) {
-    constexpr int elements = vector_elements<T>, distance = warp_lanes * elements, all = lane_vectors<T>;
-    if (V == 0 && count > (all - 1) * distance) { // most tiles: asked once
-#pragma unroll
-        for (int v = 0; v < all; ++v) {
-            vectors[v] = outputs_of_vector<T>(e + v * elements, factor);
-        }
-    } else if (V == 0 || (V < all - 1 && V * distance < count)) {
-        vectors[V] = outputs_of_vector<T>(e + V * elements, factor);
-        if constexpr (V + 1 < all) {
-            form_leading_outputs<T, V + 1>(count, factor, e, vectors);
-        }
-    } else {
-#pragma unroll
-        for (int v = V; v < all; ++v) {
-            vectors[v] = uint4();
-        }
-    }
-}
-
-// Zeros in the place of a lane's vectors of which none of the warp's first `count` elements are.
-template <class T>
-__device__ __forceinline__ void zero_behind(int count, float (&e)[lane_elements]) {
-    constexpr int elements = vector_elements<T>, distance = warp_lanes * elements;
-#pragma unroll
-    for (int at = 0; at < lane_elements; ++at) {
-        e[at] = at / elements * distance < count ? e[at] : 0.0f;
-    }
-}
-
 // The outputs of softmax of a tile and a row that are ordinary; whether they were. `n` is the tile's.
 template <class Rows, class Sum>
 __device__ __forceinline__ bool finish_masked(const MaskedRowsArguments &a, const MaskedTile &mine, std::int32_t n,
@@ -142,14 +108,15 @@ __device__ __forceinline__ bool finish_masked(const MaskedRowsArguments &a, cons
         })) {
         return false;
     }
-    const int recomputed = Rows::masked || Rows::filled ? static_cast<int>(softmax_block) : mine.count;
     if constexpr (converts<Rows>) {
         form_outputs<T, Rows>(a, factor, e);
-        zero_behind<T>(recomputed, e);
         store_converted_tile<T>(a, first_output(a, mine), present(a, mine), e);
     } else {
         uint4 vectors[lane_vectors<T>];
-        form_leading_outputs<T, 0>(recomputed, factor, e, vectors);
+#pragma unroll
+        for (int v = 0; v < lane_vectors<T>; ++v) {
+            vectors[v] = outputs_of_vector<T>(e + v * vector_elements<T>, factor);
+        }
         store_masked<Rows>(mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis)), present(a, mine),
                            vectors);
     }

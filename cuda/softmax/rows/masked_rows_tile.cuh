@@ -7,30 +7,14 @@
 
 namespace wr::cuda {
 
-// What cuts a row: lengths or the causal limit alone, or a mask, with them or without.
-enum class Select { prefix, masked };
-
-// Whether limits alone have kernels of their own: of what is common, and of what plain rows go by
-// (plan_as_masked_rows). Elsewhere those of masks serve them, and read none.
-template <class T, bool Log, Alignment Where, bool Converts>
-inline constexpr bool has_prefix_kernels = Where == Alignment::element ? Log && sizeof(T) == 4
-                                           : Converts                  ? sizeof(T) == 2
-                                                                       : !Log;
-
-// Such rows of T, and how a tile of them is read: its leading elements; what stands behind them is anything at all, or
-// -infinity. What a mask leaves out is taken out of what was read later. Converts: rows on the boundaries with outputs
-// of another type, or of 8 bits where T is F16.
-template <class T, Select Which, bool Log, Alignment Where, bool Converts = false>
+// Such rows of T, and how a tile of them is read: its leading elements; what stands behind them is anything at all.
+// What a mask leaves out is taken out of what was read later; where there is no mask none is read. Converts: rows on
+// the boundaries with outputs of another type, or of 8 bits where T is F16.
+template <class T, Alignment Where, bool Converts = false>
 struct MaskedRows : VectorLoad<T> {
     using Element = T;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
-    static constexpr bool cut = true, masked = Which == Select::masked, log = Log,
-                          anywhere = Where == Alignment::element,
-                          may_lack_mask = masked && !has_prefix_kernels<T, Log, Where, Converts>;
-    // f32 softmax that is cut off has no registers to be taken vector by vector (H200, lengths, causal limit of 32768:
-    // 5.24, 6.26 TB/s of whole rows, else 5.10, 6.16).
-    static constexpr bool filled = Which == Select::prefix && sizeof(T) == 4 && !Log;
-    static constexpr bool converted = Converts;
+    static constexpr bool cut = true, masked = true, anywhere = Where == Alignment::element, converted = Converts;
 };
 
 // How rare tiles of them are read again.
@@ -38,16 +22,16 @@ template <class T>
 struct MaskedSingles : StridedLoad<T> {
     static constexpr bool cut = true, masked = true;
 };
-template <class T, Select Which, bool Log>
-struct InOrder<MaskedRows<T, Which, Log, Alignment::vector>> {
+template <class T>
+struct InOrder<MaskedRows<T, Alignment::vector>> {
     using Type = MaskedLoad<T>;
 };
-template <class T, Select Which, bool Log>
-struct InOrder<MaskedRows<T, Which, Log, Alignment::vector, true>> {
+template <class T>
+struct InOrder<MaskedRows<T, Alignment::vector, true>> {
     using Type = ConvertedSelection<MaskedLoad<T>>;
 };
-template <class T, Select Which, bool Log>
-struct InOrder<MaskedRows<T, Which, Log, Alignment::element>> {
+template <class T>
+struct InOrder<MaskedRows<T, Alignment::element>> {
     using Type = MaskedSingles<T>;
 };
 
@@ -65,7 +49,6 @@ template <class T, class Rows>
     requires(Rows::cut && Rows::vectors)
 __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, const T *data, int count,
                                                   uint4 (&vectors)[lane_vectors<T>]) {
-    constexpr int elements = vector_elements<T>;
     if constexpr (may_read_f8<T> && converts<Rows>) {
         if (is_float_of_8_bits(a.input_type)) {
             load_f8_tile(a, data, count, uint4(), vectors);
@@ -74,24 +57,8 @@ __device__ __forceinline__ void load_tile_vectors(const SoftmaxArguments &a, con
     }
     if constexpr (Rows::anywhere) {
         load_realigned(data, count, a.readable_range, vectors);
-    } else if constexpr (Rows::masked || Rows::filled) {
-        // Where a mask's bytes are not read all is left out: zeros are in no way of the extremes.
-        load_leading_vectors(data, count, Rows::filled ? filler_vector<T>(a.scale < 0) : uint4(), vectors);
-    } else { // without a way of its own for whole tiles, beside which log-softmax spills four times as much
-        const uint4 *mine = reinterpret_cast<const uint4 *>(data) + lane_index();
-        const int left = count - lane_index() * elements;
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            if (v * warp_lanes * elements < left) {
-                vectors[v] = load_vector(mine + v * warp_lanes);
-            }
-        }
-    }
-    if (Rows::filled && count != static_cast<int>(softmax_block) && (Rows::anywhere || count % elements != 0)) {
-#pragma unroll
-        for (int v = 0; v < lane_vectors<T>; ++v) {
-            vectors[v] = fill_from<T>(vectors[v], count - (v * warp_lanes + lane_index()) * elements, a.scale < 0);
-        }
+    } else { // where a mask's bytes are not read all is left out: zeros are in no way of the extremes
+        load_leading_vectors(data, count, uint4(), vectors);
     }
 }
 
@@ -170,7 +137,7 @@ __device__ __forceinline__ void store_left_out(const MaskedRowsArguments &a, con
         float y[lane_elements];
 #pragma unroll
         for (float &each : y) {
-            each = left_out_output<float>(RowKind::ordinary, Rows::log, a.empty_row_zero);
+            each = left_out_output<float>(RowKind::ordinary, a.log, a.empty_row_zero);
         }
         store_converted_tile<T>(a, first_output(a, mine), present(a, mine), y);
         return;
@@ -178,10 +145,10 @@ __device__ __forceinline__ void store_left_out(const MaskedRowsArguments &a, con
     if constexpr (Rows::anywhere) {
         fill_any_outputs(a.output_type, a.output, first_output(a, mine),
                          static_cast<std::size_t>(larger(present(a, mine), 0)),
-                         left_out_output<float>(RowKind::ordinary, Rows::log, a.empty_row_zero));
+                         left_out_output<float>(RowKind::ordinary, a.log, a.empty_row_zero));
         return;
     }
-    const uint4 vector = Rows::log ? filler_vector<T>(false) : uint4(); // known here: no register holds zeros
+    const uint4 vector = a.log ? filler_vector<T>(false) : uint4();
     T *const outputs = mine.in(static_cast<T *>(a.output), static_cast<std::ptrdiff_t>(a.axis));
     uint4 *const to = reinterpret_cast<uint4 *>(outputs) + lane_index();
     const int left = present(a, mine) - lane_index() * vector_elements<T>;

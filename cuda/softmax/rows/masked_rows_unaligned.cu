@@ -3,11 +3,8 @@
 
 namespace wr::cuda {
 
-template const MaskedRowsKernels &masked_rows_kernels<float, false, Alignment::element>();
-template const MaskedRowsKernels &masked_rows_kernels<float, true, Alignment::element>();
-template const MaskedRowsKernels &masked_rows_kernels<F16, false, Alignment::element>();
-template const MaskedRowsKernels &masked_rows_kernels<F16, true, Alignment::element>();
-template const MaskedRowsKernels &masked_rows_kernels<BF16, false, Alignment::element>();
-template const MaskedRowsKernels &masked_rows_kernels<BF16, true, Alignment::element>();
+template const MaskedRowsKernels &masked_rows_kernels<float, Alignment::element>();
+template const MaskedRowsKernels &masked_rows_kernels<F16, Alignment::element>();
+template const MaskedRowsKernels &masked_rows_kernels<BF16, Alignment::element>();
 
 } // namespace wr::cuda

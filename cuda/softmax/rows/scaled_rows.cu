@@ -25,19 +25,16 @@ __global__ void __maxnreg__(scaled_registers<Rows>)
     softmax_of_masked_rows<Rows, ByCluster>(a);
 }
 
-template <class T, bool Log>
+template <class T>
 const MaskedRowsKernels &scaled_rows_kernels() {
-    using Rows = MaskedRows<T, Select::prefix, Log, Alignment::vector>;
-    static const MaskedRowsKernels kernels = {{address_of(softmax_scaled_within<Rows, false>), nullptr},
-                                              {address_of(softmax_scaled_within<Rows, true>), nullptr}};
+    using Rows = MaskedRows<T, Alignment::vector>;
+    static const MaskedRowsKernels kernels = {address_of(softmax_scaled_within<Rows, false>),
+                                              address_of(softmax_scaled_within<Rows, true>)};
     return kernels;
 }
 
-template const MaskedRowsKernels &scaled_rows_kernels<float, false>();
-template const MaskedRowsKernels &scaled_rows_kernels<float, true>();
-template const MaskedRowsKernels &scaled_rows_kernels<F16, false>();
-template const MaskedRowsKernels &scaled_rows_kernels<F16, true>();
-template const MaskedRowsKernels &scaled_rows_kernels<BF16, false>();
-template const MaskedRowsKernels &scaled_rows_kernels<BF16, true>();
+template const MaskedRowsKernels &scaled_rows_kernels<float>();
+template const MaskedRowsKernels &scaled_rows_kernels<F16>();
+template const MaskedRowsKernels &scaled_rows_kernels<BF16>();
 
 } // namespace wr::cuda

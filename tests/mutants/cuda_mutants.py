@@ -390,7 +390,7 @@ MUTANTS = {
     # ---- exact sums
     440: (
         "cuda/reduce/exact/lane_sum.cuh",
-        "smaller(static_cast<std::uint32_t>({{place_ + lowest_field + 1 ==> place_ + lowest_field + 20}}) << 23, infinity_f32)",
+        "smaller(static_cast<std::uint32_t>(place_ + lowest_field + {{1 ==> 20}}) << 23, infinity_f32)",
         ["exact_sums_are_rounded_once"],
     ),
     441: (

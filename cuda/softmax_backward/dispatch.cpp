@@ -42,16 +42,25 @@ bool are_vectors(const SoftmaxBackwardProblem &p, const BackwardVectorKernels &k
            steps_by_vectors(s.outer, p.gradient_outer_stride, elements) && are_aligned(p);
 }
 
-// Whether rows lie one behind the other in all arrays, and are so short that several share a warp.
-bool share_a_warp(const SoftmaxBackwardProblem &p, const SoftmaxBackwardPolicy &policy) {
-    const Shape &s = p.shape;
-    const auto axis = static_cast<std::ptrdiff_t>(s.axis);
-    return s.axis <= policy.sub_warp_axis &&
-           (s.outer == 1 || (s.outer_stride == axis && p.gradient_outer_stride == axis));
+// Whether rows lie one behind the other in all arrays.
+bool touch(const SoftmaxBackwardProblem &p) {
+    const auto axis = static_cast<std::ptrdiff_t>(p.shape.axis);
+    return p.shape.outer == 1 || (p.shape.outer_stride == axis && p.gradient_outer_stride == axis);
 }
 
-// A kernel for rows of neighbouring elements, and what a warp's weights take of the shared memory that its blocks get
-// by their launch.
+// Whether each row is as far off the boundaries of vectors in all arrays.
+bool lie_alike(const SoftmaxBackwardProblem &p) {
+    const Shape &s = p.shape;
+    const std::size_t elements = elements_of_vector(p.dtype);
+    const auto axis = static_cast<std::ptrdiff_t>(s.axis);
+    const auto offset = [](const void *at) { return reinterpret_cast<std::uintptr_t>(at) % bytes_of_vector; };
+    return offset(p.output_gradient) == offset(saved_array(p)) && offset(p.input_gradient) == offset(saved_array(p)) &&
+           steps_by_vectors(s.outer, s.outer_stride - axis, elements) &&
+           steps_by_vectors(s.outer, p.gradient_outer_stride - axis, elements);
+}
+
+// A kernel for rows of neighbouring elements, and what a warp takes of the shared memory that its blocks get by their
+// launch.
 struct GradientKernel {
     const void *kernel;
     std::size_t warp_bytes;
@@ -63,8 +72,12 @@ struct GradientKernel {
     }
 };
 
-std::size_t buffer_bytes(const BackwardVectorKernels &kernels, bool from_logits) {
-    return kernels.element_bytes == 2 && from_logits ? backward_buffer_bytes : 0;
+// The weights of logits, or terms off the boundaries.
+std::size_t warp_bytes(const BackwardVectorKernels &kernels, bool from_logits, bool vectors) {
+    if (kernels.element_bytes == 2) {
+        return from_logits ? backward_buffer_bytes : 0;
+    }
+    return vectors ? 0 : backward_warp_terms * sizeof(float);
 }
 
 RowTilesPlan plan_gradient(const StridedPlan &rows, std::size_t most_warps, const GpuFacts &gpu) {
@@ -90,9 +103,8 @@ RowTilesPlan plan_fullest(const StridedPlan &rows, const RowTilesPlan &plain, co
 }
 
 // Where this GPU holds the fullest clusters these; asked of wide ones alone.
-cudaError_t plan_rows(const GradientKernel &kernel, const BackwardVectorKernels &kernels, const StridedPlan &rows,
-                      bool vectors, const GpuFacts &gpu, RowTilesPlan *plan) {
-    *plan = plan_gradient(rows, vectors ? backward_row_warps : backward_warps_anywhere(kernels.element_bytes), gpu);
+cudaError_t plan_rows(const GradientKernel &kernel, const StridedPlan &rows, const GpuFacts &gpu, RowTilesPlan *plan) {
+    *plan = plan_gradient(rows, backward_row_warps, gpu);
     const RowTilesPlan fullest = plan_fullest(rows, *plan, gpu);
     if (fullest.warps == 0) {
         return cudaSuccess;
@@ -128,6 +140,17 @@ BackwardVectorArguments arguments_of(const SoftmaxBackwardProblem &problem) {
             .gradient_range = {}};
 }
 
+// The same of rows off the boundaries.
+BackwardVectorArguments unaligned_arguments_of(const SoftmaxBackwardProblem &problem) {
+    BackwardVectorArguments a = arguments_of(problem);
+    const std::size_t element_bytes = traits_of(problem.dtype).size;
+    Shape shape = problem.shape;
+    a.saved_range = readable_range_of(a.saved, shape, element_bytes);
+    shape.outer_stride = a.gradient_outer_stride;
+    a.gradient_range = readable_range_of(a.output_gradient, shape, element_bytes);
+    return a;
+}
+
 // Whether a multiprocessor has no more elements.
 bool are_few(const Shape &s, std::size_t most, const GpuFacts &gpu) { return s.outer * s.axis <= gpu.on_all(most); }
 std::size_t few_elements(const BackwardVectorKernels &kernels, const GpuFacts &gpu) {
@@ -148,6 +171,35 @@ cudaError_t launch_sub_warp(const BackwardVectorKernels &kernels, const SoftmaxB
     a.row_lanes = static_cast<std::int32_t>(packing.places);
     return launch(short_rows_launch(of.of[is_from_logits(problem) ? 1 : 0], a.rows, packing.warp_rows, gpu), &a,
                   stream);
+}
+
+// Elements of a block that has several rows: twice as many where they leave at least a twentieth fewer out.
+std::size_t flat_block_elements(std::size_t axis, std::size_t vector_elements, const GpuFacts &gpu) {
+    const std::size_t once = softmax_backward_policy(gpu).flat_block_elements;
+    const auto filled = [&](std::size_t elements) { return (elements - (vector_elements - 1)) / axis * axis; };
+    return filled(2 * once) > 2 * filled(once) + once / 10 ? 2 * once : once;
+}
+
+// Rows one behind the other: a block has several, as one run of elements.
+cudaError_t launch_flat(const BackwardVectorKernels &kernels, const SoftmaxBackwardProblem &problem,
+                        const GpuFacts &gpu, cudaStream_t stream) {
+    const Shape &s = problem.shape;
+    const std::size_t each = elements_of_vector(problem.dtype), all = flat_block_elements(s.axis, each, gpu);
+    const bool few = kernels.element_bytes == sizeof(float) && all / 2 >= 2 * s.axis &&
+                     are_few(s, softmax_backward_policy(gpu).flat_few_elements, gpu);
+    const std::size_t elements = few ? all / 2 : all;
+    const std::size_t block_rows = (elements - (each - 1)) / s.axis, runs = divide_up(s.axis, backward_term_run);
+    const std::size_t lane_runs = std::bit_ceil(std::min(runs, backward_term_runs));
+
+    FlatBackwardArguments a{arguments_of(problem), static_cast<std::uint32_t>(block_rows),
+                            static_cast<std::uint32_t>(divide_up(std::size_t{1} << 32, s.axis)),
+                            static_cast<std::int32_t>(lane_runs)};
+    a.row_lanes = static_cast<std::int32_t>(std::bit_ceil(divide_up(runs, lane_runs)));
+    Launch how{(few ? kernels.flat_few : kernels.flat)[is_from_logits(problem) ? 1 : 0], divide_up(s.outer, block_rows),
+               static_cast<int>(elements / (few ? backward_flat_few_elements : backward_flat_elements))};
+    how.dependent = gpu.dependent_launch;
+    how.shared_bytes = (block_rows + 1 + backward_term_places(elements)) * sizeof(float);
+    return launch(how, &a, stream);
 }
 
 // Where the GPU has not the shared memory, nothing is launched and `supported` is false.
@@ -228,8 +280,17 @@ bool are_scaled_vectors(const BackwardCall &call) {
 }
 bool share_a_warp(const BackwardCall &call) {
     const SoftmaxBackwardPolicy &policy = softmax_backward_policy(call.gpu);
-    return have_neighbours(call) && share_a_warp(call.problem, policy) &&
+    return have_neighbours(call) && touch(call.problem) && call.problem.shape.axis <= policy.sub_warp_axis &&
            (call.vectors || call.problem.shape.axis <= policy.sub_warp_element_axis);
+}
+bool are_flat(const BackwardCall &call) {
+    const SoftmaxBackwardPolicy &policy = softmax_backward_policy(call.gpu);
+    const Shape &s = call.problem.shape;
+    const std::size_t fewer = s.axis <= policy.sub_warp_element_axis ? policy.flat_sub_warp_elements
+                              : s.axis <= policy.element_axis        ? policy.flat_elements
+                                                                     : policy.flat_longer_elements;
+    return have_neighbours(call) && !call.vectors && s.axis > 1 && s.axis <= policy.flat_axis &&
+           s.outer <= most_blocks && !are_few(s, fewer, call.gpu) && touch(call.problem) && lie_alike(call.problem);
 }
 bool are_short_elements(const BackwardCall &call) {
     return have_neighbours(call) && !call.vectors &&
@@ -263,6 +324,10 @@ cudaError_t put_striped(BackwardCall &call, bool *) {
 
 cudaError_t put_sub_warp(BackwardCall &call, bool *) {
     return launch_sub_warp(*call.kernels, call.problem, call.vectors, call.gpu, call.stream);
+}
+
+cudaError_t put_flat(BackwardCall &call, bool *) {
+    return launch_flat(*call.kernels, call.problem, call.gpu, call.stream);
 }
 
 cudaError_t put_resident(BackwardCall &call, bool *supported) {
@@ -316,9 +381,13 @@ cudaError_t put_tiles(const void *const (&of)[2], bool vectors, Arguments &a, co
                       bool *supported) {
     const BackwardVectorKernels &kernels = *vector_kernels_of(call.problem.dtype);
     const bool from_logits = is_from_logits(call.problem);
-    const GradientKernel kernel{of[from_logits ? 1 : 0], buffer_bytes(kernels, from_logits)};
+    const GradientKernel kernel{of[from_logits ? 1 : 0], warp_bytes(kernels, from_logits, vectors)};
+    StridedPlan rows = call.plan;
+    if (!vectors && kernels.element_bytes == sizeof(float)) { // tiles begin with the vector of the first element
+        rows.blocks = divide_up(a.axis + elements_of_vector(call.problem.dtype) - 1, softmax_block);
+    }
     RowTilesPlan plan{};
-    const cudaError_t error = plan_rows(kernel, kernels, call.plan, vectors, call.gpu, &plan);
+    const cudaError_t error = plan_rows(kernel, rows, call.gpu, &plan);
     *supported = error == cudaSuccess && plan.warps != 0;
     return *supported ? launch_gradient(kernel, plan, a, call.gpu, call.stream, supported) : error;
 }
@@ -333,13 +402,11 @@ cudaError_t put_scaled_rows(BackwardCall &call, bool *supported) {
 
 cudaError_t put_rows(BackwardCall &call, bool *supported) {
     const BackwardVectorKernels &kernels = *call.kernels;
-    BackwardVectorArguments a = arguments_of(call.problem);
-    if (!call.vectors) {
-        Shape shape = call.problem.shape;
-        a.saved_range = readable_range_of(a.saved, shape, kernels.element_bytes);
-        shape.outer_stride = a.gradient_outer_stride;
-        a.gradient_range = readable_range_of(a.output_gradient, shape, kernels.element_bytes);
+    *supported = call.vectors || kernels.element_bytes == 2 || lie_alike(call.problem);
+    if (!*supported) {
+        return cudaSuccess;
     }
+    BackwardVectorArguments a = call.vectors ? arguments_of(call.problem) : unaligned_arguments_of(call.problem);
     return put_tiles(call.vectors ? kernels.whole_tiles : kernels.anywhere, call.vectors, a, call, supported);
 }
 
@@ -405,7 +472,8 @@ constexpr Rule<BackwardCall> rules[] = {
     {are_masked_vectors, put_masked_rows},    // rows of more than 256 elements of which some are left out
     {are_scaled_vectors, put_scaled_rows},    // or which have scales of their own
     {are_short_of_any_types, put_striped},    // short rows, and up to 3 columns side by side
-    {share_a_warp, put_sub_warp},             // short rows
+    {are_flat, put_flat},                     // many short rows off the boundaries
+    {share_a_warp, put_sub_warp},             // other short rows
     {are_short_elements, put_elements},       // others of up to 512 elements
     {are_few_vectors, put_quarter_tiles},     // rows of up to 4 tiles, few of them
     {are_longer_few_vectors, put_half_tiles}, // rows of up to 8 tiles, few of them

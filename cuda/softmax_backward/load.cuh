@@ -68,7 +68,7 @@ struct BackwardElements {
         }
     }
 
-    // The same of elements anywhere, which have been asked for.
+    // Elements anywhere, which have been asked for.
     __device__ __forceinline__ void realign(VectorsAround<T> &around, int count, unsigned behind) {
         around.realign();
 #pragma unroll

@@ -14,6 +14,19 @@ struct SoftmaxBackwardPolicy {
     std::size_t sub_warp_axis = 512;
     std::size_t sub_warp_element_axis = 64;
     std::size_t element_axis = 512;
+
+    // Rows one behind the other and off the boundaries, of up to so many elements: a block has several where a
+    // multiprocessor has more elements than this of rows that would share a warp, of those of a block each, and of
+    // longer ones (log-softmax's, 100000 x 3 f32 2.90; 3.69, 151296 x 197 bf16 62; 99, 36928 x 577 f32 62; 91). Its
+    // elements, or twice as many; with up to the last a multiprocessor fewer are a thread's (60000 x 10
+    // f32 3.24; 4.22).
+    std::size_t flat_axis = 1024;
+    std::size_t flat_sub_warp_elements = 2048;
+    std::size_t flat_elements = 8192;
+    std::size_t flat_longer_elements = 16384;
+    std::size_t flat_block_elements = 2048;
+    std::size_t flat_few_elements = 16384;
+
     // Rows of which elements are left out, or which have scales of their own, of fewer share a warp.
     std::size_t masked_axis = 257;
 

@@ -11,13 +11,11 @@ namespace wr::cuda {
 
 // Registers that leave nothing, or little, spilled: f32 rows have 64 of elements, 16-bit ones 32, beside which the
 // weights of their logits are deferred. (In registers those would be 48: bf16 of 50257 from logits 2050 us on an H100,
-// deferred 1390.) Off the boundaries vectors are moved on their way, for which f32 rows have room beside 16 warps of a
-// multiprocessor.
-template <class Part, Alignment Where>
+// deferred 1390.)
+template <class Part>
 inline constexpr int backward_row_registers = Part::run == 1                                 ? 32
                                               : Part::tile < static_cast<int>(softmax_block) ? 64
                                               : sizeof(typename Part::T) == 2                ? 64
-                                              : Where == Alignment::element                  ? 128
                                                                                              : 80;
 
 // How many of a row's elements take part, but for those that the mask leaves out.
@@ -97,14 +95,14 @@ __device__ __forceinline__ void do_backward_rows(const Arguments &a) {
 }
 
 template <class Part, bool FromLogits, Alignment Where = Alignment::vector>
-__global__ void __maxnreg__((backward_row_registers<Part, Where>))
+__global__ void __maxnreg__((backward_row_registers<Part>))
     backward_vectors(const __grid_constant__ BackwardVectorArguments a) {
     do_backward_rows<Part, FromLogits, Where>(a);
 }
 
 // Of whole vectors, of which a mask or limits leave elements out.
 template <class Part, bool FromLogits>
-__global__ void __maxnreg__((backward_row_registers<Part, Alignment::vector>))
+__global__ void __maxnreg__((backward_row_registers<Part>))
     backward_masked_vectors(const __grid_constant__ MaskedBackwardVectorArguments a) {
     do_backward_rows<Part, FromLogits, Alignment::vector>(a);
 }

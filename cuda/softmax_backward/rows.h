@@ -3,8 +3,10 @@
 #pragma once
 
 #include "cuda/common/readable_range.h"
+#include "cuda/common/vector_types.h"
 #include "numerics/host_device.h"
 #include "numerics/problem.h"
+#include "numerics/softmax.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,11 +38,15 @@ struct ScaledBackwardVectorArguments : BackwardVectorArguments {
     const void *scales;
 };
 
+// Short rows, one behind the other.
+struct FlatBackwardArguments : BackwardVectorArguments {
+    std::uint32_t block_rows; // of a block at most
+    std::uint32_t reciprocal; // 2^32 / axis, rounded up: its product with a place below 2^16 has the row above 2^32
+    std::int32_t lane_runs;   // of terms, that each of a row's lanes adds up: 1, 2 or 4
+};
+
 // The warps along a row that a block may have.
 inline constexpr int backward_row_warps = 16;
-constexpr std::size_t backward_warps_anywhere(std::size_t element_bytes) { // f32 has registers for two blocks of 8
-    return element_bytes == 2 ? 16 : 8;
-}
 
 // Elements of a warp that has a part of a tile: a quarter, half of one, or what it takes one by one.
 inline constexpr std::size_t backward_quarter_tile = 256;
@@ -52,6 +58,19 @@ inline constexpr std::size_t backward_half_tile_warps = 32;
 
 // Of shared memory that the weights of a warp's logits wait in, where they do: those of whole tiles of 16-bit elements.
 inline constexpr std::size_t backward_buffer_bytes = 4096;
+
+// Short rows one behind the other: threads of a block at most, and elements that each has; of f32 rows fewer where they
+// are not so many.
+inline constexpr std::size_t backward_flat_threads = 256;
+inline constexpr std::size_t backward_flat_elements = 16, backward_flat_few_elements = 8;
+
+// What elements bring to sums, in shared memory: so many a lane adds up at a time, of short rows so often; behind each
+// so many a place is left out, so that lanes that add up as many, or a power of two less, begin in different banks. A
+// warp that has a tile has a vector more.
+inline constexpr std::size_t backward_term_run = 8, backward_term_runs = 4;
+inline constexpr unsigned backward_term_gap = 32;
+constexpr std::size_t backward_term_places(std::size_t elements) { return elements + elements / backward_term_gap; }
+inline constexpr std::size_t backward_warp_terms = backward_term_places(softmax_block) + bytes_of_vector / 2;
 
 // Clusters that stay: warps of a block at most, each with a tile. What a warp holds of both arrays are 64 words a lane,
 // of 16-bit elements 32, and as many on their way.
@@ -73,6 +92,7 @@ struct BackwardVectorKernels {
     const void *masked[2];                                         // half a tile, for MaskedBackwardVectorArguments
     const void *persistent[2];
     const void *anywhere[2], *elements[2]; // rows anywhere: a tile a warp, or 128 elements, one by one
+    const void *flat[2], *flat_few[2];     // for FlatBackwardArguments
     SubWarpKernels sub_warp_half_tiles, sub_warp_quarter_tiles, sub_warp_elements;
     std::size_t element_bytes;
 };

@@ -7,7 +7,7 @@
 namespace wr::cuda {
 
 template <class Part, bool FromLogits>
-__global__ void __maxnreg__((backward_row_registers<Part, Alignment::vector>))
+__global__ void __maxnreg__((backward_row_registers<Part>))
     backward_scaled_vectors(const __grid_constant__ ScaledBackwardVectorArguments all) {
     pdl_wait_and_release();
     const std::size_t row = RowTileOf<Part::tile>(all.cluster_blocks).row;

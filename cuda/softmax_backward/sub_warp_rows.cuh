@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, sub_warp_backward
     for (int v = 0; v < Part::accesses; ++v) {
         const float own = rows.total_of_row(total, v);
         store_access_if(rows.has(v), output + rows.place_of(v),
-                        gradients_of<FromLogits>(a, v, weights, gradients, own));
+                        gradients_of<FromLogits>(a, v, weights, gradients, OneForAll{own}));
     }
 }
 

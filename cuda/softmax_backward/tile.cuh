@@ -208,10 +208,17 @@ __device__ __forceinline__ Weights weights_of(const BackwardVectorArguments &a, 
     }
 }
 
+// The sum that all elements of an access have, where others have one each.
+struct OneForAll {
+    float value;
+
+    __device__ __forceinline__ float operator[](int) const { return value; }
+};
+
 // Log-softmax's gradients of an access, before the scale. (More weights at a time would spill.)
-template <bool FromLogits, int Run, class Weights, class Gradients>
+template <bool FromLogits, int Run, class Weights, class Gradients, class Totals>
 __device__ __forceinline__ void form_log_gradients(const BackwardVectorArguments &a, const Weights &weights,
-                                                   const Gradients &gradients, float total, float (&y)[Run]) {
+                                                   const Gradients &gradients, const Totals &totals, float (&y)[Run]) {
     constexpr int at_once = Run < 4 ? Run : 4;
 #pragma unroll
     for (int first = 0; first < Run; first += at_once) {
@@ -226,7 +233,7 @@ __device__ __forceinline__ void form_log_gradients(const BackwardVectorArguments
         }
 #pragma unroll
         for (int i = 0; i < at_once; ++i) {
-            y[first + i] = softmax_gradient(true, weight[i], gradients[first + i], total);
+            y[first + i] = softmax_gradient(true, weight[i], gradients[first + i], totals[first + i]);
         }
     }
     if (FromLogits && a.empty_row_zero) {
@@ -237,20 +244,20 @@ __device__ __forceinline__ void form_log_gradients(const BackwardVectorArguments
     }
 }
 
-// The gradients of access v's elements.
-template <bool FromLogits, class Part, class Weights>
-__device__ __forceinline__ typename Part::Access gradients_of(const BackwardVectorArguments &a, int v,
-                                                              const Weights &weights,
-                                                              const BackwardElements<Part> &gradients, float total) {
+// The gradients of access v's elements, totals[i] being the sum of element i's row.
+template <bool FromLogits, class Part, class Weights, class Totals>
+__device__ __forceinline__ typename Part::Access
+gradients_of(const BackwardVectorArguments &a, int v, const Weights &weights, const BackwardElements<Part> &gradients,
+             const Totals &totals) {
     constexpr int run = Part::run;
     float y[run];
     const auto own = weights.of_access(v);
     if (a.log) {
-        form_log_gradients<FromLogits>(a, own, gradients.of_access(v), total, y);
+        form_log_gradients<FromLogits>(a, own, gradients.of_access(v), totals, y);
     } else {
 #pragma unroll
         for (int i = 0; i < run; ++i) {
-            y[i] = softmax_gradient(false, own[i], gradients[v * run + i], total);
+            y[i] = softmax_gradient(false, own[i], gradients[v * run + i], totals[i]);
         }
     }
     if (a.scale != 1.0f) {
@@ -275,7 +282,7 @@ __device__ __forceinline__ void write_gradients(const BackwardVectorArguments &a
 #pragma unroll
     for (int v = 0; v < Part::accesses; ++v) {
         if (v * warp_lanes < left) {
-            const typename Part::Access all = gradients_of<FromLogits>(a, v, weights, gradients, total);
+            const typename Part::Access all = gradients_of<FromLogits>(a, v, weights, gradients, OneForAll{total});
             store_access_if(true, mine + v * warp_lanes, kept.only(v, all, 0));
         }
     }
@@ -289,7 +296,7 @@ __device__ __forceinline__ void write_gradients_anywhere(const BackwardVectorArg
     uint4 vectors[Part::accesses];
 #pragma unroll
     for (int v = 0; v < Part::accesses; ++v) {
-        vectors[v] = gradients_of<FromLogits>(a, v, weights, gradients, total);
+        vectors[v] = gradients_of<FromLogits>(a, v, weights, gradients, OneForAll{total});
     }
     if (count > 0) {
         store_realigned(to, count, vectors);

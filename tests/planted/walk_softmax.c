@@ -246,8 +246,10 @@ void walk_many_rows(const walker *by) {
 
 /* Off the boundaries, so many that they go through the clusters with the fewest warps. */
 void walk_many_gradients(const walker *by) {
-    static const shape odd = {"gradients of many odd rows", 240, 9001, 1, 1, 0},
+    static const shape short_odd = {"gradients of many short odd rows", 22000, 101, 1, 1, 0},
+                       odd = {"gradients of many odd rows", 240, 9001, 1, 1, 0},
                        longer = {"gradients of many longer odd rows", 110, 20001, 1, 1, 0};
+    walk_gradients(WR_F32, &short_odd, by);
     walk_gradients(WR_F32, &odd, by);
     walk_gradients(WR_F16, &longer, by);
     walk_gradients(WR_BF16, &longer, by);

@@ -99,7 +99,9 @@ constexpr Case cases[] = {
     {{logsumexp, WR_F32, 1, 8 * k, 65536, 0, own}, "softmax_two_pass_column_states strided_totals"},
     // Gradients.
     {{gradient, WR_F32, 100000, 128, 1, 0, own}, "backward_sub_warp_rows"},
-    {{gradient, WR_F32, 100000, 10, 1, 0, own}, "backward_sub_warp_rows"},
+    {{gradient, WR_F32, 10000, 10, 1, 0, own}, "backward_sub_warp_rows"},
+    {{gradient, WR_F32, 100000, 10, 1, 0, own}, "backward_flat_rows"},
+    {{gradient_from_logits, WR_BF16, 100000, 1001, 1, 0, own}, "backward_flat_rows"},
     {{gradient, WR_F32, 16, 197, 1, 0, own}, "backward_vectors"},
     {{gradient, WR_F32, 100000, 197, 1, masked, own}, "softmax_striped_backward"},
     {{gradient, WR_F32, 8, 4096, 1, 0, own}, "backward_vectors"},
@@ -107,6 +109,7 @@ constexpr Case cases[] = {
     {{gradient, WR_F32, 4096, 4096, 1, masked, own}, "backward_masked_vectors"},
     {{gradient, WR_F32, 4096, 65536, 1, masked, own}, "backward_masked_vectors"},
     {{gradient, WR_F32, 1000, 3001, 1, masked, own}, "strided_whole_rows"},
+    {{gradient, WR_F32, 4096, 4097, 1, 0, own}, "backward_anywhere"},
     {{gradient_from_logits, WR_BF16, 4096, 50257, 1, 0, own}, "backward_vectors"},
     {{gradient, WR_F32, 1000, 256 * k, 1, 0, own}, "backward_persistent"},
     {{gradient, WR_F32, 8, 21, 65536, 0, own}, "backward_column_tiles"},

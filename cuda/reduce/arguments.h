@@ -72,8 +72,9 @@ struct RowArguments {
     std::size_t splits;      // blocks that share a row: a cluster, where these finish it into the output
     void *output;            // of `destination`; partials are [rows][splits]
     std::int32_t warps_log2; // of the warps of a block that share a row
-    std::int32_t tiles;      // that each warp takes, a power of two
+    std::int32_t tiles;      // that each warp takes, a power of two; of dealt ones at most
     Destination destination;
+    std::int32_t dealt; // the warps of a block round which its row's tiles go; 0: each takes neighbours
     union {
         Finish finish;
         RowNodes nodes; // where the destination is these
@@ -171,5 +172,8 @@ inline constexpr int most_column_cluster = 8;
 
 // Shared memory that a block fills with input.
 inline constexpr int block_stage_bytes = 32768;
+
+// Tiles of a row that are dealt to a block's warps.
+inline constexpr int most_dealt_tiles = 64;
 
 } // namespace wr::cuda

@@ -127,7 +127,7 @@ __device__ __forceinline__ void reduce_vectors_of_columns(const ColumnArguments 
             results[e] = tree_of_elements<Op>(values);
         }
         if (at < a.inner) {
-            finish_neighbours(results, a.finish, a.output, outer * a.inner + at);
+            finish_neighbours<Op>(results, a.finish, a.output, outer * a.inner + at);
         }
     }
 }
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(column_block_threads, (column_blocks_resident<
     if constexpr (elements > 1 && finishes_side_by_side<Accumulator>) {
         if (a.threads_down == 1 && a.destination == Destination::output) {
             if (inside) {
-                finish_neighbours(sums.values, a.finish, a.output, outer * a.inner + column);
+                finish_neighbours<Op>(sums.values, a.finish, a.output, outer * a.inner + column);
             }
             return;
         }

@@ -74,6 +74,7 @@ const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
         }
         break;
     case ReduceAlgorithm::warp_rows:
+    case ReduceAlgorithm::dealt_rows:
     case ReduceAlgorithm::rows:
         break;
     }
@@ -90,6 +91,7 @@ ReducePlan plan_stage(const Shape &shape, std::uintptr_t address, const ReduceKe
         return plan_reduction(shape, address, kernels, gpu);
     }
     ReduceKernels some = kernels;
+    some.deals_tiles = false;
     some.packed_rows = some.three_vector_rows = some.cluster_rows = some.short_columns = nullptr;
     gpu.cluster_blocks = gpu.wide_cluster_blocks = 0;
     return plan_reduction(shape, address, some, gpu);
@@ -138,6 +140,7 @@ cudaError_t launch_rows(const Stage &stage, void *output, cudaStream_t stream, G
     a.splits = plan.splits;
     a.warps_log2 = std::countr_zero(static_cast<unsigned>(plan.warps));
     a.tiles = plan.tiles;
+    a.dealt = plan.dealt;
     a.destination = destination_of(stage);
     if (stage.nodes.any()) {
         a.destination = Destination::nodes;

@@ -223,6 +223,22 @@ class LargestOfWords<T> {
 };
 #endif
 
+// Of this lane's vectors those that are among the first `count` of the warp's, where LargestOfWords suits.
+template <class T, class Key, int Vectors>
+__device__ __forceinline__ Key largest_key_of_first(const uint4 (&vectors)[Vectors], int count, const Mapping &m) {
+    LargestOfWords<T> largest(m);
+#pragma unroll
+    for (int v = 0; v < Vectors; ++v) {
+        if (v * warp_lanes + lane_index() < count) {
+            largest.take(vectors[v].x);
+            largest.take(vectors[v].y);
+            largest.take(vectors[v].z);
+            largest.take(vectors[v].w);
+        }
+    }
+    return lane_index() < count ? largest.key(m) : Extreme<Key>::identity();
+}
+
 template <class T, class Key, int Vectors>
 __device__ __forceinline__ Key largest_key(const uint4 (&vectors)[Vectors], const Mapping &m) {
     if constexpr (compares_by_words<T>) {

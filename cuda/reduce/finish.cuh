@@ -35,27 +35,39 @@ __device__ __forceinline__ unsigned short pattern_of(float value, F16) {
     return is_nan(value) ? canonical_nan_f16 : __half_as_ushort(__float2half_rn(value));
 }
 
-// A mean of elements that are kept in their own type.
-__device__ __forceinline__ void finish_mean(float sum, std::uint64_t count, const Finish &finish, void *output,
-                                            std::size_t index) {
-    const float mean = sum / static_cast<float>(count);
+// Whether a finished float goes by one instruction into its output's type, over what was there.
+__device__ __forceinline__ bool is_stored_plainly(const Finish &finish) {
+    return !finish.add_to_output && (finish.output_type == ElementType::f32 ||
+                                     finish.output_type == ElementType::bf16 || finish.output_type == ElementType::f16);
+}
+__device__ __forceinline__ void store_plainly(float value, const Finish &finish, void *output, std::size_t index) {
     if (finish.output_type == ElementType::f32) {
-        static_cast<float *>(output)[index] = with_canonical_nan(mean);
+        static_cast<float *>(output)[index] = with_canonical_nan(value);
     } else {
         static_cast<unsigned short *>(output)[index] =
-            finish.output_type == ElementType::bf16 ? pattern_of(mean, BF16()) : pattern_of(mean, F16());
+            finish.output_type == ElementType::bf16 ? pattern_of(value, BF16()) : pattern_of(value, F16());
     }
 }
 __device__ __forceinline__ bool is_plain_mean(const Finish &finish) {
-    return finish.op == Operator::mean && !finish.add_to_output &&
-           (finish.output_type == ElementType::f32 || finish.output_type == ElementType::bf16 ||
-            finish.output_type == ElementType::f16);
+    return finish.op == Operator::mean && is_stored_plainly(finish);
 }
 
+// Means, products and norms.
 __device__ __noinline__ inline void finish_any(float value, std::uint64_t count, const Finish &finish, void *output,
                                                std::size_t index) {
-    if (is_plain_mean(finish)) {
-        finish_mean(value, count, finish, output, index);
+    if (is_stored_plainly(finish)) {
+        const bool mean = finish.op == Operator::mean; // asked first: of short rows it is what takes the time
+        store_plainly(mean ? value / static_cast<float>(count) : finished_float(value, finish.op, count), finish,
+                      output, index);
+    } else {
+        finish_accumulator(value, count, finish, output, index);
+    }
+}
+template <>
+__device__ __noinline__ inline void finish_any(Scaled<float> value, std::uint64_t count, const Finish &finish,
+                                               void *output, std::size_t index) {
+    if (is_stored_plainly(finish)) {
+        store_plainly(scaled_root(value), finish, output, index);
     } else {
         finish_accumulator(value, count, finish, output, index);
     }
@@ -207,7 +219,8 @@ template <class Key>
 inline constexpr bool has_place<KeyAt<Key>> = true;
 template <class Accumulator>
 inline constexpr bool finishes_side_by_side =
-    std::is_same_v<Accumulator, float> || std::is_same_v<Accumulator, std::int32_t> || has_place<Accumulator>;
+    std::is_same_v<Accumulator, float> || std::is_same_v<Accumulator, std::int32_t> ||
+    std::is_same_v<Accumulator, Scaled<float>> || has_place<Accumulator>;
 
 __device__ __noinline__ inline float quotient_of(float sum, float count) { return sum / count; }
 
@@ -223,7 +236,33 @@ __device__ __forceinline__ float quotient_of(float sum, float count, float recip
     return __fmaf_rn(__fmaf_rn(-near, count, sum), reciprocal, near);
 }
 
-template <class Accumulator, int Count>
+__device__ __noinline__ inline float root_of(float x) { return square_root(x); }
+
+// What Op's results are in the end, if no old output is asked for and nothing but Op itself left them. False: not done.
+template <class Op, int Count>
+__device__ __forceinline__ bool finish_floats(float (&values)[Count], const Finish &finish) {
+    if constexpr (std::is_same_v<Op, MappedFloatSum<float>>) {
+#pragma unroll
+        for (float &value : values) {
+            value = finish.op == Operator::norm_l2 ? root_of(magnitude_of(value)) : magnitude_of(value);
+        }
+        return true;
+    } else if constexpr (std::is_same_v<Op, FloatProduct<float>>) {
+        return true;
+    } else {
+        if (is_plain_mean(finish)) {
+            const float count = static_cast<float>(finish.axis), reciprocal = __frcp_rn(count);
+#pragma unroll
+            for (float &value : values) {
+                value = quotient_of(value, count, reciprocal);
+            }
+            return true;
+        }
+        return is_plain(finish, finish.axis, finish.output_type);
+    }
+}
+
+template <class Op, class Accumulator, int Count>
 __device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Count], const Finish &finish, void *output,
                                                  std::size_t index) {
     [[maybe_unused]] float floats[Count];
@@ -235,20 +274,20 @@ __device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Cou
         }
         return finish.values == nullptr && finish.output_type == ElementType::i64 && store_words(places, output, index);
     } else if constexpr (std::is_same_v<Accumulator, float>) {
-        const bool mean = is_plain_mean(finish);
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
             floats[i] = values[i];
         }
-        if (mean) {
-            const float count = static_cast<float>(finish.axis), reciprocal = __frcp_rn(count);
-#pragma unroll
-            for (int i = 0; i < Count; ++i) {
-                floats[i] = quotient_of(values[i], count, reciprocal);
-            }
-        }
-        return (mean || is_plain(finish, finish.axis, finish.output_type)) &&
+        return !finish.add_to_output && finish_floats<Op>(floats, finish) &&
                store_neighbours(floats, finish.output_type, output, index);
+    } else if constexpr (std::is_same_v<Accumulator, Scaled<float>>) {
+        bool plain = !finish.add_to_output;
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+            plain = plain && values[i].range == 0;
+            floats[i] = square_root(magnitude_of(values[i].value));
+        }
+        return plain && store_neighbours(floats, finish.output_type, output, index);
     } else if constexpr (std::is_same_v<Accumulator, std::int32_t>) {
         bool plain = true;
 #pragma unroll
@@ -312,15 +351,49 @@ __device__ __forceinline__ void finish_apart(const Accumulator (&values)[Registe
     }
 }
 
-// Neighbouring outputs from `index` on, a multiple of Count.
-template <class Accumulator, int Count>
+// Neighbouring outputs of Op from `index` on, a multiple of Count.
+template <class Op, class Accumulator, int Count>
 __device__ __forceinline__ void finish_neighbours(const Accumulator (&values)[Count], const Finish &finish,
                                                   void *output, std::size_t index) {
-    if (!finishes_plainly(values, finish, output, index)) {
+    if (!finishes_plainly<Op>(values, finish, output, index)) {
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
             finish_one(values[i], finish, output, index + static_cast<std::size_t>(i));
         }
+    }
+}
+
+// Several times Count neighbouring outputs of Op, number r of them from index_of(r) on, which are multiples of Count:
+// what type they have is asked once. False: not done.
+template <class T, int Runs, int Count, class IndexOf>
+__device__ __forceinline__ bool store_runs(const float (&values)[Runs][Count], void *output, const IndexOf &index_of) {
+    bool stored = true;
+#pragma unroll
+    for (int r = 0; r < Runs; ++r) {
+        stored = stored && store_neighbours<T>(values[r], output, index_of(r)); // all lie alike for it
+    }
+    return stored;
+}
+template <class Op, int Runs, int Count, class IndexOf>
+__device__ __forceinline__ bool finish_runs(float (&values)[Runs][Count], const Finish &finish, void *output,
+                                            const IndexOf &index_of) {
+    bool plain = !finish.add_to_output;
+#pragma unroll
+    for (int r = 0; r < Runs; ++r) {
+        plain = plain && finish_floats<Op>(values[r], finish);
+    }
+    if (!plain) {
+        return false;
+    }
+    switch (finish.output_type) {
+    case ElementType::f32:
+        return store_runs<float>(values, output, index_of);
+    case ElementType::bf16:
+        return store_runs<BF16>(values, output, index_of);
+    case ElementType::f16:
+        return store_runs<F16>(values, output, index_of);
+    default:
+        return false;
     }
 }
 

@@ -82,21 +82,25 @@ ReduceKernels kernels_of() {
     if constexpr (std::is_same_v<PartialElement<Op>, T> && std::is_same_v<typename PartialResults<Op>::Next, Op>) {
         kernels.long_segments = address_of(finish_long_segments<T, Op>);
     }
-    if constexpr (has_all_kernels<T, Op> || (has_quick_way<Op> && !is_partial<Op>)) {
+    if constexpr (packs_rows<T, Op> || (has_quick_way<Op> && !is_partial<Op>)) {
         kernels.staged_vectors = address_of(reduce_staged_vectors<T, Op>);
     }
-    if constexpr (has_all_kernels<T, Op>) {
+    if constexpr (packs_rows<T, Op>) {
         kernels.packed_rows = address_of(reduce_packed_rows<T, Op>);
         kernels.three_vector_rows = address_of(reduce_three_vector_rows<T, Op>);
+    }
+    if constexpr (has_all_kernels<T, Op>) {
         kernels.cluster_rows = address_of(reduce_cluster_rows<T, Op>);
     }
     kernels.element_bytes = static_cast<int>(sizeof(T));
     kernels.column_vector_bytes = column_vector_bytes<T, Op>;
     kernels.triples_a_thread = triples_a_thread<T, Op>;
+    kernels.least_packed_bytes = least_packed_bytes<T, Op>;
     kernels.most_column_run = most_column_run<T, Op>;
     kernels.finds_place = finds_place<T, Op>;
-    kernels.has_quick_way = has_quick_way<Op>;
+    kernels.adds_norms = has_quick_way<Op> || is_made_of<Op, MappedFloatSum>;
     kernels.order_free = Op::order_free;
+    kernels.deals_tiles = may_be_dealt<Op> && tile_blocks_resident<T, Op> == usual_tile_blocks;
     kernels.partial_bytes = static_cast<int>(sizeof(PartialElement<Op>));
     kernels.rows_run_as_clusters = rows_run_as_clusters<T, Op>;
     kernels.partial = reduce_kernels<PartialElement<Op>, typename PartialResults<Op>::Next>;

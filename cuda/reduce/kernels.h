@@ -26,11 +26,13 @@ struct ReduceKernels {
     const void *long_segments;        // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;
-    int triples_a_thread; // of three_vector_rows
-    int most_column_run;  // of a thread of columns; of single ones most_single_column_run
-    bool finds_place;     // the operator wants to know where an element stands
-    bool has_quick_way;   // plain squares go first
-    bool order_free;      // the operator is exact in any order
+    int triples_a_thread;   // of three_vector_rows
+    int least_packed_bytes; // of a row that packed_rows takes
+    int most_column_run;    // of a thread of columns; of single ones most_single_column_run
+    bool finds_place;       // the operator wants to know where an element stands
+    bool adds_norms;        // magnitudes or squares are added up
+    bool order_free;        // the operator is exact in any order
+    bool deals_tiles;       // of rows to the warps of a block, one by one
     int partial_bytes;
     bool rows_run_as_clusters; // those of rows on vectors: few rows in one launch, without a kernel for it
     // The set that takes the partial results on.

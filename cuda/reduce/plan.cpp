@@ -75,6 +75,7 @@ bool are_few_rows(const Problem &p) { return p.rows <= p.multiprocessors * p.pol
 bool takes_packed_rows(const Problem &p) {
     return p.kernels.packed_rows != nullptr && p.rows_touch && p.address % bytes_of_vector == 0 && p.rows > 1 &&
            std::has_single_bit(p.shape.axis) && p.row_bytes() < static_cast<std::size_t>(bytes_a_tile) &&
+           p.row_bytes() >= static_cast<std::size_t>(p.kernels.least_packed_bytes) &&
            (p.rows * p.row_bytes() % bytes_a_tile == 0 || !are_few_rows(p));
 }
 
@@ -109,8 +110,8 @@ bool takes_staged_vectors(const Problem &p) {
     return p.kernels.staged_vectors != nullptr && p.rows_touch && p.rows > 1 && p.address % bytes_of_vector == 0 &&
            p.shape.axis >= p.vector_elements && p.shape.axis % p.vector_elements == 0 &&
            p.row_bytes() % bytes_a_tile != 0 &&
-           p.row_bytes() <= (p.kernels.has_quick_way ? p.policy.staged_vector_row_bytes_of_squares
-                                                     : p.policy.staged_vector_row_bytes);
+           p.row_bytes() <=
+               (p.kernels.adds_norms ? p.policy.staged_vector_row_bytes_of_norms : p.policy.staged_vector_row_bytes);
 }
 
 bool takes_staged(const Problem &p) {
@@ -118,8 +119,9 @@ bool takes_staged(const Problem &p) {
         return false;
     }
     if (p.shape.inner == 1) {
-        const std::size_t most =
-            p.aligned && p.kernels.finds_place ? p.policy.staged_row_bytes_of_places : p.policy.staged_row_bytes;
+        const std::size_t most = p.aligned && p.kernels.finds_place ? p.policy.staged_row_bytes_of_places
+                                 : !p.aligned && !are_few_rows(p)   ? p.policy.staged_unaligned_row_bytes
+                                                                    : p.policy.staged_row_bytes;
         return p.rows > 1 && p.row_bytes() <= most;
     }
     const std::size_t line = p.vector_columns ? p.policy.staged_line_bytes_of_vectors : p.policy.staged_line_bytes;
@@ -411,6 +413,29 @@ RowPlan plan_rows(const Problem &p) {
     return plan;
 }
 
+// Blocks of as many warps as are done with all rows soonest, where all blocks there are at a time take as long.
+RowPlan plan_dealt_rows(const Problem &p) {
+    RowPlan plan{.aligned = p.aligned};
+    std::size_t least = ~std::size_t{0};
+    for (std::size_t warps = 3; warps <= block_warps; ++warps) {
+        const std::size_t turns = divide_up(p.row_tiles, warps);
+        const std::size_t blocks_at_a_time = p.multiprocessors * (p.policy.warps_at_a_time / warps);
+        const std::size_t time = divide_up(p.rows, blocks_at_a_time) * turns;
+        if (turns <= std::size_t{most_tiles} && time < least) {
+            least = time;
+            plan.tiles = static_cast<int>(turns);
+            plan.dealt = plan.block_warps = static_cast<int>(warps);
+        }
+    }
+    return plan;
+}
+
+bool takes_dealt_rows(const Problem &p) {
+    return p.kernels.deals_tiles && p.policy.warps_at_a_time != 0 && p.shape.axis_stride == 1 &&
+           p.row_tiles > block_warps && p.row_tiles <= std::size_t{most_dealt_tiles} &&
+           p.rows >= p.multiprocessors * p.policy.dealt_rows && plan_rows(p).splits > 1;
+}
+
 // Strides along a size of 1 mean nothing; a matrix of adjacent columns without an inner axis is read as one with.
 Shape normalised(Shape s) {
     if (s.inner == 1 && s.axis_stride != 1 && s.axis > 1 && s.outer > 1 && s.outer_stride == 1) {
@@ -463,6 +488,8 @@ constexpr Rule rules[] = {
      [](const Problem &p, ReducePlan &plan) { set_columns(plan, plan_columns(p)); }},
     {ReduceAlgorithm::cluster_rows, takes_cluster_rows,
      [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_cluster_rows(p)); }},
+    {ReduceAlgorithm::dealt_rows, takes_dealt_rows,
+     [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_dealt_rows(p)); }},
     {ReduceAlgorithm::warp_rows, takes_warp_rows,
      [](const Problem &p, ReducePlan &plan) { set_rows(plan, plan_warp_rows(p)); }},
     {ReduceAlgorithm::rows, [](const Problem &) { return true; },

@@ -17,6 +17,7 @@ enum class ReduceAlgorithm {
     columns,           // a thread takes the columns of a vector, or one
     cluster_rows,      // a cluster of blocks finishes a row
     warp_rows,         // a warp takes a row of several tiles
+    dealt_rows,        // a row's tiles go round the warps of a block
     rows,              // warps of a block or several blocks share a row
 };
 
@@ -26,6 +27,7 @@ struct RowPlan {
     std::size_t splits = 1;
     int warps = 1;
     int tiles = 1;
+    int dealt = 0; // as RowArguments has it
     std::size_t rows_a_block = 1;
     int block_warps = 8;
     std::size_t shared_bytes = 0;

@@ -14,14 +14,16 @@ struct ReducePolicy {
     // Rows of one tile that are no more a multiprocessor may have a warp of their own each.
     std::size_t few_rows = 8;
 
-    // Rows that touch each other are staged in shared memory up to so many bytes each; where places are looked for,
-    // whole vectors are warps' own from this length on (16384 x 1024 bf16 20.6; 31.1, but of 512 19.2; 17.0). Of whole
-    // vectors the trees over them are staged; where squares are added up, up to the last (L2 norms of 16384 x 1000 bf16
-    // 14.3; 18.8, but of f32 25.9; 18.6, of 640 17.6; 14.7).
+    // Rows that touch each other are staged in shared memory up to so many bytes each, more off the boundaries where
+    // they are many (sums of 36928 x 577 f32 25.1; 40.9, products 27.6; 48.9); where places are looked for, whole
+    // vectors are warps' own from this length on (16384 x 1024 bf16 20.6; 31.1, but of 512 19.2; 17.0). Of whole
+    // vectors the trees over them are staged; of norms up to the last (L2 norms of 16384 x 1000 bf16 14.3; 18.8, but of
+    // f32 25.9; 18.6, of 640 17.6; 14.7, L1 21.7; 19.6, 14.3; 15.7).
     std::size_t staged_row_bytes = 2048;
+    std::size_t staged_unaligned_row_bytes = 4096;
     std::size_t staged_row_bytes_of_places = 2048;
     std::size_t staged_vector_row_bytes = 8192;
-    std::size_t staged_vector_row_bytes_of_squares = 2048;
+    std::size_t staged_vector_row_bytes_of_norms = 2048;
     // Columns are staged where inner has fewer bytes: where threads could read vectors of columns, and where they would
     // have to take single ones.
     std::size_t staged_line_bytes_of_vectors = 128;
@@ -70,6 +72,12 @@ struct ReducePolicy {
     // when these end; 0: it is not known. 2^22 f32 from a graph 5.31; 6.24, 2^23 10.5; 11.4.
     std::size_t blocks_at_a_time = 0;
 
+    // Warps that a multiprocessor holds of these; 0: it is not known. With so many rows for each, rows that would have
+    // several blocks have their tiles dealt to the warps of one: 1024 x 50257 bf16 sums 30.9; 33.6, L1
+    // norms 34.5; 49.4, of 1024 x 32000 f32 33.9; 43.5.
+    std::size_t warps_at_a_time = 0;
+    std::size_t dealt_rows = 4;
+
     // Nodes of states. A warp takes rows of up to so many elements, where there are so many rows a multiprocessor, the
     // more the longer: one for each so many elements (300 x 1000 f32 from element 12345 of the axis on 5.6; 8.5, 4000 x
     // 16000 98; 190, but 2000 x 30000 from element 0 on 100; 74).
@@ -88,7 +96,8 @@ inline constexpr ReducePolicy h200_reduce_policy{.staged_row_bytes_of_places = 1
                                                  .few_row_blocks = 3,
                                                  .cluster_pair_tiles = 64,
                                                  .general_cluster_tiles = 128,
-                                                 .blocks_at_a_time = 3};
+                                                 .blocks_at_a_time = 3,
+                                                 .warps_at_a_time = 24};
 
 inline const ReducePolicy &reduce_policy(const GpuFacts &gpu) {
     return gpu.compute_major == 9 ? h200_reduce_policy : plain_reduce_policy;

@@ -16,49 +16,58 @@ namespace wr::cuda {
 // Tiles that a warp can take one after the other: each result waits in a lane of its own.
 inline constexpr int most_tiles_a_warp = warp_lanes;
 
-// The result of `tiles` (a power of two) tiles of a row from `first_tile` on, in lane 0. Tiles behind the row's end
-// count as the identity.
+// The tiles of a row that a warp takes: as many as `most` (a power of two) neighbours, of which the row may have fewer,
+// whose result lane 0 gets, or so many of those that are dealt to `step` warps, of which each lane keeps one.
+struct WarpTiles {
+    std::size_t first;
+    int most, step = 1;
+    bool dealt = false;
+};
+
+// The result of a warp's tiles. Tiles behind the row's end count as the identity.
 template <class Access, class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator walk_tiles(const Row<T> &row, ReadableRange readable_range,
-                                                               std::size_t first_tile, int tiles, const Mapping &m) {
+                                                               const WarpTiles &tiles, const Mapping &m) {
     constexpr std::size_t elements = Access::elements;
     const std::size_t row_tiles = (row.count + elements - 1) / elements;
-    const std::size_t left = row_tiles - smaller(row_tiles, first_tile);
+    const std::size_t left = row_tiles - smaller(row_tiles, tiles.first);
     typename Op::Accumulator mine = Op::identity();
     if (left > 0) {
-        const int count = static_cast<int>(smaller(left, static_cast<std::size_t>(tiles)));
-        Access::for_each_tile(row, readable_range, first_tile, count, m, [&](int t, typename Op::Accumulator result) {
-            if constexpr (Op::order_free) {
-                mine = Op::combine(mine, result);
-            } else {
-                mine = lane_index() == t ? result : mine;
-            }
-        });
+        const std::size_t all =
+            tiles.dealt ? (left + static_cast<unsigned>(tiles.step) - 1) / static_cast<unsigned>(tiles.step) : left;
+        const int count = static_cast<int>(smaller(all, static_cast<std::size_t>(tiles.most)));
+        Access::for_each_tile(row, readable_range, {tiles.first, count, tiles.step}, m,
+                              [&](int t, typename Op::Accumulator result) {
+                                  if constexpr (Op::order_free) {
+                                      mine = Op::combine(mine, result);
+                                  } else {
+                                      mine = lane_index() == t ? result : mine;
+                                  }
+                              });
     }
     if constexpr (finds_place<T, Op> && Access::by_vectors) {
         return mine; // every lane's
     }
-    return Op::order_free ? tree_over_lanes<Op>(mine, warp_lanes) : tree_over_lanes<Op>(mine, tiles);
+    return tiles.dealt ? mine : tree_over_lanes<Op>(mine, Op::order_free ? warp_lanes : tiles.most);
 }
 
 template <class Access, class T, class Op>
-__device__ __noinline__ typename Op::Accumulator walk_tiles_again(Row<T> row, std::size_t first_tile, int tiles,
-                                                                  const Mapping &m) {
-    return walk_tiles<Access, T, Op>(row, ReadableRange{}, first_tile, tiles, m);
+__device__ __noinline__ typename Op::Accumulator walk_tiles_again(Row<T> row, WarpTiles tiles, const Mapping &m) {
+    return walk_tiles<Access, T, Op>(row, ReadableRange{}, tiles, m);
 }
 
 // The same by an operator's quick way, which Access takes.
 template <class Access, class T, class Op>
 __device__ __forceinline__ typename Op::Accumulator warp_reduce(const Row<T> &row, ReadableRange readable_range,
-                                                                std::size_t first_tile, int tiles, const Mapping &m) {
-    const auto result = walk_tiles<Access, T, QuickOf<Op>>(row, readable_range, first_tile, tiles, m);
+                                                                const WarpTiles &tiles, const Mapping &m) {
+    const auto result = walk_tiles<Access, T, QuickOf<Op>>(row, readable_range, tiles, m);
     if constexpr (!has_quick_way<Op>) {
         return result;
     } else if (__all_sync(whole_warp, QuickOf<Op>::is_enough(result)) != 0) {
         return scaled_form(result);
     } else {
         using Again = std::conditional_t<Access::by_vectors, SingleTiles<T, Op>, StridedAccess<T, Op>>;
-        return walk_tiles_again<Again, T, Op>(row, first_tile, tiles, m);
+        return walk_tiles_again<Again, T, Op>(row, tiles, m);
     }
 }
 
@@ -79,6 +88,25 @@ __device__ __forceinline__ typename Op::Accumulator partialBlockReduce(typename 
         sum = lane_index() == 0 ? sum : Op::identity();
     }
     return sum;
+}
+
+// What a block's warps have of a row's tiles that were dealt to them, one a lane, into one result, for the first warp.
+template <class Op>
+__device__ __forceinline__ typename Op::Accumulator tree_of_dealt_tiles(typename Op::Accumulator of_lane, int row_tiles,
+                                                                        int turns, int warps) {
+    __shared__ typename Op::Accumulator results[most_dealt_tiles];
+    const int lane = lane_index(), number = lane * warps + warp_index();
+    if (lane < turns && number < row_tiles) {
+        results[number] = of_lane;
+    }
+    __syncthreads();
+    constexpr int most = most_dealt_tiles / warp_lanes;
+    typename Op::Accumulator values[most];
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+        values[i] = lane * most + i < row_tiles ? results[lane * most + i] : Op::identity();
+    }
+    return tree_over_lanes<Op>(tree_of_elements<Op>(values), warp_lanes);
 }
 
 inline constexpr int row_block_warps = 8;
@@ -139,15 +167,22 @@ inline __device__ __noinline__ RowPart part_of_row(const RowArguments &a, std::s
 template <class Op, class Access>
 inline constexpr bool takes_nodes = !Op::order_free && (is_partial<Op> || requires { Access::begins_anywhere; });
 
-// What a warp reduces: `tiles` tiles of a row from number `first_tile` on. Weights are those from a part's first
+// Whether a row's tiles may be dealt to a block's warps one by one.
+template <class Op>
+inline constexpr bool may_be_dealt = !Op::order_free && !is_partial<Op>;
+
+// What a warp reduces of a row. Weights are those from a part's first
 // element on. `alone`: as the part has it.
 template <class T, class Op, class Access>
 __device__ __forceinline__ typename Op::Accumulator
 reduce_warps_tiles(const RowArguments &a, Row<T> row, std::size_t split, std::size_t own_warp, bool &alone) {
-    const auto tiles = static_cast<std::size_t>(a.tiles);
-    std::size_t first_tile = ((split << a.warps_log2) + own_warp) * tiles;
+    const auto most = static_cast<std::size_t>(a.tiles);
+    WarpTiles tiles{((split << a.warps_log2) + own_warp) * most, a.tiles};
+    if (may_be_dealt<Op> && a.dealt != 0) {
+        tiles = {static_cast<std::size_t>(warp_index()), a.tiles, a.dealt, true};
+    }
     if constexpr (!takes_nodes<Op, Access>) {
-        return warp_reduce<Access, T, Op>(row, a.readable_range, first_tile, a.tiles, a.mapping);
+        return warp_reduce<Access, T, Op>(row, a.readable_range, tiles, a.mapping);
     } else {
         const void *weights = a.mapping.weights;
         if (a.destination == Destination::nodes) {
@@ -155,15 +190,15 @@ reduce_warps_tiles(const RowArguments &a, Row<T> row, std::size_t split, std::si
             alone = part.alone;
             row.data += static_cast<std::ptrdiff_t>(part.first) * row.stride;
             row.count = part.count;
-            first_tile = alone ? 0 : own_warp * tiles;
+            tiles.first = alone ? 0 : own_warp * most;
             weights = static_cast<const char *>(weights) + part.first * static_cast<std::size_t>(a.nodes.weight_bytes);
         }
         if constexpr (Op::positional) {
             Mapping mapping = a.mapping;
             mapping.weights = weights;
-            return warp_reduce<Access, T, Op>(row, a.readable_range, first_tile, a.tiles, mapping);
+            return warp_reduce<Access, T, Op>(row, a.readable_range, tiles, mapping);
         } else {
-            return warp_reduce<Access, T, Op>(row, a.readable_range, first_tile, a.tiles, a.mapping);
+            return warp_reduce<Access, T, Op>(row, a.readable_range, tiles, a.mapping);
         }
     }
 }
@@ -229,13 +264,26 @@ __global__ void __launch_bounds__(row_block_threads, Access::resident_blocks)
     const int warps = 1 << a.warps_log2;
     const unsigned block_warps = blockDim.x / static_cast<unsigned>(warp_lanes);
     const std::size_t row =
-        a.first_row +
-        ((static_cast<std::size_t>(group) * block_warps + static_cast<std::size_t>(warp_index())) >> a.warps_log2);
+        may_be_dealt<Op> && a.dealt != 0
+            ? a.first_row + group
+            : a.first_row + ((static_cast<std::size_t>(group) * block_warps + static_cast<std::size_t>(warp_index())) >>
+                             a.warps_log2);
     auto value = Op::identity();
     bool alone = false;
     if (row < a.rows) {
         value = reduce_warps_tiles<T, Op, Access>(a, row_at<T>(a, row), split,
                                                   static_cast<std::size_t>(warp_index() & (warps - 1)), alone);
+    }
+    if constexpr (may_be_dealt<Op>) {
+        if (a.dealt != 0) {
+            constexpr std::size_t elements = Access::elements;
+            value =
+                tree_of_dealt_tiles<Op>(value, static_cast<int>((a.axis + elements - 1) / elements), a.tiles, a.dealt);
+            if (warp_index() == 0) {
+                deliver<Op>(a, value, row, 0);
+            }
+            return;
+        }
     }
     if (warps > 1 && !alone) {
         value = partialBlockReduce<Op, row_block_warps>(value, warps);
@@ -294,7 +342,7 @@ cluster_warp_reduce(const Row<T> &row, ReadableRange readable_range, std::size_t
     const char *at = reinterpret_cast<const char *>(row.data) + first * tile_bytes;
     const std::size_t left = row.count - smaller(first * tile_elements<T>, row.count);
     if (tiles > 2 || left == 0 || left % vector_elements<T> != 0 || offset_in_vector(at) != 0) {
-        return warp_reduce<UnalignedAccess<T, Op>, T, Op>(row, readable_range, first, tiles, m);
+        return warp_reduce<UnalignedAccess<T, Op>, T, Op>(row, readable_range, {first, tiles}, m);
     }
     const auto result = tiles == 2 && left >= 2 * tile_elements<T>
                             ? two_whole_tiles<T, Op>(at, m)

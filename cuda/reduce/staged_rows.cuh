@@ -147,11 +147,16 @@ __global__ void __launch_bounds__(staged_threads, staged_blocks_resident<Op>)
     __syncthreads();
     const unsigned char *elements = memory + start;
     reduce_stage<Op>(a, block, [&](const StagedRun &run) {
-        return by_plain_squares<Op>(a.mapping, [=, &a](auto way, const auto &of) {
+        const auto tree = [=, &a](auto way, const auto &of) {
             return run_tree<decltype(way)>(
                 [&](int i) { return of(staged_element<T>(elements + run.place(i) * sizeof(T))); }, run.count, a.mapping,
                 run.position);
-        });
+        };
+        if constexpr (has_value_maps<T, Op>) {
+            return with_value_map<T, Op>(a.mapping, [&](auto way, const auto &of) { return tree(way, of); });
+        } else {
+            return by_plain_squares<Op>(a.mapping, tree);
+        }
     });
 }
 

@@ -7,10 +7,12 @@
 #include "cuda/device/warp_tree.cuh"
 #include "cuda/reduce/extreme_of_vectors.cuh"
 #include "cuda/reduce/plain_squares.cuh"
+#include "cuda/reduce/value_maps.cuh"
 #include "numerics/operators.h"
 
 namespace wr::cuda {
 
+inline constexpr int word_bytes = sizeof(unsigned);
 inline constexpr int tile_bytes = tree_registers * warp_lanes * vector_bytes;
 
 template <class T>
@@ -190,10 +192,13 @@ __device__ __forceinline__ typename Op::Accumulator vector_tree(const uint4 &vec
             const float tree = tree_of_elements<Op>(values);
             return squares.kept_all_bits() ? tree : std::numeric_limits<float>::quiet_NaN();
         } else {
+            return with_value_map<T, Op>(m, [&](auto way, const auto &of) {
 #pragma unroll
-            for (int e = 0; e < elements; ++e) {
-                values[e] = Op::map(raw[e], m);
-            }
+                for (int e = 0; e < elements; ++e) {
+                    values[e] = decltype(way)::map(of(raw[e]), m);
+                }
+                return tree_of_elements<Op>(values);
+            });
         }
     }
     return tree_of_elements<Op>(values);
@@ -228,66 +233,8 @@ __device__ __forceinline__ typename Op::Accumulator weighted_vector_tree(const u
     return tree_of_elements<Op>(values);
 }
 
-// Moves a tile of vectors that were read from 16-byte boundaries to where the row's own vectors lie, Words 32-bit words
-// and `bits` bits further on: each lane takes what it lacks from the next lane. `behind` is, in lane 0, the vector
-// behind the tile.
-template <int Words, bool SubWord>
-__device__ __forceinline__ void shift_tile(uint4 (&vectors)[tree_registers], uint4 behind, unsigned bits) {
-    const int lane = lane_index();
-#pragma unroll
-    for (int v = 0; v < tree_registers; ++v) {
-        const uint4 next = v + 1 < tree_registers ? vectors[v + 1] : behind;
-        const uint4 given = lane == 0 ? next : vectors[v];
-        unsigned w[8] = {vectors[v].x, vectors[v].y, vectors[v].z, vectors[v].w, 0, 0, 0, 0};
-        const unsigned from[4] = {given.x, given.y, given.z, given.w};
-#pragma unroll
-        for (int k = 0; k < Words + (SubWord ? 1 : 0); ++k) {
-            w[4 + k] = __shfl_sync(whole_warp, from[k], lane + 1);
-        }
-        unsigned moved[4];
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            moved[k] = SubWord ? __funnelshift_r(w[Words + k], w[Words + k + 1], bits) : w[Words + k];
-        }
-        vectors[v] = uint4{moved[0], moved[1], moved[2], moved[3]};
-    }
-}
-
-template <class T>
-__device__ __forceinline__ void shift_tile_by(uint4 (&vectors)[tree_registers], uint4 behind, unsigned offset) {
-    constexpr bool sub_word = sizeof(T) < 4;
-    const unsigned bits = offset % 4 * 8;
-    switch (offset / 4) {
-    case 0:
-        if constexpr (sub_word) {
-            shift_tile<0, true>(vectors, behind, bits);
-        }
-        break;
-    case 1:
-        if constexpr (sizeof(T) != 8) {
-            shift_tile<1, sub_word>(vectors, behind, bits);
-        }
-        break;
-    case 2:
-        shift_tile<2, sub_word>(vectors, behind, bits);
-        break;
-    default:
-        if constexpr (sizeof(T) != 8) {
-            shift_tile<3, sub_word>(vectors, behind, bits);
-        }
-        break;
-    }
-}
-
 __device__ __forceinline__ unsigned offset_in_vector(const void *at) {
     return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % vector_bytes);
-}
-
-// Whether the tile at `at` can be read by whole 16-byte vectors without leaving the readable range.
-__device__ __forceinline__ bool tile_is_readable(const char *at, ReadableRange readable_range) {
-    const unsigned offset = offset_in_vector(at);
-    const char *base = at - offset;
-    return base >= readable_range.begin && base + tile_bytes + (offset != 0 ? vector_bytes : 0) <= readable_range.end;
 }
 
 // The vectors of the tile at `at`, which lies on a 16-byte boundary.
@@ -316,22 +263,83 @@ __device__ __forceinline__ void load_aligned_tile_plainly(const char *at, uint4 
     }
 }
 
-// The vectors of the tile at `at`, which lies `offset` bytes behind a 16-byte boundary. The one behind the tile is
-// asked for first: asked for where it is known to be wanted, it would be waited for after all others.
+// Whether the `bytes` at `at` can be read by the words that hold them without leaving the readable range: always where
+// elements are whole words.
+template <class T>
+__device__ __forceinline__ bool words_are_readable(const char *at, std::size_t bytes, ReadableRange readable_range) {
+    const unsigned offset = offset_in_vector(at) % word_bytes;
+    return sizeof(T) >= word_bytes || offset == 0 ||
+           (at - offset >= readable_range.begin && at - offset + bytes + word_bytes <= readable_range.end);
+}
+
+template <class Piece>
+__device__ __forceinline__ Piece load_piece(const char *at) {
+    return __ldcs(reinterpret_cast<const Piece *>(at));
+}
+
+// This lane's vectors of a tile at `at`, which lies `offset` bytes behind a 16-byte boundary, number v of them
+// place_of(v) bytes further on: by the widest pieces whose boundaries they are on. Vectors that do not begin with a
+// word take a word more, and are shifted.
+template <class T, class PlaceOf>
+__device__ __forceinline__ void load_by_pieces(const char *at, unsigned offset, const PlaceOf &place_of,
+                                               uint4 (&vectors)[tree_registers]) {
+    const auto for_each = [&](const auto &load) {
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            load(v, at + place_of(v));
+        }
+    };
+    const bool first_word = offset < word_bytes, even_word = (offset & word_bytes) == 0;
+    if (offset == 0) {
+        for_each([&](int v, const char *from) { vectors[v] = load_piece<uint4>(from); });
+    } else if (sizeof(T) >= word_bytes || offset % word_bytes == 0) {
+        if (sizeof(T) == 8 || even_word) {
+            for_each([&](int v, const char *from) {
+                const auto low = load_piece<uint2>(from), high = load_piece<uint2>(from + 8);
+                vectors[v] = {low.x, low.y, high.x, high.y};
+            });
+        } else {
+            for_each([&](int v, const char *from) {
+                const auto middle = load_piece<uint2>(from + 4);
+                vectors[v] = {load_piece<unsigned>(from), middle.x, middle.y, load_piece<unsigned>(from + 12)};
+            });
+        }
+    } else {
+        unsigned behind[tree_registers];
+        at -= offset % word_bytes;
+        if (first_word) {
+            for_each([&](int v, const char *from) {
+                vectors[v] = load_piece<uint4>(from);
+                behind[v] = load_piece<unsigned>(from + 16);
+            });
+        } else if (even_word) {
+            for_each([&](int v, const char *from) {
+                const auto low = load_piece<uint2>(from), high = load_piece<uint2>(from + 8);
+                vectors[v] = {low.x, low.y, high.x, high.y};
+                behind[v] = load_piece<unsigned>(from + 16);
+            });
+        } else {
+            for_each([&](int v, const char *from) {
+                const auto low = load_piece<uint2>(from + 4), high = load_piece<uint2>(from + 12);
+                vectors[v] = {load_piece<unsigned>(from), low.x, low.y, high.x};
+                behind[v] = high.y;
+            });
+        }
+        const unsigned bits = offset % word_bytes * 8;
+#pragma unroll
+        for (int v = 0; v < tree_registers; ++v) {
+            const uint4 w = vectors[v];
+            vectors[v] = {__funnelshift_r(w.x, w.y, bits), __funnelshift_r(w.y, w.z, bits),
+                          __funnelshift_r(w.z, w.w, bits), __funnelshift_r(w.w, behind[v], bits)};
+        }
+    }
+}
+
+// The vectors of the tile at `at`, which lies `offset` bytes behind a 16-byte boundary.
 template <class T>
 __device__ __forceinline__ void load_any_tile(const char *at, unsigned offset, uint4 (&vectors)[tree_registers]) {
-    const char *mine = at - offset + lane_index() * vector_bytes;
-    uint4 behind{0, 0, 0, 0};
-    if (offset != 0 && lane_index() == 0) {
-        behind = load_streaming(mine + tile_bytes);
-    }
-#pragma unroll
-    for (int v = 0; v < tree_registers; ++v) {
-        vectors[v] = load_streaming(mine + v * warp_lanes * vector_bytes);
-    }
-    if (offset != 0) {
-        shift_tile_by<T>(vectors, behind, offset);
-    }
+    load_by_pieces<T>(
+        at + lane_index() * vector_bytes, offset, [](int v) { return v * warp_lanes * vector_bytes; }, vectors);
 }
 
 // 256 elements of a row from `first` on, at position 32 v + lane, one load each; the identity behind the row's end.

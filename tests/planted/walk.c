@@ -19,7 +19,7 @@ typedef struct sized_shape {
 } sized_shape;
 
 static const sized_shape reduce_shapes[] = {
-    {"several rows a tile", 2001, {0, 32}, {0, 1}, 1, START},
+    {"several rows a tile", 2001, {0, 64}, {0, 1}, 1, START},
     {"three vectors a thread", 3001, {0, 3}, {0, 1}, 1, START},
     {"short rows", 501, {0, 33}, {0, 1}, 1, MOVED},
     {"short rows of vectors", 1501, {1280, 0}, {0, 1}, 1, START},

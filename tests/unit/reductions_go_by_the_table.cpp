@@ -94,16 +94,40 @@ void check_clusters_find_room() {
 // Trees over vectors are staged of longer rows where elements are added up than where squares are.
 void check_squares_are_staged_by_vectors() {
     ReduceKernels squares = full_set(2);
-    squares.packed_rows = squares.three_vector_rows = squares.cluster_rows = nullptr;
-    squares.has_quick_way = true;
+    squares.cluster_rows = nullptr;
+    squares.least_packed_bytes = 128;
+    squares.adds_norms = true;
     const auto algorithm = [](const ReduceKernels &kernels, std::size_t axis) {
         return plan_reduction(contiguous(16384, axis, 1), 0, kernels, h200).algorithm;
     };
     CHECK(algorithm(squares, 640) == ReduceAlgorithm::staged_vectors, "squares of rows of 640");
-    CHECK(algorithm(squares, 1024) == ReduceAlgorithm::staged_vectors, "squares of rows of 1024");
+    CHECK(algorithm(squares, 1016) == ReduceAlgorithm::staged_vectors, "squares of rows of 1016");
+    CHECK(algorithm(squares, 1024) == ReduceAlgorithm::packed_rows, "squares of rows of 1024");
+    CHECK(algorithm(squares, 64) == ReduceAlgorithm::packed_rows, "squares of rows of 64");
+    CHECK(algorithm(squares, 32) == ReduceAlgorithm::staged_vectors, "squares of rows of 32");
     CHECK(algorithm(squares, 1032) != ReduceAlgorithm::staged_vectors, "squares of rows of 1032");
     CHECK(algorithm(squares, 641) == ReduceAlgorithm::staged, "squares of rows of 641");
     CHECK(algorithm(full_set(2), 1032) == ReduceAlgorithm::staged_vectors, "sums of rows of 1032");
+}
+
+// Tiles go round the warps of a block where several blocks would leave parts of a row else, and the rows are not few.
+void check_tiles_are_dealt() {
+    ReduceKernels sums = full_set(2);
+    sums.deals_tiles = true;
+    const auto plan = [](const ReduceKernels &kernels, std::size_t rows, std::size_t axis, const GpuFacts &gpu) {
+        return plan_reduction(contiguous(rows, axis, 1), 0, kernels, gpu);
+    };
+    const ReducePlan dealt = plan(sums, 1024, 50257, h200);
+    CHECK(dealt.algorithm == ReduceAlgorithm::dealt_rows && dealt.rows.dealt == 3 && dealt.rows.block_warps == 3 &&
+              dealt.rows.tiles == 9 && dealt.partials == 0,
+          "1024 rows of 25 tiles: %d turns of %d warps", dealt.rows.tiles, dealt.rows.dealt);
+    CHECK(plan(sums, 528, 50257, h200).algorithm == ReduceAlgorithm::dealt_rows, "528 rows of 25 tiles");
+    CHECK(plan(sums, 527, 50257, h200).algorithm == ReduceAlgorithm::rows, "527 rows of 25 tiles");
+    CHECK(plan(sums, 4096, 50257, h200).algorithm == ReduceAlgorithm::rows, "4096 rows of 25 tiles");
+    CHECK(plan(sums, 1024, 64 * 2048, h200).algorithm == ReduceAlgorithm::dealt_rows, "rows of 64 tiles");
+    CHECK(plan(sums, 1024, 64 * 2048 + 1, h200).algorithm == ReduceAlgorithm::rows, "rows of 65 tiles");
+    CHECK(plan(full_set(2), 1024, 50257, h200).algorithm == ReduceAlgorithm::rows, "a set that deals none");
+    CHECK(plan(sums, 1024, 50257, without_clusters).algorithm == ReduceAlgorithm::rows, "a GPU of unknown room");
 }
 
 // Threads that share a column have equal shares where no order is to be kept, and else subtrees.
@@ -222,6 +246,10 @@ int main() {
            {2, 3, 1, A::staged, true},
            {100, 100, 1, A::staged, true},
            {1000, 1000, 1, A::rows, true},
+           {1056, 1000, 1, A::rows, true},
+           {1057, 1000, 1, A::staged, true},
+           {8192, 1024, 1, A::staged, true},
+           {8192, 1025, 1, A::warp_rows, true},
            {1, 100, 80, A::staged, true},
            {1, 100, 200, A::columns, true}});
     check("places of f32", set_of_places(4), h200, 0,
@@ -241,6 +269,7 @@ int main() {
            {64, 8, 1, A::rows, true}});
     check_small_arrays_are_spread();
     check_clusters_find_room();
+    check_tiles_are_dealt();
     check_squares_are_staged_by_vectors();
     check_columns_are_shared();
     check_columns_of_sums_have_few_or_many_rows();

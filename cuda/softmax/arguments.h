@@ -17,7 +17,7 @@ inline constexpr std::size_t softmax_splits_a_warp = 256;
 // Rows whose totals a warp makes at once: as many as leave each of their splits a lane.
 constexpr int rows_of_totals_warp(std::size_t splits) {
     int rows = 32;
-    while (rows > 1 && static_cast<std::size_t>(32 / rows) < splits) {
+    while (rows > 1 && splits * static_cast<std::size_t>(rows) > 32) {
         rows /= 2;
     }
     return rows;

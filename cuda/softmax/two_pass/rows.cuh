@@ -169,27 +169,38 @@ __device__ __forceinline__ Sum tile_tree(Sum sum) {
     return tree_over_lanes<FloatSum<Sum>>(of_warps[lane_index() % two_pass_row_warps], two_pass_row_warps);
 }
 
-// Up to Most states, number `first` and those behind it, all of which are asked for at once.
+// Up to Most states, number `first` and those behind it, all of which are asked for at once. Of one alone, which is
+// what most have, nothing else of the code is gone through: it would come from far.
 template <int Most, class Float>
 struct StateRun {
     StoredState states[Most];
+    bool are_several;
 
-    __device__ __forceinline__ StateRun(const StoredState *from, std::size_t first, std::size_t run,
-                                        std::size_t count) {
-#pragma unroll
-        for (std::size_t i = 0; i < Most; ++i) {
+    __device__ __forceinline__ StateRun(const StoredState *from, std::size_t first, std::size_t run, std::size_t count)
+        : are_several(run > 1) {
+        const auto load = [&](std::size_t i) {
             states[i] = {-std::numeric_limits<double>::infinity(), 0.0};
             if (i < run && first + i < count) {
                 states[i] = from[first + i];
+            }
+        };
+        load(0);
+        if (are_several) {
+#pragma unroll
+            for (std::size_t i = 1; i < Most; ++i) {
+                load(i);
             }
         }
     }
 
     __device__ __forceinline__ Float largest() const {
-        Float maximum = -std::numeric_limits<Float>::infinity();
+        const Float first = static_cast<Float>(states[0].maximum);
+        Float maximum = larger_with_nan(first, first);
+        if (are_several) {
 #pragma unroll
-        for (int i = 0; i < Most; ++i) {
-            maximum = larger_with_nan(maximum, static_cast<Float>(states[i].maximum));
+            for (int i = 1; i < Most; ++i) {
+                maximum = larger_with_nan(maximum, static_cast<Float>(states[i].maximum));
+            }
         }
         return maximum;
     }
@@ -197,14 +208,19 @@ struct StateRun {
     // The natural tree over them, in the frame of the row's maximum.
     template <class Sum>
     __device__ __forceinline__ Sum total(Float row_maximum) const {
-        Sum sums[Most];
-#pragma unroll
-        for (int i = 0; i < Most; ++i) {
+        const auto scaled = [&](int i) {
             const Float maximum = static_cast<Float>(states[i].maximum);
-            sums[i] = Sum(0); // of a state that is not there
-            if (maximum != -std::numeric_limits<Float>::infinity()) {
-                sums[i] = scale_by_power(static_cast<Sum>(states[i].sum), frame_gap(maximum, row_maximum));
-            }
+            return maximum == -std::numeric_limits<Float>::infinity() // is not there
+                       ? Sum(0)
+                       : scale_by_power(static_cast<Sum>(states[i].sum), frame_gap(maximum, row_maximum));
+        };
+        Sum sums[Most] = {scaled(0)};
+        if (!are_several) {
+            return sums[0];
+        }
+#pragma unroll
+        for (int i = 1; i < Most; ++i) {
+            sums[i] = scaled(i);
         }
         return run_sum<Most, Sum>(sums);
     }
@@ -231,29 +247,31 @@ __global__ void __launch_bounds__(two_pass_row_threads) softmax_totals(const __g
     using Float = typename SoftmaxArithmetic<T>::Float;
     using Sum = typename SoftmaxArithmetic<T>::Sum;
     pdl_release();
+    const bool together = a.splits > softmax_splits_a_warp;
+    // Of a row and a warp, and of a row: powers of two, for divisions would take longer than all else.
+    const int lanes = together ? warp_lanes : warp_lanes >> (31 - __clz(rows_of_totals_warp(a.splits)));
+    const int threads = together ? two_pass_row_threads : lanes, log_threads = 31 - __clz(threads);
+    const std::size_t thread = threadIdx.x & static_cast<unsigned>(threads - 1);
+    const std::size_t rows_a_block = static_cast<unsigned>(two_pass_row_threads) >> log_threads;
+    std::size_t run = 1;
+    while (run << log_threads < a.splits) {
+        run *= 2;
+    }
+    const std::size_t rows = a.outer * a.inner;
     pdl_wait();
     if (is_nothing_left(a.left)) {
         return;
     }
-    const bool together = a.splits > softmax_splits_a_warp;
-    const int lanes = together ? warp_lanes : warp_lanes / rows_of_totals_warp(a.splits); // of a row and a warp
-    const auto threads = static_cast<unsigned>(together ? two_pass_row_threads : lanes);
-    const std::size_t thread = threadIdx.x % threads, rows_a_block = two_pass_row_threads / threads;
-    std::size_t run = 1;
-    while (run * threads < a.splits) {
-        run *= 2;
-    }
-    const std::size_t rows = a.outer * a.inner;
     for (std::size_t first = blockIdx.x * rows_a_block; first < rows; first += gridDim.x * rows_a_block) {
-        const std::size_t row = first + threadIdx.x / threads;
-        const bool is_taken = row < rows && is_left(a.left, row / a.inner, row % a.inner);
+        const std::size_t row = first + (threadIdx.x >> log_threads);
+        const bool is_taken = row < rows && (a.left.any == nullptr || is_left(a.left, row / a.inner, row % a.inner));
         const std::size_t splits = is_taken ? a.splits : 0;
         const StoredState *states = a.states + row * a.splits;
         constexpr std::size_t most_at_once = 8;
         const StateRun<most_at_once, Float> own(states, thread * run, run <= most_at_once ? run : 0, splits);
         Float maximum = own.largest();
         if (run > most_at_once) {
-            for (std::size_t split = thread; split < splits; split += threads) {
+            for (std::size_t split = thread; split < splits; split += static_cast<unsigned>(threads)) {
                 maximum = larger_with_nan(maximum, static_cast<Float>(states[split].maximum));
             }
         }

@@ -220,17 +220,21 @@ struct LogPieces {
 };
 
 // log(sum of exp(x)) of an ordinary row: the maximum plus the logarithm of the sum in units of the maximum's own
-// computed exponential. Errors of the two cancel where the maximum dominates, so a result close to the maximum is
-// relatively exact, and one element gives the element.
+// computed exponential, both in one frame, whichever. Errors of the two cancel where the maximum dominates, so a result
+// close to the maximum is relatively exact, and one element gives the element.
 template <class Float, class Sum>
-WR_HD LogPieces<Float> row_logsumexp(Float maximum, Sum sum) {
-    const Sum unit =
-        is_large(maximum) ? large_factor<Sum>(maximum) : static_cast<Sum>(exponential_in(frame_of(maximum), maximum));
+WR_HD LogPieces<Float> logsumexp_in_units(Float maximum, Sum sum, Sum unit) {
     const Logarithm<Float> l = logarithm_of_quotient<Float>(sum, unit);
     const ExactSum<Float> first = exact_sum(maximum, l.whole);
     const ExactSum<Float> second = exact_sum(first.rounded, l.near);
     const ExactSum<Float> all = exact_sum(second.rounded, (first.lost + second.lost) + l.rest);
     return {all.rounded, all.lost};
+}
+template <class Float, class Sum>
+WR_HD LogPieces<Float> row_logsumexp(Float maximum, Sum sum) {
+    const Sum unit =
+        is_large(maximum) ? large_factor<Sum>(maximum) : static_cast<Sum>(exponential_in(frame_of(maximum), maximum));
+    return logsumexp_in_units(maximum, sum, unit);
 }
 
 template <class Float>

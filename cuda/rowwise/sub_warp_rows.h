@@ -46,11 +46,11 @@ struct StagedRows {
             lanes *= 2;
         }
         const std::size_t rows = warp_threads / lanes, stage = warp_threads * (registers + 1) * elements;
-        const std::size_t of_stages = softmax_short_row_stages(element_bytes) * stage / (rows * s.axis);
+        const std::size_t of_stage = softmax_short_row_elements(element_bytes) / (rows * s.axis);
         const std::size_t of_each = s.outer / (rows * gpu.on_all(policy.staged_least_warps));
         batches = std::max<std::size_t>(std::min(stage / (rows * s.axis), of_each), 1);
-        if (s.outer >= rows * of_stages * gpu.on_all(policy.staged_warps)) {
-            batches = std::max(batches, of_stages);
+        if (s.outer >= rows * of_stage * gpu.on_all(policy.staged_warps)) {
+            batches = std::max(batches, of_stage);
         }
         warp_rows = rows * batches;
     }

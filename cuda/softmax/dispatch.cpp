@@ -96,7 +96,7 @@ bool is_logsumexp_of_many(const SoftmaxCall &call) {
         return false;
     }
     if (call.plan.regime == SoftmaxRegime::short_rows) { // of whole vectors they write outputs whatever is asked
-        return call.plan.short_rows != call.kernels.short_rows.of_a_lane;
+        return call.plan.lanes != 1;
     }
     const bool are_few =
         call.problem.shape.outer * call.plan.tiles <= call.gpu.on_all(softmax_policy(call.gpu).logsumexp_few_tiles);

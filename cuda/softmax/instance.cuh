@@ -8,6 +8,7 @@
 #include "cuda/softmax/rows/cluster_rows.cuh"
 #include "cuda/softmax/sub_warp/staged_rows.cuh"
 #include "cuda/softmax/sub_warp/thread_rows.cuh"
+#include "cuda/softmax/sub_warp/tiny_rows.cuh"
 #include "cuda/softmax/sub_warp/vector_rows.cuh"
 #include "cuda/softmax/two_pass/rows.cuh"
 
@@ -228,6 +229,10 @@ template <class T>
 void set_thread_rows(SoftmaxShortRowKernels &kernels) {
     kernels.of_a_lane[0] = address_of(softmax_thread_rows<T, false>);
     kernels.of_a_lane[1] = address_of(softmax_thread_rows<T, true>);
+    kernels.tiny[0][0] = address_of(softmax_tiny_rows<T, false, softmax_tiny_row_axis[0]>);
+    kernels.tiny[0][1] = address_of(softmax_tiny_rows<T, true, softmax_tiny_row_axis[0]>);
+    kernels.tiny[1][0] = address_of(softmax_tiny_rows<T, false, softmax_tiny_row_axis[1]>);
+    kernels.tiny[1][1] = address_of(softmax_tiny_rows<T, true, softmax_tiny_row_axis[1]>);
 }
 
 template <class T>

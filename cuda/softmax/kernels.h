@@ -63,15 +63,23 @@ struct SoftmaxRegisterTileKernels {
 };
 
 // Short rows that touch each other. Packed: of whole vectors on their boundaries; staged: of whole vectors wherever
-// they start; of a lane: of any length and alignment, each one lane's; any: likewise, of several lanes or one.
+// they start; of a lane: of any length and alignment, each one lane's; tiny: those of a few elements; any: likewise, of
+// several lanes or one.
 struct SoftmaxShortRowKernels {
     const void *packed[2], *staged[2], *of_a_lane[2]; // [log]; nullptr: not supported
+    const void *tiny[2][2];                           // [of more elements][log]
     const void *any[2];                               // [log]
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
-// Of rows that are neither packed nor staged, the stages' worth that a warp may wait for together.
-constexpr std::size_t softmax_short_row_stages(std::size_t element_bytes) { return element_bytes == 2 ? 2 : 1; }
+// Elements of the longest tiny rows, and how many of each lane a warp has.
+inline constexpr std::size_t softmax_tiny_row_axis[2] = {4, 8};
+inline constexpr std::size_t softmax_tiny_row_batches = 4;
+
+// Elements of rows that are neither packed nor staged that a warp's stage holds.
+constexpr std::size_t softmax_short_row_elements(std::size_t element_bytes) {
+    return element_bytes == 2 ? 2560 : element_bytes == 4 ? 1600 : 1088;
+}
 
 // Rows of any length at any address, read twice, and the totals of all that is not done in one launch.
 struct SoftmaxTwoPassRowKernels {

@@ -342,6 +342,13 @@ __device__ __forceinline__ BlockFactor<Float> factor_of_row(const RowState<Float
                                                         : BlockFactor<Float>{0, 0};
 }
 
+// The logsumexp of a row whose exponentials, and their sum, have frame N = 0.
+template <class Float, class Sum>
+__device__ __forceinline__ LogPieces<Float> logsumexp_at_zero_exponent(Float maximum, Sum sum) {
+    return logsumexp_in_units(maximum, sum,
+                              term<Sum, true>(scaled_exponential(maximum, ExponentialConstants<Float>::magic)));
+}
+
 // Of a row's logsumexp and maximum what is wanted.
 template <class Float, class Sum>
 __device__ __noinline__ void store_row_values(const SoftmaxArguments &a, RowState<Float, Sum> row, std::size_t index) {

@@ -145,6 +145,20 @@ static void walk_converted(wr_dtype dtype, const walker *by) {
     }
 }
 
+/* More than are spread over lanes. */
+static void walk_tiny_rows(wr_dtype dtype, const walker *by) {
+    static const shape shapes[] = {{"many rows of three elements", 280000, 3, 1, 1, 0},
+                                   {"many rows of seven elements", 280000, 7, 1, 1, 0}};
+    softmax_kind kind = {WR_F32, 0, 0, 0, (wr_dtype)0, 0};
+    size_t i;
+    kind.dtype = dtype;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        for (kind.log = 0; kind.log < 2; ++kind.log) {
+            softmax_both_ways(&kind, &shapes[i], by);
+        }
+    }
+}
+
 static void walk_softmax_of(size_t first, size_t last, const walker *by) {
     size_t i, j;
     for (i = first; i <= last; ++i) {
@@ -152,6 +166,7 @@ static void walk_softmax_of(size_t first, size_t last, const walker *by) {
             walk_softmax_over(softmax_types[i], &softmax_shapes[j], by);
         }
         walk_converted(softmax_types[i], by);
+        walk_tiny_rows(softmax_types[i], by);
     }
 }
 void walk_softmax_of_wide(const walker *by) { walk_softmax_of(0, 1, by); }

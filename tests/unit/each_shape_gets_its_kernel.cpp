@@ -33,6 +33,8 @@ constexpr Case cases[] = {
     {{softmax, WR_BF16, 4096, 32000, 1, 0, own}, "softmax_cluster"},
     {{log_softmax, WR_BF16, 4096, 20 * k, 1, 0, own}, "fill_words softmax_lookback_rows"},
     {{softmax, WR_F32, 100000, 10, 1, 0, own}, "softmax_thread_rows"},
+    {{softmax, WR_F32, 1000000, 3, 1, 0, own}, "softmax_tiny_rows"},
+    {{log_softmax, WR_BF16, 1000000, 7, 1, 0, own}, "softmax_tiny_rows"},
     {{softmax, WR_F32, 100000, 100, 1, off_by_one, own}, "softmax_sub_warp_vectors"},
     {{softmax, WR_F32, 100000, 197, 1, 0, own}, "softmax_short_rows"},
     {{softmax, WR_BF16, 100000, 201, 1, 0, WR_F16}, "softmax_blocked_rows"},

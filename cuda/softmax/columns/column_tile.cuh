@@ -258,12 +258,6 @@ __device__ __forceinline__ Sum quick_sum(const Float (&of_column)[Rows]) {
     return run_sum<Rows, Sum, true>(of_column);
 }
 
-// A column's logsumexp where its exponentials were formed in the frame N = 0.
-template <class Float, class Sum>
-__device__ __forceinline__ LogPieces<Float> logsumexp_of_quick(Float maximum, Sum sum) {
-    return row_logsumexp(maximum, scale_by_power(sum, -nearest_exponent(maximum)));
-}
-
 // Softmax's outputs; false where some logit is too large or too small for it.
 template <class T, int Rows, class Tile>
 __device__ __forceinline__ bool write_softmax(const Tile &tile, const uint4 (&v)[Rows]) {
@@ -331,7 +325,7 @@ __device__ __forceinline__ bool write_by_logits(const Tile &tile, const uint4 (&
     constexpr bool apart = sizeof(T) == sizeof(float);
     tile.folds.template fold<SumAndLargest<Sum>, apart>(
         quick_values, [&](const typename Tile::Column &column, const Left &whole) {
-            const LogPieces<Float> logsumexp = logsumexp_of_quick(whole.largest, whole.sum);
+            const LogPieces<Float> logsumexp = logsumexp_at_zero_exponent(whole.largest, whole.sum);
             if (wants_row_values(a)) {
                 store_values_of(tile, column, whole.largest, logsumexp.high);
             }

@@ -47,7 +47,7 @@ __device__ __forceinline__ void write_near(const Tile &tile, const uint4 (&v)[Ro
     tile.folds.template fold<SumAndLargest<Sum>, apart>(
         quick_values, [&](const typename Tile::Column &column, const Left &whole) {
             const bool empty = row_kind(whole.largest) == RowKind::empty;
-            const LogPieces<Float> logsumexp = logsumexp_of_quick(whole.largest, whole.sum);
+            const LogPieces<Float> logsumexp = logsumexp_at_zero_exponent(whole.largest, whole.sum);
             if (wants_row_values(a)) {
                 store_values_of(tile, column, whole.largest, empty ? whole.largest : logsumexp.high);
             }

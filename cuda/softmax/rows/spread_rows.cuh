@@ -16,22 +16,13 @@ struct SpreadRow {
 };
 
 // What a row comes to, and the maximum of the tile that a lane's elements are in. Plain: their exponentials have frame
-// N = 0, and so has `plain_sum`; of softmax alone nobody knows the row's maximum then.
+// N = 0, and so has the sum; of softmax alone nobody knows the maxima then.
 template <class Sum>
 struct SpreadTotal {
     RowState<float, Sum> row;
     float tile_maximum;
     bool plain;
-    Sum plain_sum;
 };
-
-template <class Sum>
-__device__ __forceinline__ SpreadTotal<Sum> plain_total(bool knows_maximum, float maximum, Sum sum) {
-    if (knows_maximum) {
-        return {{maximum, scale_by_power(sum, -nearest_exponent(maximum))}, maximum, true, sum};
-    }
-    return {{0, sum}, 0, true, sum};
-}
 
 // Whether the frame of all of a warp's exponentials may be N = 0, and a lane's largest logit, where that is wanted.
 template <class T, class Run>
@@ -68,7 +59,7 @@ __device__ __forceinline__ SpreadTotal<Sum> any_total_of_lanes(const SpreadRowsA
                                                                float (&e)[Run::elements]) {
     const float maximum = maximum_of_lanes(a.log_lanes, run.largest_scaled(a));
     const Sum sum = framed_sum_of<Sum>(a, run, a.log_lanes, maximum, e);
-    return {{maximum, settle_block_sum(maximum, sum)}, maximum, false, Sum(0)};
+    return {{maximum, settle_block_sum(maximum, sum)}, maximum, false};
 }
 
 // The same of a block's row. A lane stands for the warp of its number, and where the row is one tile for others, too.
@@ -111,7 +102,7 @@ __device__ __forceinline__ SpreadTotal<Sum> any_total_of_block(const SpreadRowsA
             sum = sum + from_lane_xor(sum, distance);
         }
     }
-    return {{of_row, sum}, own, false, Sum(0)};
+    return {{of_row, sum}, own, false};
 }
 
 template <class Sum>
@@ -123,7 +114,7 @@ __device__ __noinline__ BlockFactor<float> special_factor(float tile_maximum, Ro
 template <class Sum>
 __device__ __forceinline__ BlockFactor<float> factor_in_total(const SpreadTotal<Sum> &total) {
     if (total.plain) {
-        return factor_of_sum(total.plain_sum, float());
+        return factor_of_sum(total.row.sum, float());
     }
     if (is_ordinary(total.tile_maximum) && is_ordinary(total.row.maximum)) {
         const std::int32_t gap = nearest_exponent(total.tile_maximum) - nearest_exponent(total.row.maximum);
@@ -155,7 +146,8 @@ __device__ __forceinline__ void finish_spread(const SpreadRowsArguments &a, cons
     const RowKind kind = total.plain ? RowKind::ordinary : row_kind(total.row.maximum);
     LogPieces<float> splits{total.row.maximum, 0}; // of rows that are not ordinary the logsumexp
     if ((Log || a.logsumexp != nullptr) && kind == RowKind::ordinary) {
-        splits = row_logsumexp(total.row.maximum, total.row.sum);
+        splits = total.plain ? logsumexp_at_zero_exponent(total.row.maximum, total.row.sum)
+                             : row_logsumexp(total.row.maximum, total.row.sum);
     }
     if (a.output != nullptr && kind != RowKind::ordinary) {
         run.fill(a, special_output<float>(kind, Log, a.empty_row_zero));
@@ -190,7 +182,7 @@ __global__ void __launch_bounds__(spread_block_warps *warp_lanes)
     if (is_plain_warp<T>(a, run, knows_maximum, largest)) {
         const Sum sum = plain_sum_of<Sum>(a, run, a.log_lanes, e);
         const float maximum = knows_maximum ? maximum_of_lanes(a.log_lanes, largest) : 0.0f;
-        finish_spread<T, Log>(a, run, plain_total(knows_maximum, maximum, sum), e);
+        finish_spread<T, Log>(a, run, SpreadTotal<Sum>{{maximum, sum}, maximum, true}, e);
     } else {
         finish_spread<T, Log>(a, run, any_total_of_lanes<Sum>(a, run, e), e);
     }
@@ -236,7 +228,7 @@ __global__ void __launch_bounds__(most_spread_warps *warp_lanes)
         maximum =
             warp_maximum(lane_index() < warps ? shared.maxima[lane_index()] : -std::numeric_limits<float>::infinity());
     }
-    finish_spread<T, Log>(a, run, plain_total(knows_maximum, maximum, sum), e);
+    finish_spread<T, Log>(a, run, SpreadTotal<Sum>{{maximum, sum}, maximum, true}, e);
 }
 
 template <class T, class Access, int Accesses>

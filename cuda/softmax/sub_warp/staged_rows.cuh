@@ -15,8 +15,7 @@ inline constexpr int short_row_registers = lane_vectors<T> + (sizeof(T) == 8 ? 1
 
 // What a warp's stage holds.
 template <class T>
-inline constexpr int short_rows_elements =
-    static_cast<int>(softmax_short_row_stages(sizeof(T))) * warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
+inline constexpr int short_rows_elements = static_cast<int>(softmax_short_row_elements(sizeof(T)));
 
 template <class T>
 inline constexpr int short_rows_blocks = (sizeof(T) == 8 ? 12 : 24) / short_row_warps;
@@ -105,33 +104,10 @@ struct ShortRowLane {
     }
 };
 
-// The exponentials of a lane's part of its row, and the row's sum in all of its lanes. exponentials(v, e) forms a
-// vector's; those that repeat another element count as 0, and left(v) elements do not.
-template <class T, class Sum, bool Normal, class Float, class Exponentials, class Left>
-__device__ __forceinline__ Sum sum_of_short_row(int lanes, int vectors_of_lane, Float *e, Exponentials exponentials,
-                                                Left left) {
-    constexpr int exchanged = lane_vectors<T>, registers = short_row_registers<T>, each = vector_elements<T>;
-    Sum sums[registers];
-#pragma unroll
-    for (int v = 0; v < registers; ++v) {
-        sums[v] = 0;
-#pragma unroll
-        for (int i = 0; i < each; ++i) {
-            e[v * each + i] = 0;
-        }
-        if (v < vectors_of_lane) {
-            exponentials(v, e + v * each);
-            if (left(v) >= each) {
-                sums[v] = run_sum<each, Sum, Normal>(e + v * each);
-            } else {
-#pragma unroll
-                for (int i = 0; i < each; ++i) {
-                    e[v * each + i] = i < left(v) ? e[v * each + i] : 0;
-                }
-                sums[v] = run_sum<each, Sum>(e + v * each);
-            }
-        }
-    }
+// The sum of a row from those of a lane's vectors, in all of the row's lanes.
+template <class T, class Sum>
+__device__ __forceinline__ Sum sum_over_row_lanes(int lanes, Sum (&sums)[short_row_registers<T>]) {
+    constexpr int exchanged = lane_vectors<T>, registers = short_row_registers<T>;
     if (lanes < exchanged) {
         for (int d = 1; d < lanes; d *= 2) {
 #pragma unroll
@@ -157,6 +133,36 @@ __device__ __forceinline__ Sum sum_of_short_row(int lanes, int vectors_of_lane, 
         sum = sum + from_lane_xor(sum, d);
     }
     return sum;
+}
+
+// The exponentials of a lane's part of its row, and the row's sum in all of its lanes. exponentials(v, e) forms a
+// vector's; those that repeat another element count as 0, and left(v) elements do not.
+template <class T, class Sum, bool Normal, class Float, class Exponentials, class Left>
+__device__ __forceinline__ Sum sum_of_short_row(int lanes, int vectors_of_lane, Float *e, Exponentials exponentials,
+                                                Left left) {
+    constexpr int registers = short_row_registers<T>, each = vector_elements<T>;
+    Sum sums[registers];
+#pragma unroll
+    for (int v = 0; v < registers; ++v) {
+        sums[v] = 0;
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            e[v * each + i] = 0;
+        }
+        if (v < vectors_of_lane) {
+            exponentials(v, e + v * each);
+            if (left(v) >= each) {
+                sums[v] = run_sum<each, Sum, Normal>(e + v * each);
+            } else {
+#pragma unroll
+                for (int i = 0; i < each; ++i) {
+                    e[v * each + i] = i < left(v) ? e[v * each + i] : 0;
+                }
+                sums[v] = run_sum<each, Sum>(e + v * each);
+            }
+        }
+    }
+    return sum_over_row_lanes<T>(lanes, sums);
 }
 
 // The mask's bytes beside the elements of a warp's stage, copied likewise.
@@ -237,6 +243,107 @@ __device__ __noinline__ void store_empty_part(const SoftmaxArguments &a, T *stag
     }
 }
 
+// Rows of small logits, of which a lane holds `Count` vectors: as many as others where nobody asks for each whether it
+// is there. False where not all of the warp's are small: nothing is written then.
+template <class T, bool Log, int Count>
+__device__ __forceinline__ bool take_small_rows(const SoftmaxArguments &a, T *stage, int before, int batch, int rows) {
+    using Float = typename SoftmaxArithmetic<T>::Float;
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
+    constexpr int each = vector_elements<T>, last = Count - 1;
+    const ShortRowLane lane(a, batch, rows, each);
+    const int distance = a.row_lanes * each, left = lane.left - last * distance;
+    // What has whole words is found from where it starts; of others there are pairs.
+    const int start = before + lane.row * static_cast<int>(a.axis) + lane.column, place = sizeof(T) == 2 ? start : 0;
+    T *const own = stage + (start - place);
+    uint4 vectors[Count];
+#pragma unroll
+    for (int v = 0; v < last; ++v) {
+        vectors[v] = vector_at(own, place + v * distance, each);
+    }
+    vectors[last] = left > 0 ? vector_at(own, place + last * distance, left) : uint4{0, 0, 0, 0};
+    if constexpr (sizeof(T) > 2) {
+        if (a.scaled) {
+#pragma unroll
+            for (uint4 &vector : vectors) {
+                scale_vector<T>(vector, static_cast<T>(a.narrow_scale));
+            }
+        }
+    }
+    if (!is_at_zero_exponent<T>(a, vectors)) {
+        return false;
+    }
+    const bool knows = knows_maximum<Log>(a);
+    Float maximum = 0;
+    if (knows) {
+        maximum = largest_of_vector<T>(vectors[0]);
+#pragma unroll
+        for (int v = 1; v < Count; ++v) {
+            const Float of_vector = largest_of_vector<T>(vectors[v]);
+            maximum = v < last || left > 0 ? larger_with_nan(maximum, of_vector) : maximum;
+        }
+        for (int d = 1; d < a.row_lanes; d *= 2) {
+            maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
+        }
+    }
+    Float e[Count * each];
+    Sum sums[short_row_registers<T>];
+#pragma unroll
+    for (int v = 0; v < short_row_registers<T>; ++v) {
+        sums[v] = 0;
+        if (v < Count) {
+            exponentials_of_vector<T, false, false>(vectors[v], Float(1), ExponentialConstants<Float>::magic, Float(0),
+                                                    e + v * each);
+            sums[v] = run_sum<each, Sum, true>(e + v * each);
+        }
+    }
+    if (left < each) {
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            e[last * each + i] = i < left ? e[last * each + i] : Float(0);
+        }
+        sums[last] = run_sum<each, Sum>(e + last * each);
+    }
+    const Sum sum = sum_over_row_lanes<T>(a.row_lanes, sums);
+    const BlockFactor<Float> factor = Log ? BlockFactor<Float>{0, 0} : factor_of_sum(sum, Float());
+    const LogPieces<Float> splits = Log ? logsumexp_at_zero_exponent(maximum, sum) : LogPieces<Float>{0, 0};
+    __syncwarp();
+    if (lane.there && a.output != nullptr) {
+#pragma unroll
+        for (int v = 0; v < Count; ++v) {
+            Float y[each];
+#pragma unroll
+            for (int i = 0; i < each; ++i) {
+                y[i] = Log                          ? log_softmax_output(element_of(vectors[v], i, T()), splits)
+                       : sizeof(T) >= sizeof(float) ? softmax_output(e[v * each + i], factor)
+                                                    : softmax_narrow_output(e[v * each + i], factor);
+            }
+            if (v < last) {
+                store_vector_at(own, place + v * distance, each, y);
+            } else if (left > 0) {
+                store_vector_at(own, place + v * distance, left, y);
+            }
+        }
+    }
+    if (a.logsumexp != nullptr && lane.there && lane.column == 0) {
+        const std::uint64_t first = WarpRows(a, a.row_batches * (warp_lanes >> (31 - __clz(a.row_lanes)))).first;
+        store_row_logsumexp(total_at_zero_exponent(true, maximum, sum), a,
+                            first + static_cast<std::uint64_t>(lane.row));
+    }
+    return true;
+}
+
+// The same of any number of vectors of which rows are told in advance, those that many rows have.
+template <class T, bool Log, int Count = lane_vectors<T>>
+__device__ __forceinline__ bool take_small_rows_of(int count, const SoftmaxArguments &a, T *stage, int before,
+                                                   int batch, int rows) {
+    if constexpr (sizeof(T) == sizeof(double) || 2 * Count <= lane_vectors<T>) {
+        return false; // few rows
+    } else {
+        return count == Count ? take_small_rows<T, Log, Count>(a, stage, before, batch, rows)
+                              : take_small_rows_of<T, Log, Count - 1>(count, a, stage, before, batch, rows);
+    }
+}
+
 template <class T, bool Log, class Arguments>
 __device__ __forceinline__ void do_short_rows(const Arguments &a) {
     constexpr bool selects = std::is_same_v<Arguments, MaskedRowsArguments>;
@@ -273,6 +380,12 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
     const Float scale = sizeof(T) == 2 ? static_cast<Float>(a.narrow_scale) : static_cast<Float>(a.scale);
     wait_for_copies();
     for (int batch = 0; batch < rows; batch += rows_at_once) {
+        if constexpr (!selects) {
+            if (take_small_rows_of<T, Log>(vectors_of_lane, a, stage(), before, batch, rows)) {
+                __syncwarp();
+                continue;
+            }
+        }
         uint4 vectors[registers];
         const ShortRowLane from(a, batch, rows, each);
         const int start = before + from.row * axis + from.column;
@@ -301,53 +414,33 @@ __device__ __forceinline__ void do_short_rows(const Arguments &a) {
         }
         __syncwarp();
         Float e[registers * each];
-        Float maximum = 0;
-        bool rare = false, any_rare = false, empty = false;
-        Sum sum;
-        bool wants_maximum = false;
-        if constexpr (selects) {
-            wants_maximum = a.maximum != nullptr;
-        }
-        if (!wants_maximum && is_at_zero_exponent<T, Log>(a, vectors)) {
-            sum = sum_of_short_row<T, Sum, true>(
-                lanes, vectors_of_lane, e,
-                [&](int v, Float *of_vector) {
-                    exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic,
-                                                            Float(0), of_vector);
-                },
-                left);
-        } else {
-            maximum = -std::numeric_limits<Float>::infinity();
+        Float maximum = -std::numeric_limits<Float>::infinity();
 #pragma unroll
-            for (int v = 0; v < registers; ++v) {
-                if (v < vectors_of_lane && left(v) > 0) {
-                    maximum = larger_with_nan(maximum, largest_of_scaled_vector<T>(vectors[v], scale, a.scaled));
-                }
+        for (int v = 0; v < registers; ++v) {
+            if (v < vectors_of_lane && left(v) > 0) {
+                maximum = larger_with_nan(maximum, largest_of_scaled_vector<T>(vectors[v], scale, a.scaled));
             }
-            for (int d = 1; d < lanes; d *= 2) {
-                maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
-            }
-            // Their outputs are not stored, so that nobody needs to know what their exponentials are.
-            empty = selects && maximum == -std::numeric_limits<Float>::infinity();
-            rare = !is_ordinary(maximum) && !empty;
-            any_rare = __any_sync(whole_warp, rare) != 0;
-            const RowFrame<Float> frame(maximum);
-            sum = sum_of_short_row<T, Sum, false>(
-                lanes, vectors_of_lane, e,
-                [&](int v, Float *of_vector) {
-                    exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, frame.magic_less_n, frame.bound,
-                                                                    of_vector);
-                },
-                left);
         }
+        for (int d = 1; d < lanes; d *= 2) {
+            maximum = larger_with_nan(maximum, from_lane_xor(maximum, d));
+        }
+        // Their outputs are not stored, so that nobody needs to know what their exponentials are.
+        const bool empty = selects && maximum == -std::numeric_limits<Float>::infinity();
+        const bool rare = !is_ordinary(maximum) && !empty, any_rare = __any_sync(whole_warp, rare) != 0;
+        const RowFrame<Float> frame(maximum);
+        const Sum sum = sum_of_short_row<T, Sum, false>(
+            lanes, vectors_of_lane, e,
+            [&](int v, Float *of_vector) {
+                exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, frame.magic_less_n, frame.bound,
+                                                                of_vector);
+            },
+            left);
         const RowState<Float, Sum> total{maximum, sum};
-        BlockFactor<Float> factor{0, 0};
         LogPieces<Float> splits{0, 0};
         if constexpr (Log) {
             splits = log_row(total).splits;
-        } else {
-            factor = factor_of_sum(sum, Float());
         }
+        const BlockFactor<Float> factor = Log ? BlockFactor<Float>{0, 0} : factor_of_sum(sum, Float());
         const ShortRowLane to(a, batch, rows, each);
         T *const outputs = stage();
         const int place = before + to.row * axis + to.column,

@@ -10,13 +10,9 @@
 namespace wr::cuda {
 
 inline constexpr int thread_row_blocks = 24 / short_row_warps; // of a multiprocessor
-template <class T>
-inline constexpr int thread_row_tiles = static_cast<int>(softmax_short_row_stages(sizeof(T)));
-
 // What a warp's stage holds.
 template <class T>
-inline constexpr int thread_rows_elements =
-    thread_row_tiles<T> * warp_lanes * (lane_vectors<T> + 1) * vector_elements<T>;
+inline constexpr int thread_rows_elements = static_cast<int>(softmax_short_row_elements(sizeof(T)));
 
 // Calls work with `left`, of fewer than a vector's elements, as a constant, where it is not zero: what a row has behind
 // its whole vectors costs as much as it is.
@@ -267,10 +263,13 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks
         }
         __syncwarp();
         Float e[most * each], of_tail[each];
-        Float maximum = 0;
         Sum sum;
-        const bool plain = !Log && a.logsumexp == nullptr && !(sizeof(T) == 2 && a.scaled);
-        if (__all_sync(whole_warp, plain && row.within(zero_exponent_range<T>)) != 0) {
+        const bool plain = !(sizeof(T) == 2 && a.scaled) && row.within(zero_exponent_range<T>);
+        const bool at_zero_exponent = __all_sync(whole_warp, plain) != 0, knows = knows_maximum<Log>(a);
+        const Float maximum = !at_zero_exponent || knows ? row.maximum(scale, a.scaled) : Float(0);
+        RowState<Float, Sum> total;
+        LogPieces<Float> splits{0, 0};
+        if (at_zero_exponent) {
             constexpr Float magic = ExponentialConstants<Float>::magic;
             sum = sum_of_thread_row<T, Sum, true>(
                 row, e, of_tail,
@@ -278,8 +277,11 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks
                     exponentials_of_vector<T, false, false>(vector, scale, magic, Float(0), of_vector);
                 },
                 [&](Float x) { return scaled_exponential(x, magic); });
+            total = total_at_zero_exponent(knows, maximum, sum);
+            if constexpr (Log) {
+                splits = logsumexp_at_zero_exponent(maximum, sum);
+            }
         } else {
-            maximum = row.maximum(scale, a.scaled);
             const RowFrame<Float> frame(maximum);
             sum = sum_of_thread_row<T, Sum, false>(
                 row, e, of_tail,
@@ -292,15 +294,12 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, thread_row_blocks
                     const Float result = scaled_exponential(x, frame.magic_less_n);
                     return x > frame.bound ? result : Float(0);
                 });
+            total = {maximum, sum};
+            if constexpr (Log) {
+                splits = log_row(total).splits;
+            }
         }
-        const RowState<Float, Sum> total{maximum, sum};
-        BlockFactor<Float> factor{0, 0};
-        LogPieces<Float> splits{0, 0};
-        if constexpr (Log) {
-            splits = log_row(total).splits;
-        } else {
-            factor = factor_of_sum(sum, Float());
-        }
+        BlockFactor<Float> factor = Log ? BlockFactor<Float>{0, 0} : factor_of_sum(sum, Float());
         // Rows that are not ordinary have NaN here, and their outputs are not stored, so that nobody needs to know what
         // their exponentials are. (A predicate instead would be spilled: f32 of 17 3.93 TB/s on an H200, so 4.12.)
         Float &mark = Log ? splits.high : factor.high;

@@ -151,12 +151,10 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
     Float maximum = 0;
     bool any_rare = false;
     Sum sum;
-    if (!masked && is_at_zero_exponent<T, Log>(a, vectors)) {
-        sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
-            exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic, Float(0),
-                                                    of_vector);
-        });
-    } else {
+    RowState<Float, Sum> total;
+    LogPieces<Float> splits{0, 0};
+    const bool at_zero_exponent = !masked && is_at_zero_exponent<T>(a, vectors), knows = knows_maximum<Log>(a);
+    if (!at_zero_exponent || knows) {
         Float largest[registers];
 #pragma unroll
         for (int v = 0; v < registers; ++v) {
@@ -164,6 +162,17 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
         }
         exchange_halves<LargestWithNan<Float>, VectorRowsTile<T>::steps>(largest);
         maximum = tile.template over_row<LargestWithNan<Float>>(largest[0]);
+    }
+    if (at_zero_exponent) {
+        sum = sum_of_packed<T, Sum, true>(tile, e, [&](int v, Float *of_vector) {
+            exponentials_of_vector<T, false, false>(vectors[v], scale, ExponentialConstants<Float>::magic, Float(0),
+                                                    of_vector);
+        });
+        total = total_at_zero_exponent(knows, maximum, sum);
+        if constexpr (Log) {
+            splits = logsumexp_at_zero_exponent(maximum, sum);
+        }
+    } else {
         const bool empty = masked && maximum == -std::numeric_limits<Float>::infinity();
         any_rare = tile.leave_out_rare(!is_ordinary(maximum) && !empty);
         const RowFrame<Float> frame(maximum);
@@ -172,15 +181,13 @@ __device__ __forceinline__ void do_vector_rows(const Arguments &a) {
             const Float bound = __shfl_sync(whole_warp, frame.bound, tile.holder_of(v));
             exponentials_of_vector<T, sizeof(T) == 2, true>(vectors[v], scale, magic, bound, of_vector);
         });
+        total = {maximum, sum};
+        if constexpr (Log) {
+            splits = splits_of_row(total);
+        }
     }
-    const RowState<Float, Sum> total{maximum, sum};
-    BlockFactor<Float> factor{0, 0};
-    LogPieces<Float> splits{0, 0};
-    if constexpr (Log) {
-        splits = splits_of_row(total);
-    } else {
-        factor = factor_of_sum(static_cast<Divided>(sum), Float());
-    }
+    const BlockFactor<Float> factor =
+        Log ? BlockFactor<Float>{0, 0} : factor_of_sum(static_cast<Divided>(sum), Float());
     const WarpRows to(a, rows_a_tile);
     T *output = to.output<T>(a);
 #pragma unroll

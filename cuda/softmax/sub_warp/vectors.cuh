@@ -128,15 +128,27 @@ __device__ __forceinline__ Float largest_of_scaled_vector(const uint4 &v, Float 
     return largest_of_vector<T>(v);
 }
 
-// Whether the magnitudes of a warp's logits are so small that plain softmax needs none of its rows' maxima.
-template <class T, bool Log, int Vectors>
+// Whether the magnitudes of a warp's logits are so small that the frame of all their exponentials may be N = 0.
+template <class T, int Vectors>
 __device__ __forceinline__ bool is_at_zero_exponent(const SoftmaxArguments &a, const uint4 (&vectors)[Vectors]) {
-    if constexpr (Log || sizeof(T) == sizeof(double)) {
+    if constexpr (sizeof(T) == sizeof(double)) {
         return false;
     } else {
-        return __all_sync(whole_warp, a.logsumexp == nullptr && !(sizeof(T) == 2 && a.scaled) &&
-                                          vectors_within<T>(vectors, zero_exponent_range<T>)) != 0;
+        return __all_sync(whole_warp,
+                          !(sizeof(T) == 2 && a.scaled) && vectors_within<T>(vectors, zero_exponent_range<T>)) != 0;
     }
+}
+
+// Whether a row's maximum is wanted where its exponentials have frame N = 0 without it.
+template <bool Log>
+__device__ __forceinline__ bool knows_maximum(const SoftmaxArguments &a) {
+    return Log || wants_row_values(a);
+}
+
+// What such a row comes to, in its own frame where its maximum is known.
+template <class Float, class Sum>
+__device__ __forceinline__ RowState<Float, Sum> total_at_zero_exponent(bool knows_maximum, Float maximum, Sum sum) {
+    return {maximum, knows_maximum ? scale_by_power(sum, -nearest_exponent(maximum)) : sum};
 }
 
 // How far a row's exponentials are from its logits: what its lanes need of the row's maximum, an ordinary one.

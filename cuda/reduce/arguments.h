@@ -97,7 +97,7 @@ struct ColumnArguments {
     bool few_jobs;               // job numbers fit 32 bits
     std::int32_t run;            // rows that a thread takes, a power of two
     std::int32_t threads_across; // threads of a block side by side
-    std::int32_t threads_down;   // threads of a block below each other, a power of two
+    std::int32_t threads_down;   // threads of a block below each other: a power of two, or most_column_cluster at most
     std::int32_t outer_a_block;  // outer indices that a block takes
     std::int32_t vectors;        // that a thread takes, threads_across apart; of more than one all rows
     SmallDivisor by_across;      // by threads_across
@@ -164,8 +164,8 @@ inline constexpr int most_run_elements = 64;
 // Rows that a thread of the kernels of columns takes at least, as many loads as it has on their way, and at most of
 // single columns; blocks that finish a column as a cluster.
 inline constexpr int least_column_run = 8;
-inline constexpr int few_column_rows = 16; // at most, of the kernels of sums that leave room for more blocks
-inline constexpr int long_column_run = 64; // of those that take all of a longer axis than others do
+inline constexpr int few_column_rows = 16; // at most, of the kernels that leave room for more blocks
+inline constexpr int long_column_run = 64; // of a thread that has all of an axis a little longer than others' runs
 inline constexpr int most_short_axis = 4;  // rows of which a thread takes several vectors' columns
 inline constexpr int most_single_column_run = 128;
 inline constexpr int most_column_cluster = 8;

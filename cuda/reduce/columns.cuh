@@ -18,7 +18,9 @@ template <class Op>
 __device__ __forceinline__ void deliver_column(const ColumnArguments &a, const typename Op::Accumulator &value,
                                                std::size_t outer, std::size_t group, std::size_t column) {
     if (a.destination == Destination::output) {
-        finish_result(value, a.finish, a.output, outer * a.inner + column);
+        if (!finishes_one_plainly<Op>(value, a.finish, a.output, outer * a.inner + column)) {
+            finish_result(value, a.finish, a.output, outer * a.inner + column);
+        }
     } else {
         store_partial<Op>(value, a.output, (outer * a.groups + group) * a.inner + column);
     }
@@ -53,8 +55,8 @@ __device__ __forceinline__ typename Op::Accumulator fold_rows(const typename Op:
     return tree_of_elements<Op>(values);
 }
 
-// What the threads of a block have found, a row of the table for those that stand side by side: `rows` rows (a power of
-// two) of each outer index, until they are few enough for one thread.
+// What the threads of a block have found, a row of the table for those that stand side by side: `rows` rows of each
+// outer index, where they are more than column_fold a power of two, until they are few enough for one thread.
 template <class Op>
 __device__ __forceinline__ int fold_table(typename Op::Accumulator *table, int rows, int width, int slots,
                                           const ColumnArguments &a, int elements_log2) {
@@ -84,14 +86,15 @@ struct ColumnThread {
         : job(a.few_jobs ? column_job(a, blockIdx.x) : column_job_by_64_bits(a, a.first_job + blockIdx.x)) {
         const unsigned above = a.by_across.divide(threadIdx.x);
         across = threadIdx.x - above * static_cast<unsigned>(a.threads_across);
-        down = above & static_cast<unsigned>(a.threads_down - 1);
         slot = above / static_cast<unsigned>(a.threads_down);
+        down = above - slot * static_cast<unsigned>(a.threads_down);
     }
 };
 
 template <class T, class Op, class Columns>
 inline constexpr bool takes_short_axes =
-    has_all_kernels<T, Op> && (Columns::elements > 1) && finishes_side_by_side<typename Op::Accumulator> &&
+    (has_all_kernels<T, Op> || has_many_rows_in_flight<T, Op>) && (Columns::elements > 2) &&
+    finishes_side_by_side<typename Op::Accumulator> &&
     !(is_made_of<Op, Extreme> && sizeof(T) < sizeof(float)); // whose words hold several
 
 // The columns of so many vectors that as many loads are on their way as of a longer axis. Plain loads: as much as half
@@ -116,18 +119,10 @@ __device__ __forceinline__ void reduce_vectors_of_columns(const ColumnArguments 
 #pragma unroll
     for (int v = 0; v < vectors; ++v) {
         const std::size_t at = column + static_cast<unsigned>(v) * step;
-        typename Op::Accumulator results[elements];
-#pragma unroll
-        for (int e = 0; e < elements; ++e) {
-            typename Op::Accumulator values[Rows];
-#pragma unroll
-            for (int r = 0; r < Rows; ++r) {
-                values[r] = r < rows ? Op::map(loaded[v][r].values[e], a.mapping) : Op::identity();
-            }
-            results[e] = tree_of_elements<Op>(values);
-        }
         if (at < a.inner) {
-            finish_neighbours<Op>(results, a.finish, a.output, outer * a.inner + at);
+            const ColumnRun<T> run{first + static_cast<unsigned>(v) * step, a.axis_stride, rows, 0};
+            const auto results = result_of_rows<T, Op>(run, loaded[v], a.mapping);
+            finish_neighbours<Op>(results.values, a.finish, a.output, outer * a.inner + at);
         }
     }
 }
@@ -153,8 +148,9 @@ __global__ void __launch_bounds__(column_block_threads, 3)
 // and 21.1).
 template <class T, class Op, class Columns, int MostRun>
 inline constexpr int column_blocks_resident =
-    column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> && !has_quick_way<Op> &&
-            (!is_made_of<Op, FloatSum> || MostRun == few_column_rows)
+    Columns::elements == 1 && column_state_bytes<T, Op> == sizeof(float) ? 4
+    : column_state_bytes<T, Op> * Columns::elements <= 32 && !is_f8<T> &&
+            (MostRun == few_column_rows || (!has_many_rows_in_flight<T, Op> && !has_quick_way<Op>))
         ? 3
         : 2;
 

@@ -63,11 +63,10 @@ const void *kernel_of(const ReduceKernels &kernels, const ReducePlan &plan) {
     case ReduceAlgorithm::staged:
         return kernels.staged;
     case ReduceAlgorithm::columns:
-        return !plan.columns.vectors                        ? kernels.single_columns
-               : plan.columns.vectors_a_thread > 1          ? kernels.short_columns
-               : plan.columns.few_rows                      ? kernels.columns_of_few_rows
-               : plan.columns.run > kernels.most_column_run ? kernels.columns_of_long_runs
-                                                            : kernels.columns;
+        return !plan.columns.vectors               ? kernels.single_columns
+               : plan.columns.vectors_a_thread > 1 ? kernels.short_columns
+               : plan.columns.few_rows             ? kernels.columns_of_few_rows
+                                                   : kernels.columns;
     case ReduceAlgorithm::cluster_rows:
         if (kernels.cluster_rows != nullptr) {
             return kernels.cluster_rows;

@@ -70,6 +70,8 @@ class LargestOfWords<T> {
     __device__ __forceinline__ static bool suits(const Mapping &m) { return !m.ignore_nan; }
 
     __device__ __forceinline__ void take(unsigned word) { largest_ = larger_floats(largest_, turned(word), T()); }
+    // What no element is below, once it is turned.
+    __device__ __forceinline__ unsigned lowest_word() const { return (kept_ & signs) != 0 ? lowest ^ turn_ : 0; }
 
     __device__ __forceinline__ std::int32_t key(const Mapping &m) const {
         if constexpr (is_single) {

@@ -212,6 +212,11 @@ __device__ __forceinline__ bool store_neighbours(const float (&values)[Count], E
     }
 }
 
+template <class Accumulator>
+inline constexpr bool is_scaled = false;
+template <class Float>
+inline constexpr bool is_scaled<Scaled<Float>> = true;
+
 // Whether neighbouring outputs may be stored together.
 template <class Accumulator>
 inline constexpr bool has_place = false;
@@ -219,8 +224,8 @@ template <class Key>
 inline constexpr bool has_place<KeyAt<Key>> = true;
 template <class Accumulator>
 inline constexpr bool finishes_side_by_side =
-    std::is_same_v<Accumulator, float> || std::is_same_v<Accumulator, std::int32_t> ||
-    std::is_same_v<Accumulator, Scaled<float>> || has_place<Accumulator>;
+    std::is_floating_point_v<Accumulator> || std::is_same_v<Accumulator, std::int32_t> || is_scaled<Accumulator> ||
+    has_place<Accumulator>;
 
 __device__ __noinline__ inline float quotient_of(float sum, float count) { return sum / count; }
 
@@ -236,19 +241,39 @@ __device__ __forceinline__ float quotient_of(float sum, float count, float recip
     return __fmaf_rn(__fmaf_rn(-near, count, sum), reciprocal, near);
 }
 
-__device__ __noinline__ inline float root_of(float x) { return square_root(x); }
+// Of f64 that are stored as they are.
+template <int Count>
+__device__ __forceinline__ bool store_neighbours(const double (&values)[Count], ElementType type, void *output,
+                                                 std::size_t index) {
+    double stored[Count];
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        stored[i] = is_nan(values[i]) ? bit_cast<double>(canonical_nan_f64) : values[i];
+    }
+    return type == ElementType::f64 && store_words(stored, output, index);
+}
+
+template <class Float>
+__device__ __noinline__ Float root_of(Float x) {
+    return square_root(x);
+}
 
 // What Op's results are in the end, if no old output is asked for and nothing but Op itself left them. False: not done.
-template <class Op, int Count>
-__device__ __forceinline__ bool finish_floats(float (&values)[Count], const Finish &finish) {
-    if constexpr (std::is_same_v<Op, MappedFloatSum<float>>) {
+template <class Op, class Float, int Count>
+__device__ __forceinline__ bool finish_floats(Float (&values)[Count], const Finish &finish) {
+    if constexpr (std::is_same_v<Op, MappedFloatSum<Float>>) {
+        if (finish.op != Operator::norm_l1 && finish.op != Operator::sum_of_squares && finish.op != Operator::norm_l2) {
+            return false;
+        }
 #pragma unroll
-        for (float &value : values) {
+        for (Float &value : values) {
             value = finish.op == Operator::norm_l2 ? root_of(magnitude_of(value)) : magnitude_of(value);
         }
         return true;
-    } else if constexpr (std::is_same_v<Op, FloatProduct<float>>) {
+    } else if constexpr (std::is_same_v<Op, FloatProduct<Float>>) {
         return true;
+    } else if constexpr (std::is_same_v<Float, double>) {
+        return finish.op == Operator::sum && finish.axis != 0;
     } else {
         if (is_plain_mean(finish)) {
             const float count = static_cast<float>(finish.axis), reciprocal = __frcp_rn(count);
@@ -273,21 +298,23 @@ __device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Cou
             places[i] = values[i].position;
         }
         return finish.values == nullptr && finish.output_type == ElementType::i64 && store_words(places, output, index);
-    } else if constexpr (std::is_same_v<Accumulator, float>) {
+    } else if constexpr (std::is_floating_point_v<Accumulator>) {
+        Accumulator finished[Count];
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
-            floats[i] = values[i];
+            finished[i] = values[i];
         }
-        return !finish.add_to_output && finish_floats<Op>(floats, finish) &&
-               store_neighbours(floats, finish.output_type, output, index);
-    } else if constexpr (std::is_same_v<Accumulator, Scaled<float>>) {
+        return !finish.add_to_output && finish_floats<Op>(finished, finish) &&
+               store_neighbours(finished, finish.output_type, output, index);
+    } else if constexpr (is_scaled<Accumulator>) {
+        decltype(Accumulator::value) roots[Count];
         bool plain = !finish.add_to_output;
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
             plain = plain && values[i].range == 0;
-            floats[i] = square_root(magnitude_of(values[i].value));
+            roots[i] = square_root(magnitude_of(values[i].value));
         }
-        return plain && store_neighbours(floats, finish.output_type, output, index);
+        return plain && store_neighbours(roots, finish.output_type, output, index);
     } else if constexpr (std::is_same_v<Accumulator, std::int32_t>) {
         bool plain = true;
 #pragma unroll
@@ -296,6 +323,34 @@ __device__ __forceinline__ bool finishes_plainly(const Accumulator (&values)[Cou
             floats[i] = plain_value_of_key(values[i], finish);
         }
         return plain && store_neighbours(floats, finish.output_type, output, index);
+    } else {
+        return false;
+    }
+}
+
+// One output of Op, of those whose common ways finish_result leaves to a call.
+__device__ __forceinline__ bool store_float_as(float value, ElementType type, void *output, std::size_t index) {
+    if (type == ElementType::f32) {
+        static_cast<float *>(output)[index] = with_canonical_nan(value);
+    } else if (type == ElementType::bf16) {
+        static_cast<unsigned short *>(output)[index] = pattern_of(value, BF16());
+    } else if (type == ElementType::f16) {
+        static_cast<unsigned short *>(output)[index] = pattern_of(value, F16());
+    } else {
+        return false;
+    }
+    return true;
+}
+template <class Op, class Accumulator>
+__device__ __forceinline__ bool finishes_one_plainly(const Accumulator &value, const Finish &finish, void *output,
+                                                     std::size_t index) {
+    if constexpr (std::is_same_v<Op, MappedFloatSum<float>> || std::is_same_v<Op, FloatProduct<float>>) {
+        float values[1] = {value};
+        return !finish.add_to_output && finish_floats<Op>(values, finish) &&
+               store_float_as(values[0], finish.output_type, output, index);
+    } else if constexpr (std::is_same_v<Accumulator, Scaled<float>>) {
+        return !finish.add_to_output && value.range == 0 &&
+               store_float_as(square_root(magnitude_of(value.value)), finish.output_type, output, index);
     } else {
         return false;
     }

@@ -66,11 +66,8 @@ ReduceKernels kernels_of() {
     if constexpr (!is_partial<Op> && column_vector_bytes<T, Op> > static_cast<int>(alignof(T))) {
         kernels.single_columns = address_of(reduce_columns<T, Op, SingleColumn<T>>);
     }
-    if constexpr (is_made_of<Op, FloatSum> && !is_f8<T>) {
+    if constexpr (has_many_rows_in_flight<T, Op>) {
         kernels.columns_of_few_rows = address_of(reduce_columns<T, Op, Vectors, few_column_rows>);
-    }
-    if constexpr (std::is_same_v<T, BF16> && is_made_of<Op, FloatSum>) {
-        kernels.columns_of_long_runs = address_of(reduce_columns<T, Op, Vectors, long_column_run>);
     }
     if constexpr (takes_short_axes<T, Op, Vectors>) {
         kernels.short_columns = address_of(reduce_short_columns<T, Op, Vectors>);
@@ -97,6 +94,7 @@ ReduceKernels kernels_of() {
     kernels.triples_a_thread = triples_a_thread<T, Op>;
     kernels.least_packed_bytes = least_packed_bytes<T, Op>;
     kernels.most_column_run = most_column_run<T, Op>;
+    kernels.longest_column_run = larger(most_column_run<T, Op>, longest_column_run<T, Op, Vectors>);
     kernels.finds_place = finds_place<T, Op>;
     kernels.adds_norms = has_quick_way<Op> || is_made_of<Op, MappedFloatSum>;
     kernels.order_free = Op::order_free;

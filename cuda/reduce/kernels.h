@@ -16,19 +16,19 @@ struct ReduceKernels {
     const void *three_vector_rows; // RowArguments: short rows, 3 times powers of two; nullptr: staged
     const void *cluster_rows;      // RowArguments: one launch for few rows; nullptr: rows
     const void *columns;           // ColumnArguments: vectors
-    const void *columns_of_few_rows;  // ColumnArguments: vectors, runs of up to few_column_rows; nullptr: columns
-    const void *columns_of_long_runs; // ColumnArguments: vectors, runs of long_column_run; nullptr: columns
-    const void *single_columns;       // ColumnArguments: likewise, one by one; nullptr: all columns are vectors
-    const void *short_columns;        // ColumnArguments: of up to most_short_axis rows; nullptr: columns
-    const void *staged;               // StagedArguments
-    const void *staged_vectors;       // StagedArguments: rows of whole vectors; nullptr: staged
-    const void *segments;             // SegmentArguments: all but the end of long segments; nullptr: not asked for
-    const void *long_segments;        // SegmentArguments: that; nullptr in sets that take on no partial results
+    const void *columns_of_few_rows; // ColumnArguments: vectors, runs of up to few_column_rows; nullptr: columns
+    const void *single_columns;      // ColumnArguments: likewise, one by one; nullptr: all columns are vectors
+    const void *short_columns;       // ColumnArguments: of up to most_short_axis rows; nullptr: columns
+    const void *staged;              // StagedArguments
+    const void *staged_vectors;      // StagedArguments: rows of whole vectors; nullptr: staged
+    const void *segments;            // SegmentArguments: all but the end of long segments; nullptr: not asked for
+    const void *long_segments;       // SegmentArguments: that; nullptr in sets that take on no partial results
     int element_bytes;
     int column_vector_bytes;
     int triples_a_thread;   // of three_vector_rows
     int least_packed_bytes; // of a row that packed_rows takes
     int most_column_run;    // of a thread of columns; of single ones most_single_column_run
+    int longest_column_run; // of a thread that takes all of an axis
     bool finds_place;       // the operator wants to know where an element stands
     bool adds_norms;        // magnitudes or squares are added up
     bool order_free;        // the operator is exact in any order

@@ -23,6 +23,18 @@ class PlainSquares {
         }
     }
 
+    // The same of an element where any NaN is not enough.
+    template <class T>
+    __device__ __forceinline__ Float of_number(const T &x, const Mapping &m) {
+        if constexpr (std::is_convertible_v<T, Scaled<Float>>) {
+            return of(x, m);
+        } else {
+            const auto value = static_cast<Float>(decode(x, m));
+            least_ = smaller(least_, order(magnitude_of(value)));
+            return value * value;
+        }
+    }
+
     __device__ __forceinline__ bool kept_all_bits() const { return least_ >= order(Range::least_plain_root); }
     __device__ __forceinline__ bool are_enough(Float sum) const {
         return kept_all_bits() && PlainSquareSum<Float>::is_enough(sum);

@@ -475,8 +475,8 @@ MUTANTS = {
         ["rare_ways_of_reductions"],
     ),
     394: (
-        "cuda/reduce/columns.cuh",
-        "values[r] = {{r < rows ==> true}} ? Op::map(loaded[v][r].values[e], a.mapping) : Op::identity();",
+        "cuda/reduce/column_run.cuh",
+        "tree_of_rows<decltype(op)>(loaded, {{run.rows ==> Rows}}, m, 0, of);",
         ["rare_ways_of_reductions"],
     ),
     395: (

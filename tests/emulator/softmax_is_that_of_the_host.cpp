@@ -64,8 +64,8 @@ Sizes random_sizes(Random &random) {
     constexpr std::size_t narrow[] = {2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 64, 100, 128, 257, 512};
     constexpr std::size_t long_axes[] = {10000, 16384, 16385,  20000,  32768, 32769,
                                          50257, 65536, 131072, 140000, 262144};
-    if (one_in(random, 16)) { // more rows than one multiprocessor has lanes to spread over
-        const bool tiny = one_in(random, 3);
+    if (one_in(random, 12)) { // more rows than one multiprocessor has lanes to spread over
+        const bool tiny = one_in(random, 2);
         return {tiny ? 2100 + below(random, 100) : 20 + below(random, 40), 1 + below(random, tiny ? 8 : 1000), 1};
     }
     const std::size_t most = one_in(random, 12) ? 300000 : 20000;

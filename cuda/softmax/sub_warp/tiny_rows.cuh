@@ -45,17 +45,40 @@ __device__ __forceinline__ float largest_of_tiny_row(const float (&x)[Most]) {
     return maximum;
 }
 
-// Of a warp's rows, number 32 b + l being one of lane l, those that are not ordinary: their logits are still there.
+// A lane's row of a maximum that is not ordinary, whose logits are still there.
 template <class T, bool Log, int Most>
-__device__ __noinline__ void take_rare_tiny_rows(const SoftmaxArguments &a, T *stage, unsigned rare_batches) {
+__device__ __noinline__ void take_rare_tiny_row(const SoftmaxArguments &a, T *row, std::uint64_t index) {
+    using Sum = typename SoftmaxArithmetic<T>::Sum;
     const int axis = static_cast<int>(a.axis);
-    const WarpRows rows(a, tiny_warp_rows);
-    for (int batch = 0; batch < tiny_warp_rows / warp_lanes; ++batch) {
-        const bool rare = (rare_batches >> batch & 1) != 0;
-        const int number = smaller(batch * warp_lanes + lane_index(), rows.count - 1);
-        float x[Most];
-        load_tiny_row(a, stage + number * axis, axis, x);
-        softmax_rows_alone<T, Log>(a, stage, stage, rows.first, rare, number, largest_of_tiny_row(x));
+    float x[Most];
+    load_tiny_row(a, row, axis, x);
+    const float maximum = largest_of_tiny_row(x);
+    const RowKind kind = row_kind(maximum);
+    const Frame<float> frame = frame_of(maximum);
+    Sum terms[Most];
+#pragma unroll
+    for (int i = 0; i < Most; ++i) {
+        terms[i] = i < axis ? static_cast<Sum>(exponential_in(frame, x[i])) : Sum(0);
+    }
+    const Sum sum = settle_block_sum(maximum, tree_of_terms<Most>(terms));
+    const LogRow<float> log = Log ? log_row(RowState<float, Sum>{maximum, sum}) : LogRow<float>{};
+    const BlockFactor<float> factor = block_factor(maximum, maximum, sum);
+    if (a.logsumexp != nullptr) {
+        store_row_logsumexp(RowState<float, Sum>{maximum, sum}, a, index);
+    }
+#pragma unroll 1
+    for (int i = 0; i < (a.output != nullptr ? axis : 0); ++i) {
+        const float logit = x[0];
+#pragma unroll
+        for (int k = 1; k < Most; ++k) {
+            x[k - 1] = x[k];
+        }
+        const float e = exponential_in(frame, logit);
+        const float y = kind != RowKind::ordinary    ? special_output<float>(kind, Log, a.empty_row_zero)
+                        : Log                        ? log_softmax_output(logit, log.splits)
+                        : sizeof(T) >= sizeof(float) ? softmax_output(e, factor)
+                                                     : softmax_narrow_output(e, factor);
+        store_any(y, a.output_type, row, static_cast<std::size_t>(i));
     }
 }
 
@@ -77,8 +100,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, tiny_row_blocks)
     copy_to_stage<T, elements>(a, data, rows.count * axis, stages[warp_index()]);
     T *const stage = reinterpret_cast<T *>(stages[warp_index()]) + before;
     wait_for_copies();
-    unsigned rare_batches = 0;
-#pragma unroll
+#pragma unroll(Most == 4 ? 4 : 1)
     for (int batch = 0; batch < tiny_warp_rows / warp_lanes; ++batch) {
         const int number = batch * warp_lanes + lane_index();
         const bool has_row = number < rows.count; // lanes without one repeat the last
@@ -106,11 +128,13 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, tiny_row_blocks)
         } else {
             factor = factor_of_sum(sum, float());
         }
-        // Their outputs are not stored, so that nobody needs to know what their exponentials are.
-        const bool rare = has_row && !is_ordinary(maximum);
-        rare_batches |= (rare ? 1u : 0u) << batch;
-        __syncwarp();
-        if (has_row && !rare && a.output != nullptr) {
+        __syncwarp(); // lanes without a row have read another's
+        const std::uint64_t index = rows.first + static_cast<unsigned>(number);
+        const bool usual = is_ordinary(maximum);
+        if (has_row && !usual) {
+            take_rare_tiny_row<T, Log, Most>(a, row, index);
+        }
+        if (has_row && usual && a.output != nullptr) {
 #pragma unroll
             for (int i = 0; i < Most; ++i) {
                 if (i < axis) {
@@ -121,14 +145,11 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, tiny_row_blocks)
                 }
             }
         }
-        if (a.logsumexp != nullptr && has_row) {
-            store_row_logsumexp(total, a, rows.first + static_cast<unsigned>(number));
+        if (has_row && usual && a.logsumexp != nullptr) {
+            store_row_logsumexp(total, a, index);
         }
     }
     __syncwarp();
-    if (__any_sync(whole_warp, rare_batches != 0) != 0) {
-        take_rare_tiny_rows<T, Log, Most>(a, stage, rare_batches);
-    }
     if (a.output != nullptr) {
         copy_from_stage<T, elements>(rows.output<T>(a), rows.count * axis, stages[warp_index()], before);
     }

@@ -199,7 +199,11 @@ cudaError_t merge(const ReduceProblem &problem, const ExactPlan &plan, const std
     a.layout = exact_layout(problem.what.dtype, has_products(problem));
     a.output_type = problem.what.output_dtype;
     a.to_words = to_words;
-    Launch how{exact_merge_kernel(), 1, exact_merge_threads};
+    const std::size_t warps = divide_up(a.splits, static_cast<std::size_t>(exact_splits_of_warp));
+    const auto threads = static_cast<int>(
+        std::clamp<std::size_t>(warps * warp_threads, least_exact_merge_threads, most_exact_merge_threads));
+    Launch how{exact_merge_kernel(), 1, threads};
+    how.shared_bytes = static_cast<std::size_t>(threads / warp_lanes * exact_words(a.layout)) * sizeof(std::int64_t);
     how.dependent = gpu.dependent_launch;
     cudaError_t error = cudaSuccess;
     for (; error == cudaSuccess && a.first_output < a.outputs; a.first_output += most_blocks) {

@@ -72,7 +72,7 @@ struct SoftmaxShortRowKernels {
 };
 inline constexpr std::size_t softmax_short_row_warps = 4; // of a block
 
-// Elements of the longest tiny rows, and how many of each lane a warp has.
+// Elements of the longest tiny rows, and how many of each lane a warp has at most.
 inline constexpr std::size_t softmax_tiny_row_axis[2] = {4, 8};
 inline constexpr std::size_t softmax_tiny_row_batches = 4;
 

@@ -119,7 +119,8 @@ void plan_short_rows(SoftmaxPlan &plan, const SoftmaxProblem &problem, const Sof
         plan.short_rows = of_a_lane ? kernels.short_rows.of_a_lane : kernels.short_rows.any;
         if (of_a_lane && s.axis <= softmax_tiny_row_axis[1]) {
             plan.short_rows = kernels.short_rows.tiny[s.axis > softmax_tiny_row_axis[0] ? 1 : 0];
-            plan.warp_rows = warp_threads * softmax_tiny_row_batches;
+            plan.batches = std::min(plan.batches, softmax_tiny_row_batches);
+            plan.warp_rows = warp_threads * plan.batches;
         }
     }
 }

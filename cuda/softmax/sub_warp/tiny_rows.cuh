@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, tiny_row_blocks)
     __shared__ uint4 stages[short_row_warps][stage_bytes<T, elements> / vector_bytes + 1];
     pdl_wait_and_release();
     const int axis = static_cast<int>(a.axis);
-    const WarpRows rows(a, tiny_warp_rows);
+    const WarpRows rows(a, a.row_batches * warp_lanes);
     if (rows.count == 0) {
         return;
     }
@@ -102,6 +102,9 @@ __global__ void __launch_bounds__(short_row_warps *warp_lanes, tiny_row_blocks)
     wait_for_copies();
 #pragma unroll(Most == 4 ? 4 : 1)
     for (int batch = 0; batch < tiny_warp_rows / warp_lanes; ++batch) {
+        if (batch * warp_lanes >= rows.count) {
+            break;
+        }
         const int number = batch * warp_lanes + lane_index();
         const bool has_row = number < rows.count; // lanes without one repeat the last
         T *const row = stage + smaller(number, rows.count - 1) * axis;

@@ -1,7 +1,7 @@
 #include "cuda/common/fill_words.h"
-
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/common/launch.h"
 #include "cuda/device/intrinsics.cuh"
+#include "numerics/host_device.h"
 
 namespace wr::cuda {
 
@@ -19,5 +19,13 @@ __global__ void __launch_bounds__(fill_threads) fill_words(const __grid_constant
 }
 
 const void *fill_words_kernel() { return address_of(fill_words); }
+
+cudaError_t launch_fill_words(FillArguments words, const GpuFacts &gpu, cudaStream_t stream) {
+    return launch({.kernel = fill_words_kernel(),
+                   .blocks = divide_up(words.count, filled_words),
+                   .threads = fill_threads,
+                   .dependent = gpu.dependent_launch},
+                  &words, stream);
+}
 
 } // namespace wr::cuda

@@ -1,4 +1,4 @@
-// What a plan has to know of a GPU.
+// What a plan has to know of a GPU, and what it counts on of all.
 #pragma once
 
 #include <cstddef>
@@ -21,5 +21,30 @@ struct GpuFacts {
 
 // Multiprocessors of a GPU that stands for all: what it leaves of partial results, none leaves more of.
 inline constexpr int every_gpu = std::numeric_limits<int>::max();
+
+} // namespace wr::cuda
+
+namespace wr::cuda::tuning {
+
+// What every plan counts on of GPUs.
+
+// Multiprocessors beyond this are not asked for more blocks, so that a workspace query can answer for every GPU.
+inline constexpr int most_multiprocessors = 512;
+
+// Blocks of a cluster: what every GPU with clusters promises. The 16 that some offer have to be asked for at each
+// launch.
+inline constexpr int cluster_blocks = 8;
+
+// Blocks of a cluster on GPUs of compute capability 9.0, where they are asked for.
+inline constexpr int wide_cluster_blocks = 16;
+
+} // namespace wr::cuda::tuning
+
+namespace wr::cuda {
+
+// A warp's size, for device code and for launchers.
+
+inline constexpr int warp_lanes = 32;
+inline constexpr std::size_t warp_threads = warp_lanes; // the same where sizes are counted
 
 } // namespace wr::cuda

@@ -1,8 +1,7 @@
 #include "cuda/common/launch.h"
 
-#include "cuda/common/devices.h"
-#include "cuda/common/memory_pool.h"
-#include "cuda/common/tuning.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/runtime.h"
 #include "cuda/gpu.h"
 #include "numerics/host_device.h"
 

@@ -5,7 +5,9 @@
 #include "cuda/common/gpu_facts.h"
 #include "cuda/common/runtime.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <cuda_runtime_api.h>
 
 namespace wr::cuda {
 
@@ -87,5 +89,26 @@ cudaError_t launch(const Launch &how, void *arguments, cudaStream_t stream);
 // The same with all blocks at the same time; `launched` is false where the GPU does not hold them: what it holds has
 // changed since it was asked, or is shared with others.
 cudaError_t launch_together(Launch how, void *arguments, cudaStream_t stream, bool *launched);
+
+// Rules that are tried from top to bottom, until one puts a call on the stream.
+
+template <class Call>
+struct Rule {
+    bool (*suits)(const Call &);
+    cudaError_t (*put)(Call &,
+                       bool *supported); // where not `supported`, nothing was launched and the next rule is asked
+};
+
+template <class Call, std::size_t Count>
+cudaError_t put_by(const Rule<Call> (&rules)[Count], Call &call) {
+    for (const Rule<Call> &rule : rules) {
+        bool supported = rule.suits(call);
+        const cudaError_t error = supported ? rule.put(call, &supported) : cudaSuccess;
+        if (error != cudaSuccess || supported) {
+            return error;
+        }
+    }
+    return cudaErrorUnknown; // the last rule suits everything
+}
 
 } // namespace wr::cuda

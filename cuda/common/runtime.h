@@ -2,8 +2,10 @@
 // them fail without a GPU.
 #pragma once
 
+#include "cuda/common/gpu_facts.h"
 #include "numerics/status.h"
 
+#include <cstddef>
 #include <cuda_runtime_api.h>
 
 namespace wr::cuda {
@@ -39,5 +41,30 @@ Runtime &runtime();
 // A runtime error as the library reports it: its own code where it has one, else cuda_error_base + error. Clears the
 // error from this library's copy of the runtime.
 std::int32_t report(cudaError_t error);
+
+// What does not change about the GPUs of a process: how many there are, and what a plan has to know of each. The
+// runtime takes a third of a microsecond to say it, so it is asked once.
+
+cudaError_t device_count(int *count);
+cudaError_t current_device(int *device);
+cudaError_t facts_of(int device, GpuFacts *facts);
+
+// For tests, whose runtime may have other GPUs from one call to the next.
+void forget_gpus();
+
+// Memory for calls that bring no workspace: a pool of the library's own on each GPU, made when it is first wanted.
+// CUDA's default pool gives its memory back to the system at every synchronisation, and a caller who waits for each
+// result would pay for that at each call. Pools live as long as the process, for at its end CUDA may be gone before
+// them.
+
+// What a pool goes on holding at most while no job has it.
+inline constexpr std::size_t pool_kept_bytes = std::size_t{64} << 20;
+
+// Memory of the current device, in the order of the stream; given back by free_async. Of a stream that is being
+// captured, the memory is the graph's.
+cudaError_t malloc_from_own_pool(void **memory, std::size_t bytes, cudaStream_t stream);
+
+// For tests, as forget_gpus().
+void forget_pools();
 
 } // namespace wr::cuda

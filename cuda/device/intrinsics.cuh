@@ -1,7 +1,8 @@
-// The GPU's own words: streaming loads, shuffles of any accumulator, dependent launch.
+// The GPU's own words: streaming loads, shuffles of any accumulator, dependent launch, parameters, the shared memory of
+// a launch and copies into it.
 #pragma once
 
-#include "cuda/common/warp.h"
+#include "cuda/common/gpu_facts.h"
 #include "numerics/host_device.h"
 
 #include <cstring>
@@ -88,6 +89,86 @@ __device__ __forceinline__ T from_lane_xor(const T &value, int mask) {
     } else {
         return moved_by_words(value, [&](unsigned word) { return __shfl_xor_sync(whole_warp, word, mask); });
     }
+}
+
+// A kernel as the launcher knows it.
+
+template <class Kernel>
+const void *address_of(Kernel *kernel) {
+    return reinterpret_cast<const void *>(kernel);
+}
+
+// The shared memory that a block gets by its launch, beside what its kernel declares.
+
+__device__ __forceinline__ unsigned char *launched_memory() {
+    extern __shared__ uint4 memory[];
+    return reinterpret_cast<unsigned char *>(memory);
+}
+
+// A kernel's parameters, which lie in the constant cache.
+
+// Reads a word of each line of them: they come from far once a launch, and may do so while the kernel before still
+// runs.
+template <class Parameters>
+__device__ __forceinline__ void bring_near(const Parameters &p) {
+    constexpr unsigned line_words = 16, words = sizeof(Parameters) / sizeof(unsigned);
+    const auto *const of = reinterpret_cast<const unsigned *>(&p);
+    unsigned any = of[words - 1];
+#pragma unroll
+    for (unsigned i = 0; i < words; i += line_words) {
+        any |= of[i];
+    }
+    if (any == 0) { // which does no harm, but has to be known before
+        pdl_wait();
+    }
+}
+
+// pdl_wait_and_release with the parameters near by then.
+template <class Parameters>
+__device__ __forceinline__ void pdl_wait_and_release(const Parameters &p) {
+    bring_near(p);
+    pdl_wait_and_release();
+}
+
+// Copies from global to shared memory that go on while the thread does.
+
+// Where `left` > Vector: that vector, counted from `to`, and from `Behind` bytes before `from` (the instruction reaches
+// 2 KiB either way, so that all copies share one address). Once: the second-level cache need not keep it.
+template <bool Once, int Vector, int Behind>
+__device__ __forceinline__ void copy_vector_async(unsigned char *to, const char *from, int left) {
+#if __CUDA_ARCH__ >= 800
+    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    if constexpr (Once) {
+        asm volatile("{\n"
+                     ".reg .pred wanted;\n"
+                     ".reg .b64 policy;\n"
+                     "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+                     "setp.gt.s32 wanted, %2, %3;\n"
+                     "@wanted cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0 + %4], [%1 + %5], 16, policy;\n"
+                     "}" ::"r"(shared),
+                     "l"(from), "r"(left), "n"(Vector), "n"(Vector * 16), "n"(Vector * 16 - Behind)
+                     : "memory");
+    } else {
+        asm volatile("{\n"
+                     ".reg .pred wanted;\n"
+                     "setp.gt.s32 wanted, %2, %3;\n"
+                     "@wanted cp.async.cg.shared.global.L2::128B [%0 + %4], [%1 + %5], 16;\n"
+                     "}" ::"r"(shared),
+                     "l"(from), "r"(left), "n"(Vector), "n"(Vector * 16), "n"(Vector * 16 - Behind)
+                     : "memory");
+    }
+#endif
+}
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Until all but the last group of this lane's copies are there.
+__device__ __forceinline__ void wait_for_copies_before_last() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
 }
 
 } // namespace wr::cuda

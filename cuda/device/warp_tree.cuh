@@ -1,4 +1,4 @@
-// The natural tree over what a warp holds in registers.
+// The natural tree over what a lane and a warp hold in registers, and over subtrees that come one after the other.
 #pragma once
 
 #include "cuda/device/intrinsics.cuh"
@@ -91,5 +91,86 @@ __device__ __forceinline__ typename Op::Accumulator tree_over_lanes(typename Op:
     }
     return value;
 }
+
+// The natural tree over a run of terms that a lane holds.
+
+// An exponential as a term of a sum. Normal: it is known to be a positive normal number, which is widened by integer
+// instructions; the conversion's unit takes eight cycles for a warp.
+template <class Sum, bool Normal, class Float>
+__device__ __forceinline__ Sum term(Float e) {
+    if constexpr (Normal && sizeof(Float) == 4 && sizeof(Sum) == 8) {
+        constexpr unsigned more_mantissa = 1u << (52 - 23);
+        constexpr long long bias_difference = (1023LL - 127) << 52;
+        long long bits;
+        asm("mad.wide.u32 %0, %1, %2, %3;"
+            : "=l"(bits)
+            : "r"(__float_as_uint(e)), "n"(more_mantissa), "n"(bias_difference));
+        return __longlong_as_double(bits);
+    } else {
+        return static_cast<Sum>(e);
+    }
+}
+
+// The same where it is +0 or such a number.
+template <class Sum, class Float>
+__device__ __forceinline__ Sum term_or_zero(Float e) {
+    const Sum normal = term<Sum, true>(e);
+    if constexpr (sizeof(Float) == 4 && sizeof(Sum) == 8) {
+        return __hiloint2double(e == Float(0) ? 0 : __double2hiint(normal), __double2loint(normal));
+    }
+    return normal;
+}
+
+// The natural tree over a lane's neighbours, a power of two of them.
+template <int Run, class Sum, bool Normal = false, class Float>
+__device__ __forceinline__ Sum run_sum(const Float *e) {
+    Sum part[Run];
+#pragma unroll
+    for (int j = 0; j < Run; ++j) {
+        part[j] = term<Sum, Normal>(e[j]);
+    }
+#pragma unroll
+    for (int width = 1; width < Run; width *= 2) {
+#pragma unroll
+        for (int j = 0; j < Run; j += 2 * width) {
+            part[j] = part[j] + part[j + width];
+        }
+    }
+    return part[0];
+}
+
+// Subtrees that come one after the other, kept by a warp.
+
+// TreeCounter (numerics/tree.h) for a warp: lane number l keeps level l. What is pushed is the same in every lane.
+template <class Op>
+class WarpCounter {
+  public:
+    using Accumulator = typename Op::Accumulator;
+
+    __device__ __forceinline__ void push(Accumulator subtree) {
+        int level = 0;
+        for (unsigned c = count_; (c & 1u) != 0; c >>= 1) {
+            subtree = Op::combine(from_lane(level_, level), subtree);
+            ++level;
+        }
+        level_ = lane_index() == level ? subtree : level_;
+        ++count_;
+    }
+
+    // The whole tree of at least one; starts again.
+    __device__ __forceinline__ Accumulator take() {
+        Accumulator whole = Op::identity();
+        for (bool first = true; count_ != 0; first = false) {
+            const Accumulator subtree = from_lane(level_, __ffs(static_cast<int>(count_)) - 1);
+            whole = first ? subtree : Op::combine(subtree, whole);
+            count_ &= count_ - 1;
+        }
+        return whole;
+    }
+
+  private:
+    Accumulator level_ = Op::identity();
+    unsigned count_ = 0;
+};
 
 } // namespace wr::cuda

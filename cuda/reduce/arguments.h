@@ -1,7 +1,7 @@
 // What the reduction kernels are launched with. Plain data: host and GPU share it.
 #pragma once
 
-#include "cuda/common/readable_range.h"
+#include "cuda/common/vectors.h"
 #include "numerics/finish.h"
 #include "numerics/host_device.h"
 

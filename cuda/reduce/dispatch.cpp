@@ -1,10 +1,10 @@
 // Puts a reduction on a stream: one stage after the other, until one finishes into the output.
 #include "cuda/common/fill_words.h"
+#include "cuda/common/gpu_facts.h"
 #include "cuda/common/launch.h"
-#include "cuda/common/warp.h"
 #include "cuda/gpu.h"
 #include "cuda/reduce/accumulators.h"
-#include "cuda/reduce/node_rows.h"
+#include "cuda/reduce/kernels.h"
 #include "cuda/reduce/plan.h"
 #include "numerics/operator_table.h"
 

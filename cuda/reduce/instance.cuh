@@ -1,13 +1,12 @@
 // Makes the set of kernels of one element type and operator.
 #pragma once
 
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/columns.cuh"
 #include "cuda/reduce/kernels.h"
 #include "cuda/reduce/rows.cuh"
 #include "cuda/reduce/staged_rows.cuh"
 #include "cuda/reduce/sub_warp_rows.cuh"
-#include "cuda/segments/long_segments.cuh"
 #include "cuda/segments/segments.cuh"
 
 namespace wr::cuda {

@@ -1,6 +1,6 @@
 // How the nodes of a state's piece of rows are reduced side by side.
-#include "cuda/common/warp.h"
-#include "cuda/reduce/node_rows.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/reduce/kernels.h"
 #include "cuda/reduce/plan.h"
 #include "cuda/reduce/policy.h"
 

@@ -1,8 +1,7 @@
 #include "cuda/reduce/plan.h"
 
-#include "cuda/common/alignment.h"
-#include "cuda/common/tuning.h"
-#include "cuda/common/vector_types.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/vectors.h"
 #include "cuda/reduce/policy.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Rows: a warp, a block, a cluster or many blocks share a row, by the tiles that Access reads.
 #pragma once
 
-#include "cuda/device/cluster.cuh"
-#include "cuda/device/parameters.cuh"
+#include "cuda/device/barriers.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/arguments.h"
 #include "cuda/reduce/finish.cuh"
 #include "cuda/reduce/partials.cuh"

@@ -1,5 +1,5 @@
 // What a block of the staging kernels takes, and how it lies in shared memory.
-#include "cuda/common/vector_types.h"
+#include "cuda/common/vectors.h"
 #include "cuda/reduce/plan.h"
 #include "cuda/reduce/policy.h"
 

@@ -2,10 +2,9 @@
 // shared memory by whole vectors, and each thread takes runs of its cells, however they lie.
 #pragma once
 
-#include "cuda/device/dynamic_shared_memory.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/rows.cuh"
-#include "cuda/reduce/run_tree.cuh"
 #include "cuda/reduce/stage.cuh"
 
 namespace wr::cuda {

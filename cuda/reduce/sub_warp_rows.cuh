@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cuda/reduce/rows.cuh"
-#include "cuda/reduce/run_tree.cuh"
+#include "cuda/reduce/stage.cuh"
 
 namespace wr::cuda {
 

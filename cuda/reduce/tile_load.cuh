@@ -2,11 +2,10 @@
 // alignment, and never a byte outside the caller's array.
 #pragma once
 
-#include "cuda/common/readable_range.h"
-#include "cuda/common/vector_types.h"
+#include "cuda/common/vectors.h"
 #include "cuda/device/warp_tree.cuh"
 #include "cuda/reduce/extreme_of_vectors.cuh"
-#include "cuda/reduce/plain_squares.cuh"
+#include "cuda/reduce/quick_way.cuh"
 #include "cuda/reduce/value_maps.cuh"
 #include "numerics/operators.h"
 

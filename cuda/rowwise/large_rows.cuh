@@ -1,7 +1,7 @@
 // Which of a block of threads' ragged rows are the longer ones.
 #pragma once
 
-#include "cuda/rowwise/large_rows.h"
+#include "cuda/rowwise/arguments.h"
 #include "numerics/softmax_rows.h"
 
 namespace wr::cuda {

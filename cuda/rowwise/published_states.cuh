@@ -4,6 +4,8 @@
 
 #include "cuda/common/fill_words.h"
 #include "cuda/device/intrinsics.cuh"
+#include "cuda/reduce/tile_load.cuh"
+#include "cuda/softmax/arguments.h"
 #include "numerics/softmax.h"
 
 #include <cstdint>
@@ -95,5 +97,22 @@ class SeenState {
   private:
     std::uint64_t words_[published_words<Sum>];
 };
+
+// What a kernel has left of columns to those behind it.
+
+// Whether a kernel before did all that this one is for.
+__device__ __forceinline__ bool is_nothing_left(const ColumnsLeft &left) {
+    return left.any != nullptr && *left.any == absent_word;
+}
+
+// Whether the vector of columns that holds this one is this kernel's to do.
+__device__ __forceinline__ bool is_left(const ColumnsLeft &left, std::size_t outer, std::size_t inner) {
+    if (left.any == nullptr) {
+        return true;
+    }
+    constexpr std::size_t each = vector_elements<float>;
+    const std::uint64_t word = left.factors[outer * left.columns + inner / each * each];
+    return is_nan(__uint_as_float(static_cast<unsigned>(word >> 32)));
+}
 
 } // namespace wr::cuda

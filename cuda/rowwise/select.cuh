@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/rowwise/vector_access.cuh"
-#include "cuda/softmax/rows/masked_rows.h"
+#include "cuda/softmax/rows.h"
 #include "numerics/softmax_rows.h"
 
 namespace wr::cuda {

@@ -2,11 +2,11 @@
 // that each lane of a warp holds: element i of lane l stands at position 32 i + l.
 #pragma once
 
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/device/warp_tree.cuh"
+#include "cuda/rowwise/arguments.h"
 #include "cuda/rowwise/element_patterns.cuh"
 #include "cuda/rowwise/large_rows.cuh"
-#include "cuda/rowwise/strided_arguments.h"
 #include "cuda/softmax/arguments.h"
 #include "numerics/operators.h"
 #include "numerics/softmax.h"

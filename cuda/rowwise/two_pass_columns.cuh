@@ -2,7 +2,7 @@
 // to, and who puts the runs of a tile together.
 #pragma once
 
-#include "cuda/rowwise/two_pass_columns_plan.h"
+#include "cuda/rowwise/column_plan.h"
 #include "cuda/softmax/tile.cuh"
 
 namespace wr::cuda {

@@ -2,7 +2,7 @@
 // the vectors around comes from its neighbours by shuffles, so that neither way needs shared memory.
 #pragma once
 
-#include "cuda/device/vector_shifts.cuh"
+#include "cuda/rowwise/rotated_vectors.cuh"
 #include "cuda/softmax/sub_warp/vectors.cuh"
 
 namespace wr::cuda {

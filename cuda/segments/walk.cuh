@@ -1,10 +1,198 @@
-// A warp's way along its share of all segments.
+// What the offsets of a segmented reduction say, whatever they say.
 #pragma once
 
-#include "cuda/segments/map.cuh"
-#include "cuda/segments/pieces.cuh"
+#include "cuda/common/vectors.h"
+#include "cuda/device/intrinsics.cuh"
+#include "cuda/reduce/arguments.h"
+#include "cuda/reduce/tile_load.cuh"
 
 namespace wr::cuda {
+
+// Segments of fewer elements on average are told from others.
+inline constexpr std::size_t tiny_segment = 16;
+
+struct SegmentBounds {
+    std::int64_t begin, end;
+
+    __device__ __forceinline__ std::int64_t count() const { return end - begin; }
+};
+
+// What the offsets say, read so that nothing outside [low, high) is ever touched.
+struct SegmentMap {
+    const void *offsets;
+    bool narrow;
+    std::size_t segments;
+    std::int64_t low, high;
+    std::int64_t segment_work;
+    int window_log2;
+
+    __device__ __forceinline__ explicit SegmentMap(const SegmentArguments &a)
+        : offsets(a.offsets), narrow(a.narrow_offsets), segments(a.segments), low(0), high(0),
+          segment_work(a.segment_work), window_log2(a.least_window_log2) {
+        low = larger<std::int64_t>(offset(0), 0);
+        high = larger(offset(segments), low);
+        if (a.input_count != 0) {
+            high = smaller(high, static_cast<std::int64_t>(a.input_count));
+            low = smaller(low, high);
+        }
+        // Where segments are tiny, to look through many windows takes longer than what ends late with few.
+        const std::int64_t most = shorter_than(tiny_segment) ? most_segment_windows / 2 : most_segment_windows;
+        while (windows() > most) {
+            ++window_log2;
+        }
+    }
+
+    // Whether segments have fewer elements than that on average.
+    __device__ __forceinline__ bool shorter_than(std::size_t elements) const {
+        return high - low < static_cast<std::int64_t>(segments * elements);
+    }
+
+    __device__ __forceinline__ std::int64_t offset(std::size_t i) const {
+        return narrow ? static_cast<const std::int32_t *>(offsets)[i] : static_cast<const std::int64_t *>(offsets)[i];
+    }
+    __device__ __forceinline__ std::int64_t within(std::int64_t element) const {
+        return smaller(larger(element, low), high);
+    }
+    __device__ __forceinline__ SegmentBounds bounds(std::size_t segment) const {
+        return bounds(offset(segment), offset(segment + 1));
+    }
+    __device__ __forceinline__ SegmentBounds bounds(std::int64_t offset, std::int64_t next_offset) const {
+        const std::int64_t begin = within(offset);
+        return {begin, larger(begin, within(next_offset))};
+    }
+    __device__ __forceinline__ std::int64_t window() const { return std::int64_t{1} << window_log2; }
+    __device__ __forceinline__ int grain_log2() const { return window_log2 - segment_grains_log2; }
+
+    // Where a segment that begins at an element begins on the line, and how many windows and grains the line has.
+    __device__ __forceinline__ std::int64_t place(std::size_t segment, std::int64_t begin) const {
+        return begin - low + static_cast<std::int64_t>(segment) * segment_work;
+    }
+    __device__ __forceinline__ std::int64_t windows() const {
+        return (place(segments, high) + window() - 1) >> window_log2;
+    }
+    __device__ __forceinline__ unsigned grains() const {
+        return static_cast<unsigned>(windows()) << segment_grains_log2;
+    }
+    template <class T>
+    __device__ __forceinline__ ReadableRange readable_range(const void *input) const {
+        return {reinterpret_cast<const char *>(static_cast<const T *>(input) + low),
+                reinterpret_cast<const char *>(static_cast<const T *>(input) + high)};
+    }
+
+    // How many segments begin before a place of the line; the warp looks at 32 at a time.
+    __device__ __forceinline__ std::size_t segments_before(std::int64_t line) const {
+        std::size_t first = 0, count = segments + 1; // the answer is first or one of the count - 1 behind it
+        while (count > 1) {
+            const std::size_t step = divide_up(count, std::size_t{warp_lanes});
+            const std::size_t probe = first + static_cast<std::size_t>(lane_index()) * step;
+            const bool before =
+                lane_index() != 0 && probe < first + count && place(probe - 1, within(offset(probe - 1))) < line;
+            const unsigned found = __ballot_sync(whole_warp, before || lane_index() == 0);
+            const auto last = static_cast<std::size_t>(31 - __clz(static_cast<int>(found)));
+            count = smaller(step, count - last * step);
+            first += last * step;
+        }
+        return first;
+    }
+};
+
+// A piece of the elements of neighbouring segments in shared memory, and how it gets there.
+
+// Bytes of a piece.
+inline constexpr int piece_bytes = 4096;
+
+// The longest whole segment of a piece: what a warp reduces at once.
+inline constexpr unsigned most_elements_at_once = warp_lanes * run_elements;
+
+template <class T>
+inline constexpr unsigned piece_elements = static_cast<unsigned>(piece_bytes / sizeof(T));
+
+// Segments that a lane looks at, one of each group of 32.
+inline constexpr int looks = 2;
+inline constexpr int most_whole_segments = looks * warp_lanes;
+
+// The longest segments that a lane reduces alone.
+inline constexpr unsigned tiny_elements = 8;
+
+// What ends with a part.
+enum PartEnd : unsigned { nothing_ends, segment_ends, first_run_ends, later_run_ends };
+
+// A piece in shared memory, and what there is to do with it. Whole segments and parts look alike: `items` neighbouring
+// stretches of elements (of a part: of as many as are reduced at once).
+struct alignas(line_bytes) StagedPiece {
+    unsigned char memory[piece_bytes + line_bytes];
+    struct alignas(16) {
+        std::size_t segment; // the first one, or the part's
+        unsigned items;      // 0: the share has come to its end
+        unsigned shape;
+    } what;
+    struct alignas(16) {
+        std::int64_t position; // of the first element in the segment
+        unsigned elements;
+        unsigned window; // of a run that ends
+    } part;
+    unsigned places[most_whole_segments]; // of an item: its first element, and how many << 16
+};
+
+// Bits of `shape`: in front of the first element, bytes; as powers of two, lanes that share an item; whether each of
+// these has 8 elements at most; what ends; whether it is a part.
+inline constexpr unsigned shape_lanes = 8, shape_end = 12, shape_part = 15, shape_few = 11;
+
+// The vectors from number First to Last of which `left` says that they are wanted.
+template <bool Once, int First, int Last>
+__device__ __forceinline__ void copy_vectors(unsigned char *to, const char *from, int left) {
+    if constexpr (First <= Last) {
+        copy_vector_async<Once, First, piece_bytes / 2>(to, from, left);
+        copy_vectors<Once, First + warp_lanes, Last>(to, from, left);
+    }
+}
+
+// What elements are copied by where vectors may not be: they need not lie on boundaries of their own size.
+template <class T>
+using Grain =
+    std::conditional_t<sizeof(T) == 1, unsigned char, std::conditional_t<sizeof(T) == 2, unsigned short, unsigned>>;
+
+// A piece at an end of the caller's array, where vectors reach beyond it.
+template <class T>
+__device__ __noinline__ void copy_end_of_array(unsigned char *to, const char *from, int vectors,
+                                               ReadableRange readable_range) {
+    constexpr int bytes = static_cast<int>(sizeof(Grain<T>));
+    for (int at = lane_index() * bytes; at < vectors * vector_bytes; at += warp_lanes * bytes) {
+        if (from + at >= readable_range.begin && from + at < readable_range.end) {
+            *reinterpret_cast<Grain<T> *>(to + at) = *reinterpret_cast<const Grain<T> *>(from + at);
+        }
+    }
+}
+
+__device__ __forceinline__ unsigned bytes_behind_line(const void *at) {
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at)) % line_bytes;
+}
+
+// Asks for `count` elements; `inside`: 16 bytes on either side belong to the array, too. Once: but for those at the
+// ends, no line will be asked for again.
+template <class T, bool Once>
+__device__ __forceinline__ void request_elements(unsigned char *to, const T *elements, unsigned count, bool inside,
+                                                 ReadableRange readable_range) {
+    constexpr int all = piece_bytes / vector_bytes;
+    const unsigned start = bytes_behind_line(elements);
+    const char *base = reinterpret_cast<const char *>(elements) - start;
+    const unsigned bytes = start + count * static_cast<unsigned>(sizeof(T));
+    const int vectors = static_cast<int>((bytes + vector_bytes - 1) / vector_bytes);
+    if (!inside) {
+        copy_end_of_array<T>(to, base, vectors, readable_range);
+        return;
+    }
+    const int lane = lane_index(), left = vectors - lane;
+    const char *from = base + (lane * vector_bytes + piece_bytes / 2);
+    unsigned char *at = to + lane * vector_bytes;
+    copy_vector_async<Once, 0, piece_bytes / 2>(at, from, lane >= static_cast<int>(start / vector_bytes) ? left : 0);
+    copy_vectors<Once, warp_lanes, all / 2 - 1>(at, from, left);
+    if (vectors > all / 2) {
+        copy_vectors<Once, all / 2, all>(at, from, left);
+    }
+}
+
+// A warp's way along its share of all segments.
 
 __device__ __forceinline__ int log2_rounded_up(unsigned value) { return 32 - __clz(static_cast<int>(value - 1)); }
 

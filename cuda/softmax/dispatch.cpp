@@ -1,17 +1,11 @@
 // Which kernels a softmax gets: a table for what is plain, and general_dispatch.cpp's for the rest.
-#include "cuda/common/rules.h"
-#include "cuda/common/warp.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/launch.h"
 #include "cuda/gpu.h"
-#include "cuda/softmax/columns/column_tile.h"
-#include "cuda/softmax/general_dispatch.h"
-#include "cuda/softmax/logsumexp/logsumexp.h"
-#include "cuda/softmax/lookback/columns.h"
-#include "cuda/softmax/lookback/rows.h"
+#include "cuda/softmax/columns.h"
+#include "cuda/softmax/launches.h"
 #include "cuda/softmax/policy.h"
-#include "cuda/softmax/regimes.h"
-#include "cuda/softmax/rows/masked_rows.h"
-#include "cuda/softmax/rows/spread_rows.h"
-#include "cuda/softmax/sub_warp/striped_rows.h"
+#include "cuda/softmax/rows.h"
 
 #include <algorithm>
 

@@ -1,13 +1,10 @@
-#include "cuda/softmax/general_dispatch.h"
+#include "cuda/softmax/launches.h"
 
-#include "cuda/common/rules.h"
-#include "cuda/rowwise/strided_plan.h"
-#include "cuda/softmax/columns/column_tile.h"
+#include "cuda/common/launch.h"
+#include "cuda/rowwise/row_plan.h"
+#include "cuda/softmax/columns.h"
 #include "cuda/softmax/policy.h"
-#include "cuda/softmax/ragged/rows.h"
-#include "cuda/softmax/rows/masked_rows.h"
-#include "cuda/softmax/sub_warp/striped_rows.h"
-#include "cuda/softmax/two_pass/columns.h"
+#include "cuda/softmax/rows.h"
 
 namespace wr::cuda {
 

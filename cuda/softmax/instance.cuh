@@ -1,7 +1,7 @@
 // Makes the softmax kernels of one element type, by the kinds that are compiled side by side.
 #pragma once
 
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/softmax/columns/register_tiles.cuh"
 #include "cuda/softmax/kernels.h"
 #include "cuda/softmax/lookback/rows.cuh"

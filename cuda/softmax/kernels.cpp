@@ -1,7 +1,7 @@
 // Puts the softmax kernels of each element type together, which are compiled by kinds.
 #include "cuda/softmax/kernels.h"
 
-#include "cuda/common/vector_types.h"
+#include "cuda/common/vectors.h"
 
 namespace wr::cuda {
 

@@ -1,7 +1,7 @@
 // Which kernels take a softmax, and how: a function of its shape, its places and the GPU.
 #pragma once
 
-#include "cuda/common/cluster_shape.h"
+#include "cuda/rowwise/row_plan.h"
 #include "cuda/softmax/kernels.h"
 #include "numerics/problem.h"
 

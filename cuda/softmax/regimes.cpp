@@ -1,9 +1,9 @@
-#include "cuda/softmax/regimes.h"
+#include "cuda/softmax/launches.h"
 
-#include "cuda/common/vector_types.h"
-#include "cuda/common/warp.h"
-#include "cuda/rowwise/sub_warp_rows.h"
-#include "cuda/softmax/two_pass/columns.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/vectors.h"
+#include "cuda/rowwise/row_plan.h"
+#include "cuda/softmax/columns.h"
 #include "numerics/softmax.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // in shared memory, where some lanes add each row up.
 #pragma once
 
-#include "cuda/device/dynamic_shared_memory.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/softmax_backward/terms.cuh"
 #include "cuda/softmax_backward/vector_run.cuh"
 

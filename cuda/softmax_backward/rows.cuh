@@ -2,9 +2,9 @@
 // warps, each read once.
 #pragma once
 
-#include "cuda/common/alignment.h"
-#include "cuda/common/tuning.h"
-#include "cuda/rowwise/cluster_sizes.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/vectors.h"
+#include "cuda/rowwise/row_plan.h"
 #include "cuda/softmax_backward/tile.cuh"
 
 namespace wr::cuda {

@@ -2,8 +2,7 @@
 // it.
 #pragma once
 
-#include "cuda/common/readable_range.h"
-#include "cuda/common/vector_types.h"
+#include "cuda/common/vectors.h"
 #include "numerics/host_device.h"
 #include "numerics/problem.h"
 #include "numerics/softmax.h"

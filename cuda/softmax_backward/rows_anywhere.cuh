@@ -3,7 +3,7 @@
 // through shared memory, where tiles begin with the row.
 #pragma once
 
-#include "cuda/device/dynamic_shared_memory.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/softmax_backward/terms.cuh"
 #include "cuda/softmax_backward/vector_run.cuh"
 

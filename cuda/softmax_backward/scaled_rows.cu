@@ -1,6 +1,6 @@
 // The gradient of softmax of rows of whole vectors, each of which has a scale of its own: the kernels of rows that have
 // one, with the arguments of a thread's own row.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/softmax_backward/rows.cuh"
 #include "numerics/softmax_rows.h"
 

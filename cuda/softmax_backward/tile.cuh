@@ -2,11 +2,11 @@
 // the result are rows of neighbouring elements of one type.
 #pragma once
 
-#include "cuda/device/mbarrier.cuh"
+#include "cuda/device/barriers.cuh"
 #include "cuda/rowwise/row_tiles.cuh"
-#include "cuda/softmax_backward/kept.cuh"
+#include "cuda/softmax_backward/load.cuh"
 #include "cuda/softmax_backward/pack.cuh"
-#include "cuda/softmax_backward/recomputed_weights.cuh"
+#include "cuda/softmax_backward/weights.cuh"
 
 namespace wr::cuda {
 

@@ -1,12 +1,11 @@
 // Puts the jobs of states of softmax on a stream.
-#include "cuda/common/alignment.h"
+#include "cuda/common/gpu_facts.h"
 #include "cuda/common/launch.h"
-#include "cuda/common/vector_types.h"
-#include "cuda/common/warp.h"
+#include "cuda/common/vectors.h"
 #include "cuda/gpu.h"
-#include "cuda/softmax/regimes.h"
+#include "cuda/softmax/launches.h"
+#include "cuda/state/arguments.h"
 #include "cuda/state/policy.h"
-#include "cuda/state/softmax_arguments.h"
 
 #include <algorithm>
 #include <bit>

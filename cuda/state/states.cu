@@ -1,7 +1,7 @@
 // What states go through beside the reductions of their nodes: the header, merging, finishing; a thread an output.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/state/arguments.h"
-#include "cuda/state/judge.cuh"
+#include "cuda/state/softmax_merge.cuh"
 
 namespace wr::cuda {
 

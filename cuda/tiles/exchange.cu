@@ -1,6 +1,6 @@
 // Shuffles, votes and matches by the warp's own functions. They are always called by the whole warp; what a narrower
 // or short tile or a member mask leaves out is masked off what they say.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/tiles/runs.cuh"
 
 namespace wr::cuda {

@@ -1,5 +1,5 @@
 // Reductions of tiles: the natural tree by shuffles between the tile's lanes, which leaves the result in all of them.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/device/warp_tree.cuh"
 #include "cuda/reduce/finish.cuh"
 #include "cuda/tiles/runs.cuh"

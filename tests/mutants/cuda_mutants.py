@@ -75,12 +75,12 @@ MUTANTS = {
         ["rare_ways_of_reductions"],
     ),
     315: (
-        "cuda/segments/map.cuh",
+        "cuda/segments/walk.cuh",
         "low = {{larger<std::int64_t>(offset(0), 0) ==> offset(0)}};",
         ["rare_ways_of_reductions"],
     ),
     316: (
-        "cuda/segments/map.cuh",
+        "cuda/segments/walk.cuh",
         "return {begin, {{larger(begin, within(next_offset)) ==> within(next_offset)}}};",
         ["reductions_are_those_of_the_host"],
         "fewer than no elements are none to all who ask: what wrong offsets give is not said, and no more is read",
@@ -191,13 +191,13 @@ MUTANTS = {
         ["softmax_is_that_of_the_host"],
     ),
     347: (
-        "cuda/softmax/strided/rows.cuh",
+        "cuda/softmax/strided/strided.cuh",
         "values[i] = {{taken.has(i) ==> true}} ? special : left_out;",
         ["softmax_is_that_of_the_host"],
     ),
     348: (
-        "cuda/softmax/strided/rows.cuh",
-        "if ({{scale != Float(1) ==> scale > Float(1)}})",
+        "cuda/softmax/strided/strided.cuh",
+        "scale_of_row<Float>(p, place.row); if ({{scale != Float(1) ==> scale > Float(1)}})",
         ["rare_ways_of_softmax"],
     ),
     349: (
@@ -231,27 +231,27 @@ MUTANTS = {
         ["softmax_is_that_of_the_host"],
     ),
     355: (
-        "cuda/softmax/strided/columns.cuh",
+        "cuda/softmax/strided/strided.cuh",
         "x[i] = {{has_bit(taken, i) ==> true}} ? x[i] :",
         ["softmax_is_that_of_the_host"],
     ),
     356: (
-        "cuda/softmax_backward/strided_rows.cuh",
+        "cuda/softmax_backward/strided.cu",
         "weights[i] = taken.has(i) ? weights[i] : {{Float(-0.0) ==> Float(0.0)}};",
         ["softmax_edges"],
     ),
     357: (
-        "cuda/softmax_backward/strided_rows.cuh",
+        "cuda/softmax_backward/strided.cu",
         "gradients[i] = {{taken.has(i) ==> true}} ? gradients[i] : Float(0);",
         ["softmax_is_that_of_the_host"],
     ),
     358: (
-        "cuda/softmax_backward/strided_rows.cuh",
+        "cuda/softmax_backward/strided.cu",
         "weights[i] = {{ordinary ==> true}} ? weight_of_any(less.high, less.low) : row.special;",
         ["softmax_backward_special_values"],
     ),
     359: (
-        "cuda/softmax_backward/strided_columns.cuh",
+        "cuda/softmax_backward/strided.cu",
         "terms[i] = {{has_bit(taken, i) ==> true}} ? term :",
         ["softmax_is_that_of_the_host"],
     ),
@@ -261,7 +261,7 @@ MUTANTS = {
         ["rare_ways_of_softmax"],
     ),
     361: (
-        "cuda/softmax/logsumexp/rows.cuh",
+        "cuda/softmax/logsumexp/logsumexp.cu",
         "return {{value > bound ==> true}} ? e : 0.0f;",
         ["softmax_is_that_of_the_host"],
     ),
@@ -286,22 +286,22 @@ MUTANTS = {
         ["softmax_edges"],
     ),
     367: (
-        "cuda/softmax/masked_tile.cuh",
+        "cuda/softmax/rows/masked_rows.cuh",
         "of_vector[i] = {{at < count ==> true}} ? mask[at]",
         ["rare_ways_of_softmax"],
     ),
     368: (
-        "cuda/softmax/masked_tile.cuh",
+        "cuda/softmax/rows/masked_rows.cuh",
         "const bool later = {{skew >= word ==> skew > word}};",
         ["softmax_is_that_of_the_host"],
     ),
     369: (
-        "cuda/rowwise/sub_warp_blocked.cuh",
+        "cuda/rowwise/sub_warp_elements.cuh",
         "end += {{lane_index() >= distance ==> true}} ? before : 0;",
         ["softmax_is_that_of_the_host"],
     ),
     370: (
-        "cuda/rowwise/sub_warp_striped.cuh",
+        "cuda/rowwise/sub_warp_elements.cuh",
         "no_more_than(taken, selection.causal_first + {{outer %"
         " static_cast<std::uint32_t>(selection.causal_rows) ==> outer}});",
         ["rare_ways_of_softmax"],
@@ -312,12 +312,12 @@ MUTANTS = {
         ["rare_ways_of_softmax"],
     ),
     372: (
-        "cuda/softmax/rows/spread_rows.cuh",
+        "cuda/softmax/rows/spread_rows.cu",
         "of_warp = {{is_one_tile ? lane_index() % tile_warps : lane_index() ==> lane_index()}};",
         ["softmax_is_that_of_the_host"],
     ),
     373: (
-        "cuda/softmax/rows/spread_rows.cuh",
+        "cuda/softmax/rows/spread_rows.cu",
         "x[i] = {{i < count ==> true}} ? widen(raw[i])",
         ["softmax_is_that_of_the_host"],
     ),
@@ -328,27 +328,27 @@ MUTANTS = {
     ),
     # ---- what the programs named after kernels guarded, before one sweep took their place
     375: (
-        "cuda/softmax_backward/persistent_cluster.cuh",
+        "cuda/softmax_backward/rows.cu",
         "logsumexp = logsumexp_of({{i + 1 ==> i}}); float part",
         ["softmax_of_every_shape"],
     ),
     376: (
-        "cuda/softmax/ragged/tiles.cuh",
+        "cuda/softmax/ragged/scheduler.cuh",
         "if (at < left && {{mask[at] == 0 ==> mask[at] == 0 && v == 0}})",
         ["softmax_of_every_shape"],
     ),
     377: (
-        "cuda/rowwise/column_tile_select.cuh",
+        "cuda/rowwise/column_tile.cuh",
         "selection.lengths[part.column(columns, {{c ==> 0}})]",
         ["softmax_of_every_shape"],
     ),
     378: (
-        "cuda/softmax/columns/masked_column_tile.cuh",
+        "cuda/softmax/columns/column_tile.cu",
         "kept[c][i] = {{a.log ==> false}} ? x : of_column[i];",
         ["softmax_of_every_shape"],
     ),
     379: (
-        "cuda/softmax/merge.cuh",
+        "cuda/softmax/tile.cuh",
         "sums[i] = scale_by_power(sums[i], {{n[i] - row_n ==> n[i] - row_n < -10 ? -2000 : n[i] - row_n}});",
         ["softmax_of_every_shape"],
     ),
@@ -383,7 +383,7 @@ MUTANTS = {
         ["softmax_of_every_shape"],
     ),
     386: (
-        "cuda/softmax/converted_outputs.cuh",
+        "cuda/softmax/outputs.cuh",
         "if (v * warp_lanes < {{left ==> left - 1}}) { store_words(own",
         ["softmax_of_every_shape"],
     ),
@@ -424,7 +424,7 @@ MUTANTS = {
         ["exact_sums_are_rounded_once"],
     ),
     446: (
-        "cuda/reduce/exact/row_finish.cuh",
+        "cuda/reduce/exact/lane_sum.cuh",
         "shifted_left(total, {{units.place - below.place ==> 0}})",
         ["exact_sums_are_rounded_once"],
     ),
@@ -434,7 +434,7 @@ MUTANTS = {
         ["exact_sums_are_rounded_once"],
     ),
     448: (
-        "cuda/reduce/exact/row_finish.cuh",
+        "cuda/reduce/exact/lane_sum.cuh",
         "sum.marks(), {{lanes ==> 1}});",
         ["exact_sums_are_rounded_once"],
     ),

@@ -1,7 +1,6 @@
 #include "fake_runtime.h"
 
-#include "cuda/common/devices.h"
-#include "cuda/common/memory_pool.h"
+#include "cuda/common/runtime.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 // height that is supported and beyond, for few columns and many, on GPUs with clusters and without.
 #include "check.h"
 #include "cuda/reduce/plan.h"
-#include "cuda/rowwise/column_tile_plan.h"
+#include "cuda/rowwise/column_plan.h"
 
 #include <algorithm>
 #include <initializer_list>

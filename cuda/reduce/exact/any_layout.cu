@@ -1,5 +1,4 @@
 // Exact sums along an axis that lies anyhow: each thread adds its elements to limbs of its own, limb by limb.
-#include "cuda/common/kernel_address.cuh"
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/exact/block_words.cuh"
 #include "cuda/reduce/exact/kernels.h"

@@ -1,7 +1,7 @@
 // Puts an exact sum on a stream: the sums of blocks, and where several share an axis what merges them.
+#include "cuda/common/gpu_facts.h"
 #include "cuda/common/launch.h"
-#include "cuda/common/vector_types.h"
-#include "cuda/common/warp.h"
+#include "cuda/common/vectors.h"
 #include "cuda/gpu.h"
 #include "cuda/reduce/accumulators.h"
 #include "cuda/reduce/exact/kernels.h"

@@ -1,6 +1,4 @@
 // The partial sums of an axis that several blocks had: words are added as integers, and then rounded.
-#include "cuda/common/kernel_address.cuh"
-#include "cuda/device/dynamic_shared_memory.cuh"
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/exact/kernels.h"
 

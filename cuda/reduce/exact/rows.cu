@@ -1,7 +1,7 @@
 // Exact sums of long rows whose elements are neighbours: warps that share a row, and blocks that do.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/exact/kernels.h"
-#include "cuda/reduce/exact/row_finish.cuh"
+#include "cuda/reduce/exact/lane_sum.cuh"
 
 namespace wr::cuda {
 

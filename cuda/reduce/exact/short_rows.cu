@@ -1,7 +1,7 @@
 // Exact sums of short rows that consist of whole vectors: a few lanes have one, and have all of it at once.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/reduce/exact/kernels.h"
-#include "cuda/reduce/exact/row_finish.cuh"
+#include "cuda/reduce/exact/lane_sum.cuh"
 
 namespace wr::cuda {
 

@@ -1,5 +1,5 @@
 // Softmax of columns of whole vectors.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/softmax/lookback/columns.cuh"
 #include "cuda/softmax/two_pass/columns.cuh"
 

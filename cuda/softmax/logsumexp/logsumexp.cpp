@@ -1,9 +1,8 @@
-#include "cuda/softmax/logsumexp/logsumexp.h"
+#include "cuda/softmax/launches.h"
 
-#include "cuda/common/alignment.h"
+#include "cuda/common/gpu_facts.h"
 #include "cuda/common/launch.h"
-#include "cuda/common/vector_types.h"
-#include "cuda/common/warp.h"
+#include "cuda/common/vectors.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"
 #include "numerics/softmax.h"

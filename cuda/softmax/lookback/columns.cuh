@@ -5,8 +5,6 @@
 #pragma once
 
 #include "cuda/rowwise/two_pass_columns.cuh"
-#include "cuda/softmax/lookback/column_exponentials.cuh"
-#include "cuda/softmax/lookback/column_scheduler.cuh"
 #include "cuda/softmax/lookback/column_sums.cuh"
 
 namespace wr::cuda {

@@ -1,9 +1,9 @@
-#include "cuda/softmax/lookback/rows.h"
+#include "cuda/softmax/launches.h"
 
 #include "cuda/common/fill_words.h"
 #include "cuda/common/launch.h"
 #include "cuda/gpu.h"
-#include "cuda/rowwise/row_tiles_plan.h"
+#include "cuda/rowwise/row_plan.h"
 #include "cuda/softmax/kernels.h"
 #include "cuda/softmax/policy.h"
 #include "numerics/softmax.h"

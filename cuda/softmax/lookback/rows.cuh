@@ -539,10 +539,10 @@ template <class T, class Load, bool Log, class Shape>
 __global__ void __launch_bounds__(Shape::all_warps *warp_lanes, 1)
     softmax_lookback_rows(const __grid_constant__ SoftmaxArguments a) {
 #if __CUDA_ARCH__ >= 900
-    extern __shared__ __align__(128) unsigned char memory[];
+    extern __shared__ __align__(128) unsigned char aligned_memory[];
     using Rows = Lookback<T, Load, Log, Shape>;
     __shared__ typename Rows::Shared shared;
-    Rows rows(a, memory, shared);
+    Rows rows(a, aligned_memory, shared);
     rows.set_up();
     rows.work();
 #endif

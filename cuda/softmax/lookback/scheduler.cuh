@@ -1,7 +1,7 @@
 // How the blocks are made up that share many long rows, and how each draws the turns that it takes.
 #pragma once
 
-#include "cuda/device/mbarrier.cuh"
+#include "cuda/device/barriers.cuh"
 #include "cuda/rowwise/published_states.cuh"
 #include "cuda/rowwise/staged_access.cuh"
 #include "cuda/softmax/kernels.h"

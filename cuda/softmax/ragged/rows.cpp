@@ -1,7 +1,7 @@
-#include "cuda/softmax/ragged/rows.h"
+#include "cuda/softmax/rows.h"
 
-#include "cuda/common/vector_types.h"
-#include "cuda/common/warp.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/vectors.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"
 #include "numerics/softmax.h"

@@ -3,8 +3,7 @@
 // many one for all.
 #pragma once
 
-#include "cuda/device/cluster.cuh"
-#include "cuda/device/mbarrier.cuh"
+#include "cuda/device/barriers.cuh"
 #include "cuda/softmax/partial_tile.cuh"
 #include "cuda/softmax/rows/cta_rows.cuh"
 

@@ -1,7 +1,7 @@
 // Rows of up to 32 tiles: the row in the registers of one block's warps, read once and written once.
 #pragma once
 
-#include "cuda/device/parameters.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/softmax/outputs.cuh"
 #include "cuda/softmax/partial_tile.cuh"
 

@@ -1,10 +1,8 @@
-#include "cuda/softmax/rows/masked_rows.h"
+#include "cuda/softmax/rows.h"
 
-#include "cuda/common/alignment.h"
 #include "cuda/common/launch.h"
-#include "cuda/common/vector_types.h"
-#include "cuda/rowwise/row_tiles_plan.h"
-#include "cuda/rowwise/sub_warp_rows.h"
+#include "cuda/common/vectors.h"
+#include "cuda/rowwise/row_plan.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"
 #include "numerics/softmax.h"

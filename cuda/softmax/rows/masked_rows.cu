@@ -1,5 +1,5 @@
 // Softmax of rows of whole vectors, of a few tiles, that lengths, the causal limit or a mask cut.
-#include "cuda/softmax/rows/masked_rows_instance.cuh"
+#include "cuda/softmax/rows/masked_rows.cuh"
 
 namespace wr::cuda {
 

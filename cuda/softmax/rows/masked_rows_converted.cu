@@ -1,6 +1,6 @@
 // Softmax of rows of whole vectors, of a few tiles, into other types, and from 8 bits; lengths, the causal limit or a
 // mask may cut them.
-#include "cuda/softmax/rows/masked_rows_instance.cuh"
+#include "cuda/softmax/rows/masked_rows.cuh"
 
 namespace wr::cuda {
 

@@ -1,6 +1,6 @@
 // Softmax of rows of whole vectors, of a few tiles, each of which has a scale of its own: kernels of rows that are cut
 // off, to which a warp gives the arguments of its own row.
-#include "cuda/softmax/rows/masked_rows_instance.cuh"
+#include "cuda/softmax/rows/masked_rows.cuh"
 
 namespace wr::cuda {
 

@@ -1,8 +1,7 @@
-#include "cuda/softmax/rows/spread_rows.h"
+#include "cuda/softmax/rows.h"
 
-#include "cuda/common/alignment.h"
-#include "cuda/common/vector_types.h"
-#include "cuda/common/warp.h"
+#include "cuda/common/gpu_facts.h"
+#include "cuda/common/vectors.h"
 #include "cuda/softmax/plan.h"
 #include "cuda/softmax/policy.h"
 #include "numerics/softmax.h"

@@ -1,5 +1,5 @@
 // General softmax: of f32, of f64, and of 16- and 8-bit floats.
-#include "cuda/softmax/strided/columns.cuh"
+#include "cuda/softmax/strided/strided.cuh"
 
 namespace wr::cuda {
 

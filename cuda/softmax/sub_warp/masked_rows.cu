@@ -1,5 +1,5 @@
 // Softmax of short rows of which elements may be left out.
-#include "cuda/common/kernel_address.cuh"
+#include "cuda/device/intrinsics.cuh"
 #include "cuda/softmax/sub_warp/staged_rows.cuh"
 #include "cuda/softmax/sub_warp/vector_rows.cuh"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/softmax/rows/cta_rows.cuh"
-#include "cuda/softmax/sub_warp/vector_rows_select.cuh"
+#include "cuda/softmax/sub_warp/vector_rows.cuh"
 #include "cuda/softmax/sub_warp/vectors.cuh"
 
 namespace wr::cuda {

@@ -1,8 +1,8 @@
-#include "cuda/softmax/sub_warp/striped_rows.h"
+#include "cuda/softmax/launches.h"
 
-#include "cuda/common/warp.h"
+#include "cuda/common/gpu_facts.h"
 #include "cuda/rowwise/policy.h"
-#include "cuda/softmax/rows/masked_rows.h"
+#include "cuda/softmax/rows.h"
 
 #include <algorithm>
 #include <bit>

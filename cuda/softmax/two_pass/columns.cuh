@@ -2,10 +2,10 @@
 // take a tile.
 #pragma once
 
-#include "cuda/rowwise/column_words.cuh"
+#include "cuda/rowwise/published_states.cuh"
 #include "cuda/rowwise/two_pass_columns.cuh"
-#include "cuda/softmax/columns_left.cuh"
-#include "cuda/softmax/two_pass/columns.h"
+#include "cuda/softmax/columns.h"
+#include "cuda/softmax/sub_warp/vectors.cuh"
 
 namespace wr::cuda {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cuda/rowwise/published_states.cuh"
-#include "cuda/softmax/columns_left.cuh"
 #include "cuda/softmax/rows/cta_rows.cuh"
 
 namespace wr::cuda {

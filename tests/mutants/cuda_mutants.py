@@ -14,7 +14,7 @@ MUTANTS = {
     ),
     302: (
         "cuda/reduce/tile_load.cuh",
-        "base + tile_bytes + ({{offset != 0 ==> false}} ? vector_bytes : 0) <= readable_range.end;",
+        "at - offset + bytes {{+ word_bytes ==> + 0}} <= readable_range.end);",
         ["rare_ways_of_reductions"],
     ),
     303: (
@@ -45,13 +45,13 @@ MUTANTS = {
     ),
     308: (
         "cuda/reduce/tile_access.cuh",
-        "if (end > 0 && {{!tile_is_readable(data + static_cast<std::size_t>(end - 1) * tile_bytes, readable_range)"
-        " ==> false}})",
+        "if (end > 0 && {{!words_are_readable<T>(data + static_cast<std::size_t>(end - 1) * step, tile_bytes,"
+        " readable_range) ==> false}}) {",
         ["rare_ways_of_reductions"],
     ),
     309: (
         "cuda/reduce/tile_access.cuh",
-        "if (end > 0 && {{!tile_is_readable(data, readable_range) ==> false}}) { begin = 1;",
+        "if ({{!words_are_readable<T>(at, count / vector_elements<T> * vector_bytes, readable_range) ==> false}}) {",
         ["rare_ways_of_reductions"],
     ),
     310: (
@@ -318,7 +318,7 @@ MUTANTS = {
     ),
     373: (
         "cuda/softmax/rows/spread_rows.cu",
-        "x[i] = {{i < count ==> true}} ? widen(raw[i])",
+        "e[i] = {{i < count ==> true}} ? e[i] : 0.0f;",
         ["softmax_is_that_of_the_host"],
     ),
     374: (
@@ -492,7 +492,7 @@ MUTANTS = {
     ),
     397: (
         "cuda/reduce/rows.cuh",
-        "first_tile = (({{split << a.warps_log2 ==> split}}) + own_warp) * tiles;",
+        "WarpTiles tiles{(({{split << a.warps_log2 ==> split}}) + own_warp) * most, a.tiles};",
         ["rare_ways_of_reductions"],
     ),
 }

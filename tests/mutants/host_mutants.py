@@ -219,9 +219,7 @@ MUTANTS = {
     ),
     60: (
         "host/softmax/kernels.h",
-        "{{store_float(logsumexp_of(states[k].maximum, states[k].sum), job.logsumexp_type, job.logsumexp,"
-        " row); ==> store_float(logsumexp_of(states[0].maximum, states[0].sum), job.logsumexp_type,"
-        " job.logsumexp, row);}}",
+        "store_run({{high ==> low}}, panel.width, job.logsumexp_type, job.logsumexp, row);",
         ["softmax_special_values"],
     ),
     61: (

@@ -1,7 +1,7 @@
 // What states go through beside the reductions of their nodes: the header, merging, finishing; a thread an output.
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/state/arguments.h"
-#include "cuda/state/softmax_merge.cuh"
+#include "cuda/state/judge.cuh"
 
 namespace wr::cuda {
 

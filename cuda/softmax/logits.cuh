@@ -93,7 +93,7 @@ struct Logits {
         return largest < bound;
     }
 
-    // The lower one says nothing about NaN, and is 0 where no logit is below.
+    // The lower one is 0 where no logit is below, and says nothing where there is a NaN.
     __device__ __forceinline__ void extremes(bool, Float &lowest, Float &highest) const {
         highest = maximum();
         Float least = x[0];

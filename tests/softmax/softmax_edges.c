@@ -198,6 +198,58 @@ static void check_masked_rows_with_nan(wr_dtype dtype, int is_log, int columns) 
     image_free(&mask);
 }
 
+/* "an exponential of e^-86 or less counts as 0": so it does where a NaN of either sign lies beside it, which a mask or
+ * a length leaves out, or which is the next row's. All other logits of a row are 0. */
+enum nan_beside { LEFT_OUT_BY_MASK, LEFT_OUT_BY_LENGTH, OF_NEXT_ROW };
+
+static void check_nan_beside_far_logit(enum nan_beside why, int is_log, uint32_t nan_bits) {
+    const size_t rows = 4, axis = why == OF_NEXT_ROW ? 3001 : 1024, count = rows * axis;
+    const size_t far = why == LEFT_OUT_BY_MASK ? 0 : why == LEFT_OUT_BY_LENGTH ? 1020 : 2104;
+    const size_t nan = why == OF_NEXT_ROW ? axis : far + 1; /* of a vector or a lane with it */
+    image input = image_new(count * sizeof(float), 0), output = image_new(input.payload_bytes, 0);
+    image mask = image_new(count, 0), lengths = image_new(rows * sizeof(int64_t), 0);
+    softmax_images images = {&input, &mask, &lengths, NULL, &output, NULL, NULL, NULL};
+    wr_softmax_args args = softmax_args(WR_F32, rows, axis, 1);
+    const int64_t taken = (int64_t)(why == LEFT_OUT_BY_LENGTH ? nan : axis);
+    const double zeros = (double)taken - (why == LEFT_OUT_BY_MASK ? 2.0 : 1.0);
+    const double expected = is_log ? -log(zeros) : 1.0 / zeros;
+    const float far_logit = -90.0f;
+    size_t i;
+    memset(input.payload, 0, input.payload_bytes);
+    memcpy(input.payload + far * sizeof(float), &far_logit, sizeof far_logit);
+    memcpy(input.payload + nan * sizeof(float), &nan_bits, sizeof nan_bits);
+    memset(mask.payload, 1, count);
+    mask.payload[nan] = 0;
+    for (i = 0; i < rows; ++i) {
+        memcpy(lengths.payload + i * sizeof taken, &taken, sizeof taken);
+    }
+    args.log = is_log;
+    args.mask = why == LEFT_OUT_BY_MASK ? mask.payload : NULL;
+    args.lengths = why == LEFT_OUT_BY_LENGTH ? (const int64_t *)(void *)lengths.payload : NULL;
+    args.input = input.payload;
+    args.output = output.payload;
+    run_softmax_everywhere(&args, &images, "a NaN beside a far logit");
+    for (i = 2; i < 10; ++i) {
+        const double got = reference_get(WR_F32, output.payload, i);
+        CHECK(fabs(got - expected) <= 1e-6 * fabs(expected), "NaN %08lX, why %d, log %d: %g for %g",
+              (unsigned long)nan_bits, (int)why, is_log, got, expected);
+    }
+    image_free(&input);
+    image_free(&output);
+    image_free(&mask);
+    image_free(&lengths);
+}
+
+static void check_nans_beside_far_logits(void) {
+    int why, is_log;
+    for (why = LEFT_OUT_BY_MASK; why <= OF_NEXT_ROW; ++why) {
+        for (is_log = 0; is_log < 2; ++is_log) {
+            check_nan_beside_far_logit((enum nan_beside)why, is_log, 0x7FC00000);
+            check_nan_beside_far_logit((enum nan_beside)why, is_log, 0xFFC00000);
+        }
+    }
+}
+
 /* A block whose maximum is 2^20 in magnitude is formed relative to it, and none of less; from 2^62 on its e^m is taken
  * for a power of two: the bits of docs/numerics.md's definition (tests/vectors/softmax_contract.py), which differ from
  * those of the other way. */
@@ -414,6 +466,7 @@ int main(int argc, char **argv) {
     check_long_ragged_rows(CALL_SOFTMAX);
     check_long_ragged_rows(CALL_GRADIENT);
     check_rows_at_the_limit();
+    check_nans_beside_far_logits();
     check_distant_blocks(WR_F32);
     check_distant_blocks(WR_F64);
     check_distant_blocks(WR_BF16);

@@ -180,14 +180,17 @@ static void check_row(const job *of, size_t index, const char *label) {
     free(expected);
 }
 
-/* NaN wherever nothing is to be read. */
+/* NaN wherever nothing is to be read, of both signs by turns. */
 static void poison_left_out(job *of) {
+    const size_t size = reference_size(of->args.dtype);
     size_t index, i;
     for (index = 0; index < of->rows; ++index) {
         row in = row_of(of, index);
         for (i = 0; i < in.count; ++i) {
             if (!takes_part(of, &in, i)) {
-                reference_put(of->args.dtype, of->input.payload, in.first + i * in.stride, (double)NAN);
+                const size_t element = in.first + i * in.stride;
+                reference_put(of->args.dtype, of->input.payload, element, (double)NAN);
+                of->input.payload[(element + 1) * size - 1] |= (unsigned char)(i % 2 << 7); /* its sign */
             }
         }
     }
@@ -209,7 +212,9 @@ static void fill(job *of, uint64_t seed) {
     uint64_t state = seed;
     size_t i, row_elements = of->rows == 0 ? 1 : of->elements / of->rows + 2;
     for (i = 0; i < of->elements; ++i) {
-        reference_put(of->args.dtype, of->input.payload, i, 12.0 * random_unit(&state) - 6.0);
+        /* Some so far down that their exponentials count as 0. */
+        const double down = random_below(&state, 8) == 0 ? 80.0 + 120.0 * random_unit(&state) : 0.0;
+        reference_put(of->args.dtype, of->input.payload, i, 12.0 * random_unit(&state) - 6.0 - down);
         of->mask.payload[i] = (unsigned char)(random_below(&state, 3) * 127);
     }
     for (i = 0; i < of->rows; ++i) {

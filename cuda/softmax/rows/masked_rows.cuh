@@ -171,6 +171,7 @@ masked_tile_sum(const MaskedRowsArguments &a, const Data &data, const LaneMask<t
     const bool scaled_later = sizeof(T) == 2 && a.scaled; // others are already
     float lowest, maximum;
     x.extremes(false, lowest, maximum);
+    lowest = is_nan(maximum) ? -infinity : lowest; // which says nothing where there is a NaN
     mask.apply(x, filler_vector<T>(sizeof(T) == 2 && a.scale < 0).x);
     const auto vanishing_sum = [&](float magic_less_n) {
         return sum_of_exponentials<Rows, Sum>(

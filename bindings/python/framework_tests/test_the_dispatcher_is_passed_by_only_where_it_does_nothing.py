@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -191,6 +192,7 @@ def norms(function: Any) -> list[Any]:
         *(((), {}), ((1,), {}), ((2, 1), {}), ((inf, (0, 1), True), {}), ((2, 1, False), {"dtype": torch.float64})),
         *(((), {"dim": 1}), ((), {"axis": 1}), ((), {"ord": 1, "dim": 0, "keepdim": True}), ((), {"dim": []})),
         *(((3,), {}), (("fro",), {}), ((2, 1), {"dim": 1}), ((2, 5), {}), ((), {"keepdim": 1}), ((), {"dim": 1.5})),
+        *(((2, True), {}), ((2, [True]), {}), ((2, [1]), {}), ((Fraction(2),), {}), ((True,), {})),
         *(((), {"dtype": torch.int32}), ((), {"given": 1}), ((2, None, False, None), {}), ((), {"out": x[0, 0]})),
     )
     found: list[Any] = []
@@ -219,6 +221,28 @@ def test_the_replaced_norm_is_pytorchs_with_the_same_words() -> None:
         compiled = torch.compile(lambda x: torch.linalg.vector_norm(x, dim=1), fullgraph=True)
         assert torch.equal(compiled(plain()), own(plain(), dim=1))
     assert torch.linalg.vector_norm is own
+
+
+def test_a_norm_taken_within_is_pytorchs_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, own = plain(), torch.linalg.vector_norm
+    with wt.batch_invariant():
+        taken = torch.linalg.vector_norm
+        ours = taken(x, 2, 1)
+    monkeypatch.setattr(wt._replacement, "_norm_at_once", None)
+    assert torch.equal(taken(x, 2, 1), own(x, 2, 1)) and ours.shape == (3, 5)
+
+
+def test_a_norm_that_somebody_put_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, own = [], torch.linalg.vector_norm
+
+    def theirs(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        return own(*arguments, **options)
+
+    monkeypatch.setattr(torch.linalg, "vector_norm", theirs)
+    with wt.batch_invariant():
+        torch.linalg.vector_norm(plain())
+    assert calls == [1] and torch.linalg.vector_norm is theirs
 
 
 def scripted(x: torch.Tensor) -> torch.Tensor:

@@ -52,7 +52,7 @@ enum { METH_VARARGS = 1, METH_KEYWORDS = 2, PYTHON_ABI_VERSION = 3 };
 #define Py_NotImplemented (&_Py_NotImplementedStruct)
 #endif
 
-extern PyTypeObject PyTuple_Type;
+extern PyTypeObject PyFloat_Type, PyList_Type, PyLong_Type, PyTuple_Type;
 extern PyObject _Py_NoneStruct, _Py_NotImplementedStruct;
 extern struct _longobject _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject *PyExc_MemoryError, *PyExc_OverflowError, *PyExc_TypeError, *PyExc_ValueError;

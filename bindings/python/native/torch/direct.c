@@ -182,6 +182,32 @@ typedef struct Norm {
     PyObject *object, *order, *dim, *keepdim, *dtype;
 } Norm;
 
+static int is_of(PyObject *object, PyTypeObject *type) { return PyObject_IsInstance(object, (PyObject *)type) == 1; }
+
+static int is_integer(PyObject *object) {
+    return is_of(object, &PyLong_Type) && object != Py_True && object != Py_False;
+}
+
+static int are_integers(PyObject *dim) {
+    if (!is_of(dim, &PyTuple_Type) && !is_of(dim, &PyList_Type)) {
+        return is_integer(dim);
+    }
+    const Py_ssize_t size = PySequence_Size(dim);
+    int all = 1;
+    for (Py_ssize_t i = 0; all && i < size; ++i) {
+        PyObject *item = PySequence_GetItem(dim, i);
+        all = item != NULL && is_integer(item);
+        Py_DecRef(item);
+    }
+    return all;
+}
+
+/* What PyTorch's parser takes without a word. */
+static int are_plain(const Norm *norm) {
+    return (norm->order == NULL || is_of(norm->order, &PyFloat_Type) || is_integer(norm->order)) &&
+           (norm->dim == NULL || norm->dim == Py_None || are_integers(norm->dim));
+}
+
 static PyObject *norm_object(const Norm *norm) {
     TorchTensor *x = tensor_in(norm->object);
     PyObject *dtype = norm->dtype == NULL ? Py_None : norm->dtype;
@@ -216,7 +242,7 @@ static PyObject *vector_norm(PyObject *otherwise, PyObject *arguments, PyObject 
     if (PyArg_ParseTuple(arguments, "O|OOO", &norm.object, &norm.order, &norm.dim, &norm.keepdim) &&
         take(options, "dim", &norm.dim, &left) && take(options, "ord", &norm.order, &left) &&
         take(options, "keepdim", &norm.keepdim, &left) && take(options, "dtype", &norm.dtype, &left) && left == 0 &&
-        is_truth_value(norm.keepdim)) {
+        is_truth_value(norm.keepdim) && are_plain(&norm)) {
         result = norm_object(&norm);
     }
     PyErr_Clear();

@@ -28,7 +28,7 @@ _casts_by_itself = torch._C._is_any_autocast_enabled
 
 def vector_norm(*arguments: Any, **options: Any) -> Any:
     """torch.linalg.vector_norm without PyTorch's dispatcher, which would call the kernel as a function of Python's."""
-    if is_compiling() or _casts_by_itself():
+    if _depth == 0 or is_compiling() or _casts_by_itself():  # a name taken within outlives batch_invariant()
         return _pytorchs_norm(*arguments, **options)
     return _norm_at_once(*arguments, **options)
 
@@ -115,7 +115,8 @@ def _install() -> None:
         _registrations.append(_native.torch_register("aten above", f"Autograd{key}"))
         for each in (key, f"Autograd{key}"):
             _registrations.append(_native.torch_register("aten above, made of others", each))
-    torch.linalg.vector_norm = vector_norm
+    if torch.linalg.vector_norm is _pytorchs_norm:  # else it is somebody's own, which the dispatcher serves
+        torch.linalg.vector_norm = vector_norm
     _compiled.install()
 
 

@@ -55,7 +55,7 @@ MUTANTS = {
         ["rare_ways_of_reductions"],
     ),
     310: (
-        "cuda/reduce/tile_access.cuh",
+        "cuda/reduce/tile_load.cuh",
         "const int last = {{count - 1 - lane_index() ==> count - lane_index()}};",
         ["every_operator_on_every_type"],
     ),

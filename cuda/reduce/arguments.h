@@ -95,7 +95,7 @@ struct ColumnArguments {
     std::size_t column_tiles;    // blocks side by side
     bool groups_are_clusters;    // which finish them; one outer index a block then
     bool few_jobs;               // job numbers fit 32 bits
-    std::int32_t run;            // rows that a thread takes, a power of two
+    std::int32_t run;            // rows that a thread takes, where order counts a power of two
     std::int32_t threads_across; // threads of a block side by side
     std::int32_t threads_down;   // threads of a block below each other: a power of two, or most_column_cluster at most
     std::int32_t outer_a_block;  // outer indices that a block takes

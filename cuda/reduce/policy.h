@@ -37,13 +37,13 @@ struct ReducePolicy {
     std::size_t short_axis_blocks = 3;
 
     // Columns: blocks that are enough where each takes the whole axis, in tenths of a multiprocessor's (max of 32 x 512
-    // x 1024 f32 19.5; 22.0 by 256 in all), of sums, which have 16 rows on their way, fewer, all of which are there at
-    // a time (means of it bf16 10.9; 12.8 by 512), and where several share the axis (sums of 16384 x 1024
-    // bf16 11.2; 14.3 by 512).
+    // x 1024 f32 19.5; 22.0 by 256 in all), of float sums, products and norms, which have 16 rows on their way, fewer,
+    // all of which are there at a time (means of it bf16 10.9; 12.8 by 512), and where several share the axis (sums of
+    // 16384 x 1024 bf16 11.2; 14.3 by 512).
     std::size_t column_blocks_in_tenths = 20;
     std::size_t sum_column_blocks_in_tenths = 20;
     std::size_t column_part_blocks_in_tenths = 15;
-    // Columns of sums go 8 rows at a time where no more blocks a multiprocessor would: 1024 x 4096 bf16 4.8; 7.8, but
+    // Columns of these go 8 rows at a time where no more blocks a multiprocessor would: 1024 x 4096 bf16 4.8; 7.8, but
     // means of 32 x 512 x 1024, where there are more, 12.1; 10.8. 0: it is not known how many are there at a time.
     std::size_t few_row_blocks = 0;
 
@@ -73,8 +73,8 @@ struct ReducePolicy {
     std::size_t blocks_at_a_time = 0;
 
     // Warps that a multiprocessor holds of these; 0: it is not known. With so many rows for each, rows that would have
-    // several blocks have their tiles dealt to the warps of one: 1024 x 50257 bf16 sums 30.9; 33.6, L1
-    // norms 34.5; 49.4, of 1024 x 32000 f32 33.9; 43.5.
+    // several blocks have their tiles dealt to the warps of one: L1 norms of 1024 x 50257 bf16 34.5; 49.4,
+    // of 1024 x 32000 f32 33.9; 43.5.
     std::size_t warps_at_a_time = 0;
     std::size_t dealt_rows = 4;
 

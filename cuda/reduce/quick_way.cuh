@@ -1,4 +1,5 @@
-// Squares in plain floats, and whether one of them has lost bits: the smallest element that is not 0 alone is asked.
+// Quick ways of operators, and when they are enough: squares in plain floats, and whether one of them has lost bits:
+// the smallest element that is not 0 alone is asked.
 #pragma once
 
 #include "cuda/device/intrinsics.cuh"

@@ -1,4 +1,4 @@
-// The tree over a run of up to 64 elements that one thread takes by itself.
+// Rows staged in shared memory: how they come there, and the tree over a run that one thread takes by itself.
 #pragma once
 
 #include "cuda/device/warp_tree.cuh"

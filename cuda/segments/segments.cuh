@@ -1,4 +1,4 @@
-// The end of segments that are longer than a window: the runs of each are put together.
+// Segments: windows of the elements by a block each, and the ends of segments that are longer than one.
 #pragma once
 
 #include "cuda/device/barriers.cuh"

@@ -1,4 +1,4 @@
-// What the offsets of a segmented reduction say, whatever they say.
+// What the offsets of a segmented reduction say, whatever they say, and the walk over the segments of a window.
 #pragma once
 
 #include "cuda/common/vectors.h"

@@ -48,6 +48,13 @@ struct SoftmaxBackwardPolicy {
 inline constexpr SoftmaxBackwardPolicy plain_softmax_backward_policy{};
 inline constexpr SoftmaxBackwardPolicy h200_softmax_backward_policy{.few_elements = 16384};
 
+// A lane adds up to 32 terms of a flat row by itself, a block holds at least one row with its gaps, and a thread has 16
+// elements of twice as many as a block's at most (flat_rows.cuh).
+inline constexpr bool has_kernels(const SoftmaxBackwardPolicy &p) {
+    return p.flat_axis <= 1024 && p.flat_block_elements <= 2048 && p.flat_axis + 7 <= p.flat_block_elements;
+}
+static_assert(has_kernels(plain_softmax_backward_policy) && has_kernels(h200_softmax_backward_policy));
+
 inline const SoftmaxBackwardPolicy &softmax_backward_policy(const GpuFacts &gpu) {
     return gpu.compute_major == 9 ? h200_softmax_backward_policy : plain_softmax_backward_policy;
 }

@@ -1,4 +1,4 @@
-// The beginning of every job on states of softmax.
+// The beginning of every job that reads states: their headers are looked at.
 #pragma once
 
 #include "cuda/device/intrinsics.cuh"

@@ -151,10 +151,16 @@ __global__ void __launch_bounds__(most_few_outputs_threads, sizeof(T) == 8 ? 1 :
     if (!has_block || verdict != Status::success) {
         return;
     }
+    const std::uint64_t first = row * of.cut.piece.count + block.begin;
     const RowKind kind = row_kind(total.maximum);
     if (kind != RowKind::ordinary) {
-        strided::fill(e, special_output<Float>(kind, a.log, a.empty_row_zero));
-    } else if (a.log) {
+        const Float value = special_output<Float>(kind, a.log, a.empty_row_zero);
+        for (int i = lane_index(); i < count; i += warp_lanes) {
+            store_any(value, ElementTypeOf<T>::type, a.output, first + static_cast<unsigned>(i)); // a NaN is canonical
+        }
+        return;
+    }
+    if (a.log) {
         const LogPieces<Float> pieces = strided::logsumexp_pieces(RowState<Float, Sum>(total));
 #pragma unroll
         for (int i = 0; i < lane_elements; ++i) {
@@ -163,7 +169,7 @@ __global__ void __launch_bounds__(most_few_outputs_threads, sizeof(T) == 8 ? 1 :
     } else {
         form_outputs<T, VectorLoad<T>>(a, strided::factor_of(maximum, RowState<Float, Sum>(total)), e);
     }
-    T *const output = static_cast<T *>(a.output) + row * of.cut.piece.count + block.begin + lane_index();
+    T *const output = static_cast<T *>(a.output) + first + lane_index();
 #pragma unroll
     for (int i = 0; i < lane_elements; ++i) {
         if (i * warp_lanes < count - lane_index()) {

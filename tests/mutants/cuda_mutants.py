@@ -495,4 +495,14 @@ MUTANTS = {
         "WarpTiles tiles{(({{split << a.warps_log2 ==> split}}) + own_warp) * most, a.tiles};",
         ["rare_ways_of_reductions"],
     ),
+    504: (
+        "cuda/reduce/rows.cuh",
+        "number = {{lane * warps + warp_index() ==> warp_index() * turns + lane}};",
+        ["many_middling_rows"],
+    ),
+    505: (
+        "cuda/reduce/tile_access.cuh",
+        "if (end > 0 && {{!words_are_readable<T>(data, tile_bytes, readable_range) ==> false}}) { begin = 1;",
+        ["rare_ways_of_reductions"],
+    ),
 }

@@ -1,4 +1,4 @@
-// A tile that a mask cuts elements out of: its exponentials and its state.
+// Rows of which a mask, lengths or the causal limit leave elements out, by blocks and by clusters.
 #pragma once
 
 #include "cuda/device/intrinsics.cuh"

@@ -1,5 +1,5 @@
-// Tiles of rows of whole vectors whose maximum, or whose row's, is special: their elements are read again, what masks,
-// lengths or the causal limit leave out becoming -infinity as it is read, and their outputs are written.
+// A tile of a row of which elements are left out: how it is read, what of it takes part, and its outputs. Where its
+// maximum, or its row's, is special its elements are read again, what is left out as -infinity.
 #pragma once
 
 #include "cuda/device/barriers.cuh"

@@ -13,7 +13,6 @@ template <class T>
 struct VectorRowsTile {
     static constexpr int registers = lane_vectors<T>;
     static constexpr int steps = log2_of(registers); // of the exchange: its lowest lane bits
-    static constexpr int fewest_slots = registers;   // of a row
     static constexpr unsigned rare_row = 1u << 31;
 
     int shift;                   // log2 of a row's slots
